@@ -1,0 +1,202 @@
+#include "trace/settings.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_MS_DIGITS 3u
+
+static const struct gv_setting gv_settings_table[] = {
+#define GV_SETTING_TEXT(field, title, preset_value, words)                                         \
+    {.kind = GV_SETTING_IS_TEXT,                                                                   \
+     .name = GV_SETTING_PREFIX #title,                                                             \
+     .help = words,                                                                                \
+     .offset = offsetof(struct gv_settings, field),                                                \
+     .preset_text = preset_value},
+#define GV_SETTING_NUMBER(field, title, preset_value, low, high, measure, words)                   \
+    {.kind = GV_SETTING_IS_NUMBER,                                                                 \
+     .unit = measure,                                                                              \
+     .name = GV_SETTING_PREFIX #title,                                                             \
+     .help = words,                                                                                \
+     .offset = offsetof(struct gv_settings, field),                                                \
+     .preset = preset_value,                                                                       \
+     .lowest = low,                                                                                \
+     .highest = high},
+#define GV_SETTING_CHOICE(field, title, preset_value, list, words)                                 \
+    {.kind = GV_SETTING_IS_CHOICE,                                                                 \
+     .name = GV_SETTING_PREFIX #title,                                                             \
+     .help = words,                                                                                \
+     .offset = offsetof(struct gv_settings, field),                                                \
+     .preset = preset_value,                                                                       \
+     .choices = list},
+#include "trace/settings.def"
+};
+
+#define GV_SETTINGS_COUNT (sizeof(gv_settings_table) / sizeof(gv_settings_table[0]))
+
+static bool gv_settings_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Reads digits, and up to `decimals` more after a point, as one number scaled by 10^decimals.
+ * Written by hand because strtod() obeys the program's locale. Further decimals are dropped. */
+static bool gv_settings_parse(const char *text, unsigned int decimals, int64_t *out)
+{
+    int64_t value = 0;
+    bool seen = false;
+
+    for (; gv_settings_is_digit(*text); text++, seen = true)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *text - '0', &value))
+            return false;
+    if (decimals > 0 && *text == '.')
+        text++;
+    for (unsigned int i = 0; i < decimals; i++) {
+        int digit = 0;
+        if (gv_settings_is_digit(*text)) {
+            digit = *text++ - '0';
+            seen = true;
+        }
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, digit, &value))
+            return false;
+    }
+    while (decimals > 0 && gv_settings_is_digit(*text))
+        text++;
+    *out = value;
+    return seen && *text == '\0';
+}
+
+/* The index of `value` in "a|b|c", or -1. */
+static int32_t gv_settings_choose(const char *choices, const char *value)
+{
+    size_t length = strlen(value);
+
+    for (int32_t index = 0;; index++) {
+        size_t width = strcspn(choices, "|");
+        if (width == length && memcmp(choices, value, width) == 0)
+            return index;
+        if (choices[width] == '\0')
+            return -1;
+        choices += width + 1;
+    }
+}
+
+static const char *gv_settings_take_number(const struct gv_setting *setting, const char *value,
+                                           int64_t *field)
+{
+    int64_t number;
+
+    if (!gv_settings_parse(value, setting->unit == GV_UNIT_SECONDS ? GV_MS_DIGITS : 0, &number))
+        return "not a number that is allowed here";
+    if (number < setting->lowest)
+        return "smaller than allowed";
+    if (number > setting->highest)
+        return "larger than allowed";
+    *field = number;
+    return NULL;
+}
+
+/* NULL, or why the value cannot be taken. */
+static const char *gv_settings_take(const struct gv_setting *setting, const char *value,
+                                    char *field)
+{
+    int32_t choice;
+
+    switch (setting->kind) {
+    case GV_SETTING_IS_TEXT:
+        if (strlen(value) >= GV_SETTING_TEXT_BYTES)
+            return "too long";
+        strcpy(field, value);
+        return NULL;
+    case GV_SETTING_IS_NUMBER:
+        return gv_settings_take_number(setting, value, (int64_t *)(void *)field);
+    case GV_SETTING_IS_CHOICE:
+        choice = gv_settings_choose(setting->choices, value);
+        if (choice < 0)
+            return "not one of the allowed words";
+        memcpy(field, &choice, sizeof(choice));
+        return NULL;
+    }
+    return NULL;
+}
+
+static void gv_settings_preset(const struct gv_setting *setting, char *field)
+{
+    int32_t choice = (int32_t)setting->preset;
+
+    switch (setting->kind) {
+    case GV_SETTING_IS_TEXT:
+        strcpy(field, setting->preset_text);
+        return;
+    case GV_SETTING_IS_NUMBER:
+        memcpy(field, &setting->preset, sizeof(setting->preset));
+        return;
+    case GV_SETTING_IS_CHOICE:
+        memcpy(field, &choice, sizeof(choice));
+        return;
+    }
+}
+
+void gv_settings_read(struct gv_settings *settings, gv_settings_complain *complain, void *context)
+{
+    memset(settings, 0, sizeof(*settings));
+    for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
+        const struct gv_setting *setting = &gv_settings_table[i];
+        char *field = (char *)settings + setting->offset;
+        const char *value = getenv(setting->name);
+        const char *why = NULL;
+
+        gv_settings_preset(setting, field);
+        if (value && *value)
+            why = gv_settings_take(setting, value, field);
+        if (why && complain)
+            complain(setting->name, value, why, context);
+    }
+}
+
+static void gv_settings_put_number(const struct gv_setting *setting, int64_t number, char *out,
+                                   size_t size)
+{
+    if (setting->unit == GV_UNIT_SECONDS && number % 1000 != 0)
+        snprintf(out, size, "%lld.%03lld", (long long)(number / 1000), (long long)(number % 1000));
+    else
+        snprintf(out, size, "%lld",
+                 (long long)(setting->unit == GV_UNIT_SECONDS ? number / 1000 : number));
+}
+
+static void gv_settings_put_choice(const struct gv_setting *setting, char *out, size_t size)
+{
+    const char *choice = setting->choices;
+
+    for (int64_t i = 0; i < setting->preset && strchr(choice, '|'); i++)
+        choice = strchr(choice, '|') + 1;
+    snprintf(out, size, "%.*s", (int)strcspn(choice, "|"), choice);
+}
+
+void gv_settings_describe(gv_settings_row *row, void *context)
+{
+    for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
+        const struct gv_setting *setting = &gv_settings_table[i];
+        char preset[64], allowed[128], low[32], high[32];
+
+        switch (setting->kind) {
+        case GV_SETTING_IS_TEXT:
+            row(setting, "text", setting->preset_text, context);
+            break;
+        case GV_SETTING_IS_NUMBER:
+            gv_settings_put_number(setting, setting->preset, preset, sizeof(preset));
+            gv_settings_put_number(setting, setting->lowest, low, sizeof(low));
+            gv_settings_put_number(setting, setting->highest, high, sizeof(high));
+            snprintf(allowed, sizeof(allowed), "%s to %s", low, high);
+            row(setting, allowed, preset, context);
+            break;
+        case GV_SETTING_IS_CHOICE:
+            gv_settings_put_choice(setting, preset, sizeof(preset));
+            row(setting, setting->choices, preset, context);
+            break;
+        }
+    }
+}

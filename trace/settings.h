@@ -1,0 +1,83 @@
+/*
+ * The environment variables that gpuverify obeys (trace/settings.def), read into one struct.
+ *
+ * Used inside the program's process too: reads getenv() and nothing else, allocates nothing, prints
+ * nothing, leaves errno alone.
+ */
+#ifndef GV_TRACE_SETTINGS_H
+#define GV_TRACE_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GV_SETTING_TEXT_BYTES 1024u
+#define GV_SETTING_PREFIX     "GPUVERIFY_"
+
+/* Text fields are char arrays, numbers int64_t in the unit of the field's name, choices indices. */
+struct gv_settings {
+#define GV_SETTING_TEXT(field, name, preset, help)                          char field[GV_SETTING_TEXT_BYTES];
+#define GV_SETTING_NUMBER(field, name, preset, lowest, highest, unit, help) int64_t field;
+#define GV_SETTING_CHOICE(field, name, preset, choices, help)               int32_t field;
+#include "trace/settings.def"
+};
+
+/* The choices, in the order of settings.def. */
+enum gv_setting_log {
+    GV_LOG_OFF = 0,
+    GV_LOG_ERROR = 1,
+    GV_LOG_INFO = 2,
+    GV_LOG_DEBUG = 3,
+};
+
+enum gv_setting_runtime {
+    GV_RUNTIME_OFF = 0,
+    GV_RUNTIME_ON = 1,
+};
+
+enum gv_setting_clock {
+    GV_SETTING_CLOCK_AUTO = 0,
+    GV_SETTING_CLOCK_TSC = 1,
+    GV_SETTING_CLOCK_MONOTONIC = 2,
+};
+
+enum gv_setting_kind {
+    GV_SETTING_IS_TEXT,
+    GV_SETTING_IS_NUMBER,
+    GV_SETTING_IS_CHOICE,
+};
+
+/* How a number is written by the user: as it is stored, or in seconds while stored in ms. */
+enum gv_setting_unit {
+    GV_UNIT_NONE = 0,
+    GV_UNIT_SECONDS = 1,
+};
+
+/* One row of settings.def. */
+struct gv_setting {
+    enum gv_setting_kind kind;
+    enum gv_setting_unit unit;
+    const char *name; /* with its prefix */
+    const char *help;
+    size_t offset;           /* in struct gv_settings */
+    const char *preset_text; /* TEXT */
+    int64_t preset;          /* NUMBER in the stored unit; CHOICE: index */
+    int64_t lowest;          /* NUMBER, in the stored unit */
+    int64_t highest;
+    const char *choices; /* CHOICE: "off|on" */
+};
+
+/* `why` is a constant string; `value` is what the variable says, as it is. */
+typedef void gv_settings_complain(const char *name, const char *value, const char *why,
+                                  void *context);
+
+/* Every field gets a value: what the variable says, or its preset. An unset or empty variable is
+ * no complaint; a value that is not allowed is one, and the preset stands. complain may be NULL. */
+void gv_settings_read(struct gv_settings *settings, gv_settings_complain *complain, void *context);
+
+/* Calls `row` for every setting, in the order of settings.def, with its allowed values and its
+ * preset put in words. The strings live only as long as the call. */
+typedef void gv_settings_row(const struct gv_setting *setting, const char *allowed,
+                             const char *preset, void *context);
+void gv_settings_describe(gv_settings_row *row, void *context);
+
+#endif
