@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+#
+# What the other scripts share: where this checkout is, and which meson to use. Sourced, not run.
+
+checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# The first meson of at least 1.0, or nothing: Ubuntu 22.04 packages an older one, so scripts/setup
+# may have put one into .venv.
+find_meson() {
+    local candidate version
+    for candidate in "$checkout/.venv/bin/meson" meson; do
+        version=$("$candidate" --version 2>/dev/null) || continue
+        if [ "${version%%.*}" -ge 1 ]; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+# Runs a command and shows what it printed only when it fails.
+quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || status=$?
+    if [ "$status" -ne 0 ]; then
+        cat "$log" >&2
+        echo "failed: $*" >&2
+    fi
+    rm -f "$log"
+    return "$status"
+}
+
+# Configures a build directory, once; later runs of ninja notice changed build files by themselves.
+configure() { # directory, options...
+    local directory=$1 meson
+    shift
+    meson=$(find_meson)
+    if [ ! -f "$directory/build.ninja" ]; then
+        quietly "$meson" setup "$directory" "$checkout" "$@"
+    fi
+}
