@@ -1,0 +1,14 @@
+/*
+ * The trace's tables and views. docs/trace-format.md describes the views, which are the contract;
+ * the tables may change with GV_SCHEMA_VERSION.
+ */
+#ifndef GV_TRACE_SCHEMA_H
+#define GV_TRACE_SCHEMA_H
+
+#define GV_SCHEMA_VERSION 1
+/* PRAGMA application_id: "GpuV". Tells a trace from any other SQLite file. */
+#define GV_SCHEMA_APPLICATION_ID 0x47707556
+
+extern const char gv_schema_sql[];
+
+#endif

@@ -1,0 +1,308 @@
+#include "trace/spool_reader.h"
+
+#include "trace/spool_free_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* More names than any version will have; a bound for what a foreign file can make us do. */
+#define GV_READER_NAMES_LIMIT   8192u
+#define GV_READER_ALIGNMENT     64u
+#define GV_READER_SEGMENT_LIMIT (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
+
+static struct gv_spool_header *gv_reader_header(const struct gv_spool_reader *reader)
+{
+    return (struct gv_spool_header *)(void *)reader->base;
+}
+
+static struct gv_spool_segment *gv_reader_segment(const struct gv_spool_reader *reader,
+                                                  uint32_t index)
+{
+    size_t offset = reader->segments_offset + (size_t)index * GV_SPOOL_SEGMENT_BYTES;
+
+    return (struct gv_spool_segment *)(void *)(reader->base + offset);
+}
+
+/* Copies a text that may lack its NUL. */
+static void gv_reader_copy_text(char *out, const char *text, size_t bytes)
+{
+    memcpy(out, text, bytes);
+    out[bytes - 1] = '\0';
+}
+
+static bool gv_reader_range_fits(uint64_t offset, uint64_t bytes, uint64_t lowest, uint64_t size)
+{
+    return offset >= lowest && offset <= size && bytes <= size - offset;
+}
+
+/* Takes the geometry out of the header once, and refuses what cannot be. */
+static int gv_reader_check(struct gv_spool_reader *reader)
+{
+    static const char none[8];
+    const struct gv_spool_header *header = gv_reader_header(reader);
+    uint64_t size = reader->mapped_bytes;
+
+    if (memcmp(header->magic, none, sizeof(none)) == 0)
+        return -EAGAIN;
+    atomic_thread_fence(memory_order_acquire);
+    if (memcmp(header->magic, GV_SPOOL_MAGIC, sizeof(header->magic)) != 0 ||
+        header->version != GV_SPOOL_VERSION || header->header_bytes != sizeof(*header))
+        return -EPROTO;
+    reader->names_count = header->names_count;
+    reader->names_offset = header->names_offset;
+    reader->slots_count = header->slots_count;
+    reader->slots_offset = header->slots_offset;
+    reader->segments_offset = header->segments_offset;
+    reader->segment_limit = header->segment_limit;
+    if (reader->names_count > GV_READER_NAMES_LIMIT || reader->slots_count > GV_SPOOL_SLOTS ||
+        reader->segment_limit > GV_READER_SEGMENT_LIMIT)
+        return -EPROTO;
+    if (reader->slots_offset % GV_READER_ALIGNMENT != 0 ||
+        reader->segments_offset % GV_READER_ALIGNMENT != 0)
+        return -EPROTO;
+    if (!gv_reader_range_fits(reader->names_offset,
+                              (uint64_t)reader->names_count * sizeof(struct gv_spool_name),
+                              sizeof(*header), size) ||
+        !gv_reader_range_fits(reader->slots_offset,
+                              (uint64_t)reader->slots_count * sizeof(struct gv_spool_slot),
+                              sizeof(*header), size) ||
+        !gv_reader_range_fits(reader->segments_offset, 0, sizeof(*header), size))
+        return -EPROTO;
+    return 0;
+}
+
+static int gv_reader_map(struct gv_spool_reader *reader, size_t bytes)
+{
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
+
+    if (base == MAP_FAILED)
+        return -errno;
+    if (reader->base)
+        munmap(reader->base, reader->mapped_bytes);
+    reader->base = base;
+    reader->mapped_bytes = bytes;
+    return 0;
+}
+
+static int gv_reader_attach(struct gv_spool_reader *reader)
+{
+    struct stat status;
+    int result;
+
+    if (fstat(reader->fd, &status) < 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
+        return -EPERM;
+    if (status.st_size < (off_t)sizeof(struct gv_spool_header))
+        return -EAGAIN;
+    if (flock(reader->fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    result = gv_reader_map(reader, (size_t)status.st_size);
+    if (result < 0)
+        return result;
+    result = gv_reader_check(reader);
+    if (result < 0)
+        return result;
+    return gv_spool_reader_refresh(reader);
+}
+
+int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name)
+{
+    int result;
+
+    memset(reader, 0, sizeof(*reader));
+    reader->fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (reader->fd < 0)
+        return -errno;
+    result = gv_reader_attach(reader);
+    if (result < 0)
+        gv_spool_reader_close(reader);
+    return result;
+}
+
+void gv_spool_reader_close(struct gv_spool_reader *reader)
+{
+    if (reader->base)
+        munmap(reader->base, reader->mapped_bytes);
+    if (reader->fd >= 0)
+        close(reader->fd);
+    reader->base = NULL;
+    reader->fd = -1;
+}
+
+int gv_spool_reader_refresh(struct gv_spool_reader *reader)
+{
+    struct gv_spool_header *header = gv_reader_header(reader);
+    struct stat status;
+    int result;
+
+    if (fstat(reader->fd, &status) < 0)
+        return -errno;
+    if ((size_t)status.st_size < reader->mapped_bytes)
+        return -EPROTO;
+    uint64_t allocated = atomic_load_explicit(&header->segments_allocated, memory_order_acquire);
+    uint64_t whole = ((uint64_t)status.st_size - reader->segments_offset) / GV_SPOOL_SEGMENT_BYTES;
+    if (allocated > whole)
+        allocated = whole;
+    if (allocated > reader->segment_limit)
+        allocated = reader->segment_limit;
+    size_t needed = reader->segments_offset + (size_t)allocated * GV_SPOOL_SEGMENT_BYTES;
+    if (needed > reader->mapped_bytes) {
+        result = gv_reader_map(reader, (size_t)status.st_size);
+        if (result < 0)
+            return result;
+    }
+    reader->segments = (uint32_t)allocated;
+    return 0;
+}
+
+void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool_facts *facts)
+{
+    const struct gv_spool_header *header = gv_reader_header(reader);
+
+    gv_reader_copy_text(facts->session, header->session, sizeof(facts->session));
+    facts->identity = header->identity;
+    facts->pid = header->pid;
+    facts->parent_pid = header->parent_pid;
+    facts->process_start_ticks = header->process_start_ticks;
+    facts->attached_ns = header->attached_ns;
+    facts->forked = header->forked != 0;
+    facts->clock = header->clock;
+    facts->arguments_bytes = header->arguments_bytes;
+    if (facts->arguments_bytes > GV_SPOOL_ARGUMENTS_BYTES)
+        facts->arguments_bytes = GV_SPOOL_ARGUMENTS_BYTES;
+    memcpy(facts->arguments, header->arguments, GV_SPOOL_ARGUMENTS_BYTES);
+    facts->arguments[GV_SPOOL_ARGUMENTS_BYTES] = '\0';
+    gv_reader_copy_text(facts->executable, header->executable, sizeof(facts->executable));
+    gv_reader_copy_text(facts->directory, header->directory, sizeof(facts->directory));
+    gv_reader_copy_text(facts->program, header->program, sizeof(facts->program));
+}
+
+void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status)
+{
+    struct gv_spool_header *header = gv_reader_header(reader);
+
+    status->exiting =
+        atomic_load_explicit(&header->state, memory_order_acquire) == GV_PROCESS_EXITING;
+    status->exit_code_known =
+        atomic_load_explicit(&header->exit_code_known, memory_order_acquire) != 0;
+    status->exit_code = atomic_load_explicit(&header->exit_code, memory_order_relaxed);
+    status->driver_version = atomic_load_explicit(&header->driver_version, memory_order_relaxed);
+    status->ended_ns = atomic_load_explicit(&header->ended_ns, memory_order_relaxed);
+    status->threads_seen = atomic_load_explicit(&header->threads_seen, memory_order_relaxed);
+    for (uint32_t i = 0; i < GV_SPOOL_CLASSES; i++)
+        status->lost_calls[i] = atomic_load_explicit(&header->lost.calls[i], memory_order_relaxed);
+    status->lost_names = atomic_load_explicit(&header->lost.names, memory_order_relaxed);
+    status->lost_loads = atomic_load_explicit(&header->lost.loads, memory_order_relaxed);
+    status->lost_threads = atomic_load_explicit(&header->lost.threads, memory_order_relaxed);
+}
+
+static const struct gv_spool_name *gv_reader_name(const struct gv_spool_reader *reader,
+                                                  uint32_t api)
+{
+    return (const struct gv_spool_name *)(const void *)(reader->base + reader->names_offset) + api;
+}
+
+void gv_spool_reader_name(const struct gv_spool_reader *reader, uint32_t api, char name[65],
+                          char class_name[16])
+{
+    if (api >= reader->names_count) {
+        strcpy(name, "?");
+        strcpy(class_name, "?");
+        return;
+    }
+    const struct gv_spool_name *from = gv_reader_name(reader, api);
+    memcpy(name, from->name, 64);
+    name[64] = '\0';
+    memcpy(class_name, from->class_name, 15);
+    class_name[15] = '\0';
+}
+
+bool gv_spool_reader_class(const struct gv_spool_reader *reader, uint32_t class_index,
+                           char class_name[16])
+{
+    for (uint32_t api = 0; api < reader->names_count; api++) {
+        const struct gv_spool_name *name = gv_reader_name(reader, api);
+        if (name->class_index != class_index)
+            continue;
+        memcpy(class_name, name->class_name, 15);
+        class_name[15] = '\0';
+        return true;
+    }
+    return false;
+}
+
+bool gv_spool_reader_look(const struct gv_spool_reader *reader, uint32_t index,
+                          struct gv_spool_view *view)
+{
+    const struct gv_spool_segment *segment = gv_reader_segment(reader, index);
+
+    if (atomic_load_explicit(&segment->state, memory_order_acquire) == GV_SEGMENT_FREE)
+        return false;
+    view->index = index;
+    view->sequence = segment->sequence;
+    view->thread = segment->thread;
+    view->first_record = segment->first_record;
+    view->tid = segment->tid;
+    gv_reader_copy_text(view->comm, segment->comm, sizeof(view->comm));
+    return true;
+}
+
+uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_t index,
+                                   bool *closed)
+{
+    const struct gv_spool_segment *segment = gv_reader_segment(reader, index);
+
+    /* The state first: what a closed segment has published is final. */
+    *closed = atomic_load_explicit(&segment->state, memory_order_acquire) == GV_SEGMENT_CLOSED;
+    uint32_t published = atomic_load_explicit(&segment->published, memory_order_acquire);
+    return published < GV_SPOOL_SEGMENT_RECORDS ? published : GV_SPOOL_SEGMENT_RECORDS;
+}
+
+void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
+                            union gv_record *out)
+{
+    memcpy(out, &gv_reader_segment(reader, index)->records[record], sizeof(*out));
+}
+
+void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index)
+{
+    struct gv_spool_segment *segment = gv_reader_segment(reader, index);
+
+    atomic_store_explicit(&segment->state, GV_SEGMENT_FREE, memory_order_relaxed);
+    gv_spool_free_list_push(gv_reader_header(reader), gv_reader_segment(reader, 0), index);
+}
+
+bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
+                            struct gv_spool_flight *flight)
+{
+    const struct gv_spool_slot *slot =
+        (const struct gv_spool_slot *)(const void *)(reader->base + reader->slots_offset) + index;
+    uint32_t api = atomic_load_explicit(&slot->api_plus_one, memory_order_acquire);
+
+    flight->thread = atomic_load_explicit(&slot->thread, memory_order_relaxed);
+    if (api == 0 || flight->thread == 0)
+        return false;
+    flight->api = api - 1;
+    flight->start_ns = atomic_load_explicit(&slot->start_ns, memory_order_relaxed);
+    flight->detail = atomic_load_explicit(&slot->detail, memory_order_relaxed);
+    flight->stream = atomic_load_explicit(&slot->stream, memory_order_relaxed);
+    flight->tid = atomic_load_explicit(&slot->tid, memory_order_relaxed);
+    gv_reader_copy_text(flight->comm, slot->comm, sizeof(flight->comm));
+    return true;
+}
+
+void gv_spool_reader_set_drained(struct gv_spool_reader *reader)
+{
+    struct gv_spool_header *header = gv_reader_header(reader);
+
+    if (atomic_exchange_explicit(&header->drained, 1, memory_order_acq_rel) == 0)
+        syscall(SYS_futex, &header->drained, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}

@@ -1,0 +1,121 @@
+/*
+ * Reading a spool (trace/spool.h) that another process writes, or has left behind.
+ *
+ * Nothing in the file is believed: the geometry is checked once against the constants and on every
+ * refresh against the file's size, so that no access leaves the mapping or the file; values that
+ * the writer may still change are read once, bounded, and handed out as copies.
+ *
+ * One thread uses a reader. An exclusive flock() on the spool keeps a second reader away.
+ */
+#ifndef GV_TRACE_SPOOL_READER_H
+#define GV_TRACE_SPOOL_READER_H
+
+#include "trace/spool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gv_spool_reader {
+    int fd;
+    unsigned char *base;
+    size_t mapped_bytes;
+    uint32_t names_count; /* from the header, checked; the header's own are not looked at again */
+    uint32_t names_offset;
+    uint32_t slots_count;
+    uint32_t slots_offset;
+    uint32_t segments_offset;
+    uint32_t segment_limit;
+    uint32_t segments; /* that can be touched, as of the last refresh */
+};
+
+/* What the header says about the process, every text ended by NUL. */
+struct gv_spool_facts {
+    char session[64];
+    uint64_t identity;
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint64_t process_start_ticks;
+    uint64_t attached_ns;
+    bool forked;
+    struct gv_clock clock;
+    uint32_t arguments_bytes; /* at most sizeof(arguments) - 1; NUL after each one */
+    char executable[GV_SPOOL_PATH_BYTES];
+    char arguments[GV_SPOOL_ARGUMENTS_BYTES + 1];
+    char directory[GV_SPOOL_PATH_BYTES];
+    char program[64];
+};
+
+/* What changes while the process runs. */
+struct gv_spool_status {
+    bool exiting;
+    bool exit_code_known;
+    int32_t exit_code;
+    int32_t driver_version;
+    uint64_t ended_ns;
+    uint64_t threads_seen;
+    uint64_t lost_calls[GV_SPOOL_CLASSES];
+    uint64_t lost_names;
+    uint64_t lost_loads;
+    uint64_t lost_threads;
+};
+
+struct gv_spool_view {
+    uint32_t index;
+    uint32_t sequence;
+    uint64_t thread;
+    uint64_t first_record;
+    uint32_t tid;
+    char comm[GV_SPOOL_COMM_BYTES];
+};
+
+/* A call that had not returned when it was looked at. */
+struct gv_spool_flight {
+    uint64_t thread;
+    uint64_t start_ns;
+    uint64_t detail;
+    uint64_t stream;
+    uint32_t api;
+    uint32_t tid;
+    char comm[GV_SPOOL_COMM_BYTES];
+};
+
+/* Opens and checks a spool. 0; -EAGAIN: its process has not finished making it; -EBUSY: another
+ * reader has it; -EPROTO: no spool, or one that contradicts itself; -EPERM: not the caller's own
+ * regular file; or another -errno. */
+int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name);
+void gv_spool_reader_close(struct gv_spool_reader *reader);
+
+/* Looks how far the file has grown. 0, or -errno; -EPROTO: it has shrunk. */
+int gv_spool_reader_refresh(struct gv_spool_reader *reader);
+
+void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool_facts *facts);
+void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status);
+
+/* The name and class of a call; "?" for a number that the spool does not know. */
+void gv_spool_reader_name(const struct gv_spool_reader *reader, uint32_t api, char name[65],
+                          char class_name[16]);
+/* The name of a class by its number; false when no call has it. */
+bool gv_spool_reader_class(const struct gv_spool_reader *reader, uint32_t class_index,
+                           char class_name[16]);
+
+/* Segment `index` (below reader->segments). False: it is free. */
+bool gv_spool_reader_look(const struct gv_spool_reader *reader, uint32_t index,
+                          struct gv_spool_view *view);
+/* Records that can be read in it now; *closed: no more will come. */
+uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_t index,
+                                   bool *closed);
+/* Copies a record below what gv_spool_reader_published() said. */
+void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
+                            union gv_record *out);
+/* Hands a closed segment back to the writer, once its records are safe. */
+void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
+
+/* Slot `index` (below reader->slots_count). False: its thread is in no call. */
+bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
+                            struct gv_spool_flight *flight);
+
+/* Tells the exiting process that all it published is in the trace. */
+void gv_spool_reader_set_drained(struct gv_spool_reader *reader);
+
+#endif
