@@ -1,0 +1,421 @@
+#!/usr/bin/env python3
+"""Builds everything and runs all tests; scripts/test calls this after it brought the tools.
+
+Each part is a function of PARTS. It reports results by name; what it runs goes to a log file of its
+own under build/test-logs/.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(CHECKOUT, "build")
+LOGS = os.path.join(BUILD, "test-logs")
+CPUS = len(os.sched_getaffinity(0))
+PRELOAD = "preload/libgpuverify.so"
+COMMAND = "report/gpuverify"
+
+Result = collections.namedtuple("Result", "status name reason")
+
+
+class Skip(Exception):
+    """The rest of a part cannot be run here; the text says why."""
+
+
+class Failure(Exception):
+    """A step that the rest of a part depends on went wrong."""
+
+
+class Run:
+    """One part being run: its results and its log."""
+
+    def __init__(self, name):
+        self.name = name
+        self.results = []
+        os.makedirs(LOGS, exist_ok=True)
+        self.log_path = os.path.join(LOGS, f"{name}.log")
+        self.log = open(self.log_path, "w", encoding="utf-8")
+
+    def add(self, status, name, reason=""):
+        self.results.append(Result(status, name, reason))
+
+    def passed(self, name):
+        self.add("passed", name)
+
+    def failed(self, name, reason):
+        self.add("failed", name, reason)
+
+    def skipped(self, name, reason):
+        self.add("skipped", name, reason)
+
+    def command(self, *words, env=None, timeout=600):
+        """Runs a command into the log. Returns its exit status and what it printed."""
+        self.log.write("$ " + " ".join(words) + "\n")
+        self.log.flush()
+        try:
+            done = subprocess.run(words, cwd=CHECKOUT, env={**os.environ, **(env or {})},
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=timeout)
+            status, output = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as expired:
+            status, output = 124, (expired.stdout or b"") + b"\n(timed out)\n"
+        text = output.decode("utf-8", "replace")
+        self.log.write(text + ("" if status == 0 else f"(exit status {status})\n"))
+        self.log.flush()
+        return status, text
+
+    def test(self, name, *words, **options):
+        """A command that passes when it exits 0, and skips when it exits 77."""
+        status, text = self.command(*words, **options)
+        if status == 0:
+            self.passed(name)
+        elif status == 77:
+            self.skipped(name, last_line(text) or "it says so")
+        else:
+            self.failed(name, f"exit status {status}\n{tail(text)}")
+        return status == 0
+
+    def must(self, name, *words, **options):
+        status, text = self.command(*words, **options)
+        if status != 0:
+            raise Failure(f"{name}: exit status {status}\n{tail(text)}")
+        return text
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""
+
+
+def tail(text, lines=25):
+    return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
+
+
+def tool(*names):
+    """The first of some commands that is installed."""
+    for name in names:
+        path = os.path.join(CHECKOUT, ".venv/bin", name)
+        found = path if os.access(path, os.X_OK) else shutil.which(name)
+        if found:
+            return found
+    raise Skip(f"{names[0]} is not installed")
+
+
+def meson():
+    for path in (os.path.join(CHECKOUT, ".venv/bin/meson"), shutil.which("meson")):
+        if path and os.access(path, os.X_OK):
+            return path
+    raise Failure("meson is not installed")
+
+
+def sources(*endings):
+    """The checkout's files with one of these endings, without what was built or fetched."""
+    for folder, folders, files in os.walk(CHECKOUT):
+        folders[:] = sorted(name for name in folders if name == ".ci" or not name.startswith(
+            (".", "build", "__pycache__")))
+        for name in sorted(files):
+            if name.endswith(endings):
+                yield os.path.relpath(os.path.join(folder, name), CHECKOUT)
+
+
+def compile_in(run, folder, *options, env=None):
+    """Configures a build folder when it is new, and builds it. Returns its path."""
+    folder = os.path.join(CHECKOUT, folder)
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        run.must("configure", meson(), "setup", folder, CHECKOUT, *options, env=env)
+    run.must("build", tool("ninja"), "-C", folder)
+    return folder
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def part_format(run):
+    command = tool("clang-format-14", "clang-format")
+    version = re.search(r"version (\d+)", subprocess.run([command, "--version"], text=True,
+                                                         stdout=subprocess.PIPE).stdout)
+    if not version or version.group(1) != "14":
+        raise Skip(f"the format is that of clang-format 14, here is {version and version.group(1)}")
+    wrong = []
+    for path in sources(".c", ".h", ".cc", ".cpp", ".cu"):
+        status, _ = run.command(command, "--dry-run", "--Werror", path)
+        if status != 0:
+            wrong.append(path)
+    if wrong:
+        run.failed("format", "clang-format would change: " + " ".join(wrong))
+    else:
+        run.passed("format")
+
+
+def part_shell(run):
+    command = tool("shellcheck")
+    for path in sources(""):
+        with open(os.path.join(CHECKOUT, path), "rb") as file:
+            first = file.readline(100)
+        if re.match(rb"#!.*\b(bash|sh)\b|# shellcheck shell=", first):
+            run.test(path, command, "-x", path)
+
+
+def part_rules(run):
+    run.test("includes", "tests/rules/check-includes")
+    run.test("includes: broken ones are noticed", "python3", "tests/rules/test_check_includes.py")
+    run.test("table of calls", "scripts/check-api")
+    run.test("table of calls: broken rows are noticed", "python3",
+             "tests/rules/test_check_api.py")
+
+
+def part_build(run):
+    folder = compile_in(run, "build")
+    run.passed("build with gcc" if "gcc" in compiler_of(folder) else "build")
+
+
+def compiler_of(folder):
+    with open(os.path.join(folder, "meson-info/intro-compilers.json"), encoding="utf-8") as file:
+        return json.load(file)["host"]["c"]["id"]
+
+
+def unit_tests(run, folder, env=None, only=()):
+    """Every test that meson knows in a build folder is one result."""
+    status, text = run.command(meson(), "test", "-C", folder, "--no-rebuild",
+                               "--num-processes", str(CPUS), *only, env=env)
+    log = os.path.join(folder, "meson-logs/testlog.json")
+    if not os.path.exists(log) or "No tests defined" in text:
+        raise Failure(f"meson test: exit status {status}\n{tail(text)}")
+    with open(log, encoding="utf-8") as file:
+        for test in map(json.loads, file):
+            output = test.get("stdout", "") + test.get("stderr", "")
+            if test["result"] in ("OK", "EXPECTEDFAIL"):
+                run.passed(test["name"])
+            elif test["result"] == "SKIP":
+                run.skipped(test["name"], last_line(output) or "it says so")
+            else:
+                run.failed(test["name"], f"{test['result']}\n{tail(output)}")
+
+
+def part_unit(run):
+    unit_tests(run, BUILD)
+
+
+def end_to_end(run, folder, *options, env=None):
+    """tests/e2e/run.py prints its own results; they are counted here, and shown."""
+    status, text = run.command("python3", "tests/e2e/run.py", "--build", folder, "-j", str(CPUS),
+                               *options, env=env, timeout=900)
+    counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", last_line(text))
+    if not counts:
+        raise Failure(f"tests/e2e/run.py: exit status {status}\n{tail(text)}")
+    for _ in range(int(counts.group(1))):
+        run.passed("e2e")
+    shown = text.rstrip().splitlines()[:-1]
+    for status_name, count in (("failed", counts.group(2)), ("skipped", counts.group(3))):
+        for _ in range(int(count)):
+            run.add(status_name, "e2e", None)
+    run.shown = "\n".join(shown)
+    if status != 0 and counts.group(2) == "0":
+        run.failed("e2e", f"tests/e2e/run.py: exit status {status}")
+
+
+def part_e2e(run):
+    end_to_end(run, BUILD)
+
+
+def part_install(run):
+    run.test("installed and moved", "python3", "tests/install/test_install.py", BUILD,
+             env={"MESON": meson()})
+
+
+def part_demo(run):
+    status, text = run.command("scripts/demo", "--sim")
+    wanted = ("on the simulator", "cuModuleLoadData")
+    lacking = [words for words in wanted if words not in text]
+    if status != 0 or lacking:
+        run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")
+    else:
+        run.passed("scripts/demo --sim")
+
+
+def part_ubsan(run):
+    folder = compile_in(run, "build-ubsan", "-Db_sanitize=undefined",
+                        "-Dc_args=-fno-sanitize-recover=all", "-Db_lundef=false")
+    run.passed("build with UBSan")
+    end_to_end(run, folder, env={"UBSAN_OPTIONS": "print_stacktrace=1"})
+
+
+def part_asan(run):
+    folder = compile_in(run, "build-asan", "-Db_sanitize=address,undefined", "-Dpreload=false",
+                        "-Dc_args=-fno-sanitize-recover=all", "-Db_lundef=false")
+    run.passed("build with ASan")
+    unit_tests(run, folder)
+
+
+VALGRIND_PROGRAMS = (("kernels/driver_tour_linked",), ("kernels/runtime_tour_shared",),
+                     ("kernels/threads", "4", "50"))
+
+
+def part_valgrind(run):
+    command = tool("valgrind")
+    for words in VALGRIND_PROGRAMS:
+        if not os.path.exists(os.path.join(BUILD, words[0])):
+            run.failed(words[0], f"build/{words[0]} does not exist")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            run.test(f"valgrind {words[0]}", "scripts/with-sim", "--preload", command, "-q",
+                     "--error-exitcode=99", "--trace-children=no", os.path.join(BUILD, words[0]),
+                     *words[1:], env={"GPUVERIFY_TRACE": os.path.join(folder, "trace.db"),
+                                      "GPUVERIFY_SPOOL_DIR": folder})
+
+
+def part_clang(run):
+    tool("clang")
+    env = {"CC": "clang"}
+    if shutil.which("clang++"):
+        env["CXX"] = "clang++"
+    compile_in(run, "build-clang", env=env)
+    run.passed("build with clang")
+
+
+def part_aarch64(run):
+    tool("aarch64-linux-gnu-gcc")
+    folder = compile_in(run, "build-aarch64", "--cross-file", "cross/aarch64-linux-gnu.ini",
+                        "-Dreport=false")
+    run.passed("build for aarch64")
+    emulator = tool("qemu-aarch64-static", "qemu-aarch64")
+    with tempfile.TemporaryDirectory() as spool:
+        trace = os.path.join(spool, "trace.db")
+        settings = {"LD_PRELOAD": os.path.join(folder, PRELOAD),
+                    "LD_LIBRARY_PATH": os.path.join(folder, "tests/sim"),
+                    "GPUVERIFY_COLLECTOR": "off", "GPUVERIFY_SPOOL_DIR": spool,
+                    "GPUVERIFY_TRACE": trace}
+        words = [emulator, "-L", "/usr/aarch64-linux-gnu"]
+        for name, value in settings.items():
+            words += ["-E", f"{name}={value}"]
+        run.must("run", *words, os.path.join(folder, "kernels/driver_tour_linked"))
+        run.must("recover", os.path.join(BUILD, COMMAND), "recover", spool, "-o", trace,
+                 env={"GPUVERIFY_SPOOL_DIR": spool})
+        text = run.must("report", os.path.join(BUILD, COMMAND), "report", trace)
+    for call in ("cuModuleLoadData", "cuLaunchKernel", "cuModuleUnload"):
+        if call in text:
+            run.passed(f"aarch64 under qemu: {call} in the trace")
+        else:
+            run.failed(f"aarch64 under qemu: {call} in the trace", tail(text))
+
+
+Part = collections.namedtuple("Part", "name function quick after")
+PARTS = (
+    Part("build", part_build, True, None),
+    Part("format", part_format, True, None),
+    Part("shell", part_shell, True, None),
+    Part("rules", part_rules, True, None),
+    Part("unit", part_unit, True, "build"),
+    Part("e2e", part_e2e, True, "build"),
+    Part("install", part_install, True, "build"),
+    Part("demo", part_demo, True, "build"),
+    Part("ubsan", part_ubsan, False, "build"),
+    Part("asan", part_asan, False, None),
+    Part("clang", part_clang, False, None),
+    Part("aarch64", part_aarch64, False, "build"),
+    Part("valgrind", part_valgrind, False, "build"),
+)
+
+
+# --- running them --------------------------------------------------------------------------------
+
+
+def run_part(part, broken):
+    run = Run(part.name)
+    run.shown = ""
+    started = time.monotonic()
+    try:
+        if part.after in broken:
+            raise Skip(f"{part.after} failed")
+        part.function(run)
+    except Skip as why:
+        run.skipped(part.name, str(why))
+    except Failure as why:
+        run.failed(part.name, str(why))
+    except Exception as why:  # a part must not take the others with it
+        run.failed(part.name, f"{type(why).__name__}: {why}")
+    run.log.close()
+    run.seconds = time.monotonic() - started
+    return run
+
+
+def show(run):
+    counts = collections.Counter(result.status for result in run.results)
+    print(f"{run.name}: {summary(counts)} ({run.seconds:.0f} s)")
+    if run.shown:
+        print(run.shown)
+    for result in run.results:
+        if result.status != "passed" and result.reason is not None:
+            print(f"  {result.status.upper()} {result.name}: {result.reason}")
+    if counts["failed"]:
+        print(f"  log: {os.path.relpath(run.log_path, CHECKOUT)}")
+    sys.stdout.flush()
+    return counts
+
+
+def summary(counts):
+    return ", ".join(f"{counts[status]} {status}" for status in ("passed", "failed", "skipped"))
+
+
+def run_all(parts):
+    """Builds first; then as many parts at once as two processors each allow."""
+    total, broken = collections.Counter(), set()
+    waiting, lock = list(parts), threading.Lock()
+
+    def work():
+        while True:
+            with lock:
+                if not waiting:
+                    return
+                part = waiting.pop(0)
+            run = run_part(part, broken)
+            with lock:
+                total.update(show(run))
+
+    if waiting and waiting[0].name == "build":
+        run = run_part(waiting.pop(0), broken)
+        total.update(show(run))
+        if any(result.status == "failed" for result in run.results):
+            broken.add("build")
+    workers = [threading.Thread(target=work) for _ in range(max(1, CPUS // 2))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return total
+
+
+def main():
+    names = [part.name for part in PARTS]
+    parser = argparse.ArgumentParser(prog="scripts/test", description="Runs all tests.")
+    parser.add_argument("--quick", action="store_true", help="no further builds than the first")
+    parser.add_argument("--list", action="store_true", help="print the parts' names")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=" ".join(names))
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(names))
+        return 0
+    unknown = [name for name in options.parts if name not in names]
+    if unknown:
+        parser.error(f"no part is called {unknown[0]}: {' '.join(names)}")
+    chosen = [part for part in PARTS if not options.parts or part.name in options.parts]
+    if options.quick:
+        chosen = [part for part in chosen if part.quick]
+    if PARTS[0] not in chosen and any(part.after == "build" for part in chosen):
+        chosen.insert(0, PARTS[0])
+    total = run_all(chosen)
+    print(summary(total))
+    return 1 if total["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
