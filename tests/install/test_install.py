@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Installs a build into a folder, moves the folder, and runs gpuverify from there.
+
+  test_install.py BUILD        BUILD has been compiled; a simulator is part of it
+"""
+
+import glob
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+MESON = os.environ.get("MESON", "meson")
+PROGRAM = os.path.join(BUILD, "kernels/driver_tour_linked")
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        staged = os.path.join(cls.folder, "staged")
+        subprocess.run([MESON, "install", "-C", BUILD, "--no-rebuild", "--quiet"], check=True,
+                       env={**os.environ, "DESTDIR": staged}, stdout=subprocess.DEVNULL)
+        command = glob.glob(f"{staged}/**/bin/gpuverify", recursive=True)
+        cls.prefix = os.path.join(cls.folder, "moved")
+        shutil.move(os.path.dirname(os.path.dirname(command[0])), cls.prefix)
+
+    def find(self, name):
+        found = glob.glob(f"{self.prefix}/**/{name}", recursive=True)
+        self.assertEqual(len(found), 1, f"{name}: {found}")
+        return found[0]
+
+    def environment(self, **more):
+        settings = {name: value for name, value in os.environ.items()
+                    if not name.startswith(("GPUVERIFY_", "LD_"))}
+        settings["LD_LIBRARY_PATH"] = os.path.join(BUILD, "tests/sim")
+        settings["GPUVERIFY_SPOOL_DIR"] = tempfile.mkdtemp(dir=self.folder)
+        return {**settings, **more}
+
+    def launches(self, trace):
+        connection = sqlite3.connect(f"file:{trace}?mode=ro", uri=True)
+        try:
+            return connection.execute(
+                "SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'").fetchone()[0]
+        finally:
+            connection.close()
+
+    def test_everything_is_where_a_packager_expects_it(self):
+        self.assertTrue(os.access(os.path.join(self.prefix, "bin/gpuverify"), os.X_OK))
+        library = self.find("libgpuverify.so")
+        self.assertTrue(library.startswith(os.path.join(self.prefix, "lib")), library)
+        self.assertTrue(os.path.exists(os.path.join(self.prefix, "share/man/man1/gpuverify.1")))
+        for name in ("README.md", "LICENSE", "CHANGELOG.md", "trace-format.md"):
+            self.assertIn("/share/doc/gpuverify/", self.find(name))
+
+    def test_nothing_of_the_tests_is_installed(self):
+        names = {os.path.basename(path) for path in glob.glob(f"{self.prefix}/**", recursive=True)}
+        for name in ("libcuda.so.1", "libcudart.so.13", "driver_tour_linked"):
+            self.assertNotIn(name, names)
+
+    def test_the_moved_command_finds_its_library(self):
+        trace = os.path.join(self.folder, "run.db")
+        subprocess.run([os.path.join(self.prefix, "bin/gpuverify"), "run", "-o", trace, "--",
+                        PROGRAM], check=True, env=self.environment(), stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=60)
+        self.assertGreater(self.launches(trace), 0)
+
+    def test_the_moved_library_finds_its_collector(self):
+        trace = os.path.join(self.folder, "preloaded.db")
+        environment = self.environment(GPUVERIFY_TRACE=trace, LD_PRELOAD="libgpuverify.so")
+        environment["LD_LIBRARY_PATH"] += ":" + os.path.dirname(self.find("libgpuverify.so"))
+        subprocess.run([PROGRAM], check=True, env=environment, stdout=subprocess.DEVNULL,
+                       timeout=60)
+        self.assertGreater(self.launches(trace), 0)
+
+
+if __name__ == "__main__":
+    if not BUILD:
+        sys.exit(__doc__)
+    unittest.main(argv=sys.argv[:1])
