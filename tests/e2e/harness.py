@@ -1,0 +1,372 @@
+"""What the end-to-end tests stand on: a place of their own, programs run in it, and their trace.
+
+Each case has a temporary directory, a spool directory and an environment of its own. When it ends,
+nothing of ours may be left: no process, and no file in the spool directory.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("GV_BUILD", os.path.join(SOURCE, "build"))
+PROGRAMS = "tests/e2e/programs"
+
+# How long something may take that takes an instant: a wide margin, for slow and busy machines.
+SOON_S = 20.0
+
+
+def built(*parts):
+    """The path of something that the build has made."""
+    return os.path.join(BUILD, *parts)
+
+
+def library():
+    return built("preload", "libgpuverify.so")
+
+
+def simulator():
+    return built("tests", "sim")
+
+
+def gpuverify():
+    return built("report", "gpuverify")
+
+
+def program(name):
+    return built(PROGRAMS, "e2e_" + name)
+
+
+def workload(name):
+    return built("kernels", name)
+
+
+def hooked_calls():
+    """The table of calls as {symbol: class}."""
+    with open(os.path.join(SOURCE, "preload", "cuda_api.def"), encoding="utf-8") as table:
+        rows = re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)
+    return dict(rows)
+
+
+def wait_for(condition, what, limit_s=SOON_S):
+    """Polls until the condition gives something true, and returns that."""
+    end = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {limit_s:.0f} s: {what}")
+        time.sleep(0.01)
+
+
+def command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def process_state(pid):
+    """The letter that /proc gives the process, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return None
+
+
+class Result:
+    """What a run left: exit status (negative: killed by that signal), output and messages."""
+
+    def __init__(self, argv, status, out, err):
+        self.argv = argv
+        self.status = status
+        self.out = out.decode("utf-8", "replace")
+        self.err = err.decode("utf-8", "replace")
+
+    def __str__(self):
+        return (f"{' '.join(map(str, self.argv))}: status {self.status}\n"
+                f"--- stdout\n{self.out}--- stderr\n{self.err}---")
+
+
+class Trace:
+    """A finished trace, opened as any SQLite client would."""
+
+    def __init__(self, path):
+        self.path = path
+        self.database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
+        self.database.row_factory = sqlite3.Row
+
+    def close(self):
+        self.database.close()
+
+    def rows(self, query, *values):
+        return [tuple(row) for row in self.database.execute(query, values)]
+
+    def dicts(self, query, *values):
+        return [dict(row) for row in self.database.execute(query, values)]
+
+    def value(self, query, *values):
+        row = self.database.execute(query, values).fetchone()
+        return row[0] if row else None
+
+    def meta(self):
+        return dict(self.rows("SELECT key, value FROM meta"))
+
+    def count(self, name=None):
+        if name is None:
+            return self.value("SELECT count(*) FROM calls")
+        return self.value("SELECT count(*) FROM calls WHERE name = ?", name)
+
+    def names(self):
+        return [row[0] for row in self.rows("SELECT name FROM calls ORDER BY start_ns, id")]
+
+    def summary(self):
+        """What must be the same however a program reaches CUDA: the calls in their order."""
+        return self.rows("SELECT name, class, result, bytes, kernel FROM calls "
+                         "ORDER BY start_ns, id")
+
+    def columns(self, view):
+        return [row[1] for row in self.rows(f"PRAGMA table_info({view})")]
+
+    def lost(self):
+        return self.dicts("SELECT * FROM losses")
+
+
+class Case(unittest.TestCase):
+    """One test with its sandbox. `leaves` may name what a case leaves behind on purpose."""
+
+    maxDiff = 4000
+    leaves = ()
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="gv-e2e-")
+        shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else self.dir
+        self.spool = tempfile.mkdtemp(prefix="gv-e2e-spool-", dir=shared)
+        self.traces = []
+        self.running = []
+        self.addCleanup(self._remove)
+
+    def tearDown(self):
+        for trace in self.traces:
+            trace.close()
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        try:
+            if self._passed_so_far():
+                self.check_nothing_left()
+        finally:
+            for pid in self.processes():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _passed_so_far(self):
+        outcome = getattr(self, "_outcome", None)
+        return outcome is None or outcome.success
+
+    def _remove(self):
+        shutil.rmtree(self.spool, ignore_errors=True)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    # The sandbox
+
+    def path(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def write(self, name, text, mode=0o644):
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+        os.chmod(path, mode)
+        return path
+
+    def spool_files(self):
+        try:
+            return sorted(os.listdir(self.spool))
+        except OSError:
+            return []
+
+    def processes(self):
+        """Every live process of this sandbox but this one: programs, helpers, collectors."""
+        marker = os.fsencode(os.path.basename(self.spool))
+        found = []
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == os.getpid():
+                continue
+            for file_name in ("environ", "cmdline"):
+                try:
+                    with open(f"/proc/{name}/{file_name}", "rb") as file:
+                        if marker not in file.read():
+                            continue
+                except OSError:
+                    continue
+                if process_state(name) not in (None, "Z", "X"):
+                    found.append(int(name))
+                break
+        return found
+
+    def collectors(self):
+        return [pid for pid in self.processes() if " collect " in command_line(pid) + " "]
+
+    def await_collector(self):
+        return wait_for(self.collectors, "a collector starts")[0]
+
+    def settle(self, limit_s=SOON_S):
+        """Waits until the session is over: no process of ours, nothing in the spool directory."""
+        def over():
+            return not self.processes() and not self.spool_files()
+        try:
+            wait_for(over, "the session is over", limit_s)
+        except AssertionError as error:
+            lines = [f"{pid} ({process_state(pid)}): {command_line(pid)}"
+                     for pid in self.processes()]
+            raise AssertionError(f"{error}\nprocesses: {lines}\n"
+                                 f"spool directory: {self.spool_files()}") from None
+
+    def check_nothing_left(self):
+        if "anything" not in self.leaves:
+            self.settle()
+
+    # Running
+
+    def environment(self, preload=True, sim=True, **changes):
+        """A small, known environment; a change to None takes a variable away."""
+        values = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "HOME": self.dir,
+            "LANG": "C.UTF-8",
+            "GPUVERIFY_SPOOL_DIR": self.spool,
+            "GPUVERIFY_TRACE": self.path("trace.db"),
+            "GV_SIM_LOAD_NS": "1000",
+            "GV_SIM_JIT_NS": "1000",
+            "GV_SIM_KERNEL_NS": "0",
+        }
+        if sim:
+            values["LD_LIBRARY_PATH"] = simulator()
+        if preload:
+            values["LD_PRELOAD"] = preload if isinstance(preload, str) else library()
+        for name, value in changes.items():
+            if value is None:
+                values.pop(name, None)
+            else:
+                values[name] = str(value)
+        return values
+
+    def start(self, argv, preload=True, sim=True, env=None, **options):
+        """Starts a program in the sandbox; it is killed when the case ends."""
+        for wanted in (argv[0],) + ((library(),) if preload else ()):
+            if os.path.isabs(wanted) and not os.path.exists(wanted):
+                self.fail(f"not built: {wanted}")
+        options.setdefault("cwd", self.dir)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        process = subprocess.Popen(
+            argv, env=self.environment(preload, sim, **(env or {})), **options)
+        self.running.append(process)
+        return process
+
+    def run_program(self, argv, timeout=60, data=None, **options):
+        if data is not None:
+            options["stdin"] = subprocess.PIPE
+        process = self.start(argv, **options)
+        try:
+            out, err = process.communicate(data, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail("still running after %d s: %s" % (
+                timeout, Result(argv, process.returncode, out or b"", err or b"")))
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                stream.close()
+        return Result(argv, process.returncode, out or b"", err or b"")
+
+    def run_well(self, argv, status=0, quiet=True, **options):
+        """Runs a program that must end with this status and, unless told, no word on stderr."""
+        result = self.run_program(argv, **options)
+        self.assertEqual(result.status, status, str(result))
+        if quiet:
+            self.assertEqual(result.err, "", str(result))
+        return result
+
+    def run_twice(self, argv, mask=None, sort=False, **options):
+        """Without the library and with it: the program's output and end must be the same."""
+        plain = self.run_program(argv, preload=False, **options)
+        hooked = self.run_program(argv, **options)
+        for what in ("status", "out", "err"):
+            first, second = getattr(plain, what), getattr(hooked, what)
+            if mask and what != "status":
+                first, second = mask(first), mask(second)
+            if sort and what == "out":
+                first, second = sorted(first.splitlines()), sorted(second.splitlines())
+            self.assertEqual(first, second,
+                             f"{what} differs\nplain: {plain}\nwith the library: {hooked}")
+        return hooked
+
+    def command(self, *arguments, status=0, **options):
+        """Runs a gpuverify command."""
+        options.setdefault("preload", False)
+        result = self.run_program([gpuverify(), *arguments], **options)
+        if status is not None:
+            self.assertEqual(result.status, status, str(result))
+        return result
+
+    def open_trace(self, path=None):
+        path = path or self.path("trace.db")
+        if not os.path.exists(path):
+            self.fail(f"no trace at {path}; the directory has {os.listdir(self.dir)}, "
+                      f"the spool directory {self.spool_files()}")
+        trace = Trace(path)
+        self.traces.append(trace)
+        return trace
+
+    def trace(self, path=None, losses=False):
+        """The trace of a session that is over; nothing may be lost unless the case says so."""
+        self.settle()
+        trace = self.open_trace(path)
+        if not losses:
+            self.assertEqual(trace.lost(), [], "losses in an ordinary run")
+        return trace
+
+
+def need_root(case, why):
+    if os.geteuid() != 0:
+        case.skipTest(f"not root: {why}")
+
+
+@contextlib.contextmanager
+def small_disk(case, folder, size):
+    """A tiny file system of its own at the folder; skips the case where that cannot be had."""
+    need_root(case, "cannot mount a small file system")
+    os.makedirs(folder, exist_ok=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "gv-e2e", folder],
+                             capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        case.skipTest(f"cannot mount a small file system: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], capture_output=True, check=False)
+
+
+def dump(value):
+    """For messages: a value that can be read."""
+    return json.dumps(value, indent=1, default=str)
+
+
+if __name__ == "__main__":
+    sys.exit("this is no test: see run.py")

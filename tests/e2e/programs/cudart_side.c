@@ -1,0 +1,32 @@
+/*
+ * One user of one libcudart: built twice, for two versions of it, into two libraries. SIDE names
+ * the function. It leaves an error behind in its own runtime, and prints what its runtime says.
+ */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
+#define NAMED(side, what)       NAMED_AGAIN(side, what)
+#define NAMED_AGAIN(side, what) side##_##what
+
+__attribute__((visibility("default"))) void NAMED(SIDE, work)(void);
+__attribute__((visibility("default"))) int NAMED(SIDE, last_error)(void);
+
+void NAMED(SIDE, work)(void)
+{
+    int version = 0;
+    void *memory = NULL;
+    int results[4];
+
+    cudaRuntimeGetVersion(&version);
+    results[0] = (int)cudaMalloc(&memory, 4096);
+    results[1] = (int)cudaMemset(memory, 0, 4096);
+    results[2] = (int)cudaFree(memory);
+    results[3] = (int)cudaFree((void *)0x10);
+    printf("runtime %d: malloc %d, memset %d, free %d, bad free %s\n", version / 1000, results[0],
+           results[1], results[2], results[3] ? "fails" : "works");
+}
+
+int NAMED(SIDE, last_error)(void)
+{
+    return (int)cudaGetLastError();
+}

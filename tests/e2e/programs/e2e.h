@@ -1,0 +1,78 @@
+/*
+ * What the programs of the end-to-end tests share: they stop at the first call that answers
+ * something else than they expect, and print nothing that changes from run to run.
+ */
+#ifndef GV_E2E_PROGRAM_H
+#define GV_E2E_PROGRAM_H
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXPECT(expected, call)                                                                     \
+    do {                                                                                           \
+        int expect_got = (int)(call);                                                              \
+        if (expect_got != (int)(expected)) {                                                       \
+            fprintf(stderr, "%s:%d: %s returned %d, not %d\n", __FILE__, __LINE__, #call,          \
+                    expect_got, (int)(expected));                                                  \
+            exit(90);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+#define OK(call) EXPECT(0, call)
+
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s is not true\n", __FILE__, __LINE__, #condition);            \
+            exit(91);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* `tick` does nothing, `spin` runs for as many nanoseconds as its argument says. */
+static const char e2e_ptx[] = ".version 7.0\n"
+                              ".target sm_70\n"
+                              ".address_size 64\n"
+                              ".visible .entry tick()\n"
+                              "{\n"
+                              "ret;\n"
+                              "}\n"
+                              ".visible .entry spin(.param .u64 spin_param_0)\n"
+                              "{\n"
+                              "ret;\n"
+                              "}\n";
+
+/* The device, a context that is current, and a module with its two kernels. */
+struct e2e_gpu {
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction tick;
+    CUfunction spin;
+};
+
+static inline void e2e_open(struct e2e_gpu *gpu)
+{
+    OK(cuInit(0));
+    OK(cuDeviceGet(&gpu->device, 0));
+    OK(cuDevicePrimaryCtxRetain(&gpu->context, gpu->device));
+    OK(cuCtxSetCurrent(gpu->context));
+    OK(cuModuleLoadData(&gpu->module, e2e_ptx));
+    OK(cuModuleGetFunction(&gpu->tick, gpu->module, "tick"));
+    OK(cuModuleGetFunction(&gpu->spin, gpu->module, "spin"));
+}
+
+static inline void e2e_tick(const struct e2e_gpu *gpu, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        OK(cuLaunchKernel(gpu->tick, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+}
+
+static inline void e2e_spin(const struct e2e_gpu *gpu, CUstream stream, unsigned long long ns)
+{
+    void *arguments[] = {&ns};
+
+    OK(cuLaunchKernel(gpu->spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* A plug-in that uses CUDA for itself: whoever loads it need not know. */
+#include "e2e.h"
+
+__attribute__((visibility("default"))) int plugin_work(unsigned launches);
+
+int plugin_work(unsigned launches)
+{
+    struct e2e_gpu gpu;
+
+    e2e_open(&gpu);
+    e2e_tick(&gpu, launches);
+    OK(cuCtxSynchronize());
+    OK(cuModuleUnload(gpu.module));
+    return (int)launches;
+}

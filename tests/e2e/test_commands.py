@@ -1,0 +1,345 @@
+"""The gpuverify command: run, report, recover, and how it ends when used wrongly."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+
+
+def masked(text):
+    """Numbers, and the blanks that align them, are not part of what is expected."""
+    text = re.sub(r"\d+(\.\d+)?", "N", text)
+    return re.sub(r"[ \t]+", " ", text)
+
+
+class Run(harness.Case):
+    """`gpuverify run` is the program, and a summary on stderr."""
+
+    def run_it(self, *arguments, **options):
+        options.setdefault("preload", False)
+        return self.run_program([harness.gpuverify(), "run", *arguments], **options)
+
+    def ending(self, how, **options):
+        return self.run_it("-o", self.path("trace.db"), "--", harness.program("ending"), how,
+                           **options)
+
+    def test_exit_code_is_the_programs(self):
+        result = self.ending("exit")
+        self.assertEqual(result.status, 4, str(result))
+        self.assertEqual(result.out, "three launches\n")
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+    def test_signal_that_kills_the_program_kills_run(self):
+        for how, number in (("term", signal.SIGTERM), ("kill", signal.SIGKILL)):
+            with self.subTest(how):
+                result = self.ending(how)
+                self.assertEqual(result.status, -number, str(result))
+                self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+    def test_summary_goes_to_stderr(self):
+        result = self.ending("return")
+        self.assertEqual(result.out, "three launches\n")
+        self.assertIn(self.path("trace.db"), result.err)
+        self.assertRegex(result.err, r"\bcalls?\b")
+        self.assertIn("gpuverify report", result.err)
+
+    def test_program_without_cuda(self):
+        result = self.run_it("-o", self.path("trace.db"), "--", "/bin/echo", "hello")
+        self.assertEqual((result.status, result.out), (0, "hello\n"), str(result))
+        self.assertRegex(result.err, r"(?i)no CUDA call")
+        self.assertFalse(os.path.exists(self.path("trace.db")))
+
+    def test_default_trace_is_in_the_working_directory(self):
+        result = self.run_it("--", harness.program("ending"), env={"GPUVERIFY_TRACE": None})
+        self.assertEqual(result.status, 0, str(result))
+        self.settle()
+        self.assertRegex(" ".join(os.listdir(self.dir)), r"^gpuverify-e2e_ending-\d+\.db$")
+
+    def test_relative_output(self):
+        result = self.run_it("-o", "here.db", "--", harness.program("state"), "chdir")
+        self.assertEqual(result.status, 0, str(result))
+        self.assertEqual(self.trace(self.path("here.db")).count("cuLaunchKernel"), 5)
+
+    def test_program_that_is_not_there(self):
+        self.assertEqual(self.run_it("--", "/nowhere/program").status, 127)
+        self.assertEqual(self.run_it("--", "no-such-program-anywhere").status, 127)
+        self.assertEqual(self.run_it("--", self.write("plain", "text", 0o644)).status, 126)
+
+    def test_program_is_found_on_the_path_and_gets_its_arguments(self):
+        result = self.run_it("--", "printf", "%s|", "-o", "--", "a b")
+        self.assertEqual((result.status, result.out), (0, "-o|--|a b|"), str(result))
+
+    def test_other_preloads_are_kept(self):
+        shim = harness.built(harness.PROGRAMS, "libe2e_shim.so")
+        result = self.run_it("-o", self.path("trace.db"), "--", harness.program("shimmed"),
+                             env={"LD_PRELOAD": shim}, preload=False)
+        self.assertIn("shim: 4 launches, 2 allocations", result.out, str(result))
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 4)
+
+    def test_stdin_is_the_programs(self):
+        result = self.run_it("--", "cat", data=b"through\n")
+        self.assertEqual((result.status, result.out), (0, "through\n"), str(result))
+
+    def test_several_processes_are_one_trace(self):
+        result = self.run_it("-o", self.path("trace.db"), "--", harness.program("children"),
+                             "fork-exec")
+        self.assertEqual(result.status, 0, str(result))
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 5)
+
+    def test_trace_is_complete_when_run_returns(self):
+        self.ending("return")
+        trace = self.open_trace()
+        self.assertEqual(trace.meta()["state"], "complete")
+
+    def test_interrupt_from_the_keyboard(self):
+        # Ctrl-C reaches the whole foreground group: the program dies of it, and run reports.
+        process = self.start([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
+                              harness.program("flood"), "--blocked"], preload=False,
+                             start_new_session=True)
+        self.assertEqual(process.stdout.readline(), b"blocked\n")
+        time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, -signal.SIGINT, err)
+        self.assertIn(b"trace.db", err)
+        self.assertEqual(self.trace().rows("SELECT name FROM in_flight"),
+                         [("cuStreamSynchronize",)])
+
+    def test_signal_sent_to_run_reaches_the_program(self):
+        process = self.start([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
+                              harness.program("flood"), "--blocked"], preload=False)
+        self.assertEqual(process.stdout.readline(), b"blocked\n")
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, -signal.SIGTERM, err)
+        self.assertEqual(self.trace().value("SELECT count(*) FROM in_flight"), 1)
+
+    def test_program_that_handles_the_interrupt_goes_on(self):
+        script = ("import signal,sys,time\n"
+                  "signal.signal(signal.SIGINT, lambda *_: (print('handled'), sys.exit(7)))\n"
+                  "print('ready', flush=True)\ntime.sleep(60)\n")
+        process = self.start([harness.gpuverify(), "run", "--", sys.executable, "-c", script],
+                             preload=False, start_new_session=True)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, out), (7, b"handled\n"), err)
+
+    def test_terminal_is_the_programs(self):
+        """On a terminal: stdin, stdout and the foreground are as they would be without."""
+        script = ("import os,sys\n"
+                  "print(sys.stdin.isatty(), sys.stdout.isatty(), "
+                  "os.tcgetpgrp(0) == os.getpgrp())\n"
+                  "print('got', input())\n")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.dir)
+            os.execve(harness.gpuverify(), [harness.gpuverify(), "run", "--", sys.executable,
+                                            "-c", script], self.environment(False))
+        os.write(terminal, b"typed\n")
+        shown = b""
+        while True:
+            try:
+                piece = os.read(terminal, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        _, status = os.waitpid(pid, 0)
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0, shown)
+        self.assertIn(b"True True True", shown)
+        self.assertIn(b"got typed", shown)
+
+    def test_works_through_a_link_and_from_anywhere(self):
+        os.symlink(harness.gpuverify(), self.path("gv"))
+        result = self.run_program([self.path("gv"), "run", "-o", self.path("trace.db"), "--",
+                                   harness.program("ending")], preload=False, cwd="/")
+        self.assertEqual(result.status, 0, str(result))
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+
+class Report(harness.Case):
+    def report(self, program, *arguments, status=None, **options):
+        self.run_program([harness.program(program), *arguments], **options)
+        self.settle()
+        return self.command("report", self.path("trace.db"), status=status)
+
+    def test_calls_loads_and_kernels(self):
+        result = self.report("ending", status=0)
+        self.assertEqual(result.err, "")
+        for expected in ("e2e_ending", "cuLaunchKernel", "cuModuleLoadData", "cuInit", "tick",
+                         "ptx"):
+            self.assertIn(expected, result.out)
+        line = next(line for line in result.out.splitlines()
+                    if re.search(r"\bcuLaunchKernel\b", line))
+        self.assertRegex(line, r"\b3\b")
+
+    def test_two_runs_read_the_same_but_for_the_numbers(self):
+        first = masked(self.report("errno_kept").out)
+        second = masked(self.report("errno_kept").out)
+        self.assertEqual(sorted(first.splitlines()), sorted(second.splitlines()))
+
+    def test_errors_have_names(self):
+        result = self.report("errno_kept")
+        self.assertIn("cuModuleGetFunction", result.out)
+        self.assertIn("NOT_FOUND", result.out)
+        self.assertIn("500", result.out)
+
+    def test_call_it_died_in(self):
+        process = self.start([harness.program("flood"), "--blocked"])
+        self.assertEqual(process.stdout.readline(), b"blocked\n")
+        time.sleep(0.1)
+        process.kill()
+        process.communicate()
+        self.settle()
+        result = self.command("report", self.path("trace.db"), status=None)
+        self.assertIn(result.status, (0, 1), str(result))
+        self.assertIn("cuStreamSynchronize", result.out)
+
+    def test_losses_are_told(self):
+        process = self.start([harness.program("flood"), "40000", "1"], stdin=subprocess.PIPE,
+                             env={"GPUVERIFY_SPOOL_MB": "1", "GPUVERIFY_EXIT_WAIT": "0.1"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        collector = self.await_collector()
+        os.kill(collector, signal.SIGSTOP)
+        process.communicate(b"\n", timeout=60)
+        os.kill(collector, signal.SIGCONT)
+        self.settle()
+        result = self.command("report", self.path("trace.db"), status=None)
+        self.assertRegex(result.out, r"(?i)\blost\b")
+
+    def test_waits_for_a_trace_that_is_being_finished(self):
+        process = self.start([harness.program("flood"), "300000", "0"], stdin=subprocess.PIPE,
+                             env={"GPUVERIFY_EXIT_WAIT": "0"})
+        process.communicate(b"\n", timeout=60)
+        result = self.command("report", self.path("trace.db"))
+        line = next(line for line in result.out.splitlines() if "cuLaunchKernel" in line)
+        trace = self.trace(losses=True)
+        self.assertIn(str(trace.count("cuLaunchKernel")), re.sub(r"(?<=\d)[,' ](?=\d{3})", "",
+                                                                 line))
+        self.assertEqual(trace.count("cuLaunchKernel")
+                         + sum(row["count"] for row in trace.lost() if row["class"] == "launch"),
+                         300000)
+
+
+class Recover(harness.Case):
+    """Records without a collector, brought home by the next command."""
+
+    def left_behind(self, **env):
+        self.run_well([harness.program("ending")],
+                      env={"GPUVERIFY_COLLECTOR": "off", **env})
+        self.assertTrue(self.spool_files())
+
+    def test_from_the_spool_directory(self):
+        self.left_behind()
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+    def test_from_a_spool_file(self):
+        self.left_behind()
+        spool = [name for name in self.spool_files() if name.endswith(".spool")][0]
+        self.command("recover", os.path.join(self.spool, spool))
+        self.assertEqual(self.open_trace().count("cuLaunchKernel"), 3)
+        for name in self.spool_files():
+            os.unlink(os.path.join(self.spool, name))
+
+    def test_without_arguments_finds_what_the_user_left(self):
+        self.left_behind()
+        self.command("recover")
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+    def test_to_another_file(self):
+        self.left_behind()
+        self.command("recover", "-o", self.path("found.db"), self.spool)
+        self.assertEqual(self.trace(self.path("found.db")).count("cuLaunchKernel"), 3)
+
+    def test_twice_is_once(self):
+        self.left_behind()
+        self.command("recover", self.spool)
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+    def test_live_session_is_left_to_its_collector(self):
+        process = self.start([harness.program("flood"), "10", "0"], stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.await_collector()
+        self.command("recover", self.spool, status=None)
+        out, err = process.communicate(b"\n", timeout=30)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn(b"cuLaunchKernel 10", out)
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 10)
+
+    def test_spool_of_nonsense_is_refused(self):
+        self.write("nonsense.spool", os.urandom(100000))
+        result = self.command("recover", self.path("nonsense.spool"), status=3)
+        self.assertRegex(result.err, r"nonsense\.spool")
+        self.assertTrue(os.path.exists(self.path("nonsense.spool")))
+
+
+class Usage(harness.Case):
+    """Exit codes: 0 fine, 1 finding, 2 usage, 3 cannot read or write."""
+
+    def test_help_and_version_go_to_stdout(self):
+        for arguments in (["--help"], ["help"], ["help", "run"], ["help", "report"],
+                          ["help", "recover"], ["help", "environment"], ["--version"],
+                          ["run", "--help"], ["report", "--help"]):
+            with self.subTest(" ".join(arguments)):
+                result = self.command(*arguments)
+                self.assertNotEqual(result.out, "")
+                self.assertEqual(result.err, "")
+
+    def test_help_tells_every_environment_variable(self):
+        shown = self.command("help", "environment").out
+        table = os.path.join(harness.SOURCE, "trace", "settings.def")
+        with open(table, encoding="utf-8") as file:
+            names = re.findall(r"^GV_SETTING_\w+\(\w+, (\w+)", file.read(), re.M)
+        self.assertGreater(len(names), 5)
+        for name in names:
+            self.assertIn(f"GPUVERIFY_{name}", shown)
+
+    def test_wrong_usage_is_2(self):
+        for arguments in ([], ["nonsense"], ["--nonsense"], ["report"], ["run"], ["run", "-o"],
+                          ["run", "--nonsense", "true"], ["report", "--nonsense"],
+                          ["help", "nonsense"], ["report", "a", "b", "c"]):
+            with self.subTest(" ".join(arguments)):
+                result = self.command(*arguments, status=2)
+                self.assertEqual(result.out, "")
+                self.assertNotEqual(result.err, "")
+
+    def test_mistyped_command_gets_a_hint(self):
+        self.assertIn("report", self.command("reprot", status=2).err)
+
+    def test_file_that_cannot_be_read_is_3(self):
+        self.write("text.db", "not a trace\n")
+        os.makedirs(self.path("folder.db"))
+        self.write("empty.db", "")
+        for name in ("missing.db", "text.db", "folder.db", "empty.db"):
+            with self.subTest(name):
+                result = self.command("report", self.path(name), status=3)
+                self.assertEqual(result.out, "")
+                self.assertIn(name, result.err)
+
+    def test_output_that_cannot_be_written_is_3(self):
+        self.run_well([harness.program("ending")])
+        self.settle()
+        with open("/dev/full", "wb") as full:
+            result = self.run_program([harness.gpuverify(), "report", self.path("trace.db")],
+                                      preload=False, stdout=full)
+        self.assertEqual(result.status, 3, str(result))
+
+    def test_reader_that_goes_away_is_no_crash(self):
+        self.run_well([harness.program("ending")])
+        self.settle()
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        result = self.run_program([harness.gpuverify(), "report", self.path("trace.db")],
+                                  preload=False, stdout=write_end)
+        os.close(write_end)
+        self.assertIn(result.status, (3, -signal.SIGPIPE, 0), str(result))
