@@ -1,6 +1,6 @@
 /*
- * threads_mixed COUNT [LAUNCHES]: COUNT threads that come and go, a few at a time, each with
- * LAUNCHES launches (2), the smallest stack there is, and one more launch from the destructor of a
+ * threads_mixed COUNT LAUNCHES [late]: COUNT threads that come and go, a few at a time, each with
+ * LAUNCHES launches on a small stack; and with one more launch, if "late", from the destructor of a
  * thread-specific value, which runs when the thread is all but gone.
  */
 #include "e2e.h"
@@ -12,7 +12,8 @@
 #define AT_A_TIME 20
 
 static struct e2e_gpu gpu;
-static unsigned launches = 2;
+static unsigned launches;
+static int late;
 static pthread_key_t key;
 
 static void last_words(void *value)
@@ -26,18 +27,21 @@ static void *body(void *unused)
     (void)unused;
     OK(cuCtxSetCurrent(gpu.context));
     e2e_tick(&gpu, launches);
-    pthread_setspecific(key, &gpu);
+    if (late)
+        pthread_setspecific(key, &gpu);
     return NULL;
 }
 
 int main(int argc, char **argv)
 {
-    unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 100;
+    unsigned count;
     pthread_t threads[AT_A_TIME];
     pthread_attr_t attributes;
 
-    if (argc > 2)
-        launches = (unsigned)atoi(argv[2]);
+    REQUIRE(argc >= 3);
+    count = (unsigned)atoi(argv[1]);
+    launches = (unsigned)atoi(argv[2]);
+    late = argc > 3 && !strcmp(argv[3], "late");
     e2e_open(&gpu);
     REQUIRE(!pthread_key_create(&key, last_words));
     pthread_attr_init(&attributes);
@@ -53,6 +57,6 @@ int main(int argc, char **argv)
         done += now;
     }
     OK(cuCtxSynchronize());
-    printf("%u threads, %u launches\n", count, count * (launches + 1));
+    printf("%u threads, %u launches\n", count, count * (launches + (unsigned)late));
     return 0;
 }

@@ -1,0 +1,79 @@
+"""Entry points: every name, version and flag gives what the driver gives, and the hooked ones
+through us."""
+
+import os
+import re
+import subprocess
+
+import harness
+
+
+class EntryPoints(harness.Case):
+    def setUp(self):
+        super().setUp()
+        symbols = subprocess.run(
+            ["nm", "-D", "--defined-only", harness.built("tests", "sim", "libcuda.so.1")],
+            capture_output=True, text=True, check=True).stdout
+        self.exports = sorted(set(re.findall(r" T (cu[A-Z]\w+)", symbols)))
+        self.assertGreater(len(self.exports), 600)
+        names = set(self.exports)
+        for name in self.exports:
+            names.add(re.sub(r"(_v\d+)?(_ptds|_ptsz)?$", "", name))
+        names |= {"", "cuNothing", "cuFoo", "cudnnCreate", "cu", "cuInit_v9", "cudaMalloc",
+                  "cuMemAlloc_v2_ptsz", "x" * 200}
+        self.names = self.write("names", "".join(f"{name}\n" for name in sorted(names)))
+        self.hooked = {name for name in harness.hooked_calls() if name in set(self.exports)}
+        self.assertGreater(len(self.hooked), 300)
+
+    def answers(self, how):
+        """The answers with the library, after checking them against those without."""
+        argv = [harness.program("lookups"), self.names, how]
+        plain = self.run_well(argv, preload=False).out.splitlines()
+        hooked = self.run_well(argv).out.splitlines()
+        self.assertEqual(len(plain), len(hooked))
+        found, wrong = set(), []
+        for before, after in zip(plain, hooked):
+            asked, symbol, library = after.rsplit(" ", 2)
+            if [asked, symbol] != before.rsplit(" ", 2)[:2]:
+                wrong.append(f"'{before}' became '{after}'")
+            elif symbol != "NULL":
+                ours = library == "libgpuverify.so"
+                if ours != (symbol in self.hooked):
+                    wrong.append(f"{'hooked' if ours else 'not hooked'}: {after}")
+                found.add(symbol)
+        self.assertEqual(wrong[:10], [], f"{len(wrong)} of {len(plain)} answers")
+        return found
+
+    def exhaustive(self, how):
+        found = self.answers(how)
+        # Every hooked call that the driver hands out this way was asked for and swapped.
+        self.assertGreater(len(found & self.hooked), 250)
+
+    def test_dlsym_of_every_export(self):
+        self.assertEqual(self.answers("dlsym"), set(self.exports))
+
+    def test_dlvsym_of_every_export(self):
+        self.answers("dlvsym")
+
+    def test_dlsym_in_the_global_scope(self):
+        self.answers("default")
+
+    def test_cuGetProcAddress(self):
+        self.exhaustive("v1")
+
+    def test_cuGetProcAddress_v2(self):
+        self.exhaustive("v2")
+
+    def test_cuGetProcAddress_got_from_itself(self):
+        self.exhaustive("v1-by-v1")
+
+    def test_cuGetProcAddress_v2_got_from_the_first(self):
+        self.exhaustive("v2-by-v1")
+
+    def test_cuGetProcAddress_v2_got_from_itself(self):
+        self.exhaustive("v2-by-v2")
+
+    def test_looking_up_is_no_call_and_makes_no_trace(self):
+        self.answers("v2")
+        self.assertEqual(self.spool_files(), [])
+        self.assertFalse(os.path.exists(self.path("trace.db")))
