@@ -168,6 +168,8 @@ def part_shell(run):
 def part_rules(run):
     run.test("includes", "tests/rules/check-includes")
     run.test("includes: broken ones are noticed", "python3", "tests/rules/test_check_includes.py")
+    run.test("finding the CUDA headers", "python3", "tests/rules/test_find_cuda_headers.py")
+    run.test("counting of results", "python3", "tests/rules/test_suite.py")
     run.test("table of calls", "scripts/check-api")
     run.test("table of calls: broken rows are noticed", "python3",
              "tests/rules/test_check_api.py")
