@@ -1,0 +1,26 @@
+/*
+ * The steps by which a process becomes part of a session. Called once per process, by the thread
+ * that makes its first CUDA call; each returns 0 or -errno and leaves nothing behind on an error.
+ */
+#ifndef GV_PRELOAD_ATTACH_H
+#define GV_PRELOAD_ATTACH_H
+
+#include "preload/process.h"
+
+/* Chooses the spool directory, opens or makes the session file, makes the spool. `*lock_fd` is the
+ * locked session file when this process must start the collector, otherwise -1. */
+int gv_session_join(struct gv_process *process, int *lock_fd);
+
+/* Starts the collector, detached, and gives it the lock. `lock_fd` is closed here in any case. */
+int gv_collector_start(const struct gv_process *process, int lock_fd);
+
+/* Fills in what the spool says about the process. */
+void gv_process_describe(struct gv_spool_header *header);
+
+/* "train" for python3 train.py, otherwise the name of the program. */
+void gv_process_program_name(char *name, size_t bytes);
+
+/* Registers what runs when the process ends. 0 or -errno. */
+int gv_process_watch_exit(void);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * What every wrapper does around the call that it wraps: gv_call_begin(), the real call,
+ * gv_call_end().
+ *
+ * The outermost hooked call of a thread becomes a CALL record. Inside it, hooked calls are not
+ * recorded, but what they tell is kept: code that is loaded, the names of kernels, the kernel that
+ * a runtime launch comes down to.
+ *
+ * An exception may pass through the real call (the driver calls back). The wrappers name
+ * gv_unwind_personality as their personality routine, which closes the call as "unwound": a
+ * clean-up region would need _Unwind_Resume from a library that C programs do not have.
+ */
+#ifndef GV_PRELOAD_CALLS_H
+#define GV_PRELOAD_CALLS_H
+
+#include "preload/api.h"
+#include "trace/spool.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gv_call {
+    uint64_t start_ns; /* of an outermost call, and of one that loads code */
+    uint32_t depth;    /* hooked calls around this one */
+    uint16_t api;
+    uint16_t live;
+};
+
+enum gv_fact {
+    GV_FACT_NONE,
+    GV_FACT_LOADS_IMAGE,
+    GV_FACT_LOADS_FILE,
+    GV_FACT_LINKS_IMAGE,
+    GV_FACT_LINKS_FILE,
+    GV_FACT_NAMES,
+    GV_FACT_ALIASES,
+    GV_FACT_UNLOADS,
+};
+
+/* What a wrapper knows about its call, filled in by the facts of its row. */
+struct gv_facts {
+    uint64_t stream;
+    uint64_t bytes;
+    uint64_t object;
+    uint64_t kernel;  /* handle of what is launched */
+    uint64_t made;    /* handle that came into being */
+    uint64_t owner;   /* NAMES: module or library; ALIASES: what is known; UNLOADS: what goes */
+    const void *data; /* image, path, or name */
+    size_t data_bytes;
+    const char *label; /* LINKS_IMAGE: the name given to the input */
+    uint8_t flags;     /* enum gv_record_flags */
+    uint8_t what;      /* enum gv_fact */
+    uint8_t load_kind;
+    uint32_t module; /* UNLOADS: number, found before the call */
+};
+
+void gv_call_begin(struct gv_call *call, enum gv_api_id api);
+void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
+
+/* UNLOADS, before the real call: another thread may get the same handle as soon as it is free. */
+uint32_t gv_call_before_unload(uint64_t owner);
+
+/* Marks the function that it stands in; see above. 0x1b: relative to the table, four bytes. */
+#define GV_UNWINDABLE __asm__ volatile(".cfi_personality 0x1b, gv_unwind_personality")
+
+#endif

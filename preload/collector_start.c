@@ -1,0 +1,206 @@
+/*
+ * Starts the collector as nobody's child: no wait() of the program returns it, no SIGCHLD tells of
+ * it, and it holds nothing of the program's.
+ *
+ * A grandchild by two vfork-like clones: fork() would copy the page tables of a process that may
+ * have mapped hundreds of gigabytes. The child in the middle is made without a termination signal,
+ * which hides it from the program's wait() until we have waited for it ourselves. Between clone and
+ * exec only system calls are made, all signals blocked, on a stack of our own.
+ */
+#include "preload/attach.h"
+
+#include "preload/entry_points.h"
+#include "preload/log.h"
+#include "preload/objects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef GV_BINDIR
+#error "the build says where the gpuverify program is installed"
+#endif
+
+#define STACK_BYTES 32768u
+#define HIGHEST_FD_BY_HAND 65536
+
+extern char **environ;
+
+struct start {
+    const char *helper;
+    const char *session_path;
+    char **environment;
+    char *inner_stack;
+    int lock_fd;
+    int error; /* errno of what failed in a child; shared, because the memory is */
+};
+
+/* ---- finding the program ---- */
+
+static bool is_helper(char *path, size_t bytes, const char *directory, const char *relative)
+{
+    int length = snprintf(path, bytes, "%s%s", directory, relative);
+
+    return length > 0 && (size_t)length < bytes && access(path, X_OK) == 0;
+}
+
+static int find_helper(const struct gv_settings *settings, char *path, size_t bytes)
+{
+    /* In the build tree; in a bundle or under any prefix; Debian's lib/x86_64-linux-gnu. */
+    static const char *const beside[] = {"/../report/gpuverify", "/../bin/gpuverify",
+                                         "/../../bin/gpuverify"};
+    struct gv_object object;
+    char directory[GV_SESSION_PATH_BYTES];
+    char *slash;
+
+    if (settings->collector[0])
+        return is_helper(path, bytes, settings->collector, "") ? 0 : -ENOENT;
+    if (gv_objects_at((uintptr_t)gv_plt_slots, &object)) {
+        snprintf(directory, sizeof directory, "%s", object.path);
+        slash = strrchr(directory, '/');
+        if (slash) {
+            *slash = 0;
+            for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
+                if (is_helper(path, bytes, directory, beside[i]))
+                    return 0;
+        }
+    }
+    return is_helper(path, bytes, GV_BINDIR, "/gpuverify") ? 0 : -ENOENT;
+}
+
+/* ---- the environment without what would bring us into the helper ---- */
+
+static bool is_kept(const char *variable)
+{
+    return strncmp(variable, "LD_PRELOAD=", 11) != 0 && strncmp(variable, "LD_AUDIT=", 9) != 0;
+}
+
+static void copy_environment(char **copy, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count && environ[i]; i++)
+        if (is_kept(environ[i]))
+            copy[kept++] = environ[i];
+    copy[kept] = NULL;
+}
+
+/* ---- the two children ---- */
+
+static void close_from(int first)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+        return;
+#endif
+    for (int fd = first; fd < HIGHEST_FD_BY_HAND; fd++)
+        close(fd);
+}
+
+/* Nothing that is open in the program stays open: a pipe held here would never end for a reader. */
+static int keep_only_lock(int lock_fd)
+{
+    int high = fcntl(lock_fd, F_DUPFD, GV_SESSION_LOCK_FD + 1);
+    int null;
+
+    if (high < 0)
+        return -1;
+    for (int fd = 0; fd < GV_SESSION_LOCK_FD; fd++)
+        close(fd);
+    null = open("/dev/null", O_RDWR);
+    if (null != 0 || dup(0) != 1 || dup(0) != 2)
+        return -1;
+    if (dup2(high, GV_SESSION_LOCK_FD) < 0)
+        return -1;
+    close_from(GV_SESSION_LOCK_FD + 1);
+    return 0;
+}
+
+static int become_collector(void *data)
+{
+    struct start *start = data;
+    char *const arguments[] = {(char *)"gpuverify", (char *)"collect",
+                               (char *)(uintptr_t)start->session_path, NULL};
+    sigset_t none;
+
+    setsid();
+    if (keep_only_lock(start->lock_fd) == 0) {
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execve(start->helper, arguments, start->environment);
+    }
+    start->error = errno;
+    _exit(127);
+}
+
+static int start_and_leave(void *data)
+{
+    struct start *start = data;
+
+    if (clone(become_collector, start->inner_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start) <
+        0)
+        start->error = errno;
+    _exit(0);
+}
+
+static int run_children(struct start *start, char *outer_stack)
+{
+    sigset_t all, before;
+    int status;
+    pid_t child;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    child = clone(start_and_leave, outer_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
+    if (child < 0)
+        start->error = errno;
+    else
+        while (waitpid(child, &status, __WCLONE) < 0 && errno == EINTR)
+            ;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return -start->error;
+}
+
+int gv_collector_start(const struct gv_process *process, int lock_fd)
+{
+    char helper[GV_SESSION_PATH_BYTES];
+    struct start start = {
+        .helper = helper, .session_path = process->session_path, .lock_fd = lock_fd};
+    size_t variables = 0;
+    size_t bytes;
+    char *memory;
+    int error = 0;
+
+    if (strcmp(process->settings.collector, "off") == 0)
+        goto out;
+    error = find_helper(&process->settings, helper, sizeof helper);
+    if (error)
+        goto out;
+    while (environ && environ[variables])
+        variables++;
+    bytes = 2 * STACK_BYTES + (variables + 1) * sizeof(char *);
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        error = -errno;
+        goto out;
+    }
+    start.inner_stack = memory;
+    start.environment = (char **)(void *)(memory + 2 * STACK_BYTES);
+    copy_environment(start.environment, variables);
+    error = run_children(&start, memory + STACK_BYTES);
+    munmap(memory, bytes);
+out:
+    close(lock_fd);
+    if (error)
+        gv_log_error("the collector did not start (%s); the records stay in shared memory: "
+                     "gpuverify recover %s",
+                     strerror(-error), process->session_path);
+    return error;
+}

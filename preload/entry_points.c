@@ -1,0 +1,336 @@
+#include "preload/entry_points.h"
+
+#include "preload/objects.h"
+#include "preload/process.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+void *gv_real_driver[GV_DRIVER_COUNT];
+void *gv_real_runtime[GV_RUNTIMES][GV_RUNTIME_COUNT];
+struct gv_driver_calls gv_driver_calls;
+
+static void *const *const runtime_hooks[GV_RUNTIMES] = {gv_hooks_runtime0, gv_hooks_runtime1,
+                                                        gv_hooks_runtime2, gv_hooks_runtime3};
+
+/* A CUDA library that was found: index 0 the driver, 1 + i the runtime number i. */
+struct library {
+    struct gv_object object;
+    char name[64]; /* its DT_SONAME */
+    _Atomic int known;
+};
+
+#define LIBRARIES (1 + GV_RUNTIMES)
+
+static struct library libraries[LIBRARIES];
+static atomic_flag learning = ATOMIC_FLAG_INIT;
+
+/* Held for some microseconds, by the thread that met a library first or saw one go. */
+static void learning_begin(void)
+{
+    while (atomic_flag_test_and_set_explicit(&learning, memory_order_acquire))
+        sched_yield();
+}
+
+static void learning_end(void)
+{
+    atomic_flag_clear_explicit(&learning, memory_order_release);
+}
+
+static bool is_driver_name(const char *name)
+{
+    return strcmp(name, "libcuda.so.1") == 0 || strcmp(name, "libcuda.so") == 0;
+}
+
+/* Wheels rename it: libcudart-9335f6a2.so.12.4.99 */
+static bool is_runtime_name(const char *name)
+{
+    size_t stem = strlen("libcudart");
+
+    return strncmp(name, "libcudart", stem) == 0 && (name[stem] == '.' || name[stem] == '-') &&
+           strstr(name, ".so") != NULL;
+}
+
+/* ---- the driver's exports by address ---- */
+
+#define ADDRESS_CELLS 1024u
+
+_Static_assert(GV_DRIVER_COUNT * 2 < ADDRESS_CELLS, "at most half full");
+
+static struct {
+    _Atomic uintptr_t address;
+    int api;
+} by_address[ADDRESS_CELLS];
+
+static uint32_t address_hash(uintptr_t address)
+{
+    return (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40);
+}
+
+static void index_address(void *address, int api)
+{
+    uint32_t cell = address_hash((uintptr_t)address);
+
+    while (atomic_load(&by_address[cell % ADDRESS_CELLS].address))
+        cell++;
+    by_address[cell % ADDRESS_CELLS].api = api;
+    atomic_store(&by_address[cell % ADDRESS_CELLS].address, (uintptr_t)address);
+}
+
+/* ---- learning ---- */
+
+static void learn_driver(const struct gv_object *object)
+{
+    for (int api = 0; api < GV_DRIVER_COUNT; api++) {
+        gv_real_driver[api] = gv_object_symbol(object, gv_api_rows[api].name);
+        if (gv_real_driver[api])
+            index_address(gv_real_driver[api], api);
+    }
+    *(void **)&gv_driver_calls.context_get_current = gv_object_symbol(object, "cuCtxGetCurrent");
+    *(void **)&gv_driver_calls.function_get_name = gv_object_symbol(object, "cuFuncGetName");
+    *(void **)&gv_driver_calls.kernel_get_name = gv_object_symbol(object, "cuKernelGetName");
+    *(void **)&gv_driver_calls.driver_get_version = gv_object_symbol(object, "cuDriverGetVersion");
+}
+
+static void learn_runtime(const struct gv_object *object, int instance)
+{
+    for (int i = 0; i < GV_RUNTIME_COUNT; i++)
+        gv_real_runtime[instance][i] =
+            gv_object_symbol(object, gv_api_rows[GV_DRIVER_COUNT + i].name);
+}
+
+static int find_known(const struct gv_object *object)
+{
+    for (int i = 0; i < LIBRARIES; i++)
+        if (atomic_load_explicit(&libraries[i].known, memory_order_acquire) &&
+            libraries[i].object.base == object->base &&
+            libraries[i].object.dynamic == object->dynamic)
+            return i;
+    return -1;
+}
+
+static int learn_into(int index, const struct gv_object *object, const char *name)
+{
+    struct library *library = &libraries[index];
+
+    library->object = *object;
+    strncpy(library->name, name, sizeof library->name - 1);
+    if (index == 0)
+        learn_driver(object);
+    else
+        learn_runtime(object, index - 1);
+    atomic_store_explicit(&library->known, 1, memory_order_release);
+    return index;
+}
+
+/* The number of the CUDA library that this object is, or -1. */
+static int library_of(const struct gv_object *object)
+{
+    const char *name = gv_object_name(object);
+    bool driver = is_driver_name(name);
+    int index = -1;
+
+    if (!driver && !is_runtime_name(name))
+        return -1;
+    learning_begin();
+    index = find_known(object);
+    for (int i = driver ? 0 : 1; index < 0 && i < (driver ? 1 : LIBRARIES); i++)
+        if (!atomic_load(&libraries[i].known))
+            index = learn_into(i, object, name);
+    learning_end();
+    return index;
+}
+
+static int library_at(uintptr_t address)
+{
+    struct gv_object object;
+
+    for (int i = 0; i < LIBRARIES; i++)
+        if (atomic_load_explicit(&libraries[i].known, memory_order_acquire) &&
+            address >= libraries[i].object.low && address < libraries[i].object.high)
+            return i;
+    return gv_objects_at(address, &object) ? library_of(&object) : -1;
+}
+
+/* ---- swapping ---- */
+
+static bool runtime_is_hooked(int api)
+{
+    return gv_process_records_runtime() || gv_api_rows[api].class == GV_CLASS_REGISTER;
+}
+
+static void *hook_of(int library, int api)
+{
+    if (library == 0)
+        return gv_hooks_driver[api];
+    return runtime_hooks[library - 1][api - GV_DRIVER_COUNT];
+}
+
+static void *real_of(int library, int api)
+{
+    if (library == 0)
+        return gv_real_driver[api];
+    return gv_real_runtime[library - 1][api - GV_DRIVER_COUNT];
+}
+
+void *gv_entry_points_swap(void *address, int api)
+{
+    int library = library_at((uintptr_t)address);
+
+    if (library < 0 || (library == 0) != (api < GV_DRIVER_COUNT))
+        return address;
+    if (library > 0 && !runtime_is_hooked(api))
+        return address;
+    return real_of(library, api) == address ? hook_of(library, api) : address;
+}
+
+void *gv_entry_points_swap_driver(void *address)
+{
+    if (!atomic_load_explicit(&libraries[0].known, memory_order_acquire) &&
+        library_at((uintptr_t)address) != 0)
+        return address;
+    for (uint32_t cell = address_hash((uintptr_t)address);; cell++) {
+        uintptr_t found = atomic_load(&by_address[cell % ADDRESS_CELLS].address);
+
+        if (found == (uintptr_t)address)
+            return gv_hooks_driver[by_address[cell % ADDRESS_CELLS].api];
+        if (!found)
+            return address;
+    }
+}
+
+bool gv_entry_points_is_tool(uintptr_t caller)
+{
+    static _Atomic uintptr_t plain_low, plain_high; /* the object that asked last, not a tool */
+    struct gv_object object;
+    const char *name;
+
+    if (caller >= atomic_load(&plain_low) && caller < atomic_load(&plain_high))
+        return false;
+    if (!gv_objects_at(caller, &object))
+        return false;
+    name = gv_object_name(&object);
+    if (strncmp(name, "libcupti", 8) == 0 || strncmp(name, "libnvperf", 9) == 0)
+        return true;
+    atomic_store(&plain_high, 0);
+    atomic_store(&plain_low, object.low);
+    atomic_store(&plain_high, object.high);
+    return false;
+}
+
+/* ---- binding PLT calls ---- */
+
+/* CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, and cudaErrorSharedObjectSymbolNotFound. */
+static int answer_missing(void)
+{
+    return 302;
+}
+
+static bool is_ours(const struct gv_object *object)
+{
+    return (uintptr_t)gv_plt_slots >= object->low && (uintptr_t)gv_plt_slots < object->high;
+}
+
+struct search {
+    const char *name;
+    bool runtime;
+    bool past_us;
+    const struct gv_object *caller; /* NULL: any libcudart will do */
+    struct gv_object object;
+    void *found;
+};
+
+/*
+ * The first definition that the program would have met without us. One in front of us has been met
+ * already, and called us: the wrapper of another preloaded library.
+ */
+static bool is_first_definition(const struct gv_object *object, void *context)
+{
+    struct search *search = context;
+
+    if (is_ours(object))
+        search->past_us = true;
+    if (!search->past_us || is_ours(object))
+        return false;
+    if (search->caller && is_runtime_name(gv_object_name(object)) &&
+        !gv_object_needs(search->caller, gv_object_name(object)))
+        return false;
+    search->found = gv_object_symbol(object, search->name);
+    search->object = *object;
+    return search->found != NULL;
+}
+
+static void *target_of(const struct search *search, int api)
+{
+    int library = library_of(&search->object);
+
+    if (library < 0 || (library > 0 && !runtime_is_hooked(api)) || !gv_process_is_ours())
+        return search->found;
+    return real_of(library, api) == search->found ? hook_of(library, api) : search->found;
+}
+
+void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
+{
+    int api = (int)(slot - gv_plt_slots);
+    struct search search = {.name = gv_api_rows[api].name, .runtime = api >= GV_DRIVER_COUNT};
+    struct gv_object from;
+    bool knows_caller = search.runtime && gv_objects_at(caller, &from);
+    void *target;
+
+    /*
+     * Of several libcudarts a caller means the one that it was linked with. One that names none
+     * (a tail call: the return address is its caller's) gets the first in the order of look-up.
+     */
+    if (knows_caller)
+        search.caller = &from;
+    if (!gv_objects_visit(is_first_definition, &search) && search.caller) {
+        search.caller = NULL;
+        search.past_us = false;
+        gv_objects_visit(is_first_definition, &search);
+    }
+    if (!search.found)
+        return (void *)answer_missing;
+    target = target_of(&search, api);
+    if (!search.runtime) {
+        atomic_store_explicit(&slot->target, target, memory_order_release);
+    } else if (knows_caller && atomic_load(&slot->bytes) == 0) {
+        learning_begin();
+        if (atomic_load(&slot->bytes) == 0) {
+            atomic_store(&slot->target, target);
+            atomic_store(&slot->low, from.low);
+            atomic_store_explicit(&slot->bytes, from.high - from.low, memory_order_release);
+        }
+        learning_end();
+    }
+    return target;
+}
+
+/* ---- libraries that go ---- */
+
+static void forget(int index)
+{
+    atomic_store(&libraries[index].known, 0);
+    if (index == 0)
+        for (uint32_t cell = 0; cell < ADDRESS_CELLS; cell++)
+            atomic_store(&by_address[cell].address, 0);
+}
+
+void gv_entry_points_forget_unmapped(void)
+{
+    bool any = false;
+
+    for (int i = 0; i < LIBRARIES; i++)
+        if (atomic_load(&libraries[i].known) && !gv_objects_mapped(&libraries[i].object)) {
+            learning_begin();
+            forget(i);
+            learning_end();
+            any = true;
+        }
+    /* Also when an object with cached calls went: another one may come to lie where it was. */
+    for (int api = any ? 0 : GV_DRIVER_COUNT; api < GV_API_COUNT; api++) {
+        atomic_store(&gv_plt_slots[api].bytes, 0);
+        atomic_store(&gv_plt_slots[api].target, gv_plt_slots[api].lazy);
+    }
+}

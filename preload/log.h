@@ -1,0 +1,11 @@
+/*
+ * What the library says about itself, on stderr, if GPUVERIFY_LOG lets it: one write() of one line,
+ * so that it does not mix with the program's own output. Never from the hot path.
+ */
+#ifndef GV_PRELOAD_LOG_H
+#define GV_PRELOAD_LOG_H
+
+void gv_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void gv_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,296 @@
+#include "preload/names.h"
+
+#include "preload/process.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+/*
+ * Handles are keys of a hash table of fixed size, whose cells are never emptied: a cell keeps its
+ * key and gets another node when the handle means something else. The nodes of a module that was
+ * unloaded are used again. PyTorch registers some 60 000 host functions.
+ */
+#define CELLS (1u << 18)
+#define NODES (1u << 17)
+#define MOST_PROBES 64
+
+struct node {
+    const char *name;        /* of a registered host function */
+    _Atomic uint32_t number; /* of the kernel, or of the module */
+    uint32_t owner;          /* node */
+    uint32_t next;           /* owner's list; its first member in the owner itself */
+    uint32_t alias_of;       /* node whose number counts */
+    uintptr_t key;
+};
+
+struct cell {
+    _Atomic uintptr_t key;
+    _Atomic uint32_t node; /* 0: void */
+};
+
+static struct cell cells[CELLS];
+static struct node nodes[NODES];
+static _Atomic uint32_t nodes_used = 1;
+static uint32_t free_nodes; /* linked by `next` */
+static _Atomic uint32_t kernels_numbered;
+static _Atomic uint32_t owners_numbered;
+
+/* Held while lists are changed: by calls that load, name and unload code, never by a launch. */
+static atomic_flag changing = ATOMIC_FLAG_INIT;
+
+static void change_begin(void)
+{
+    while (atomic_flag_test_and_set_explicit(&changing, memory_order_acquire))
+        sched_yield();
+}
+
+static void change_end(void)
+{
+    atomic_flag_clear_explicit(&changing, memory_order_release);
+}
+
+static uint32_t hash_of(uintptr_t key)
+{
+    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40);
+}
+
+static struct cell *cell_of(uintptr_t key, bool make)
+{
+    uint32_t at = hash_of(key);
+
+    if (!key)
+        return NULL;
+    for (int probe = 0; probe < MOST_PROBES; probe++, at++) {
+        struct cell *cell = &cells[at % CELLS];
+        uintptr_t found = atomic_load_explicit(&cell->key, memory_order_acquire);
+
+        if (found == 0 && make &&
+            atomic_compare_exchange_strong(&cell->key, &found, key))
+            return cell;
+        if (found == key)
+            return cell;
+        if (found == 0)
+            return NULL;
+    }
+    return NULL;
+}
+
+static uint32_t node_of(uintptr_t key)
+{
+    struct cell *cell = cell_of(key, false);
+
+    return cell ? atomic_load_explicit(&cell->node, memory_order_acquire) : 0;
+}
+
+static void count_lost(void)
+{
+    if (gv_process.spool.header)
+        atomic_fetch_add(&gv_process.spool.header->lost.names, 1);
+}
+
+static uint32_t take_node(void)
+{
+    uint32_t index = free_nodes;
+
+    if (index) {
+        free_nodes = nodes[index].next;
+        nodes[index] = (struct node){0};
+        return index;
+    }
+    index = atomic_load(&nodes_used);
+    if (index >= NODES)
+        return 0;
+    atomic_store(&nodes_used, index + 1);
+    return index;
+}
+
+static void give_node(uint32_t index)
+{
+    nodes[index].next = free_nodes;
+    free_nodes = index;
+}
+
+/* A new node for `key`, in the list of `owner` (a node; 0: none). To be published by publish(). */
+static uint32_t append(uintptr_t key, uint32_t owner)
+{
+    uint32_t index = cell_of(key, true) ? take_node() : 0;
+
+    if (!index) {
+        count_lost();
+        return 0;
+    }
+    nodes[index].key = key;
+    nodes[index].owner = owner;
+    if (owner) {
+        nodes[index].next = nodes[owner].next;
+        nodes[owner].next = index;
+    }
+    return index;
+}
+
+static void publish(uint32_t index)
+{
+    atomic_store_explicit(&cell_of(nodes[index].key, false)->node, index, memory_order_release);
+}
+
+uint32_t gv_names_add_owner(uintptr_t handle)
+{
+    uint32_t number = 0;
+    uint32_t index;
+
+    change_begin();
+    index = append(handle, 0);
+    if (index) {
+        number = atomic_fetch_add(&owners_numbered, 1) + 1;
+        nodes[index].number = number;
+        publish(index);
+    }
+    change_end();
+    return number;
+}
+
+uint32_t gv_names_owner(uintptr_t handle)
+{
+    uint32_t index = node_of(handle);
+
+    if (index && nodes[index].alias_of)
+        index = nodes[index].alias_of;
+    return index ? nodes[index].number : 0;
+}
+
+bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel)
+{
+    bool is_new = false;
+    uint32_t owner_node;
+    uint32_t index;
+
+    if (node_of(handle))
+        return false;
+    change_begin();
+    owner_node = node_of(owner);
+    if (nodes[owner_node].alias_of)
+        owner_node = nodes[owner_node].alias_of;
+    index = node_of(handle) ? 0 : append(handle, owner_node);
+    if (index) {
+        *kernel = atomic_fetch_add(&kernels_numbered, 1) + 1;
+        nodes[index].number = *kernel;
+        publish(index);
+        is_new = true;
+    }
+    change_end();
+    return is_new;
+}
+
+void gv_names_register(uintptr_t host_function, uintptr_t owner, const char *name)
+{
+    uint32_t owner_node;
+    uint32_t index;
+
+    change_begin();
+    owner_node = node_of(owner);
+    if (!owner_node) {
+        owner_node = append(owner, 0);
+        if (owner_node)
+            publish(owner_node);
+    }
+    index = append(host_function, owner_node);
+    if (index) {
+        nodes[index].name = name;
+        publish(index);
+    }
+    change_end();
+}
+
+void gv_names_alias(uintptr_t handle, uintptr_t known)
+{
+    uint32_t target = node_of(known);
+    uint32_t index;
+
+    if (!target || handle == known)
+        return;
+    if (nodes[target].alias_of)
+        target = nodes[target].alias_of;
+    index = node_of(handle);
+    if (index && (index == target || nodes[index].alias_of == target))
+        return;
+    change_begin();
+    index = append(handle, nodes[target].owner ? nodes[target].owner : target);
+    if (index) {
+        nodes[index].alias_of = target;
+        publish(index);
+    }
+    change_end();
+}
+
+struct gv_names_answer gv_names_find(uintptr_t handle)
+{
+    struct gv_names_answer answer = {0, 0, NULL};
+    uint32_t index = node_of(handle);
+    struct node *node;
+    uint32_t unnumbered = 0;
+
+    if (!index)
+        return answer;
+    node = &nodes[nodes[index].alias_of ? nodes[index].alias_of : index];
+    answer.owner = node->owner ? nodes[node->owner].number : 0;
+    answer.kernel = atomic_load_explicit(&node->number, memory_order_acquire);
+    if (__builtin_expect(answer.kernel != 0, 1) || !node->name)
+        return answer;
+    answer.kernel = atomic_fetch_add(&kernels_numbered, 1) + 1;
+    if (atomic_compare_exchange_strong(&node->number, &unnumbered, answer.kernel))
+        answer.name = node->name;
+    else
+        answer.kernel = unnumbered; /* another thread launched it first */
+    return answer;
+}
+
+static void void_key(uint32_t index)
+{
+    struct cell *cell = cell_of(nodes[index].key, false);
+    uint32_t expected = index;
+
+    /* The handle may mean something newer by now, which stays. */
+    if (cell)
+        atomic_compare_exchange_strong(&cell->node, &expected, 0);
+}
+
+uint32_t gv_names_void_owner(uintptr_t owner)
+{
+    uint32_t number = 0;
+    uint32_t index;
+
+    change_begin();
+    index = node_of(owner);
+    if (index && nodes[index].alias_of)
+        index = nodes[index].alias_of;
+    if (index) {
+        uint32_t member = nodes[index].next;
+
+        number = nodes[index].number;
+        void_key(index);
+        give_node(index);
+        while (member) {
+            uint32_t next = nodes[member].next;
+
+            void_key(member);
+            give_node(member);
+            member = next;
+        }
+    }
+    change_end();
+    return number;
+}
+
+void gv_names_start_over(void)
+{
+    uint32_t used = atomic_load(&nodes_used);
+
+    atomic_flag_clear(&changing); /* another thread may have held it when its process forked */
+    for (uint32_t index = 1; index < used; index++) {
+        bool registered = nodes[index].name != NULL;
+
+        if (atomic_exchange(&nodes[index].number, 0) && !registered)
+            void_key(index);
+    }
+}

@@ -1,0 +1,54 @@
+/*
+ * Which kernel a handle is: numbers for kernels and modules, by the handles that the program uses.
+ *
+ * A kernel's number is written into the records of its launches; a NAME record, written when the
+ * number is given, tells the name once. Numbers are never used again, so a handle that is used
+ * again after an unload gets another number, and no launch can be given to the wrong kernel however
+ * late its record is read.
+ *
+ * Any thread. Reading is lock-free and takes some nanoseconds; there is room for a fixed number of
+ * handles, after which launches are named by asking the driver, or not at all (counted as lost).
+ */
+#ifndef GV_PRELOAD_NAMES_H
+#define GV_PRELOAD_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A module or library was loaded: gives it a number (0: no room). */
+uint32_t gv_names_add_owner(uintptr_t handle);
+
+/* The number of a module, or 0. */
+uint32_t gv_names_owner(uintptr_t handle);
+
+/*
+ * `handle` is the kernel `name` of `owner`. If it is known already, nothing happens. True when it
+ * got a new number: then the caller writes the NAME record.
+ */
+bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel);
+
+/*
+ * A host function stands for a kernel whose name lies in the program. It gets its number when it is
+ * launched, since a program registers thousands and launches few. `name` must stay until
+ * gv_names_void_owner(owner).
+ */
+void gv_names_register(uintptr_t host_function, uintptr_t owner, const char *name);
+
+/* `handle` is another handle of what `known` is. */
+void gv_names_alias(uintptr_t handle, uintptr_t known);
+
+struct gv_names_answer {
+    uint32_t kernel;  /* 0: unknown handle */
+    uint32_t owner;   /* number of its module, 0: unknown */
+    const char *name; /* not NULL: the number is new, and this is its name: write the NAME record */
+};
+
+struct gv_names_answer gv_names_find(uintptr_t handle);
+
+/* The owner's code is gone, and with it the meaning of its handles. Returns its number. */
+uint32_t gv_names_void_owner(uintptr_t owner);
+
+/* In a forked child: nothing that the parent loaded is ours; what is registered counts from new. */
+void gv_names_start_over(void);
+
+#endif

@@ -1,0 +1,271 @@
+#include "preload/objects.h"
+
+#include <string.h>
+
+struct tables {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *gnu_hash;
+    const uint32_t *sysv_hash;
+    const ElfW(Versym) * versions;
+    const char *soname;
+};
+
+/* glibc writes the relocated address into some of these entries, and not into others. */
+static const void *table_at(const struct gv_object *object, uintptr_t value)
+{
+    return (const void *)(value >= object->base ? value : object->base + value);
+}
+
+static bool tables_read(const struct gv_object *object, struct tables *tables)
+{
+    const char *soname_offset = NULL;
+    bool has_soname = false;
+
+    memset(tables, 0, sizeof *tables);
+    if (!object->dynamic)
+        return false;
+    for (const ElfW(Dyn) *entry = object->dynamic; entry->d_tag != DT_NULL; entry++) {
+        uintptr_t value = entry->d_un.d_ptr;
+
+        switch (entry->d_tag) {
+        case DT_SYMTAB:
+            tables->symbols = table_at(object, value);
+            break;
+        case DT_STRTAB:
+            tables->strings = table_at(object, value);
+            break;
+        case DT_GNU_HASH:
+            tables->gnu_hash = table_at(object, value);
+            break;
+        case DT_HASH:
+            tables->sysv_hash = table_at(object, value);
+            break;
+        case DT_VERSYM:
+            tables->versions = table_at(object, value);
+            break;
+        case DT_SONAME:
+            soname_offset = (const char *)value;
+            has_soname = true;
+            break;
+        default:
+            break;
+        }
+    }
+    if (!tables->symbols || !tables->strings)
+        return false;
+    if (has_soname)
+        tables->soname = tables->strings + (uintptr_t)soname_offset;
+    return true;
+}
+
+#define HIDDEN_VERSION 0x8000u
+
+static void *symbol_address(const struct gv_object *object, const struct tables *tables,
+                            uint32_t index, const char *name)
+{
+    const ElfW(Sym) *symbol = &tables->symbols[index];
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+
+    if (symbol->st_shndx == SHN_UNDEF || type != STT_FUNC)
+        return NULL;
+    if (tables->versions && (tables->versions[index] & HIDDEN_VERSION))
+        return NULL;
+    if (strcmp(tables->strings + symbol->st_name, name) != 0)
+        return NULL;
+    return (void *)(object->base + symbol->st_value);
+}
+
+static void *find_by_gnu_hash(const struct gv_object *object, const struct tables *tables,
+                              const char *name)
+{
+    const uint32_t *table = tables->gnu_hash;
+    uint32_t bucket_count = table[0];
+    uint32_t first_symbol = table[1];
+    uint32_t filter_words = table[2];
+    const uintptr_t *filter = (const uintptr_t *)(const void *)(table + 4);
+    const uint32_t *buckets = (const uint32_t *)(const void *)(filter + filter_words);
+    const uint32_t *chain = buckets + bucket_count;
+    uint32_t hash = 5381;
+    uint32_t index;
+
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        hash = hash * 33 + *c;
+    index = bucket_count ? buckets[hash % bucket_count] : 0;
+    if (index < first_symbol)
+        return NULL;
+    for (;; index++) {
+        uint32_t link = chain[index - first_symbol];
+
+        if ((link | 1u) == (hash | 1u)) {
+            void *found = symbol_address(object, tables, index, name);
+
+            if (found)
+                return found;
+        }
+        if (link & 1u)
+            return NULL;
+    }
+}
+
+static void *find_by_sysv_hash(const struct gv_object *object, const struct tables *tables,
+                               const char *name)
+{
+    const uint32_t *table = tables->sysv_hash;
+    uint32_t bucket_count = table[0];
+    const uint32_t *buckets = table + 2;
+    const uint32_t *chain = buckets + bucket_count;
+    uint32_t hash = 0;
+
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
+        hash = (hash << 4) + *c;
+        hash ^= (hash >> 24) & 0xf0;
+    }
+    hash &= 0x0fffffffu;
+    if (!bucket_count)
+        return NULL;
+    for (uint32_t index = buckets[hash % bucket_count]; index; index = chain[index]) {
+        void *found = symbol_address(object, tables, index, name);
+
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+void *gv_object_symbol(const struct gv_object *object, const char *name)
+{
+    struct tables tables;
+
+    if (!tables_read(object, &tables))
+        return NULL;
+    if (tables.gnu_hash)
+        return find_by_gnu_hash(object, &tables, name);
+    if (tables.sysv_hash)
+        return find_by_sysv_hash(object, &tables, name);
+    return NULL;
+}
+
+const char *gv_object_name(const struct gv_object *object)
+{
+    struct tables tables;
+    const char *slash;
+
+    if (tables_read(object, &tables) && tables.soname)
+        return tables.soname;
+    slash = strrchr(object->path, '/');
+    return slash ? slash + 1 : object->path;
+}
+
+bool gv_object_needs(const struct gv_object *object, const char *name)
+{
+    struct tables tables;
+
+    if (!tables_read(object, &tables))
+        return false;
+    for (const ElfW(Dyn) *entry = object->dynamic; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_NEEDED && strcmp(tables.strings + entry->d_un.d_val, name) == 0)
+            return true;
+    return false;
+}
+
+struct visit {
+    bool (*visit)(const struct gv_object *object, void *context);
+    void *context;
+};
+
+static int visit_one(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct visit *visit = data;
+    struct gv_object object = {
+        .base = info->dlpi_addr, .low = UINTPTR_MAX, .path = info->dlpi_name};
+
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+        if (part->p_type == PT_DYNAMIC)
+            object.dynamic = (const ElfW(Dyn) *)start;
+        if (part->p_type != PT_LOAD)
+            continue;
+        if (start < object.low)
+            object.low = start;
+        if (start + part->p_memsz > object.high)
+            object.high = start + part->p_memsz;
+    }
+    return visit->visit(&object, visit->context);
+}
+
+bool gv_objects_visit(bool (*visit)(const struct gv_object *object, void *context), void *context)
+{
+    struct visit data = {visit, context};
+
+    return dl_iterate_phdr(visit_one, &data) != 0;
+}
+
+struct at {
+    uintptr_t address;
+    struct gv_object *object;
+};
+
+static bool holds_address(const struct gv_object *object, void *context)
+{
+    struct at *at = context;
+
+    if (at->address < object->low || at->address >= object->high)
+        return false;
+    *at->object = *object;
+    return true;
+}
+
+bool gv_objects_at(uintptr_t address, struct gv_object *object)
+{
+    struct at at = {address, object};
+
+    return gv_objects_visit(holds_address, &at);
+}
+
+struct next {
+    uintptr_t after;
+    const char *name;
+    struct gv_object *object;
+    void *found;
+};
+
+static bool defines_name(const struct gv_object *object, void *context)
+{
+    struct next *next = context;
+
+    if (next->after) {
+        if (next->after >= object->low && next->after < object->high)
+            next->after = 0;
+        return false;
+    }
+    next->found = gv_object_symbol(object, next->name);
+    if (next->found && next->object)
+        *next->object = *object;
+    return next->found != NULL;
+}
+
+void *gv_objects_next(uintptr_t after, const char *name, struct gv_object *object)
+{
+    struct next next = {after, name, object, NULL};
+
+    gv_objects_visit(defines_name, &next);
+    return next.found;
+}
+
+static bool is_same_mapping(const struct gv_object *object, void *context)
+{
+    const struct gv_object *wanted = context;
+
+    return object->base == wanted->base && object->dynamic == wanted->dynamic;
+}
+
+bool gv_objects_mapped(const struct gv_object *object)
+{
+    struct gv_object wanted = *object;
+
+    return gv_objects_visit(is_same_mapping, &wanted);
+}

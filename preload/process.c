@@ -1,0 +1,221 @@
+#include "preload/process.h"
+
+#include "preload/api.h"
+#include "preload/attach.h"
+#include "preload/clock.h"
+#include "preload/entry_points.h"
+#include "preload/log.h"
+#include "preload/names.h"
+#include "preload/thread.h"
+#include "trace/session_id.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct gv_process gv_process;
+
+static const _Atomic uint64_t no_token;
+const _Atomic uint64_t *gv_process_token = &no_token;
+
+enum stage {
+    STAGE_NEW,
+    STAGE_ATTACHING,
+    STAGE_ATTACHED,
+    STAGE_REFUSED, /* it could not be done, and is not tried again */
+};
+
+static _Atomic int stage;
+static _Atomic uint32_t stage_pid; /* whose stage it is: a forked child starts anew */
+static _Atomic int settings_read;
+
+static void complain(const char *name, const char *value, const char *why, void *context)
+{
+    (void)context;
+    gv_log_error("%s=%s is ignored: %s", name, value, why);
+}
+
+static void read_settings(void)
+{
+    if (atomic_exchange(&settings_read, 1))
+        return;
+    gv_settings_read(&gv_process.settings, NULL, NULL);
+}
+
+bool gv_process_is_ours(void)
+{
+    return !getauxval(AT_SECURE);
+}
+
+bool gv_process_records_runtime(void)
+{
+    read_settings();
+    return gv_process.settings.runtime == GV_RUNTIME_ON;
+}
+
+static uint32_t pid_now(void)
+{
+    return (uint32_t)syscall(SYS_getpid);
+}
+
+bool gv_process_is_attached_here(void)
+{
+    return atomic_load(gv_process_token) != 0 && pid_now() == gv_process.pid;
+}
+
+/* A child that goes on to exec shares the session by this variable, whether it has CUDA or not. */
+static void name_session(void)
+{
+    char id[GV_SESSION_ID_BYTES];
+    const char *given = getenv("GPUVERIFY_SESSION");
+    uint64_t start_ticks;
+    uint32_t pid;
+
+    if (given && gv_session_id_parse(given, &pid, &start_ticks) == 0) {
+        strncpy(gv_process.session_id, given, sizeof gv_process.session_id - 1);
+        return;
+    }
+    if (gv_session_id_make(id) == 0) {
+        memcpy(gv_process.session_id, id, sizeof id);
+        setenv("GPUVERIFY_SESSION", id, 1);
+    }
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    int saved_errno = errno;
+
+    if (!gv_process_is_ours())
+        return;
+    read_settings();
+    gv_clock_note_load();
+    name_session();
+    errno = saved_errno;
+}
+
+/* A page that the kernel empties in a child; the token in it is this process's alone. */
+static int make_token(uint64_t token)
+{
+    static _Atomic uint64_t *page;
+
+    if (!page) {
+        page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED) {
+            page = NULL;
+            return -errno;
+        }
+        if (madvise(page, 4096, MADV_WIPEONFORK) < 0)
+            gv_log_info("no MADV_WIPEONFORK: children forked past libc are not told apart");
+    }
+    atomic_store(page, token);
+    gv_process_token = page;
+    return 0;
+}
+
+static void forked_child(void)
+{
+    if (gv_process_token != &no_token)
+        atomic_store((_Atomic uint64_t *)(uintptr_t)gv_process_token, 0);
+}
+
+/* The parent's spool and session stay mapped in the child until here; the child's are its own. */
+static void drop_parent(struct gv_process *process)
+{
+    if (process->spool.header)
+        gv_spool_writer_close(&process->spool, false);
+    if (process->session)
+        munmap(process->session, sizeof *process->session);
+    process->session = NULL;
+    if (process->forked)
+        gv_names_start_over();
+}
+
+static int attach(struct gv_process *process)
+{
+    static bool fork_watched;
+    int lock_fd = -1;
+    int error;
+
+    if (!process->session_id[0])
+        return -EINVAL;
+    process->forked = process->pid != 0;
+    drop_parent(process);
+    process->pid = pid_now();
+    gv_settings_read(&process->settings, complain, NULL);
+    error = gv_thread_prepare();
+    if (!error && !fork_watched)
+        error = -pthread_atfork(NULL, NULL, forked_child);
+    fork_watched = true;
+    if (!error)
+        error = gv_session_join(process, &lock_fd);
+    if (error)
+        return error;
+    gv_clock = process->session->clock;
+    gv_process_describe(process->spool.header);
+    error = gv_process_watch_exit();
+    if (!error)
+        error = make_token(process->spool.header->identity);
+    if (error) {
+        if (lock_fd >= 0)
+            close(lock_fd);
+        gv_spool_writer_close(&process->spool, true);
+        return error;
+    }
+    if (lock_fd >= 0)
+        gv_collector_start(process, lock_fd);
+    return 0;
+}
+
+static void wait_for_attacher(void)
+{
+    struct timespec pause = {.tv_nsec = 100000};
+
+    for (int i = 0; i < 50000 && atomic_load(&stage) == STAGE_ATTACHING; i++)
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+bool gv_process_attach(void)
+{
+    uint32_t pid = pid_now();
+    uint32_t known = atomic_load(&stage_pid);
+    int fresh = STAGE_NEW;
+    int error;
+
+    if (!gv_process_is_ours())
+        return false;
+    if (known != pid) {
+        /* A vfork()ed child shares our memory, and must not touch what is its parent's. */
+        if (known && gv_process.pid == known && atomic_load(gv_process_token) != 0)
+            return false;
+        if (atomic_compare_exchange_strong(&stage_pid, &known, pid))
+            atomic_store(&stage, STAGE_NEW);
+    }
+    if (atomic_compare_exchange_strong(&stage, &fresh, STAGE_ATTACHING)) {
+        error = attach(&gv_process);
+        if (error)
+            gv_log_error("cannot record: %s", strerror(-error));
+        atomic_store(&stage, error ? STAGE_REFUSED : STAGE_ATTACHED);
+    } else if (fresh == STAGE_ATTACHING) {
+        wait_for_attacher();
+    }
+    return atomic_load(&stage) == STAGE_ATTACHED && atomic_load(gv_process_token) != 0;
+}
+
+void gv_process_note_driver(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    int version = 0;
+
+    if (atomic_load_explicit(&header->driver_version, memory_order_relaxed))
+        return;
+    if (gv_driver_calls.driver_get_version && gv_driver_calls.driver_get_version(&version) == 0)
+        atomic_store_explicit(&header->driver_version, version, memory_order_relaxed);
+}

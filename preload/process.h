@@ -1,0 +1,52 @@
+/*
+ * What this process is to us: whether we may record it at all, and whether it records now.
+ *
+ * It is attached by the first CUDA call that it makes, and a forked child again by its own first
+ * one. Until then nothing has been made but an environment variable: no file, no thread, no helper.
+ */
+#ifndef GV_PRELOAD_PROCESS_H
+#define GV_PRELOAD_PROCESS_H
+
+#include "trace/session.h"
+#include "trace/settings.h"
+#include "trace/spool_writer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gv_process {
+    struct gv_settings settings;
+    struct gv_spool_writer spool;
+    struct gv_session_file *session; /* mapped while attached */
+    char session_path[GV_SESSION_PATH_BYTES];
+    char session_id[GV_SESSION_ID_BYTES];
+    uint32_t pid; /* of the process that attached */
+    bool forked;  /* we are the child of one that had attached */
+};
+
+extern struct gv_process gv_process;
+
+/*
+ * Points at a number that is not 0 while this process records, and different in each process that
+ * ever did. The page that holds it is emptied by the kernel in a forked child, whatever way it was
+ * forked: so a child sees at its next call that the spool is not its own.
+ */
+extern const _Atomic uint64_t *gv_process_token;
+
+/* false: set-user-id, or given up. Any time, also before our constructor ran. */
+bool gv_process_is_ours(void);
+
+/* GPUVERIFY_RUNTIME. Any time. */
+bool gv_process_records_runtime(void);
+
+/* Makes the spool, joins the session, starts the collector if there is none. Any thread; the first
+ * one does it, the others wait for it. True if the process records now. */
+bool gv_process_attach(void);
+
+/* True in the process that attached; false in a vfork()ed child of it, which shares its memory. */
+bool gv_process_is_attached_here(void);
+
+/* Once the driver is known: notes its version in the spool. */
+void gv_process_note_driver(void);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * The end of a process: by exit() and a return from main (our destructor), _exit(), _Exit() and
+ * quick_exit(). It waits, for GPUVERIFY_EXIT_WAIT at most, until the collector has everything in
+ * the trace. A process that is killed does not wait; the collector finds out by itself.
+ */
+#include "preload/attach.h"
+
+#include "preload/clock.h"
+#include "preload/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_NS 50000000 /* how often a waiting process looks whether its collector still lives */
+
+static void ring(struct gv_session_file *session)
+{
+    atomic_fetch_add(&session->doorbell, 1);
+    syscall(SYS_futex, &session->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Nobody will drain us now: the collector has died, or there never was one, so that nobody holds
+ * the lock. The lock is only tried when there is no pid to look at: trying it could make another
+ * process believe for a moment that a collector holds it. */
+static bool collector_is_gone(const struct gv_process *process)
+{
+    uint32_t pid = atomic_load(&process->session->collector_pid);
+    bool gone;
+    int fd;
+
+    if (pid)
+        return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    fd = open(process->session_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    gone = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return gone;
+}
+
+static void wait_until_drained(struct gv_process *process)
+{
+    struct gv_spool_header *header = process->spool.header;
+    uint64_t end_ns =
+        gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
+    struct timespec look = {.tv_nsec = LOOK_NS};
+
+    while (!atomic_load(&header->drained)) {
+        uint64_t now_ns = gv_clock_monotonic_ns();
+
+        if (now_ns >= end_ns || collector_is_gone(process))
+            return;
+        look.tv_nsec = end_ns - now_ns < LOOK_NS ? (long)(end_ns - now_ns) : LOOK_NS;
+        syscall(SYS_futex, &header->drained, FUTEX_WAIT, 0, &look, NULL, 0);
+    }
+}
+
+static void finish(bool knows_code, int code)
+{
+    struct gv_spool_header *header;
+    uint32_t running = GV_PROCESS_RUNNING;
+    int saved_errno = errno;
+
+    if (!gv_process_is_attached_here())
+        return;
+    header = gv_process.spool.header;
+    if (knows_code) {
+        atomic_store(&header->exit_code, code);
+        atomic_store(&header->exit_code_known, 1);
+    }
+    if (atomic_compare_exchange_strong(&header->state, &running, GV_PROCESS_EXITING)) {
+        atomic_store(&header->ended_ns, gv_clock_now_ns());
+        ring(gv_process.session);
+        wait_until_drained(&gv_process);
+    }
+    errno = saved_errno;
+}
+
+/* Runs early among the exit handlers: only to learn the code, which a destructor is not told. */
+static void note_code(int code, void *context)
+{
+    (void)context;
+    if (!gv_process_is_attached_here())
+        return;
+    atomic_store(&gv_process.spool.header->exit_code, code & 0xff);
+    atomic_store(&gv_process.spool.header->exit_code_known, 1);
+}
+
+static void quick_exited(void)
+{
+    finish(false, 0);
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+    finish(false, 0);
+}
+
+int gv_process_watch_exit(void)
+{
+    static bool watched; /* a forked child has inherited the handlers */
+
+    if (watched)
+        return 0;
+    if (on_exit(note_code, NULL) != 0 || at_quick_exit(quick_exited) != 0)
+        return -ENOMEM;
+    watched = true;
+    return 0;
+}
+
+/* The system calls that libc's own would make; there is nothing else in them. */
+__attribute__((visibility("default"), noreturn)) void _exit(int code)
+{
+    finish(true, code & 0xff);
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
+__attribute__((visibility("default"), noreturn)) void _Exit(int code)
+{
+    _exit(code);
+}

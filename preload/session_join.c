@@ -1,0 +1,317 @@
+#include "preload/attach.h"
+
+#include "preload/api.h"
+#include "preload/clock.h"
+#include "preload/log.h"
+#include "trace/session_id.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READY_PATIENCE_MS 1000 /* for the process that is just making the session */
+#define JOIN_TRIES 5           /* when its collector ends in just this moment */
+
+static int format_path(char *path, size_t bytes, const char *directory, const char *name,
+                       const char *suffix)
+{
+    int length = snprintf(path, bytes, "%s/%s%s", directory, name, suffix);
+
+    return length < 0 || (size_t)length >= bytes ? -ENAMETOOLONG : 0;
+}
+
+/* ---- where the trace goes ---- */
+
+struct expansion {
+    char *out;
+    size_t left;
+};
+
+static int append(struct expansion *to, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length >= to->left)
+        return -ENAMETOOLONG;
+    memcpy(to->out, text, length + 1);
+    to->out += length;
+    to->left -= length;
+    return 0;
+}
+
+static int expand_one(struct expansion *to, char what)
+{
+    char text[256] = {what, 0};
+
+    if (what == 'p')
+        snprintf(text, sizeof text, "%d", (int)getpid());
+    else if (what == 'n')
+        gv_process_program_name(text, sizeof text);
+    else if (what == 'h' && gethostname(text, sizeof text - 1) < 0)
+        snprintf(text, sizeof text, "localhost");
+    else if (!strchr("pnh%", what) && append(to, "%") < 0)
+        return -ENAMETOOLONG;
+    for (char *slash = text; what != '/' && (slash = strchr(slash, '/')); slash++)
+        *slash = '_'; /* a host or a program must not choose another directory */
+    return append(to, text);
+}
+
+static int expand(char *path, size_t bytes, const char *pattern)
+{
+    struct expansion to = {path, bytes};
+    int error = 0;
+
+    *path = 0;
+    if (*pattern != '/') {
+        char here[GV_SESSION_PATH_BYTES];
+
+        if (!getcwd(here, sizeof here))
+            return -errno;
+        error = append(&to, here);
+        if (!error)
+            error = append(&to, "/");
+    }
+    for (const char *c = pattern; *c && !error; c++) {
+        char plain[2] = {*c, 0};
+
+        if (*c == '%' && c[1])
+            error = expand_one(&to, *++c);
+        else
+            error = append(&to, plain);
+    }
+    return error;
+}
+
+static int trace_path(const struct gv_settings *settings, char *path, size_t bytes)
+{
+    return expand(path, bytes, settings->trace[0] ? settings->trace : "gpuverify-%n-%p.db");
+}
+
+/* ---- where the shared memory goes ---- */
+
+/* Ours alone: another user's directory of that name could hold anything. */
+static int use_directory(const char *path)
+{
+    struct stat status;
+
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    if (lstat(path, &status) < 0)
+        return -errno;
+    if (!S_ISDIR(status.st_mode))
+        return -ENOTDIR;
+    if (status.st_uid != geteuid() || (status.st_mode & 022))
+        return -EPERM;
+    return access(path, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+static int beside_trace(const char *trace, char *path, size_t bytes)
+{
+    const char *slash = strrchr(trace, '/');
+    int length = snprintf(path, bytes, "%.*s/.gpuverify-%u", (int)(slash - trace), trace,
+                          (unsigned)geteuid());
+
+    if (length < 0 || (size_t)length >= bytes)
+        return -ENAMETOOLONG;
+    return use_directory(path);
+}
+
+static int choose_directory(const struct gv_settings *settings, const char *trace, int attempt,
+                            char *path, size_t bytes)
+{
+    int length;
+
+    if (attempt > 0)
+        return beside_trace(trace, path, bytes);
+    if (settings->spool_dir[0])
+        length = snprintf(path, bytes, "%s", settings->spool_dir);
+    else
+        length = snprintf(path, bytes, "/dev/shm/gpuverify-%u", (unsigned)geteuid());
+    if (length < 0 || (size_t)length >= bytes)
+        return -ENAMETOOLONG;
+    return use_directory(path);
+}
+
+/* ---- the session file ---- */
+
+static void fill_session(const struct gv_process *process, const char *trace)
+{
+    struct gv_session_file *session = process->session;
+    uint64_t start_ticks = 0;
+    uint32_t pid = 0;
+
+    gv_session_id_parse(process->session_id, &pid, &start_ticks);
+    memcpy(session->magic, GV_SESSION_MAGIC, sizeof GV_SESSION_MAGIC);
+    session->root_pid = pid;
+    session->root_start_ticks = start_ticks;
+    gv_clock_calibrate(&session->clock, process->settings.clock);
+    memcpy(session->session, process->session_id, sizeof session->session);
+    snprintf(session->trace_path, sizeof session->trace_path, "%s", trace);
+    atomic_store_explicit(&session->ready, 1, memory_order_release);
+}
+
+static int wait_until_ready(const struct gv_session_file *session)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < READY_PATIENCE_MS; i++) {
+        if (atomic_load_explicit(&session->ready, memory_order_acquire))
+            return 0;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    return -ETIMEDOUT;
+}
+
+static int map_session(struct gv_process *process, int fd)
+{
+    size_t bytes = sizeof *process->session;
+    void *mapping;
+    int error;
+
+    error = -posix_fallocate(fd, 0, (off_t)bytes);
+    if (error)
+        return error;
+    mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapping == MAP_FAILED)
+        return -errno;
+    process->session = mapping;
+    return 0;
+}
+
+/* A second try, because a process that ends may hold it for a moment to see whether it can. */
+static bool take_lock(int fd)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Opens or makes it. `*locked`: no collector lives, and this process now has the right to one. */
+static int open_session(struct gv_process *process, const char *trace, int *fd, bool *locked)
+{
+    int error;
+
+    *fd = open(process->session_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (*fd < 0)
+        return -errno;
+    *locked = take_lock(*fd);
+    error = map_session(process, *fd);
+    if (error)
+        return error;
+    if (*locked && !atomic_load(&process->session->ready))
+        fill_session(process, trace);
+    return *locked ? 0 : wait_until_ready(process->session);
+}
+
+static bool is_still_there(const char *path, int fd)
+{
+    struct stat by_path, by_fd;
+
+    return lstat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_ino == by_fd.st_ino &&
+           by_path.st_dev == by_fd.st_dev;
+}
+
+static int make_spool(struct gv_process *process, const char *directory)
+{
+    static struct gv_spool_name names[GV_API_COUNT];
+    char path[GV_SPOOL_PATH_BYTES];
+    uint64_t identity = (uint64_t)gv_session_random() << 32 | gv_session_random() | 1;
+    int length;
+    int error;
+
+    for (int api = 0; api < GV_API_COUNT; api++) {
+        const struct gv_api_row *row = &gv_api_rows[api];
+
+        names[api].class_index = (uint8_t)row->class;
+        strncpy(names[api].class_name, gv_api_class_rows[row->class].name,
+                sizeof names[api].class_name - 1);
+        strncpy(names[api].name, row->name, sizeof names[api].name - 1);
+    }
+    length = snprintf(path, sizeof path, "%s/%s.%d.%016llx%s", directory, process->session_id,
+                      (int)getpid(), (unsigned long long)identity, GV_SPOOL_SUFFIX);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return -ENAMETOOLONG;
+    error = gv_spool_writer_create(&process->spool, path, (uint64_t)process->settings.spool_mb,
+                                   identity, names, GV_API_COUNT);
+    if (error)
+        return error;
+    process->spool.header->clock = process->session->clock;
+    return 0;
+}
+
+static void let_go(struct gv_process *process, int *fd)
+{
+    if (process->session)
+        munmap(process->session, sizeof *process->session);
+    process->session = NULL;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static int join_in(struct gv_process *process, const char *directory, const char *trace,
+                   int *lock_fd)
+{
+    int error = format_path(process->session_path, sizeof process->session_path, directory,
+                            process->session_id, GV_SESSION_SUFFIX);
+
+    for (int tries = 0; !error && tries < JOIN_TRIES; tries++) {
+        bool locked = false;
+        int fd = -1;
+
+        error = open_session(process, trace, &fd, &locked);
+        if (!error)
+            error = make_spool(process, directory);
+        if (error) {
+            if (locked)
+                unlink(process->session_path);
+            let_go(process, &fd);
+            break;
+        }
+        if (is_still_there(process->session_path, fd)) {
+            if (locked)
+                *lock_fd = fd;
+            else
+                close(fd);
+            return 0;
+        }
+        /* Its collector has just ended, and may have looked for spools before ours was there. */
+        gv_spool_writer_close(&process->spool, true);
+        let_go(process, &fd);
+        error = 0;
+    }
+    return error ? error : -EAGAIN;
+}
+
+int gv_session_join(struct gv_process *process, int *lock_fd)
+{
+    char directory[GV_SPOOL_PATH_BYTES];
+    char trace[GV_SESSION_PATH_BYTES];
+    int error;
+
+    *lock_fd = -1;
+    error = trace_path(&process->settings, trace, sizeof trace);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (!error)
+            error = choose_directory(&process->settings, trace, attempt, directory,
+                                     sizeof directory);
+        if (!error)
+            error = join_in(process, directory, trace, lock_fd);
+        if (!error)
+            return 0;
+        gv_log_info("no shared memory files in %s: %s", directory, strerror(-error));
+        if (attempt == 0)
+            error = 0;
+    }
+    return error;
+}

@@ -1,0 +1,82 @@
+/*
+ * What a thread of the program keeps while it records: its segment, its slot, how deep in hooked
+ * calls it is. Only the thread itself touches it.
+ */
+#ifndef GV_PRELOAD_THREAD_H
+#define GV_PRELOAD_THREAD_H
+
+#include "preload/api.h"
+#include "preload/process.h"
+#include "trace/spool.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gv_thread {
+    uint64_t token;         /* *gv_process_token when it joined; 0: not yet */
+    union gv_record *next;  /* next free record of the segment */
+    union gv_record *end;   /* behind its last one */
+    struct gv_spool_segment *segment;
+    struct gv_spool_slot *slot; /* of its own, or one that nobody reads */
+    uint64_t serial;
+    uint64_t records;      /* in segments that are closed */
+    uint64_t outer_start_ns;
+    uintptr_t outer_frame; /* where the outermost call's frame lies on the stack */
+    uint64_t launched;     /* handle of a kernel that a call inside the outermost one launched */
+    uint64_t context;      /* current context; 0: ask the driver */
+    uint32_t sequence;     /* of the next segment */
+    uint32_t tid;
+    uint32_t depth;        /* hooked calls that this thread is in */
+    uint16_t outer_api;
+    bool scarce;           /* its segment is one of the last: only kept classes may write there */
+    bool writing;          /* guards against a signal handler that calls CUDA in between */
+};
+
+extern _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));
+
+/* Does this thread write to the spool of this very process? */
+static inline bool gv_thread_is_live(const struct gv_thread *thread)
+{
+    uint64_t token = atomic_load_explicit(gv_process_token, memory_order_relaxed);
+
+    return __builtin_expect(token != 0 && thread->token == token, 1);
+}
+
+/* Called by the thread that attaches the process, before any thread joins. 0 or -errno. */
+int gv_thread_prepare(void);
+
+/* Gets the thread a slot, attaching the process first if need be. False: it does not record. */
+bool gv_thread_join(struct gv_thread *thread);
+
+/* A new segment, or false: the record that was to be written is lost. */
+bool gv_thread_next_segment(struct gv_thread *thread, bool kept);
+
+/* Room for one record, or NULL. gv_thread_publish() must follow. */
+static inline union gv_record *gv_thread_reserve(struct gv_thread *thread, bool kept)
+{
+    if (__builtin_expect(thread->writing, 0))
+        return NULL;
+    if (__builtin_expect(thread->next == thread->end || (thread->scarce && !kept), 0) &&
+        !gv_thread_next_segment(thread, kept))
+        return NULL;
+    thread->writing = true;
+    return thread->next;
+}
+
+static inline void gv_thread_publish(struct gv_thread *thread)
+{
+    thread->next++;
+    atomic_store_explicit(&thread->segment->published,
+                          (uint32_t)(thread->next - thread->segment->records),
+                          memory_order_release);
+    thread->writing = false;
+}
+
+/* Text in as many TEXT records as it takes, the last one without MORE unless `more`. */
+void gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more);
+
+/* How much of a text is written: its length, or GV_RECORD_TEXT_LIMIT. */
+uint32_t gv_thread_text_bytes(const char *text);
+
+#endif

@@ -1,0 +1,239 @@
+#include "trace/spool_writer.h"
+
+#include "trace/spool_free_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE_BYTES      4096u
+#define GROWTH_PATIENCE 2000 /* yields while another thread grows the file */
+
+static uint32_t page_aligned(size_t bytes)
+{
+    return (uint32_t)((bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1));
+}
+
+/* Storage for sure: a store into a hole of a full file system would kill the program. */
+static int allocate(int fd, uint64_t offset, uint64_t bytes)
+{
+    int error;
+
+    do
+        error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    while (error == EINTR);
+    return -error;
+}
+
+static uint64_t segment_offset(const struct gv_spool_header *header, uint32_t segment)
+{
+    return header->segments_offset + (uint64_t)segment * GV_SPOOL_SEGMENT_BYTES;
+}
+
+static void lay_out(struct gv_spool_header *header, uint64_t limit_mb, uint32_t names_count)
+{
+    uint64_t limit_bytes = limit_mb << 20;
+
+    header->version = GV_SPOOL_VERSION;
+    header->header_bytes = sizeof *header;
+    header->names_offset = page_aligned(sizeof *header);
+    header->names_count = names_count;
+    header->names_bytes = names_count * (uint32_t)sizeof(struct gv_spool_name);
+    header->slots_offset = page_aligned(header->names_offset + header->names_bytes);
+    header->slots_count = GV_SPOOL_SLOTS;
+    header->segments_offset =
+        page_aligned(header->slots_offset + GV_SPOOL_SLOTS * sizeof(struct gv_spool_slot));
+    header->segment_limit =
+        (uint32_t)((limit_bytes - header->segments_offset) / GV_SPOOL_SEGMENT_BYTES);
+    header->reserve_segments = header->segment_limit / 16 + 1;
+    header->free_head = GV_SPOOL_EMPTY_LIST;
+}
+
+static uint32_t first_growth(const struct gv_spool_header *header)
+{
+    return header->segment_limit < GV_SPOOL_GROWTH_SEGMENTS ? header->segment_limit
+                                                            : GV_SPOOL_GROWTH_SEGMENTS;
+}
+
+static int fill_file(int fd, struct gv_spool_writer *writer, const struct gv_spool_header *plan)
+{
+    size_t bytes = segment_offset(plan, plan->segment_limit);
+    void *mapping;
+    int error;
+
+    if (ftruncate(fd, (off_t)bytes) < 0)
+        return -errno;
+    error = allocate(fd, 0, segment_offset(plan, first_growth(plan)));
+    if (error)
+        return error;
+    mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (mapping == MAP_FAILED)
+        return -errno;
+    writer->header = mapping;
+    writer->mapped_bytes = bytes;
+    return 0;
+}
+
+int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uint64_t limit_mb,
+                           uint64_t identity, const struct gv_spool_name *names,
+                           uint32_t names_count)
+{
+    struct gv_spool_header plan;
+    unsigned char *start;
+    int error;
+    int fd;
+
+    memset(&plan, 0, sizeof plan);
+    lay_out(&plan, limit_mb, names_count);
+    if ((size_t)snprintf(writer->path, sizeof writer->path, "%s", path) >= sizeof writer->path)
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    error = fill_file(fd, writer, &plan);
+    close(fd);
+    if (error) {
+        unlink(path);
+        return error;
+    }
+    start = (unsigned char *)writer->header;
+    memcpy(start, &plan, sizeof plan);
+    memcpy(start + plan.names_offset, names, plan.names_bytes);
+    writer->slots = (struct gv_spool_slot *)(void *)(start + plan.slots_offset);
+    writer->segments = (struct gv_spool_segment *)(void *)(start + plan.segments_offset);
+    writer->header->identity = identity;
+    atomic_store(&writer->fresh, 0);
+    atomic_store(&writer->limit, plan.segment_limit);
+    atomic_store(&writer->header->segments_allocated, first_growth(&plan));
+    return 0;
+}
+
+void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard)
+{
+    if (!writer->header)
+        return;
+    munmap(writer->header, writer->mapped_bytes);
+    if (discard)
+        unlink(writer->path);
+    writer->header = NULL;
+}
+
+/* Adds storage for some more segments. One thread at a time; the others see `growing`. */
+static void grow(struct gv_spool_writer *writer)
+{
+    struct gv_spool_header *header = writer->header;
+    uint32_t allocated = atomic_load(&header->segments_allocated);
+    uint32_t limit = atomic_load(&writer->limit);
+    uint32_t more = limit > allocated ? limit - allocated : 0;
+    int fd;
+
+    if (more > GV_SPOOL_GROWTH_SEGMENTS)
+        more = GV_SPOOL_GROWTH_SEGMENTS;
+    if (more == 0)
+        return;
+    /* By its name: a descriptor kept open could be closed or taken over by the program. */
+    fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || allocate(fd, segment_offset(header, allocated),
+                           (uint64_t)more * GV_SPOOL_SEGMENT_BYTES) < 0)
+        atomic_store(&writer->limit, allocated);
+    else
+        atomic_store(&header->segments_allocated, allocated + more);
+    if (fd >= 0)
+        close(fd);
+}
+
+static uint32_t take_fresh(struct gv_spool_writer *writer)
+{
+    uint32_t fresh = atomic_load(&writer->fresh);
+
+    while (fresh < atomic_load(&writer->header->segments_allocated))
+        if (atomic_compare_exchange_weak(&writer->fresh, &fresh, fresh + 1))
+            return fresh;
+    return GV_SPOOL_NO_SEGMENT;
+}
+
+static uint32_t take_any(struct gv_spool_writer *writer)
+{
+    struct gv_spool_header *header = writer->header;
+
+    for (int patience = GROWTH_PATIENCE; patience > 0; patience--) {
+        uint32_t limit = atomic_load(&writer->limit);
+        uint32_t segment = gv_spool_free_list_pop(header, writer->segments, limit);
+        uint32_t idle = 0;
+
+        if (segment == GV_SPOOL_NO_SEGMENT)
+            segment = take_fresh(writer);
+        if (segment != GV_SPOOL_NO_SEGMENT)
+            return segment;
+        if (atomic_load(&header->segments_allocated) >= limit)
+            return GV_SPOOL_NO_SEGMENT;
+        if (atomic_compare_exchange_strong(&header->growing, &idle, 1)) {
+            grow(writer);
+            atomic_store(&header->growing, 0);
+        } else {
+            sched_yield();
+        }
+    }
+    return GV_SPOOL_NO_SEGMENT;
+}
+
+static uint32_t left_to_take(struct gv_spool_writer *writer)
+{
+    uint32_t limit = atomic_load_explicit(&writer->limit, memory_order_relaxed);
+    uint32_t fresh = atomic_load_explicit(&writer->fresh, memory_order_relaxed);
+    uint32_t free_count = atomic_load_explicit(&writer->header->free_count, memory_order_relaxed);
+
+    return free_count + (limit > fresh ? limit - fresh : 0);
+}
+
+struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer, bool kept,
+                                              bool *scarce, const struct gv_spool_owner *owner)
+{
+    struct gv_spool_segment *segment;
+    uint32_t number;
+
+    *scarce = left_to_take(writer) <= writer->header->reserve_segments;
+    if (*scarce && !kept)
+        return NULL;
+    number = take_any(writer);
+    if (number == GV_SPOOL_NO_SEGMENT)
+        return NULL;
+    segment = &writer->segments[number];
+    segment->thread = owner->thread;
+    segment->tid = owner->tid;
+    segment->first_record = owner->first_record;
+    segment->sequence = owner->sequence;
+    memcpy(segment->comm, owner->comm, sizeof segment->comm);
+    atomic_store_explicit(&segment->published, 0, memory_order_relaxed);
+    atomic_store_explicit(&segment->state, GV_SEGMENT_OPEN, memory_order_release);
+    return segment;
+}
+
+void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segment *segment)
+{
+    atomic_store_explicit(&segment->state, GV_SEGMENT_CLOSED, memory_order_release);
+    if (segment >= writer->segments + GV_SPOOL_RESIDENT_SEGMENTS)
+        madvise(segment, GV_SPOOL_SEGMENT_BYTES, MADV_DONTNEED);
+}
+
+struct gv_spool_slot *gv_spool_writer_slot(struct gv_spool_writer *writer,
+                                           const struct gv_spool_owner *owner)
+{
+    for (uint32_t i = 0; i < GV_SPOOL_SLOTS; i++) {
+        struct gv_spool_slot *slot = &writer->slots[(owner->thread + i) % GV_SPOOL_SLOTS];
+        uint64_t nobody = 0;
+
+        if (atomic_load_explicit(&slot->thread, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_strong(&slot->thread, &nobody, owner->thread)) {
+            atomic_store_explicit(&slot->tid, owner->tid, memory_order_relaxed);
+            memcpy(slot->comm, owner->comm, sizeof slot->comm);
+            return slot;
+        }
+    }
+    return NULL;
+}

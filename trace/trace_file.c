@@ -1,0 +1,233 @@
+#include "trace/trace_file.h"
+
+#include "trace/schema.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GV_TRACE_FILE_TRIES   1000
+#define GV_TRACE_FILE_BUSY_MS 1000
+/* Places in the first bytes of an SQLite file. */
+#define GV_SQLITE_HEADER_BYTES       100
+#define GV_SQLITE_APPLICATION_OFFSET 68
+
+/* 0: the first bytes are those of a trace; -ENODATA: there are none; -EPROTO; -errno. */
+static int gv_trace_file_check_header(int fd)
+{
+    unsigned char header[GV_SQLITE_HEADER_BYTES];
+    ssize_t got = pread(fd, header, sizeof(header), 0);
+    const unsigned char *id = header + GV_SQLITE_APPLICATION_OFFSET;
+
+    if (got < 0)
+        return -errno;
+    if (got == 0)
+        return -ENODATA;
+    if (got < (ssize_t)sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
+        return -EPROTO;
+    uint32_t application =
+        (uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3];
+    return application == GV_SCHEMA_APPLICATION_ID ? 0 : -EPROTO;
+}
+
+static int gv_trace_file_open_checked(const char *path, int *fd)
+{
+    struct stat status;
+    int error;
+
+    *fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
+        return -errno;
+    if (fstat(*fd, &status) < 0)
+        error = -errno;
+    else if (!S_ISREG(status.st_mode))
+        error = -EPROTO;
+    else
+        error = gv_trace_file_check_header(*fd);
+    if (error && error != -ENODATA) {
+        close(*fd);
+        *fd = -1;
+    }
+    return error;
+}
+
+static void gv_trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *probe)
+{
+    const char *key = (const char *)sqlite3_column_text(rows, 0);
+    const char *value = (const char *)sqlite3_column_text(rows, 1);
+
+    if (!key || !value)
+        return;
+    if (strcmp(key, "session") == 0)
+        snprintf(probe->session, sizeof(probe->session), "%s", value);
+    else if (strcmp(key, "spool_directory") == 0)
+        snprintf(probe->spool_directory, sizeof(probe->spool_directory), "%s", value);
+    else if (strcmp(key, "state") == 0)
+        probe->complete = strcmp(value, "complete") == 0;
+}
+
+static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
+{
+    sqlite3 *handle = NULL;
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, NULL);
+
+    if (result == SQLITE_OK) {
+        sqlite3_busy_timeout(handle, GV_TRACE_FILE_BUSY_MS);
+        result = sqlite3_prepare_v2(handle,
+                                    "SELECT key, value FROM meta WHERE key IN"
+                                    " ('session', 'spool_directory', 'state')",
+                                    -1, &rows, NULL);
+    }
+    while (result == SQLITE_OK || result == SQLITE_ROW) {
+        result = sqlite3_step(rows);
+        if (result == SQLITE_ROW)
+            gv_trace_file_take_row(rows, probe);
+    }
+    sqlite3_finalize(rows);
+    sqlite3_close(handle);
+    if (result == SQLITE_BUSY || result == SQLITE_LOCKED)
+        return -EBUSY;
+    return result == SQLITE_DONE ? 0 : -EPROTO;
+}
+
+int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe)
+{
+    int fd, error;
+
+    memset(probe, 0, sizeof(*probe));
+    error = gv_trace_file_open_checked(path, &fd);
+    if (fd >= 0)
+        close(fd);
+    return error ? error : gv_trace_file_read_meta(path, probe);
+}
+
+bool gv_trace_file_session_remains(const char *directory, const char *session)
+{
+    DIR *stream = opendir(directory);
+    size_t length = strlen(session);
+    bool remains = false;
+    struct dirent *entry;
+
+    if (!stream)
+        return false;
+    while (!remains && (entry = readdir(stream)))
+        remains = strncmp(entry->d_name, session, length) == 0 && entry->d_name[length] == '.';
+    closedir(stream);
+    return remains;
+}
+
+/* Removes the file that `fd` is open on, unless another process has put something else there. */
+static int gv_trace_file_remove(const char *path, int fd)
+{
+    struct stat opened, named;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return -EBUSY;
+    if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0)
+        return -errno;
+    if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        return -EBUSY;
+    return unlink(path) < 0 ? -errno : 0;
+}
+
+/* Decides about what is at `path`. 0: it is this session's; 1: it has been removed; -EEXIST: leave
+ * it alone; -errno. */
+static int gv_trace_file_consider(const char *path, const char *session)
+{
+    struct gv_trace_probe probe = {0};
+    struct stat status;
+    int fd, error;
+
+    error = gv_trace_file_open_checked(path, &fd);
+    if (error == -ENOENT)
+        return 1;
+    if (fd < 0)
+        return -EEXIST;
+    if (fstat(fd, &status) < 0 || status.st_uid != geteuid() || status.st_nlink != 1)
+        error = -EEXIST;
+    else if (!error)
+        error = gv_trace_file_read_meta(path, &probe);
+    if (!error && strcmp(probe.session, session) == 0) {
+        close(fd);
+        return 0;
+    }
+    if (!error && !probe.complete &&
+        gv_trace_file_session_remains(probe.spool_directory, probe.session))
+        error = -EEXIST;
+    if (!error || error == -ENODATA)
+        error = gv_trace_file_remove(path, fd);
+    close(fd);
+    return error ? -EEXIST : 1;
+}
+
+static int gv_trace_file_try(const char *path, const char *session)
+{
+    for (int tries = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            close(fd);
+            return 0;
+        }
+        if (errno != EEXIST)
+            return -errno;
+        int verdict = gv_trace_file_consider(path, session);
+        if (verdict <= 0)
+            return verdict;
+    }
+    return -EEXIST;
+}
+
+/* The directory of a path without links; the name after it. */
+static int gv_trace_file_split(const char *wanted, char *directory, const char **name)
+{
+    char parent[GV_SESSION_PATH_BYTES];
+    const char *slash = strrchr(wanted, '/');
+
+    *name = slash ? slash + 1 : wanted;
+    if (**name == '\0' || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0)
+        return -EISDIR;
+    if (!slash)
+        strcpy(parent, ".");
+    else if (slash == wanted)
+        strcpy(parent, "/");
+    else if ((size_t)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - wanted), wanted) >=
+             sizeof(parent))
+        return -ENAMETOOLONG;
+    return realpath(parent, directory) ? 0 : -errno;
+}
+
+int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size)
+{
+    char directory[PATH_MAX];
+    const char *name;
+    int error = gv_trace_file_split(wanted, directory, &name);
+
+    if (error)
+        return error;
+    const char *extension = strrchr(name, '.');
+    if (!extension || extension == name)
+        extension = name + strlen(name);
+    for (int number = 1; number <= GV_TRACE_FILE_TRIES; number++) {
+        char suffix[16] = "";
+        if (number > 1)
+            snprintf(suffix, sizeof(suffix), "-%d", number);
+        int length =
+            snprintf(path, size, "%s/%.*s%s%s", strcmp(directory, "/") == 0 ? "" : directory,
+                     (int)(extension - name), name, suffix, extension);
+        if (length < 0 || (size_t)length >= size)
+            return -ENAMETOOLONG;
+        error = gv_trace_file_try(path, session);
+        if (error != -EEXIST)
+            return error;
+    }
+    return -EEXIST;
+}
