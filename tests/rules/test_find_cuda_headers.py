@@ -2,9 +2,11 @@
 """scripts/find-cuda-headers finds what the build can use, and says what to do when there is none."""
 
 import os
+import runpy
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILES = ("cuda.h", "cuda_runtime_api.h", "crt/host_defines.h")
@@ -39,12 +41,17 @@ class FindHeaders(unittest.TestCase):
         folder = self.headers("include", 13010)
         self.assertEqual(self.find(CUDA_HOME=self.folder.name)[1], [folder, "13010"])
 
-    def test_a_python_environment(self):
+    def test_a_folder_that_is_named_is_the_only_one(self):
+        self.headers("include", 13000)
+        status, _, message = self.find("/nowhere", CUDA_HOME=self.folder.name)
+        self.assertEqual(status, 1)
+        self.assertIn("/nowhere: no such folder", message)
+
+    def test_a_python_environment_is_among_the_places(self):
         folder = self.headers("lib/python3.11/site-packages/nvidia/cu13/include", 13020)
-        self.assertEqual(self.find(folder)[0], 0)
-        status, _, message = self.find(self.folder.name, VIRTUAL_ENV=self.folder.name)
-        self.assertEqual(status, 1, "a folder that is named is the only one")
-        self.assertIn("no cuda.h", message)
+        script = os.path.join(CHECKOUT, "scripts/find-cuda-headers")
+        with mock.patch.dict(os.environ, VIRTUAL_ENV=self.folder.name):
+            self.assertIn(folder, list(runpy.run_path(script)["places"]()))
 
     def test_old_headers_are_refused(self):
         status, _, message = self.find(self.headers("include", 12080))
