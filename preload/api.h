@@ -28,7 +28,7 @@ enum gv_api_id {
 };
 
 #define GV_RUNTIME_COUNT (GV_API_COUNT - GV_DRIVER_COUNT)
-#define GV_API_UNKNOWN (-1)
+#define GV_API_UNKNOWN   (-1)
 
 struct gv_api_row {
     const char *name;

@@ -132,8 +132,7 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
 
 static void count_lost(enum gv_api_class class)
 {
-    atomic_fetch_add_explicit(&gv_process.spool.header->lost.calls[class], 1,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&gv_process.spool.header->lost.calls[class], 1, memory_order_relaxed);
 }
 
 static void write_call(struct gv_thread *thread, const struct gv_call *call, int32_t result,
@@ -219,7 +218,7 @@ uint32_t gv_call_before_unload(uint64_t owner)
 /* ---- exceptions ---- */
 
 #define UNWIND_CLEANUP_PHASE 2
-#define UNWIND_CONTINUE 8
+#define UNWIND_CONTINUE      8
 
 int gv_unwind_personality(int version, int actions, uint64_t exception_class, void *exception,
                           void *context);

@@ -28,7 +28,7 @@
 #error "the build says where the gpuverify program is installed"
 #endif
 
-#define STACK_BYTES 32768u
+#define STACK_BYTES        32768u
 #define HIGHEST_FD_BY_HAND 65536
 
 extern char **environ;

@@ -66,7 +66,8 @@ extern struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
 /* From plt_stubs.S: where the caller's call of this slot goes. Never NULL. */
 void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller);
 
-/* The wrapper of `address` if it is the call number `api` of a mapped CUDA library, else `address`. */
+/* The wrapper of `address` if it is the call number `api` of a mapped CUDA library, else `address`.
+ */
 void *gv_entry_points_swap(void *address, int api);
 
 /* The same by address alone, for what the driver hands out. */

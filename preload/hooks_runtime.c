@@ -9,11 +9,11 @@
 #include "preload/hook_macros.h"
 #include "preload/registration.h"
 
-#define GV_PASTE_(a, b)   a##b
-#define GV_PASTE(a, b)    GV_PASTE_(a, b)
-#define GV_HOOK(symbol)   hook_##symbol
-#define GV_REAL(symbol)   gv_real_runtime[GV_INSTANCE][GV_ID_##symbol - GV_DRIVER_COUNT]
-#define GV_HOOKS_OF_THIS  GV_PASTE(gv_hooks_runtime, GV_INSTANCE)
+#define GV_PASTE_(a, b)  a##b
+#define GV_PASTE(a, b)   GV_PASTE_(a, b)
+#define GV_HOOK(symbol)  hook_##symbol
+#define GV_REAL(symbol)  gv_real_runtime[GV_INSTANCE][GV_ID_##symbol - GV_DRIVER_COUNT]
+#define GV_HOOKS_OF_THIS GV_PASTE(gv_hooks_runtime, GV_INSTANCE)
 
 #define GV_API_NO_DRIVER
 
@@ -39,14 +39,13 @@ static void hook___cudaUnregisterFatBinary(void **fatCubinHandle)
     ((void (*)(void **))GV_REAL(__cudaUnregisterFatBinary))(fatCubinHandle);
 }
 
-static void hook___cudaRegisterFunction(void **fatCubinHandle, const char *hostFun,
-                                        char *deviceFun, const char *deviceName, int thread_limit,
-                                        uint3 *tid, uint3 *bid, dim3 *bDim, dim3 *gDim, int *wSize)
+static void hook___cudaRegisterFunction(void **fatCubinHandle, const char *hostFun, char *deviceFun,
+                                        const char *deviceName, int thread_limit, uint3 *tid,
+                                        uint3 *bid, dim3 *bDim, dim3 *gDim, int *wSize)
 {
     gv_registration_add(fatCubinHandle, hostFun, deviceName);
-    ((gv_register_function *)GV_REAL(__cudaRegisterFunction))(fatCubinHandle, hostFun, deviceFun,
-                                                              deviceName, thread_limit, tid, bid,
-                                                              bDim, gDim, wSize);
+    ((gv_register_function *)GV_REAL(__cudaRegisterFunction))(
+        fatCubinHandle, hostFun, deviceFun, deviceName, thread_limit, tid, bid, bDim, gDim, wSize);
 }
 
 /* The kernel's handle for a <<<>>>, asked once for each place in the program. */

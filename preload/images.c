@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FATBIN_MAGIC 0xba55ed50u
+#define FATBIN_MAGIC         0xba55ed50u
 #define FATBIN_WRAPPER_MAGIC 0x466243b1u
-#define MOST_PTX_BYTES (64u << 20) /* as far as the end of a text is looked for */
+#define MOST_PTX_BYTES       (64u << 20) /* as far as the end of a text is looked for */
 
 struct fatbin_header {
     uint32_t magic;
@@ -38,8 +38,7 @@ static uint64_t elf_bytes(const unsigned char *image)
     for (unsigned i = 0; i < header.e_shnum; i++) {
         Elf64_Shdr section;
 
-        memcpy(&section, image + header.e_shoff + (uint64_t)i * header.e_shentsize,
-               sizeof section);
+        memcpy(&section, image + header.e_shoff + (uint64_t)i * header.e_shentsize, sizeof section);
         if (section.sh_type != SHT_NOBITS && section.sh_offset + section.sh_size > end)
             end = section.sh_offset + section.sh_size;
     }

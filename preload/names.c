@@ -11,8 +11,8 @@
  * key and gets another node when the handle means something else. The nodes of a module that was
  * unloaded are used again. PyTorch registers some 60 000 host functions.
  */
-#define CELLS (1u << 18)
-#define NODES (1u << 17)
+#define CELLS       (1u << 18)
+#define NODES       (1u << 17)
 #define MOST_PROBES 64
 
 struct node {
@@ -65,8 +65,7 @@ static struct cell *cell_of(uintptr_t key, bool make)
         struct cell *cell = &cells[at % CELLS];
         uintptr_t found = atomic_load_explicit(&cell->key, memory_order_acquire);
 
-        if (found == 0 && make &&
-            atomic_compare_exchange_strong(&cell->key, &found, key))
+        if (found == 0 && make && atomic_compare_exchange_strong(&cell->key, &found, key))
             return cell;
         if (found == key)
             return cell;

@@ -2,7 +2,8 @@
  * The shared objects that are mapped in this process, and the symbols that they export, read from
  * their own tables: dlsym() would answer from our point of view, and is what we stand in for.
  *
- * Any thread. Nothing is allocated; the dynamic loader's own lock is held while objects are visited.
+ * Any thread. Nothing is allocated; the dynamic loader's own lock is held while objects are
+ * visited.
  */
 #ifndef GV_PRELOAD_OBJECTS_H
 #define GV_PRELOAD_OBJECTS_H
@@ -25,7 +26,8 @@ bool gv_objects_visit(bool (*visit)(const struct gv_object *object, void *contex
 /* The object that holds `address`. */
 bool gv_objects_at(uintptr_t address, struct gv_object *object);
 
-/* The first object in which `defines` has a definition of `name` after the one at `after` (0: all). */
+/* The first object in which `defines` has a definition of `name` after the one at `after` (0: all).
+ */
 void *gv_objects_next(uintptr_t after, const char *name, struct gv_object *object);
 
 /* Is an object with this dynamic section still mapped at that base? */

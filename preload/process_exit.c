@@ -50,8 +50,7 @@ static bool collector_is_gone(const struct gv_process *process)
 static void wait_until_drained(struct gv_process *process)
 {
     struct gv_spool_header *header = process->spool.header;
-    uint64_t end_ns =
-        gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
+    uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
     struct timespec look = {.tv_nsec = LOOK_NS};
 
     while (!atomic_load(&header->drained)) {

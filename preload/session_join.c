@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define READY_PATIENCE_MS 1000 /* for the process that is just making the session */
-#define JOIN_TRIES 5           /* when its collector ends in just this moment */
+#define JOIN_TRIES        5    /* when its collector ends in just this moment */
 
 static int format_path(char *path, size_t bytes, const char *directory, const char *name,
                        const char *suffix)
@@ -303,8 +303,8 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
     error = trace_path(&process->settings, trace, sizeof trace);
     for (int attempt = 0; attempt < 2; attempt++) {
         if (!error)
-            error = choose_directory(&process->settings, trace, attempt, directory,
-                                     sizeof directory);
+            error =
+                choose_directory(&process->settings, trace, attempt, directory, sizeof directory);
         if (!error)
             error = join_in(process, directory, trace, lock_fd);
         if (!error)

@@ -86,8 +86,7 @@ bool gv_thread_join(struct gv_thread *thread)
         memset(thread, 0, sizeof *thread);
         thread->depth = depth;
         thread->tid = (uint32_t)syscall(SYS_gettid);
-        thread->serial =
-            atomic_fetch_add(&gv_process.spool.header->threads_seen, 1) + 1;
+        thread->serial = atomic_fetch_add(&gv_process.spool.header->threads_seen, 1) + 1;
         take_slot(thread);
         pthread_setspecific(leave_key, thread);
         thread->token = atomic_load(gv_process_token);

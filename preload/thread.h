@@ -14,23 +14,23 @@
 #include <stdint.h>
 
 struct gv_thread {
-    uint64_t token;         /* *gv_process_token when it joined; 0: not yet */
-    union gv_record *next;  /* next free record of the segment */
-    union gv_record *end;   /* behind its last one */
+    uint64_t token;        /* *gv_process_token when it joined; 0: not yet */
+    union gv_record *next; /* next free record of the segment */
+    union gv_record *end;  /* behind its last one */
     struct gv_spool_segment *segment;
     struct gv_spool_slot *slot; /* of its own, or one that nobody reads */
     uint64_t serial;
-    uint64_t records;      /* in segments that are closed */
+    uint64_t records; /* in segments that are closed */
     uint64_t outer_start_ns;
     uintptr_t outer_frame; /* where the outermost call's frame lies on the stack */
     uint64_t launched;     /* handle of a kernel that a call inside the outermost one launched */
     uint64_t context;      /* current context; 0: ask the driver */
     uint32_t sequence;     /* of the next segment */
     uint32_t tid;
-    uint32_t depth;        /* hooked calls that this thread is in */
+    uint32_t depth; /* hooked calls that this thread is in */
     uint16_t outer_api;
-    bool scarce;           /* its segment is one of the last: only kept classes may write there */
-    bool writing;          /* guards against a signal handler that calls CUDA in between */
+    bool scarce;  /* its segment is one of the last: only kept classes may write there */
+    bool writing; /* guards against a signal handler that calls CUDA in between */
 };
 
 extern _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));

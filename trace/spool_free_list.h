@@ -22,9 +22,9 @@ static inline void gv_spool_free_list_push(struct gv_spool_header *header,
 
     do
         atomic_store_explicit(&segments[segment].next_free, (uint32_t)head, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(
-        &header->free_head, &head, gv_spool_free_list_next_head(head, segment),
-        memory_order_release, memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&header->free_head, &head,
+                                                  gv_spool_free_list_next_head(head, segment),
+                                                  memory_order_release, memory_order_relaxed));
     atomic_fetch_add_explicit(&header->free_count, 1, memory_order_relaxed);
 }
 
