@@ -1,0 +1,212 @@
+/* The program's half of a spool: segments, the reserve, growth, slots. */
+#include "trace/spool_free_list.h"
+#include "trace/spool_writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/gpuverify-test-XXXXXX";
+static char path[128];
+static const struct gv_spool_name names[2] = {{0, "launch", "cuLaunchKernel"},
+                                              {1, "copy", "cuMemcpy"}};
+static const struct gv_spool_owner owner = {.thread = 1, .tid = 42, .comm = "test"};
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/test.spool", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static void create(struct gv_spool_writer *writer, uint64_t limit_mb)
+{
+    assert_int_equal(gv_spool_writer_create(writer, path, limit_mb, 7, names, 2), 0);
+}
+
+static uint32_t take_all(struct gv_spool_writer *writer, bool kept)
+{
+    uint32_t taken = 0;
+    bool scarce;
+
+    while (gv_spool_writer_take(writer, kept, &scarce, &owner))
+        taken++;
+    return taken;
+}
+
+static void a_new_spool_is_private_and_describes_itself(void **state)
+{
+    struct gv_spool_writer writer = {0};
+    const struct gv_spool_name *copy;
+    struct stat status;
+
+    (void)state;
+    create(&writer, 1);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_true((uint64_t)status.st_size <= 1 << 20);
+    copy = (const void *)((const char *)writer.header + writer.header->names_offset);
+    assert_string_equal(copy[1].name, "cuMemcpy");
+    assert_int_equal(gv_spool_writer_create(&(struct gv_spool_writer){0}, path, 1, 7, names, 2),
+                     -EEXIST);
+    gv_spool_writer_close(&writer, true);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void the_last_segments_are_kept_for_what_matters(void **state)
+{
+    struct gv_spool_writer writer = {0};
+    uint32_t ordinary, kept;
+
+    (void)state;
+    create(&writer, 2);
+    ordinary = take_all(&writer, false);
+    kept = take_all(&writer, true);
+    assert_int_equal(kept, writer.header->reserve_segments);
+    assert_int_equal(ordinary + kept, writer.header->segment_limit);
+    assert_int_equal(writer.header->segments_allocated, writer.header->segment_limit);
+    gv_spool_writer_close(&writer, true);
+}
+
+static void a_segment_given_back_is_taken_again(void **state)
+{
+    struct gv_spool_writer writer = {0};
+    struct gv_spool_segment *segment, *again;
+    bool scarce;
+
+    (void)state;
+    create(&writer, 2);
+    take_all(&writer, true);
+    segment = &writer.segments[3];
+    atomic_store(&segment->published, 17);
+    gv_spool_writer_leave(&writer, segment);
+    assert_int_equal(segment->state, GV_SEGMENT_CLOSED);
+    atomic_store(&segment->state, GV_SEGMENT_FREE);
+    gv_spool_free_list_push(writer.header, writer.segments, 3);
+    again = gv_spool_writer_take(&writer, true, &scarce, &owner);
+    assert_ptr_equal(again, segment);
+    assert_true(scarce);
+    assert_int_equal(again->published, 0);
+    assert_int_equal(again->state, GV_SEGMENT_OPEN);
+    assert_int_equal(again->tid, 42);
+    gv_spool_writer_close(&writer, true);
+}
+
+/* A disk or a container's /dev/shm that is full: what there is is used, and no page is missing. */
+static void a_file_that_cannot_grow_is_used_as_it_is(void **state)
+{
+    struct gv_spool_writer writer = {0};
+    struct rlimit unlimited, limit;
+    uint32_t taken;
+
+    (void)state;
+    create(&writer, 16);
+    getrlimit(RLIMIT_FSIZE, &unlimited);
+    limit = unlimited;
+    limit.rlim_cur = 3 << 20;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    taken = take_all(&writer, true);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+    assert_true(taken >= GV_SPOOL_GROWTH_SEGMENTS);
+    assert_int_equal(taken, writer.header->segments_allocated);
+    for (uint32_t i = 0; i < taken; i++)
+        memset(&writer.segments[i].records, 1, sizeof writer.segments[i].records);
+    gv_spool_writer_close(&writer, true);
+}
+
+static void each_thread_has_a_slot_until_there_are_none(void **state)
+{
+    struct gv_spool_writer writer = {0};
+    struct gv_spool_slot *first;
+
+    (void)state;
+    create(&writer, 1);
+    first = gv_spool_writer_slot(&writer, &owner);
+    assert_non_null(first);
+    for (uint64_t i = 1; i < GV_SPOOL_SLOTS; i++)
+        assert_non_null(gv_spool_writer_slot(
+            &writer, &(struct gv_spool_owner){.thread = i + 1, .comm = "more"}));
+    assert_null(gv_spool_writer_slot(&writer, &owner));
+    atomic_store(&first->thread, 0);
+    assert_ptr_equal(gv_spool_writer_slot(&writer, &owner), first);
+    gv_spool_writer_close(&writer, true);
+}
+
+#define THREADS 4
+#define ROUNDS  20000
+
+static struct gv_spool_writer shared;
+static _Atomic uint32_t holder[4096];
+
+/* Takes and gives back; a segment that two threads hold at once would show. */
+static void *churn(void *data)
+{
+    struct gv_spool_owner me = {.thread = (uint64_t)(uintptr_t)data};
+    uintptr_t clashes = 0;
+    bool scarce;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct gv_spool_segment *segment = gv_spool_writer_take(&shared, true, &scarce, &me);
+        uint32_t number;
+
+        if (!segment)
+            continue;
+        number = (uint32_t)(segment - shared.segments);
+        clashes += atomic_exchange(&holder[number], 1);
+        atomic_store(&holder[number], 0);
+        atomic_store(&segment->state, GV_SEGMENT_FREE);
+        gv_spool_free_list_push(shared.header, shared.segments, number);
+    }
+    return (void *)clashes;
+}
+
+static void a_segment_has_one_owner_at_a_time(void **state)
+{
+    pthread_t threads[THREADS];
+    void *clashes;
+
+    (void)state;
+    create(&shared, 2);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], &clashes);
+        assert_null(clashes);
+    }
+    gv_spool_writer_close(&shared, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_spool_is_private_and_describes_itself),
+        cmocka_unit_test(the_last_segments_are_kept_for_what_matters),
+        cmocka_unit_test(a_segment_given_back_is_taken_again),
+        cmocka_unit_test(a_file_that_cannot_grow_is_used_as_it_is),
+        cmocka_unit_test(each_thread_has_a_slot_until_there_are_none),
+        cmocka_unit_test(a_segment_has_one_owner_at_a_time),
+    };
+
+    return cmocka_run_group_tests_name("spool writer", tests, make_folder, drop_folder);
+}
