@@ -137,6 +137,13 @@ void gv_spool_reader_close(struct gv_spool_reader *reader)
     reader->fd = -1;
 }
 
+bool gv_spool_reader_is_discarded(const struct gv_spool_reader *reader)
+{
+    struct stat status;
+
+    return fstat(reader->fd, &status) == 0 && status.st_nlink == 0;
+}
+
 int gv_spool_reader_refresh(struct gv_spool_reader *reader)
 {
     struct gv_spool_header *header = gv_reader_header(reader);

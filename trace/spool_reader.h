@@ -86,6 +86,9 @@ struct gv_spool_flight {
 int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name);
 void gv_spool_reader_close(struct gv_spool_reader *reader);
 
+/* Whether the file has no name any more: its process joined another session's collector. */
+bool gv_spool_reader_is_discarded(const struct gv_spool_reader *reader);
+
 /* Looks how far the file has grown. 0, or -errno; -EPROTO: it has shrunk. */
 int gv_spool_reader_refresh(struct gv_spool_reader *reader);
 

@@ -74,11 +74,11 @@ static void gv_trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *pr
         probe->complete = strcmp(value, "complete") == 0;
 }
 
-static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
+static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_trace_probe *probe)
 {
     sqlite3 *handle = NULL;
     sqlite3_stmt *rows = NULL;
-    int result = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, NULL);
+    int result = sqlite3_open_v2(path, &handle, flags, NULL);
 
     if (result == SQLITE_OK) {
         sqlite3_busy_timeout(handle, GV_TRACE_FILE_BUSY_MS);
@@ -97,6 +97,16 @@ static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *prob
     if (result == SQLITE_BUSY || result == SQLITE_LOCKED)
         return -EBUSY;
     return result == SQLITE_DONE ? 0 : -EPROTO;
+}
+
+/* Writing is only needed to undo what a killed collector had not committed. */
+static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
+{
+    int error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
+
+    if (error == -EPROTO)
+        error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READWRITE, probe);
+    return error;
 }
 
 int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe)

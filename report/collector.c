@@ -1,0 +1,230 @@
+#include "report/collector.h"
+
+#include "report/drain.h"
+#include "report/session_place.h"
+#include "trace/session_id.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GV_COLLECTOR_IDLE_MS    50
+#define GV_COLLECTOR_EXITING_MS 5
+/* A pass that stored as much as this has left more behind by now. */
+#define GV_COLLECTOR_BACKLOG 20000u
+/* A root that has ended stays a zombie until its parent asks. `gpuverify run` looks at the session
+ * in this time; a parent that never asks must not keep the session open. */
+#define GV_COLLECTOR_ZOMBIE_MS  500
+#define GV_COLLECTOR_RETRY_MS   100
+#define GV_COLLECTOR_RETRY_MOST 2000
+#define GV_COLLECTOR_GIVE_UP_MS 2000
+
+struct gv_collector {
+    struct gv_drain drain;
+    struct gv_session_file *session;
+    char directory[GV_SESSION_PATH_BYTES];
+    char name[NAME_MAX + 1];
+    int64_t zombie_since_ms; /* 0: the root is none */
+    int64_t failing_since_ms;
+    int64_t alone_since_ms; /* no process that could still record */
+};
+
+static int64_t gv_collector_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
+/* Become a process that nothing of the program's holds back, and that holds nothing of it. */
+static void gv_collector_detach(void)
+{
+    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGTSTP};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t none;
+    cpu_set_t all;
+
+    setsid();
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        sigaction(ignored[i], &ignore, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    memset(&all, 0xff, sizeof(all));
+    sched_setaffinity(0, sizeof(all), &all);
+    setpriority(PRIO_PROCESS, 0, 19);
+    prctl(PR_SET_NAME, "gpuverify");
+    umask(077);
+    if (chdir("/") < 0)
+        umask(077); /* nothing depends on it: every path here is absolute */
+}
+
+static int gv_collector_prepare(struct gv_collector *collector, const char *path, int lock_fd)
+{
+    const char *slash = strrchr(path, '/');
+    char session[GV_SESSION_ID_BYTES];
+
+    if (!slash || slash == path || strlen(slash + 1) >= sizeof(collector->name) ||
+        (size_t)(slash - path) >= sizeof(collector->directory))
+        return -EINVAL;
+    strcpy(collector->name, slash + 1);
+    memcpy(collector->directory, path, (size_t)(slash - path));
+    if (!gv_session_place_id(collector->name, session))
+        return -EINVAL;
+    int error = gv_session_place_map(lock_fd, &collector->session);
+    if (error)
+        return error;
+    collector->session->trace_path[GV_SESSION_PATH_BYTES - 1] = '\0';
+    atomic_store(&collector->session->collector_pid, (uint32_t)getpid());
+    return gv_drain_open(&collector->drain, collector->directory, session,
+                         collector->session->trace_path);
+}
+
+static bool gv_collector_root_lives(struct gv_collector *collector)
+{
+    enum gv_session_life life =
+        gv_session_process_life(collector->session->root_pid, collector->session->root_start_ticks);
+    int64_t now = gv_collector_now_ms();
+
+    if (life != GV_SESSION_ZOMBIE)
+        return life == GV_SESSION_ALIVE;
+    if (collector->zombie_since_ms == 0)
+        collector->zombie_since_ms = now;
+    return now - collector->zombie_since_ms < GV_COLLECTOR_ZOMBIE_MS;
+}
+
+static bool gv_collector_any_lives(const struct gv_collector *collector)
+{
+    for (size_t i = 0; i < collector->drain.count; i++) {
+        const struct gv_drain_spool *spool = collector->drain.spools[i];
+        if (gv_session_process_life(spool->pid, spool->process_start_ticks) == GV_SESSION_ALIVE)
+            return true;
+    }
+    return false;
+}
+
+/* Sleeps until a process rings, at most so long. `bell` was read before the last look. */
+static void gv_collector_wait(struct gv_collector *collector, uint32_t bell, int64_t ms)
+{
+    struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    syscall(SYS_futex, &collector->session->doorbell, FUTEX_WAIT, bell, &timeout, NULL, 0);
+}
+
+/* The programs read this path only when the collector has given it a new file's name. */
+static void gv_collector_tell_path(struct gv_collector *collector)
+{
+    const char *path = collector->drain.path;
+
+    if (path[0] && strcmp(collector->session->trace_path, path) != 0)
+        snprintf(collector->session->trace_path, sizeof(collector->session->trace_path), "%s",
+                 path);
+}
+
+/* 0: go on after a while; otherwise give up. Never sleeps on the bell, which may ring all the time.
+ */
+static int gv_collector_after_error(struct gv_collector *collector, int error)
+{
+    int64_t now = gv_collector_now_ms();
+
+    atomic_store(&collector->session->trace_error, -error);
+    if (collector->failing_since_ms == 0)
+        collector->failing_since_ms = now;
+    if (gv_collector_any_lives(collector))
+        collector->alone_since_ms = 0;
+    else if (collector->alone_since_ms == 0)
+        collector->alone_since_ms = now;
+    else if (now - collector->alone_since_ms >= GV_COLLECTOR_GIVE_UP_MS)
+        return error;
+    int64_t wait_ms = GV_COLLECTOR_RETRY_MS + (now - collector->failing_since_ms) / 4;
+    if (wait_ms > GV_COLLECTOR_RETRY_MOST)
+        wait_ms = GV_COLLECTOR_RETRY_MOST;
+    usleep((useconds_t)(wait_ms * 1000));
+    return 0;
+}
+
+/* Drains until no process is left. */
+static int gv_collector_drain(struct gv_collector *collector)
+{
+    struct gv_drain *drain = &collector->drain;
+
+    for (;;) {
+        uint32_t bell = atomic_load(&collector->session->doorbell);
+        bool root_lives = gv_collector_root_lives(collector);
+        size_t stored = 0, exiting = 0;
+        int error = gv_drain_find(drain);
+
+        if (!error)
+            error = gv_drain_pass(drain, &stored, &exiting);
+        gv_collector_tell_path(collector);
+        if (error) {
+            error = gv_collector_after_error(collector, error);
+            if (error)
+                return error;
+            continue;
+        }
+        atomic_store(&collector->session->trace_error, 0);
+        collector->failing_since_ms = collector->alone_since_ms = 0;
+        if (drain->count == 0 && !root_lives)
+            return 0;
+        if (stored < GV_COLLECTOR_BACKLOG)
+            gv_collector_wait(collector, bell,
+                              exiting || !root_lives || collector->zombie_since_ms
+                                  ? GV_COLLECTOR_EXITING_MS
+                                  : GV_COLLECTOR_IDLE_MS);
+    }
+}
+
+/*
+ * Takes the session's file away, so that a process that comes now starts a collector of its own.
+ * One that came before saw the lock, and relies on this collector: its spool is there by now. Then
+ * the file is put back, unless a new collector has one already, which then has all spools to
+ * itself. 1: go on collecting.
+ */
+static int gv_collector_close_session(struct gv_collector *collector)
+{
+    char aside[NAME_MAX + 16];
+    int directory = collector->drain.directory_fd, again = 0;
+
+    snprintf(aside, sizeof(aside), "%s.closing", collector->name);
+    if (renameat(directory, collector->name, directory, aside) < 0)
+        return 0;
+    if (gv_drain_find(&collector->drain) == 0 && collector->drain.count > 0)
+        again = linkat(directory, aside, directory, collector->name, 0) == 0;
+    unlinkat(directory, aside, 0);
+    return again;
+}
+
+int gv_collector_run(const char *path, int lock_fd)
+{
+    struct gv_collector *collector = calloc(1, sizeof(*collector));
+    int error, again = 1;
+
+    if (!collector)
+        return -ENOMEM;
+    gv_collector_detach();
+    collector->drain.directory_fd = -1;
+    error = gv_collector_prepare(collector, path, lock_fd);
+    while (!error && again) {
+        error = gv_collector_drain(collector);
+        if (!error)
+            error = gv_drain_finish(&collector->drain);
+        if (!error)
+            again = gv_collector_close_session(collector);
+    }
+    gv_drain_close(&collector->drain);
+    gv_session_place_unmap(collector->session);
+    free(collector);
+    return error;
+}

@@ -1,0 +1,203 @@
+/* gpuverify run: a program with the library, and its summary. */
+#include "report/commands.h"
+
+#include "report/run_environment.h"
+#include "report/session_watch.h"
+#include "report/summary.h"
+#include "report/trace_view.h"
+#include "trace/session_id.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GV_EXIT_NOT_EXECUTABLE 126
+#define GV_EXIT_NOT_FOUND      127
+/* How often a running program's session file is looked for. */
+#define GV_RUN_LOOK_MS 100
+
+static volatile sig_atomic_t gv_run_child;
+
+/* A signal that was meant for the program but came to us alone. */
+static void gv_run_pass_on(int number)
+{
+    if (gv_run_child > 0)
+        kill((pid_t)gv_run_child, number);
+}
+
+/* The terminal's keys reach the program by themselves: it is in the same process group. */
+static void gv_run_set_signals(void)
+{
+    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    struct sigaction pass = {.sa_handler = gv_run_pass_on, .sa_flags = SA_RESTART};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+    for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+        struct sigaction old;
+        if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(passed[i], &pass, NULL);
+    }
+    sigaction(SIGINT, &ignore, NULL);
+    sigaction(SIGQUIT, &ignore, NULL);
+}
+
+/* In the child. The session's root is the program itself. */
+static void gv_run_become(char **argv, uint32_t random, int report_fd)
+{
+    char session[GV_SESSION_ID_BYTES];
+    uint64_t ticks = 0;
+    int error = -gv_session_read_start_ticks((uint32_t)getpid(), &ticks);
+
+    if (!error) {
+        gv_session_id_write(session, (uint32_t)getpid(), ticks, random);
+        error = setenv("GPUVERIFY_SESSION", session, 1) < 0 ? errno : 0;
+    }
+    if (!error) {
+        execvp(argv[0], argv);
+        error = errno;
+    }
+    ssize_t sent = write(report_fd, &error, sizeof(error));
+    _exit(sent == (ssize_t)sizeof(error) ? GV_EXIT_NOT_FOUND : GV_EXIT_FAILED);
+}
+
+/* Starts the program. 0, or -errno of what failed, also in the child. */
+static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
+{
+    uint32_t random = gv_session_random();
+    uint64_t ticks = 0;
+    int ends[2], error = 0;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t child = fork();
+    if (child == 0)
+        gv_run_become(argv, random, ends[1]);
+    if (child < 0)
+        error = errno;
+    close(ends[1]);
+    gv_run_child = child;
+    gv_run_set_signals();
+    if (child > 0) {
+        gv_session_read_start_ticks((uint32_t)child, &ticks);
+        gv_session_id_write(session, (uint32_t)child, ticks, random);
+        ssize_t got;
+        do
+            got = read(ends[0], &error, sizeof(error));
+        while (got < 0 && errno == EINTR);
+        if (error)
+            waitpid(child, NULL, 0);
+    }
+    close(ends[0]);
+    return -error;
+}
+
+/* Waits for the program's end, without taking it yet: its session is looked at before. */
+static int gv_run_wait(struct gv_session_watch *watch)
+{
+    struct timespec step = {.tv_nsec = GV_RUN_LOOK_MS * 1000000};
+    siginfo_t info;
+    int status;
+
+    for (;;) {
+        memset(&info, 0, sizeof(info));
+        bool known = gv_session_watch_look(watch);
+        int flags = WEXITED | WNOWAIT | (known ? 0 : WNOHANG);
+        if (waitid(P_PID, (id_t)gv_run_child, &info, flags) < 0 && errno != EINTR)
+            return -errno;
+        if (info.si_pid != 0)
+            break;
+        if (!known)
+            nanosleep(&step, NULL);
+    }
+    gv_session_watch_look(watch);
+    if (waitpid((pid_t)gv_run_child, &status, 0) < 0)
+        return -errno;
+    gv_run_child = 0;
+    return status;
+}
+
+static void gv_run_summary(struct gv_session_watch *watch)
+{
+    char path[GV_SESSION_PATH_BYTES];
+    sqlite3 *trace = NULL;
+
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    int error = gv_session_watch_trace(watch, path, sizeof(path));
+    if (error == -ENOENT) {
+        gv_message("no CUDA call was seen, so there is no trace");
+        return;
+    }
+    if (error) {
+        gv_message("the trace could not be written: %s", strerror(-error));
+        return;
+    }
+    if (gv_trace_view_open(path, &trace) < 0)
+        return;
+    fputc('\n', stderr);
+    gv_summary_print(stderr, trace, path);
+    sqlite3_close(trace);
+}
+
+/* Ends as the program did. */
+static int gv_run_end(int status)
+{
+    struct rlimit none = {0, 0};
+
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    setrlimit(RLIMIT_CORE, &none);
+    signal(WTERMSIG(status), SIG_DFL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, WTERMSIG(status));
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+int gv_command_run(int argc, char **argv)
+{
+    const char *wanted = NULL;
+    char library[PATH_MAX], session[GV_SESSION_ID_BYTES];
+    struct gv_session_watch watch;
+    int option, error;
+
+    opterr = 0;
+    while ((option = getopt(argc, argv, "+o:")) != -1) {
+        if (option != 'o')
+            return gv_command_usage("run");
+        wanted = optarg;
+    }
+    if (optind == argc)
+        return gv_command_usage("run");
+    error = gv_run_find_library(library, sizeof(library));
+    if (error) {
+        gv_message("libgpuverify.so is not where it belongs");
+        return GV_EXIT_FAILED;
+    }
+    error = gv_run_set_environment(library, wanted);
+    if (!error)
+        error = gv_run_start(argv + optind, session);
+    if (error) {
+        gv_message("cannot run %s: %s", argv[optind], strerror(-error));
+        return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
+    }
+    gv_session_watch_start(&watch, session);
+    int status = gv_run_wait(&watch);
+    if (status < 0) {
+        gv_message("cannot wait for %s: %s", argv[optind], strerror(-status));
+        return GV_EXIT_FAILED;
+    }
+    gv_run_summary(&watch);
+    gv_session_watch_end(&watch);
+    return gv_run_end(status);
+}

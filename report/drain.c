@@ -1,0 +1,308 @@
+#include "report/drain.h"
+
+#include "report/session_place.h"
+#include "trace/session_id.h"
+#include "trace/trace_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Records in one transaction: enough to be fast, few enough to give memory back soon. */
+#define GV_DRAIN_BATCH        32768u
+#define GV_DRAIN_COMMIT_TRIES 5
+
+int gv_drain_open(struct gv_drain *drain, const char *directory, const char *session,
+                  const char *wanted)
+{
+    memset(drain, 0, sizeof(*drain));
+    drain->directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (drain->directory_fd < 0)
+        return -errno;
+    snprintf(drain->directory, sizeof(drain->directory), "%s", directory);
+    snprintf(drain->session, sizeof(drain->session), "%s", session);
+    snprintf(drain->wanted, sizeof(drain->wanted), "%s", wanted ? wanted : "");
+    return 0;
+}
+
+/* Forgets all that mirrors the database. */
+static void gv_drain_stop_writing(struct gv_drain *drain)
+{
+    for (size_t i = 0; i < drain->count; i++) {
+        if (drain->spools[i]->ingesting)
+            gv_ingest_close(&drain->spools[i]->ingest);
+        drain->spools[i]->ingesting = false;
+    }
+    if (drain->writing)
+        gv_database_close(&drain->database);
+    drain->writing = false;
+    drain->driver_known = false;
+}
+
+void gv_drain_close(struct gv_drain *drain)
+{
+    gv_drain_stop_writing(drain);
+    for (size_t i = 0; i < drain->count; i++) {
+        gv_spool_reader_close(&drain->spools[i]->reader);
+        free(drain->spools[i]);
+    }
+    free(drain->spools);
+    if (drain->directory_fd >= 0)
+        close(drain->directory_fd);
+    memset(drain, 0, sizeof(*drain));
+    drain->directory_fd = -1;
+}
+
+static bool gv_drain_is_spool(const struct gv_drain *drain, const char *name)
+{
+    size_t session = strlen(drain->session), length = strlen(name);
+    size_t suffix = strlen(GV_SPOOL_SUFFIX);
+
+    return length > session + suffix && strncmp(name, drain->session, session) == 0 &&
+           name[session] == '.' && strcmp(name + length - suffix, GV_SPOOL_SUFFIX) == 0;
+}
+
+static bool gv_drain_knows(const struct gv_drain *drain, const char *name)
+{
+    for (size_t i = 0; i < drain->count; i++)
+        if (strcmp(drain->spools[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static int gv_drain_add(struct gv_drain *drain, const char *name)
+{
+    struct gv_drain_spool *spool = calloc(1, sizeof(*spool));
+    struct gv_spool_facts *facts = malloc(sizeof(*facts));
+    int error = spool && facts ? 0 : -ENOMEM;
+
+    if (!error && drain->count == drain->room) {
+        size_t room = drain->room ? drain->room * 2 : 8;
+        void *larger = realloc(drain->spools, room * sizeof(struct gv_drain_spool *));
+        if (larger) {
+            drain->spools = larger;
+            drain->room = room;
+        } else {
+            error = -ENOMEM;
+        }
+    }
+    if (!error)
+        error = gv_spool_reader_open(&spool->reader, drain->directory_fd, name);
+    if (!error) {
+        gv_spool_reader_facts(&spool->reader, facts);
+        snprintf(spool->name, sizeof(spool->name), "%s", name);
+        spool->pid = facts->pid;
+        spool->process_start_ticks = facts->process_start_ticks;
+        drain->spools[drain->count++] = spool;
+        spool = NULL;
+    }
+    free(spool);
+    free(facts);
+    return error;
+}
+
+/* A spool without contents, whose process was killed while it made it. */
+static bool gv_drain_is_abandoned(const struct gv_drain *drain, const char *name)
+{
+    unsigned long pid = strtoul(name + strlen(drain->session) + 1, NULL, 10);
+
+    return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+int gv_drain_find(struct gv_drain *drain)
+{
+    int error = 0, again = openat(drain->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = again < 0 ? NULL : fdopendir(again);
+    struct dirent *entry;
+
+    if (!stream) {
+        error = -errno;
+        if (again >= 0)
+            close(again);
+        return error;
+    }
+    while (error != -ENOMEM && (entry = readdir(stream))) {
+        if (!gv_drain_is_spool(drain, entry->d_name) || gv_drain_knows(drain, entry->d_name))
+            continue;
+        error = gv_drain_add(drain, entry->d_name);
+        if (error == -EAGAIN && gv_drain_is_abandoned(drain, entry->d_name))
+            unlinkat(drain->directory_fd, entry->d_name, 0);
+    }
+    closedir(stream);
+    /* A file that is no spool, or not yet, is somebody else's trouble. */
+    return error == -ENOMEM ? error : 0;
+}
+
+static int gv_drain_claim(struct gv_drain *drain, const struct gv_spool_facts *facts)
+{
+    if (drain->path[0])
+        return 0;
+    if (!drain->wanted[0])
+        gv_drain_default_path(facts, drain->wanted, sizeof(drain->wanted));
+    return gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
+}
+
+static int gv_drain_commit(struct gv_drain *drain)
+{
+    int error = -EBUSY;
+
+    for (int tries = 0; tries < GV_DRAIN_COMMIT_TRIES && error == -EBUSY; tries++)
+        error = gv_database_commit(&drain->database);
+    return error;
+}
+
+static int gv_drain_next_call(struct gv_drain *drain)
+{
+    int error;
+    sqlite3_stmt *next = gv_database_prepare(&drain->database, GV_STATEMENT_CALL_NEXT, &error);
+
+    if (!next)
+        return error;
+    int result = sqlite3_step(next);
+    if (result == SQLITE_ROW)
+        drain->next_call = sqlite3_column_int64(next, 0);
+    error = gv_database_error(drain->database.handle, result);
+    sqlite3_reset(next);
+    return error;
+}
+
+/* Opens the trace, and what it knows of this spool. In a transaction of its own. */
+static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    struct gv_spool_facts *facts = malloc(sizeof(*facts));
+    int error = 0;
+
+    if (!facts)
+        return -ENOMEM;
+    gv_spool_reader_facts(&spool->reader, facts);
+    if (!drain->writing) {
+        error = gv_drain_claim(drain, facts);
+        if (!error)
+            error = gv_database_open(&drain->database, drain->path);
+        drain->writing = !error;
+        if (!error)
+            error = gv_drain_next_call(drain);
+    }
+    if (!error)
+        error = gv_database_begin(&drain->database);
+    if (!error) {
+        spool->ingesting = true;
+        error = gv_ingest_open(&spool->ingest, &drain->database, &spool->reader, &drain->next_call);
+    }
+    if (!error)
+        error = gv_drain_write_meta(drain, facts);
+    if (!error)
+        error = gv_drain_commit(drain);
+    free(facts);
+    return error;
+}
+
+static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
+                          bool *done, size_t *stored)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_ingest_step(&spool->ingest, GV_DRAIN_BATCH, gone, done, stored);
+    if (!error && *done)
+        error = gone ? gv_ingest_end(&spool->ingest) : gv_ingest_status(&spool->ingest);
+    if (!error)
+        error = gv_drain_write_driver(drain, spool->ingest.status.driver_version);
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (!error)
+        gv_ingest_committed(&spool->ingest);
+    return error;
+}
+
+static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
+                          size_t *stored, size_t *exiting)
+{
+    struct gv_spool_status status;
+    bool done = false;
+    int error = 0;
+
+    if (!spool->ingesting)
+        error = gv_drain_start_ingest(drain, spool);
+    /* Looked at before the records: what an exiting process published is then all there. */
+    gv_spool_reader_status(&spool->reader, &status);
+    if (!error)
+        error = gv_ingest_scan(&spool->ingest);
+    while (!error && !done)
+        error = gv_drain_batch(drain, spool, gone, &done, stored);
+    if (!error && status.exiting) {
+        gv_spool_reader_set_drained(&spool->reader);
+        (*exiting)++;
+    }
+    return error;
+}
+
+/* The records are safe; the spool of a process that is gone is not needed any more. */
+static void gv_drain_drop(struct gv_drain *drain, size_t index)
+{
+    struct gv_drain_spool *spool = drain->spools[index];
+
+    unlinkat(drain->directory_fd, spool->name, 0);
+    if (spool->ingesting)
+        gv_ingest_close(&spool->ingest);
+    gv_spool_reader_close(&spool->reader);
+    free(spool);
+    drain->spools[index] = drain->spools[--drain->count];
+}
+
+int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
+{
+    int error = 0;
+
+    *stored = *exiting = 0;
+    for (size_t i = drain->count; i-- > 0 && !error;) {
+        struct gv_drain_spool *spool = drain->spools[i];
+        bool gone =
+            gv_session_process_life(spool->pid, spool->process_start_ticks) != GV_SESSION_ALIVE;
+
+        if (!spool->ingesting && gv_spool_reader_is_discarded(&spool->reader)) {
+            gv_drain_drop(drain, i);
+            continue;
+        }
+        error = gv_drain_spool(drain, spool, gone, stored, exiting);
+        if (!error && gone)
+            gv_drain_drop(drain, i);
+    }
+    if (error) {
+        if (drain->writing)
+            gv_database_rollback(&drain->database);
+        gv_drain_stop_writing(drain);
+        /* Find the file again, or make another one should it have been taken away. */
+        if (drain->path[0])
+            strcpy(drain->wanted, drain->path);
+        drain->path[0] = '\0';
+    }
+    return error;
+}
+
+int gv_drain_finish(struct gv_drain *drain)
+{
+    int error = 0;
+
+    if (!drain->path[0])
+        return 0;
+    if (!drain->writing) {
+        error = gv_database_open(&drain->database, drain->path);
+        drain->writing = !error;
+    }
+    if (!error)
+        error = gv_database_begin(&drain->database);
+    if (!error)
+        error = gv_database_set_meta(&drain->database, "state", "complete");
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error && drain->writing)
+        gv_database_rollback(&drain->database);
+    gv_drain_stop_writing(drain);
+    return error;
+}

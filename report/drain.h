@@ -1,0 +1,58 @@
+/*
+ * All spools of one session into its trace: what the collector does while programs run, and what
+ * `gpuverify recover` does afterwards. The caller holds the session's lock, or there is none.
+ */
+#ifndef GV_REPORT_DRAIN_H
+#define GV_REPORT_DRAIN_H
+
+#include "report/ingest.h"
+#include "trace/session.h"
+
+#include <limits.h>
+
+struct gv_drain_spool {
+    char name[NAME_MAX + 1];
+    struct gv_spool_reader reader;
+    struct gv_ingest ingest;
+    bool ingesting; /* `ingest` is open */
+    uint32_t pid;
+    uint64_t process_start_ticks;
+};
+
+struct gv_drain {
+    int directory_fd;
+    char directory[GV_SESSION_PATH_BYTES];
+    char session[GV_SESSION_ID_BYTES];
+    char wanted[GV_SESSION_PATH_BYTES]; /* where the trace should go; empty: found out */
+    char path[GV_SESSION_PATH_BYTES];   /* where it goes; empty: not known yet */
+    struct gv_database database;
+    bool writing; /* `database` is open */
+    bool driver_known;
+    int64_t next_call;
+    struct gv_drain_spool **spools;
+    size_t count;
+    size_t room;
+};
+
+/* 0 or -errno. `wanted` may be NULL. */
+int gv_drain_open(struct gv_drain *drain, const char *directory, const char *session,
+                  const char *wanted);
+void gv_drain_close(struct gv_drain *drain);
+
+/* Looks for spools that are not known yet. */
+int gv_drain_find(struct gv_drain *drain);
+
+/* Stores all that is there now, and ends the processes that are gone: their spools are removed. The
+ * trace is made when there is a first spool. *stored: records, *exiting: processes that wait for
+ * their end. After an error everything stored is whole, and the next pass starts afresh. */
+int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
+
+/* Marks the trace as complete and closes it. */
+int gv_drain_finish(struct gv_drain *drain);
+
+/* The trace's rows about itself. (report/drain_meta.c) */
+int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *facts);
+int gv_drain_write_driver(struct gv_drain *drain, int32_t driver_version);
+void gv_drain_default_path(const struct gv_spool_facts *facts, char *out, size_t size);
+
+#endif

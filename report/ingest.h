@@ -1,0 +1,122 @@
+/*
+ * From a spool's records to the trace's rows, each exactly once.
+ *
+ * How many records of a thread are in the trace is stored with the rows themselves, in one
+ * transaction; a collector that takes over from a killed one goes on from there. What is known here
+ * in memory mirrors the database: after a rollback, or when another program has written to the
+ * trace, everything has to be closed and opened anew.
+ *
+ * All functions but open and close run inside a transaction of the caller's. 0 or -errno.
+ */
+#ifndef GV_REPORT_INGEST_H
+#define GV_REPORT_INGEST_H
+
+#include "trace/database.h"
+#include "trace/key_map.h"
+#include "trace/spool_reader.h"
+
+#include <stdbool.h>
+
+struct gv_ingest_pending_load {
+    int64_t load;
+    uint64_t outer_start_ns;
+};
+
+struct gv_ingest_thread {
+    uint64_t serial;
+    int64_t id;
+    uint64_t position; /* records of the thread that are in the trace, or skipped for good */
+    uint64_t stored_position;
+    char name[GV_SPOOL_COMM_BYTES];
+    /* loads whose outermost call has not been seen yet */
+    struct gv_ingest_pending_load *pending;
+    uint32_t pending_count;
+    uint32_t pending_room;
+    /* the last call's place: most calls of a thread go where the one before went */
+    bool place_known;
+    bool place_per_thread;
+    uint8_t place_flags;
+    uint64_t place_stream;
+    uint64_t place_context;
+    int64_t stream;  /* row; 0: none */
+    int64_t context; /* row, where the stream does not say it; 0: none */
+    uint32_t kernel_number;
+    int64_t kernel;
+};
+
+/* A segment's number, in lists that are handed back after the commit. */
+struct gv_ingest_segments {
+    uint32_t *list;
+    size_t count;
+    size_t room;
+};
+
+struct gv_ingest {
+    struct gv_database *database;
+    struct gv_spool_reader *reader;
+    int64_t *next_call; /* shared by all processes of the trace */
+    int64_t process;    /* row */
+    uint64_t epoch_ns;
+    int64_t *apis; /* row of each call's name, 0: not looked up yet; one more for unknown ones */
+    int8_t *per_thread;        /* whether stream 0 is the thread's own in this call */
+    struct gv_key_map threads; /* serial -> index + 1 */
+    struct gv_key_map places;  /* contexts and streams */
+    struct gv_key_map kernels;
+    struct gv_key_map modules;
+    struct gv_ingest_thread *thread_list;
+    size_t thread_count;
+    size_t thread_room;
+    /* the scan that is under way */
+    struct gv_spool_view *views;
+    size_t view_count;
+    size_t view_room;
+    size_t view_next;
+    struct gv_ingest_thread *current;
+    /* records of a group that is not complete yet */
+    union gv_record *group;
+    size_t group_count;
+    size_t group_room;
+    struct gv_ingest_segments held;     /* read, but their last group goes on elsewhere */
+    struct gv_ingest_segments consumed; /* to give back after the commit */
+    struct gv_spool_status status;      /* as last stored */
+    bool status_stored;
+};
+
+/* Finds the spool's process in the trace, or adds it. */
+int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
+                   struct gv_spool_reader *reader, int64_t *next_call);
+void gv_ingest_close(struct gv_ingest *ingest);
+
+/* Looks which segments there are to read. No transaction needed. */
+int gv_ingest_scan(struct gv_ingest *ingest);
+/* Stores about `limit` records of them. *done: the scan is used up. With `final`, for a process
+ * that is gone, groups that were never completed are stored too. *stored is counted up. */
+int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *done, size_t *stored);
+/* To be called after the commit: gives segments back to the process. */
+void gv_ingest_committed(struct gv_ingest *ingest);
+
+/* Stores what was lost, and the driver's version, if they changed. */
+int gv_ingest_status(struct gv_ingest *ingest);
+/* Stores how the process ended, and the calls it was in. */
+int gv_ingest_end(struct gv_ingest *ingest);
+/* Stores the calls that the process is in now. */
+int gv_ingest_flights(struct gv_ingest *ingest);
+
+/* Rows of things known by number or handle, added when new; *id 0 for number or handle 0.
+ * (report/ingest_intern.c) */
+int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id);
+int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id);
+int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id);
+int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                           const struct gv_record_call *call);
+int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
+                            struct gv_ingest_thread **thread);
+int gv_ingest_intern_load_all(struct gv_ingest *ingest);
+
+/* Stores one whole group of records. (report/ingest_group.c) */
+int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                    const union gv_record *records, size_t count);
+
+int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);
+
+#endif

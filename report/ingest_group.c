@@ -1,0 +1,253 @@
+#include "report/ingest.h"
+
+#include "trace/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread whose loads never meet their calls is damaged; don't remember more than this. */
+#define GV_INGEST_PENDING_LIMIT 4096u
+
+int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns)
+{
+    return (int64_t)(clock_ns - ingest->epoch_ns);
+}
+
+/* Collects the text that follows records[at]; returns its valid form in `out`, or NULL if empty. */
+static const char *gv_ingest_text(const union gv_record *records, size_t count, size_t at,
+                                  uint32_t bytes, char *out, size_t size)
+{
+    char raw[GV_RECORD_TEXT_LIMIT];
+    size_t used = 0;
+
+    for (at++; at < count && records[at].head.kind == GV_RECORD_TEXT && used < bytes; at++) {
+        size_t piece = records[at].head.api;
+        if (piece > GV_RECORD_TEXT_BYTES)
+            piece = GV_RECORD_TEXT_BYTES;
+        if (piece > sizeof(raw) - used)
+            piece = sizeof(raw) - used;
+        memcpy(raw + used, records[at].text.text, piece);
+        used += piece;
+    }
+    if (used > bytes)
+        used = bytes;
+    return gv_text_repair(out, size, raw, used) ? out : NULL;
+}
+
+static int gv_ingest_bind_call(sqlite3_stmt *add, int64_t id, const struct gv_ingest_thread *thread,
+                               int64_t api, int64_t start_ns, const struct gv_record_call *call)
+{
+    int result = SQLITE_OK;
+
+    result |= sqlite3_bind_int64(add, 1, id);
+    result |= sqlite3_bind_int64(add, 2, thread->id);
+    result |= sqlite3_bind_int64(add, 3, api);
+    result |= sqlite3_bind_int64(add, 4, start_ns);
+    result |= sqlite3_bind_int64(add, 5, (int64_t)call->duration_ns);
+    /* Unbound parameters are NULL. */
+    if (!(call->head.flags & GV_RECORD_UNWOUND))
+        result |= sqlite3_bind_int64(add, 6, call->head.result);
+    if (thread->stream)
+        result |= sqlite3_bind_int64(add, 7, thread->stream);
+    if (thread->context)
+        result |= sqlite3_bind_int64(add, 8, thread->context);
+    if (call->head.flags & GV_RECORD_HAS_BYTES)
+        result |= sqlite3_bind_int64(add, 9, (int64_t)call->bytes);
+    if (call->object)
+        result |= sqlite3_bind_int64(add, 10, (int64_t)call->object);
+    if (thread->kernel)
+        result |= sqlite3_bind_int64(add, 11, thread->kernel);
+    if (call->correlation)
+        result |= sqlite3_bind_int64(add, 12, call->correlation);
+    return result;
+}
+
+/* Tells the loads that stood inside this call which one it was. */
+static int gv_ingest_match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                                 const struct gv_record_call *call, int64_t id)
+{
+    uint32_t kept = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; i < thread->pending_count && !error; i++) {
+        if (thread->pending[i].outer_start_ns == call->start_ns)
+            error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_CALL, "ii",
+                                    thread->pending[i].load, id);
+        else if (thread->pending[i].outer_start_ns > call->start_ns)
+            thread->pending[kept++] = thread->pending[i];
+    }
+    thread->pending_count = kept;
+    return error;
+}
+
+static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                          const struct gv_record_call *call, int64_t module)
+{
+    int64_t id = *ingest->next_call, api;
+    int error = gv_ingest_intern_api(ingest, call->head.api, &api);
+
+    if (!error)
+        error = gv_ingest_intern_place(ingest, thread, call);
+    if (!error && call->kernel != thread->kernel_number) {
+        error = gv_ingest_intern_kernel(ingest, call->kernel, &thread->kernel);
+        thread->kernel_number = call->kernel;
+    }
+    if (error)
+        return error;
+    sqlite3_stmt *add = gv_database_prepare(ingest->database, GV_STATEMENT_CALL_ADD, &error);
+    if (!add)
+        return error;
+    sqlite3_clear_bindings(add);
+    int result =
+        gv_ingest_bind_call(add, id, thread, api, gv_ingest_time(ingest, call->start_ns), call);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(add);
+    error = gv_database_error(ingest->database->handle, result);
+    if (error) {
+        sqlite3_reset(add);
+        return error;
+    }
+    (*ingest->next_call)++;
+    if (module)
+        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
+    if (!error && thread->pending_count > 0)
+        error = gv_ingest_match_loads(ingest, thread, call, id);
+    return error;
+}
+
+static const char *gv_ingest_image_name(uint8_t image)
+{
+    switch (image) {
+    case GV_IMAGE_CUBIN:
+        return "cubin";
+    case GV_IMAGE_PTX:
+        return "ptx";
+    case GV_IMAGE_FATBIN:
+        return "fatbin";
+    default:
+        return NULL;
+    }
+}
+
+static const char *gv_ingest_load_kind(const struct gv_record_load *load)
+{
+    const char *image = gv_ingest_image_name(load->image_kind);
+
+    switch (load->load_kind) {
+    case GV_LOAD_FILE:
+        return "file";
+    case GV_LOAD_LIBRARY:
+        return "library";
+    case GV_LOAD_LINK:
+        return "link";
+    default:
+        return image ? image : "image";
+    }
+}
+
+static int gv_ingest_expect_call(struct gv_ingest_thread *thread, int64_t load,
+                                 uint64_t outer_start_ns)
+{
+    if (thread->pending_count == thread->pending_room) {
+        uint32_t room = thread->pending_room ? thread->pending_room * 2 : 8;
+        if (room > GV_INGEST_PENDING_LIMIT) {
+            thread->pending_count = 0;
+        } else {
+            void *larger = realloc(thread->pending, room * sizeof(*thread->pending));
+            if (!larger)
+                return -ENOMEM;
+            thread->pending = larger;
+            thread->pending_room = room;
+        }
+    }
+    thread->pending[thread->pending_count++] =
+        (struct gv_ingest_pending_load){.load = load, .outer_start_ns = outer_start_ns};
+    return 0;
+}
+
+static int gv_ingest_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                          const struct gv_record_load *load, const char *name, int64_t *module)
+{
+    int64_t api;
+    int error = gv_ingest_intern_api(ingest, load->head.api, &api);
+
+    if (!error)
+        error = gv_ingest_intern_module(ingest, load->module, module);
+    if (error)
+        return error;
+    int64_t bytes = load->head.flags & GV_RECORD_HAS_BYTES ? (int64_t)load->bytes : 0;
+    error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_ADD, "iiiiitttzzzz", thread->id,
+                            api, gv_ingest_time(ingest, load->start_ns), (int64_t)load->duration_ns,
+                            (int64_t)load->head.result, gv_ingest_load_kind(load),
+                            gv_ingest_image_name(load->image_kind), name, bytes,
+                            (int64_t)load->hash, (int64_t)load->handle, *module);
+    if (error)
+        return error;
+    return gv_ingest_expect_call(thread, gv_database_last_id(ingest->database),
+                                 load->outer_start_ns);
+}
+
+static int gv_ingest_name(struct gv_ingest *ingest, const struct gv_record_name *record,
+                          const char *name)
+{
+    int64_t kernel, module;
+    int error = gv_ingest_intern_kernel(ingest, record->kernel, &kernel);
+
+    if (!error)
+        error = gv_ingest_intern_module(ingest, record->module, &module);
+    if (error || kernel == 0)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_KERNEL_NAME, "itzzi", kernel, name,
+                           module, (int64_t)record->handle, gv_ingest_time(ingest, record->at_ns));
+}
+
+static int gv_ingest_unload(struct gv_ingest *ingest, const struct gv_record_unload *unload,
+                            int64_t *module)
+{
+    int error = gv_ingest_intern_module(ingest, unload->module, module);
+
+    if (error || *module == 0)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_MODULE_UNLOAD, "ii", *module,
+                           gv_ingest_time(ingest, unload->at_ns));
+}
+
+int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                    const union gv_record *records, size_t count)
+{
+    char text[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
+    int64_t module = 0; /* that the group's call made or unloaded */
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++) {
+        const union gv_record *record = &records[i];
+        int64_t loaded = 0;
+
+        switch (record->head.kind) {
+        case GV_RECORD_CALL:
+            error = gv_ingest_call(ingest, thread, &record->call, module);
+            module = 0;
+            break;
+        case GV_RECORD_LOAD:
+            error = gv_ingest_load(
+                ingest, thread, &record->load,
+                gv_ingest_text(records, count, i, record->load.text_bytes, text, sizeof(text)),
+                &loaded);
+            if (!(record->head.flags & GV_RECORD_NESTED))
+                module = loaded;
+            break;
+        case GV_RECORD_NAME:
+            error = gv_ingest_name(
+                ingest, &record->name,
+                gv_ingest_text(records, count, i, record->name.text_bytes, text, sizeof(text)));
+            break;
+        case GV_RECORD_UNLOAD:
+            error = gv_ingest_unload(ingest, &record->unload, &module);
+            break;
+        default: /* text is read with its owner; what is unknown is left out */
+            break;
+        }
+    }
+    return error;
+}

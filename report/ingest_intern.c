@@ -1,0 +1,318 @@
+#include "report/ingest.h"
+
+#include "trace/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first part of a key in `places`. */
+enum gv_place {
+    GV_PLACE_CONTEXT = 1,        /* handle */
+    GV_PLACE_STREAM = 2,         /* handle */
+    GV_PLACE_LEGACY = 3,         /* context */
+    GV_PLACE_PER_THREAD = 4,     /* context, thread */
+    GV_PLACE_STREAM_CONTEXT = 5, /* row of a stream -> row of its context */
+};
+
+static const char *const gv_place_kinds[] = {
+    [GV_PLACE_STREAM] = "created",
+    [GV_PLACE_LEGACY] = "legacy default",
+    [GV_PLACE_PER_THREAD] = "per-thread default",
+};
+
+#define GV_STREAM_LEGACY     1u
+#define GV_STREAM_PER_THREAD 2u
+
+static int gv_ingest_find_api(struct gv_ingest *ingest, const char *name, const char *class_name,
+                              int64_t *id)
+{
+    int error, result;
+    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_API_FIND, &error);
+
+    if (!find)
+        return error;
+    sqlite3_bind_text(find, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(find, 2, class_name, -1, SQLITE_STATIC);
+    result = sqlite3_step(find);
+    error = gv_database_error(ingest->database->handle, result);
+    *id = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
+    sqlite3_reset(find);
+    if (error || *id)
+        return error;
+    error = gv_database_run(ingest->database, GV_STATEMENT_API_ADD, "tt", name, class_name);
+    *id = gv_database_last_id(ingest->database);
+    return error;
+}
+
+int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
+{
+    char name[65], class_name[16];
+    char name_text[GV_TEXT_REPAIRED_BYTES(64)], class_text[GV_TEXT_REPAIRED_BYTES(16)];
+    uint32_t index = api < ingest->reader->names_count ? api : ingest->reader->names_count;
+    size_t length;
+    int error;
+
+    if (ingest->apis[index]) {
+        *id = ingest->apis[index];
+        return 0;
+    }
+    gv_spool_reader_name(ingest->reader, index, name, class_name);
+    gv_text_repair(name_text, sizeof(name_text), name, sizeof(name));
+    gv_text_repair(class_text, sizeof(class_text), class_name, sizeof(class_name));
+    error = gv_ingest_find_api(ingest, name_text, class_text, id);
+    if (error)
+        return error;
+    ingest->apis[index] = *id;
+    length = strlen(name);
+    ingest->per_thread[index] = length > 5 && (strcmp(name + length - 5, "_ptsz") == 0 ||
+                                               strcmp(name + length - 5, "_ptds") == 0);
+    return 0;
+}
+
+static int gv_ingest_intern_number(struct gv_ingest *ingest, struct gv_key_map *map,
+                                   enum gv_statement add, uint32_t number, int64_t *id)
+{
+    struct gv_key key = {.part = {number}};
+    int error;
+
+    *id = number ? gv_key_map_find(map, &key) : 0;
+    if (number == 0 || *id)
+        return 0;
+    error = gv_database_run(ingest->database, add, "ii", ingest->process, (int64_t)number);
+    if (error)
+        return error;
+    *id = gv_database_last_id(ingest->database);
+    return gv_key_map_add(map, &key, *id);
+}
+
+int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id)
+{
+    return gv_ingest_intern_number(ingest, &ingest->kernels, GV_STATEMENT_KERNEL_ADD, number, id);
+}
+
+int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id)
+{
+    return gv_ingest_intern_number(ingest, &ingest->modules, GV_STATEMENT_MODULE_ADD, number, id);
+}
+
+static int gv_ingest_intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id)
+{
+    struct gv_key key = {.part = {GV_PLACE_CONTEXT, handle}};
+    int error;
+
+    *id = handle ? gv_key_map_find(&ingest->places, &key) : 0;
+    if (handle == 0 || *id)
+        return 0;
+    error = gv_database_run(ingest->database, GV_STATEMENT_CONTEXT_ADD, "ii", ingest->process,
+                            (int64_t)handle);
+    if (error)
+        return error;
+    *id = gv_database_last_id(ingest->database);
+    return gv_key_map_add(&ingest->places, &key, *id);
+}
+
+/* Which stream a handle means. The default streams have no handle of their own: they are one for
+ * each context, or for each context and thread. */
+static struct gv_key gv_ingest_stream_key(uint64_t handle, bool per_thread, int64_t context,
+                                          int64_t thread)
+{
+    struct gv_key key = {.part = {GV_PLACE_STREAM, handle}};
+
+    if (handle == GV_STREAM_PER_THREAD || (handle == 0 && per_thread))
+        key = (struct gv_key){.part = {GV_PLACE_PER_THREAD, (uint64_t)context, (uint64_t)thread}};
+    else if (handle == GV_STREAM_LEGACY || handle == 0)
+        key = (struct gv_key){.part = {GV_PLACE_LEGACY, (uint64_t)context}};
+    return key;
+}
+
+static int gv_ingest_remember_stream(struct gv_ingest *ingest, const struct gv_key *key,
+                                     int64_t stream, int64_t context)
+{
+    struct gv_key context_key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
+    int error = gv_key_map_add(&ingest->places, key, stream);
+
+    if (!error && context)
+        error = gv_key_map_add(&ingest->places, &context_key, context);
+    return error;
+}
+
+static int gv_ingest_intern_stream(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+                                   uint64_t handle, bool per_thread, int64_t context, int64_t *id)
+{
+    struct gv_key key = gv_ingest_stream_key(handle, per_thread, context, thread->id);
+    bool own = key.part[0] == GV_PLACE_PER_THREAD;
+    int error;
+
+    *id = gv_key_map_find(&ingest->places, &key);
+    if (*id)
+        return 0;
+    error = gv_database_run(ingest->database, GV_STATEMENT_STREAM_ADD, "izzit", ingest->process,
+                            context, own ? thread->id : (int64_t)0, (int64_t)handle,
+                            gv_place_kinds[key.part[0]]);
+    if (error)
+        return error;
+    *id = gv_database_last_id(ingest->database);
+    return gv_ingest_remember_stream(ingest, &key, *id, context);
+}
+
+int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                           const struct gv_record_call *call)
+{
+    uint8_t flags = call->head.flags & (GV_RECORD_HAS_STREAM | GV_RECORD_HAS_CONTEXT);
+    uint32_t api =
+        call->head.api < ingest->reader->names_count ? call->head.api : ingest->reader->names_count;
+    bool per_thread = ingest->per_thread[api] != 0;
+    int64_t context = 0, stream = 0;
+    int error = 0;
+
+    if (thread->place_known && thread->place_flags == flags &&
+        thread->place_per_thread == per_thread && thread->place_stream == call->stream &&
+        thread->place_context == call->context)
+        return 0;
+    if (flags & GV_RECORD_HAS_CONTEXT)
+        error = gv_ingest_intern_context(ingest, call->context, &context);
+    if (!error && (flags & GV_RECORD_HAS_STREAM))
+        error = gv_ingest_intern_stream(ingest, thread, call->stream, per_thread, context, &stream);
+    if (error)
+        return error;
+    struct gv_key key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
+    bool said = stream && gv_key_map_find(&ingest->places, &key) == context;
+    thread->place_known = true;
+    thread->place_flags = flags;
+    thread->place_per_thread = per_thread;
+    thread->place_stream = call->stream;
+    thread->place_context = call->context;
+    thread->stream = stream;
+    thread->context = said ? 0 : context;
+    return 0;
+}
+
+static int gv_ingest_add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id,
+                                uint64_t position, const char *name)
+{
+    struct gv_key key = {.part = {serial}};
+
+    if (ingest->thread_count == ingest->thread_room) {
+        size_t room = ingest->thread_room ? ingest->thread_room * 2 : 16;
+        void *larger = realloc(ingest->thread_list, room * sizeof(*ingest->thread_list));
+        if (!larger)
+            return -ENOMEM;
+        ingest->thread_list = larger;
+        ingest->thread_room = room;
+    }
+    struct gv_ingest_thread *thread = &ingest->thread_list[ingest->thread_count++];
+    memset(thread, 0, sizeof(*thread));
+    thread->serial = serial;
+    thread->id = id;
+    thread->position = position;
+    thread->stored_position = position;
+    strncpy(thread->name, name, sizeof(thread->name) - 1);
+    return gv_key_map_add(&ingest->threads, &key, (int64_t)ingest->thread_count);
+}
+
+int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
+                            struct gv_ingest_thread **thread)
+{
+    struct gv_key key = {.part = {view->thread}};
+    int64_t place = gv_key_map_find(&ingest->threads, &key);
+    char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
+    int error = 0;
+
+    gv_text_repair(name, sizeof(name), view->comm, sizeof(view->comm));
+    if (place == 0) {
+        error = gv_database_run(ingest->database, GV_STATEMENT_THREAD_ADD, "iiit", ingest->process,
+                                (int64_t)view->thread, (int64_t)view->tid, name);
+        if (!error)
+            error = gv_ingest_add_thread(ingest, view->thread,
+                                         gv_database_last_id(ingest->database), 0, view->comm);
+        if (error)
+            return error;
+        place = (int64_t)ingest->thread_count;
+    }
+    *thread = &ingest->thread_list[place - 1];
+    if (strcmp((*thread)->name, view->comm) != 0) {
+        strcpy((*thread)->name, view->comm);
+        error =
+            gv_database_run(ingest->database, GV_STATEMENT_THREAD_NAME, "it", (*thread)->id, name);
+    }
+    return error;
+}
+
+/* Calls `add` for each row of a statement that takes the process. */
+static int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
+                          int (*add)(struct gv_ingest *, sqlite3_stmt *))
+{
+    int error, result;
+    sqlite3_stmt *rows = gv_database_prepare(ingest->database, statement, &error);
+
+    if (!rows)
+        return error;
+    result = sqlite3_bind_int64(rows, 1, ingest->process);
+    while (result == SQLITE_OK || result == SQLITE_ROW) {
+        result = sqlite3_step(rows);
+        if (result == SQLITE_ROW && (error = add(ingest, rows)) < 0)
+            break;
+    }
+    if (!error)
+        error = gv_database_error(ingest->database->handle, result);
+    sqlite3_reset(rows);
+    return error;
+}
+
+static int gv_ingest_load_thread(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 3);
+
+    return gv_ingest_add_thread(ingest, (uint64_t)sqlite3_column_int64(row, 1),
+                                sqlite3_column_int64(row, 0),
+                                (uint64_t)sqlite3_column_int64(row, 2), name ? name : "");
+}
+
+static int gv_ingest_load_context(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    struct gv_key key = {.part = {GV_PLACE_CONTEXT, (uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_key_map_add(&ingest->places, &key, sqlite3_column_int64(row, 0));
+}
+
+static int gv_ingest_load_stream(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    const char *kind = (const char *)sqlite3_column_text(row, 2);
+    bool own = kind && strcmp(kind, gv_place_kinds[GV_PLACE_PER_THREAD]) == 0;
+    struct gv_key key =
+        gv_ingest_stream_key((uint64_t)sqlite3_column_int64(row, 1), own,
+                             sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4));
+
+    return gv_ingest_remember_stream(ingest, &key, sqlite3_column_int64(row, 0),
+                                     sqlite3_column_int64(row, 3));
+}
+
+static int gv_ingest_load_kernel(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_key_map_add(&ingest->kernels, &key, sqlite3_column_int64(row, 0));
+}
+
+static int gv_ingest_load_module(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_key_map_add(&ingest->modules, &key, sqlite3_column_int64(row, 0));
+}
+
+int gv_ingest_intern_load_all(struct gv_ingest *ingest)
+{
+    int error = gv_ingest_each(ingest, GV_STATEMENT_THREAD_ALL, gv_ingest_load_thread);
+
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_CONTEXT_ALL, gv_ingest_load_context);
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_STREAM_ALL, gv_ingest_load_stream);
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_KERNEL_ALL, gv_ingest_load_kernel);
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_MODULE_ALL, gv_ingest_load_module);
+    return error;
+}

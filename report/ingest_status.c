@@ -1,0 +1,99 @@
+#include "report/ingest.h"
+
+#include "trace/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int gv_ingest_loss(struct gv_ingest *ingest, const char *what, const char *class_name,
+                          uint64_t count, uint64_t stored)
+{
+    if (count == stored && (ingest->status_stored || count == 0))
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_SET, "itti", ingest->process, what,
+                           class_name, (int64_t)count);
+}
+
+static int gv_ingest_lost_calls(struct gv_ingest *ingest, const struct gv_spool_status *now)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < GV_SPOOL_CLASSES && !error; i++) {
+        char class_name[16], text[GV_TEXT_REPAIRED_BYTES(16)];
+
+        if (!gv_spool_reader_class(ingest->reader, i, class_name))
+            snprintf(class_name, sizeof(class_name), "class %u", i);
+        gv_text_repair(text, sizeof(text), class_name, sizeof(class_name));
+        error =
+            gv_ingest_loss(ingest, "call", text, now->lost_calls[i], ingest->status.lost_calls[i]);
+    }
+    return error;
+}
+
+int gv_ingest_status(struct gv_ingest *ingest)
+{
+    struct gv_spool_status now;
+    int error = 0;
+
+    gv_spool_reader_status(ingest->reader, &now);
+    if (now.driver_version && now.driver_version != ingest->status.driver_version)
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",
+                                ingest->process, (int64_t)now.driver_version);
+    if (!error)
+        error = gv_ingest_lost_calls(ingest, &now);
+    if (!error)
+        error = gv_ingest_loss(ingest, "name", "", now.lost_names, ingest->status.lost_names);
+    if (!error)
+        error = gv_ingest_loss(ingest, "load", "", now.lost_loads, ingest->status.lost_loads);
+    if (!error)
+        error = gv_ingest_loss(ingest, "thread", "", now.lost_threads, ingest->status.lost_threads);
+    ingest->status = now;
+    ingest->status_stored = !error;
+    return error;
+}
+
+int gv_ingest_flights(struct gv_ingest *ingest)
+{
+    int error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_CLEAR, "i", ingest->process);
+
+    for (uint32_t i = 0; i < ingest->reader->slots_count && !error; i++) {
+        struct gv_spool_flight flight;
+        char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
+        int64_t api, kernel = 0;
+
+        if (!gv_spool_reader_flight(ingest->reader, i, &flight))
+            continue;
+        gv_text_repair(name, sizeof(name), flight.comm, sizeof(flight.comm));
+        error = gv_ingest_intern_api(ingest, flight.api, &api);
+        if (!error && flight.detail <= UINT32_MAX)
+            error = gv_ingest_intern_kernel(ingest, (uint32_t)flight.detail, &kernel);
+        if (!error)
+            error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_ADD, "iiitiizz",
+                                    ingest->process, (int64_t)flight.thread, (int64_t)flight.tid,
+                                    name, api, gv_ingest_time(ingest, flight.start_ns), kernel,
+                                    (int64_t)flight.stream);
+    }
+    return error;
+}
+
+int gv_ingest_end(struct gv_ingest *ingest)
+{
+    struct gv_spool_status status;
+    int error;
+
+    gv_spool_reader_status(ingest->reader, &status);
+    bool ended = status.exiting || status.exit_code_known;
+    int64_t end_ns = status.ended_ns ? gv_ingest_time(ingest, status.ended_ns) : 0;
+    const char *how = ended ? "exit" : "killed";
+    if (status.exit_code_known)
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "izti", ingest->process,
+                                end_ns, how, (int64_t)status.exit_code);
+    else
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztn", ingest->process,
+                                end_ns, how);
+    if (!error)
+        error = gv_ingest_status(ingest);
+    if (!error)
+        error = gv_ingest_flights(ingest);
+    return error;
+}

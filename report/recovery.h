@@ -1,0 +1,21 @@
+/* Bringing the records of a session into its trace when its collector is dead, or never was. */
+#ifndef GV_REPORT_RECOVERY_H
+#define GV_REPORT_RECOVERY_H
+
+#include "trace/session.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gv_recovery {
+    char path[GV_SESSION_PATH_BYTES]; /* of the trace; empty: there was nothing */
+    size_t records;
+    size_t spools_left; /* of processes that still run */
+};
+
+/* 0; -EBUSY: a collector is at work; -ENOENT: nothing of the session is there; or another -errno.
+ * `wanted` may be NULL: where the session wants its trace. */
+int gv_recovery_run(const char *directory, const char *session, const char *wanted,
+                    struct gv_recovery *recovery);
+
+#endif

@@ -1,0 +1,95 @@
+#include "report/session_watch.h"
+
+#include "report/recovery.h"
+#include "report/session_place.h"
+#include "trace/trace_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GV_WATCH_STEP_MS 20
+#define GV_WATCH_MOST_MS 10000
+
+void gv_session_watch_start(struct gv_session_watch *watch, const char *session)
+{
+    memset(watch, 0, sizeof(*watch));
+    snprintf(watch->session, sizeof(watch->session), "%s", session);
+}
+
+static bool gv_session_watch_try(struct gv_session_watch *watch, const char *directory)
+{
+    int fd = gv_session_place_open(directory, watch->session);
+
+    if (fd < 0)
+        return false;
+    if (gv_session_place_map(fd, &watch->file) == 0)
+        snprintf(watch->directory, sizeof(watch->directory), "%s", directory);
+    close(fd);
+    return watch->file != NULL;
+}
+
+/* Beside the trace, where /dev/shm cannot be used. */
+static bool gv_session_watch_try_beside(struct gv_session_watch *watch)
+{
+    const char *trace = getenv("GPUVERIFY_TRACE");
+    const char *slash = trace ? strrchr(trace, '/') : NULL;
+    char directory[GV_SESSION_PATH_BYTES];
+
+    int length =
+        snprintf(directory, sizeof(directory), "%.*s/.gpuverify-%u",
+                 slash ? (int)(slash - trace) : 1, slash ? trace : ".", (unsigned int)geteuid());
+    return length > 0 && (size_t)length < sizeof(directory) &&
+           gv_session_watch_try(watch, directory);
+}
+
+bool gv_session_watch_look(struct gv_session_watch *watch)
+{
+    char directory[GV_SESSION_PATH_BYTES];
+
+    if (watch->file)
+        return true;
+    gv_session_place_default(directory, sizeof(directory));
+    return gv_session_watch_try(watch, directory) || gv_session_watch_try_beside(watch);
+}
+
+/* True when the file at the session's path is a trace of this session. */
+static bool gv_session_watch_has_trace(struct gv_session_watch *watch, char *path, size_t size)
+{
+    struct gv_trace_probe probe;
+
+    snprintf(path, size, "%.*s", (int)sizeof(watch->file->trace_path) - 1, watch->file->trace_path);
+    return gv_trace_file_probe(path, &probe) == 0 && strcmp(probe.session, watch->session) == 0;
+}
+
+int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t size)
+{
+    struct gv_recovery recovery;
+    int error = -ETIMEDOUT;
+
+    if (!watch->file)
+        return -ENOENT;
+    for (int waited_ms = 0; waited_ms < GV_WATCH_MOST_MS; waited_ms += GV_WATCH_STEP_MS) {
+        if (gv_session_watch_has_trace(watch, path, size))
+            return 0;
+        error = -atomic_load(&watch->file->trace_error);
+        /* With its collector dead, or never started, the records are for us to bring in. */
+        int recovered = gv_recovery_run(watch->directory, watch->session, NULL, &recovery);
+        if (recovered == 0 && recovery.path[0]) {
+            snprintf(path, size, "%s", recovery.path);
+            return 0;
+        }
+        if (recovered != -EBUSY && recovered != 0)
+            return recovered;
+        usleep(GV_WATCH_STEP_MS * 1000);
+    }
+    return error ? error : -ETIMEDOUT;
+}
+
+void gv_session_watch_end(struct gv_session_watch *watch)
+{
+    gv_session_place_unmap(watch->file);
+    watch->file = NULL;
+}

@@ -1,0 +1,27 @@
+/*
+ * What `gpuverify run` sees of its program's session from outside: whether there is one, and where
+ * its trace is. The session file is held mapped, because its collector removes it at the end.
+ */
+#ifndef GV_REPORT_SESSION_WATCH_H
+#define GV_REPORT_SESSION_WATCH_H
+
+#include "trace/session.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gv_session_watch {
+    char session[GV_SESSION_ID_BYTES];
+    char directory[GV_SESSION_PATH_BYTES]; /* where it was found */
+    struct gv_session_file *file;          /* NULL: not seen yet */
+};
+
+void gv_session_watch_start(struct gv_session_watch *watch, const char *session);
+/* Looks for the session's file. True when it is known. */
+bool gv_session_watch_look(struct gv_session_watch *watch);
+/* Where the trace is, once its collector has made it. 0; -ENOENT: there was no session; or -errno
+ * of what kept the collector from writing it. */
+int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t size);
+void gv_session_watch_end(struct gv_session_watch *watch);
+
+#endif

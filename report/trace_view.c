@@ -1,0 +1,94 @@
+#include "report/trace_view.h"
+
+#include "report/commands.h"
+#include "report/recovery.h"
+#include "trace/session_id.h"
+#include "trace/trace_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GV_TRACE_VIEW_STEP_MS 50
+#define GV_TRACE_VIEW_SAY_MS  500
+#define GV_TRACE_VIEW_WAIT_MS 30000
+#define GV_TRACE_VIEW_BUSY_MS 10000
+
+static bool gv_trace_view_root_lives(const char *session)
+{
+    uint32_t pid;
+    uint64_t ticks;
+
+    return gv_session_id_parse(session, &pid, &ticks) == 0 &&
+           gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
+}
+
+/* Waits while the program has ended and its collector has not. Then the records that no collector
+ * took are brought in. */
+static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
+{
+    struct gv_recovery recovery;
+    int error = 0;
+
+    for (int waited_ms = 0; !error && !probe->complete && waited_ms < GV_TRACE_VIEW_WAIT_MS;
+         waited_ms += GV_TRACE_VIEW_STEP_MS) {
+        if (gv_trace_view_root_lives(probe->session)) {
+            gv_message("the program still runs: this is what is known so far");
+            return 0;
+        }
+        error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
+        if (error == 0 && recovery.spools_left > 0) {
+            gv_message("some of its processes still run: this is what is known so far");
+            return 0;
+        }
+        if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
+            break;
+        if (error == -EBUSY) {
+            if (waited_ms == GV_TRACE_VIEW_SAY_MS)
+                gv_message("waiting for the rest of the records");
+            usleep(GV_TRACE_VIEW_STEP_MS * 1000);
+            error = gv_trace_file_probe(path, probe);
+        }
+    }
+    return error == -ENOENT ? 0 : error;
+}
+
+static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
+{
+    struct gv_trace_probe probe;
+    int error = gv_trace_file_probe(path, &probe);
+
+    if (error)
+        return error;
+    error = gv_trace_view_settle(path, &probe);
+    if (error)
+        gv_message("the records still in shared memory cannot be brought into %s: %s", path,
+                   strerror(-error));
+    if (sqlite3_open_v2(path, trace, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, NULL) !=
+        SQLITE_OK) {
+        sqlite3_close(*trace);
+        *trace = NULL;
+        return -EIO;
+    }
+    sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
+    sqlite3_db_config(*trace, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(*trace, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return 0;
+}
+
+int gv_trace_view_open(const char *path, sqlite3 **trace)
+{
+    char resolved[PATH_MAX];
+    int error = realpath(path, resolved) ? gv_trace_view_open_resolved(resolved, trace) : -errno;
+
+    if (error == -EPROTO || error == -ENODATA)
+        gv_message("%s is no gpuverify trace", path);
+    else if (error == -EBUSY)
+        gv_message("%s is locked by another program", path);
+    else if (error)
+        gv_message("cannot read %s: %s", path, strerror(-error));
+    return error;
+}

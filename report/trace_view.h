@@ -1,0 +1,11 @@
+/* A trace opened for reading, whoever made it: nothing in it is run, and nothing is written. */
+#ifndef GV_REPORT_TRACE_VIEW_H
+#define GV_REPORT_TRACE_VIEW_H
+
+#include <sqlite3.h>
+
+/* Waits for a collector that is about to finish, recovers what a dead one left behind, and opens
+ * the trace. 0, or a message was given: -EPROTO: no trace; -errno. */
+int gv_trace_view_open(const char *path, sqlite3 **trace);
+
+#endif
