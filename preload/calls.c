@@ -21,6 +21,7 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread)
     thread->outer_frame = (uintptr_t)call;
     thread->outer_api = call->api;
     thread->launched = 0;
+    thread->loaded = 0;
     atomic_store_explicit(&slot->start_ns, now_ns, memory_order_relaxed);
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
 }

@@ -25,6 +25,7 @@ struct library {
 #define LIBRARIES (1 + GV_RUNTIMES)
 
 static struct library libraries[LIBRARIES];
+static _Atomic bool any_bound; /* there is something to forget */
 static atomic_flag learning = ATOMIC_FLAG_INIT;
 
 /* Held for some microseconds, by the thread that met a library first or saw one go. */
@@ -115,6 +116,7 @@ static int learn_into(int index, const struct gv_object *object, const char *nam
 {
     struct library *library = &libraries[index];
 
+    atomic_store(&any_bound, true);
     library->object = *object;
     strncpy(library->name, name, sizeof library->name - 1);
     if (index == 0)
@@ -293,6 +295,7 @@ void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
     if (!search.found)
         return (void *)answer_missing;
     target = target_of(&search, api);
+    atomic_store(&any_bound, true);
     if (!search.runtime) {
         atomic_store_explicit(&slot->target, target, memory_order_release);
     } else if (knows_caller && atomic_load(&slot->bytes) == 0) {
@@ -321,6 +324,8 @@ void gv_entry_points_forget_unmapped(void)
 {
     bool any = false;
 
+    if (!atomic_load(&any_bound))
+        return;
     for (int i = 0; i < LIBRARIES; i++)
         if (atomic_load(&libraries[i].known) && !gv_objects_mapped(&libraries[i].object)) {
             learning_begin();

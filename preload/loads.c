@@ -36,6 +36,10 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
     uint32_t module = 0;
     uint32_t text_bytes;
 
+    /* cudaLibraryLoadData() hands on what the driver call inside it made: one load, told there. */
+    if (call->depth == 0 && thread->loaded && thread->loaded == facts->made)
+        return;
+    thread->loaded = facts->made;
     /* What the driver refused may be no image at all, or no string: it is not looked at. */
     if (result == 0) {
         inspect(facts, &image);

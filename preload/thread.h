@@ -24,6 +24,7 @@ struct gv_thread {
     uint64_t outer_start_ns;
     uintptr_t outer_frame; /* where the outermost call's frame lies on the stack */
     uint64_t launched;     /* handle of a kernel that a call inside the outermost one launched */
+    uint64_t loaded;       /* handle that a load inside the outermost call made */
     uint64_t context;      /* current context; 0: ask the driver */
     uint32_t sequence;     /* of the next segment */
     uint32_t tid;
