@@ -1,0 +1,57 @@
+/*
+ * What loading code onto a busy GPU costs: a kernel runs on a stream of its own, and a module that
+ * has nothing to do with it is loaded.
+ *
+ *     load_while_busy [MILLISECONDS]      how long the kernel runs; default 1000
+ *
+ * Prints how long cuModuleLoadData held the host, on an idle GPU and on a busy one.
+ */
+#include <cuda.h>
+
+#include "kernels/check.h"
+#include "kernels/clock.h"
+#include "kernels/ptx.h"
+
+static double load_ms(void)
+{
+    CUmodule module;
+    uint64_t start_ns = gv_clock_ns();
+    CHECK(cuModuleLoadData(&module, gv_ptx_second));
+    double ms = gv_clock_ms_since(start_ns);
+    CHECK(cuModuleUnload(module));
+    return ms;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t busy_ms = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000, ns = busy_ms * 1000000u;
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction spin;
+    CUstream stream;
+    char name[128];
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDeviceGetName(name, sizeof name, device));
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuModuleLoadData(&module, gv_ptx_tour));
+    CHECK(cuModuleGetFunction(&spin, module, "spin"));
+    printf("GPU: %s\n", name);
+    load_ms(); /* the first one compiles; after it the driver's cache has the code */
+    printf("loading a module on an idle GPU held the host for %.1f ms\n", load_ms());
+
+    void *parameters[] = {&ns};
+    CHECK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+    printf("a kernel of %llu ms now runs on another stream\n", (unsigned long long)busy_ms);
+    printf("loading the same module held the host for %.1f ms\n", load_ms());
+
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuModuleUnload(module));
+    CHECK(cuStreamDestroy(stream));
+    CHECK(cuDevicePrimaryCtxRelease(device));
+    return 0;
+}

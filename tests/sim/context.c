@@ -1,0 +1,395 @@
+/* Contexts: primary and created ones, the stack of each thread, limits, synchronising. */
+#include "tests/sim/sim.h"
+
+#include <string.h>
+
+#define STACK_DEPTH  16
+#define CONTEXTS_MAX 256
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gv_sim_context *contexts[CONTEXTS_MAX];
+static int context_count;
+static uint64_t next_id = 1;
+
+static struct primary {
+    struct gv_sim_context *context;
+    unsigned int uses, flags;
+} primaries[GV_SIM_DEVICES_MAX];
+
+static _Thread_local struct {
+    struct gv_sim_context *stack[STACK_DEPTH];
+    int depth;
+} thread __attribute__((tls_model("initial-exec")));
+
+struct gv_sim_context *gv_sim_current(void)
+{
+    if (!thread.depth)
+        return NULL;
+    struct gv_sim_context *top = thread.stack[thread.depth - 1];
+    return gv_sim_is(top, GV_SIM_CONTEXT) ? top : NULL;
+}
+
+struct gv_sim_context *gv_sim_context_of(CUcontext context)
+{
+    if (!context)
+        return gv_sim_current();
+    return gv_sim_is(context, GV_SIM_CONTEXT) ? (struct gv_sim_context *)context : NULL;
+}
+
+int gv_sim_contexts(struct gv_sim_context **list, int max)
+{
+    pthread_mutex_lock(&lock);
+    int count = context_count < max ? context_count : max;
+    memcpy(list, contexts, (size_t)count * sizeof *list);
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* Until nothing that was queued by now runs any more. */
+void gv_sim_context_drain(struct gv_sim_context *context)
+{
+    gv_sim_wait_until(atomic_load(&context->end_ns));
+    gv_sim_host_drain(context);
+}
+
+static struct gv_sim_context *context_new(CUdevice device, unsigned int flags)
+{
+    struct gv_sim_context *c = gv_sim_object_new(GV_SIM_CONTEXT, sizeof *c);
+    if (!c)
+        return NULL;
+    c->device = device;
+    c->flags = flags;
+    c->limits[CU_LIMIT_STACK_SIZE] = 1024;
+    c->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
+    c->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
+    c->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+    c->local_pool_bytes = 1024;
+    pthread_mutex_init(&c->work, NULL);
+    pthread_mutex_init(&c->list_lock, NULL);
+    c->legacy = gv_sim_stream_new(c, CU_STREAM_DEFAULT, 0);
+    if (!c->legacy) {
+        gv_sim_object_free(c);
+        return NULL;
+    }
+    c->legacy->legacy = true;
+    c->legacy->id = 1;
+    gv_sim_pass(gv_sim_settings.context_ns);
+    return c;
+}
+
+static struct gv_sim_context *context_listed(CUdevice device, unsigned int flags)
+{
+    struct gv_sim_context *c = context_new(device, flags);
+    if (!c)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    c->id = next_id++;
+    if (context_count < CONTEXTS_MAX)
+        contexts[context_count++] = c;
+    pthread_mutex_unlock(&lock);
+    return c;
+}
+
+static void context_free(struct gv_sim_context *c)
+{
+    gv_sim_context_drain(c);
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < context_count; i++)
+        if (contexts[i] == c)
+            contexts[i--] = contexts[--context_count];
+    pthread_mutex_unlock(&lock);
+    while (c->modules)
+        gv_sim_module_free(c->modules);
+    gv_sim_streams_free(c);
+    gv_sim_object_free(c);
+}
+
+static CUresult push(struct gv_sim_context *context)
+{
+    if (thread.depth == STACK_DEPTH)
+        return CUDA_ERROR_INVALID_VALUE;
+    thread.stack[thread.depth++] = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    if (!pctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = gv_sim_device_check(dev);
+    if (result)
+        return result;
+    struct gv_sim_context *c = context_listed(dev, flags);
+    if (!c)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *pctx = (CUcontext)c;
+    return push(c);
+}
+
+CUresult gv_sim_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    return gv_sim_cuCtxCreate_v2(pctx, flags, dev);
+}
+
+CUresult gv_sim_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+                               unsigned int flags, CUdevice dev)
+{
+    if (numParams && !paramsArray)
+        return CUDA_ERROR_INVALID_VALUE;
+    return gv_sim_cuCtxCreate_v2(pctx, flags, dev);
+}
+
+CUresult gv_sim_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
+                               unsigned int flags, CUdevice dev)
+{
+    (void)ctxCreateParams;
+    return gv_sim_cuCtxCreate_v2(pctx, flags, dev);
+}
+
+CUresult gv_sim_cuCtxDestroy_v2(CUcontext ctx)
+{
+    if (!gv_sim_is(ctx, GV_SIM_CONTEXT))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    struct gv_sim_context *c = (struct gv_sim_context *)ctx;
+    if (c->primary)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (thread.depth && thread.stack[thread.depth - 1] == c)
+        thread.depth--;
+    context_free(c);
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxDestroy(CUcontext ctx)
+{
+    return gv_sim_cuCtxDestroy_v2(ctx);
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    if (!pctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = gv_sim_device_check(dev);
+    if (result)
+        return result;
+    struct primary *p = &primaries[dev];
+    pthread_mutex_lock(&making);
+    if (!p->context) {
+        p->context = context_listed(dev, p->flags);
+        if (p->context)
+            p->context->primary = true;
+    }
+    if (p->context)
+        p->uses++;
+    else
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    *pctx = (CUcontext)p->context;
+    pthread_mutex_unlock(&making);
+    return result;
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    CUresult result = gv_sim_device_check(dev);
+    if (result)
+        return result;
+    struct primary *p = &primaries[dev];
+    if (!p->context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (--p->uses)
+        return CUDA_SUCCESS;
+    context_free(p->context);
+    p->context = NULL;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+    return gv_sim_cuDevicePrimaryCtxRelease_v2(dev);
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    CUresult result = gv_sim_device_check(dev);
+    if (result || !primaries[dev].context)
+        return result;
+    context_free(primaries[dev].context);
+    primaries[dev].context = NULL;
+    primaries[dev].uses = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxReset(CUdevice dev)
+{
+    return gv_sim_cuDevicePrimaryCtxReset_v2(dev);
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+    CUresult result = gv_sim_device_check(dev);
+    if (!result)
+        primaries[dev].flags = flags;
+    return result;
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+    return gv_sim_cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+}
+
+CUresult gv_sim_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+    CUresult result = gv_sim_device_check(dev);
+    if (result || !flags || !active)
+        return result ? result : CUDA_ERROR_INVALID_VALUE;
+    *flags = primaries[dev].flags;
+    *active = primaries[dev].context != NULL;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxPushCurrent_v2(CUcontext ctx)
+{
+    if (!gv_sim_is(ctx, GV_SIM_CONTEXT))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return push((struct gv_sim_context *)ctx);
+}
+
+CUresult gv_sim_cuCtxPushCurrent(CUcontext ctx)
+{
+    return gv_sim_cuCtxPushCurrent_v2(ctx);
+}
+
+CUresult gv_sim_cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+    if (!thread.depth)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    thread.depth--;
+    if (pctx)
+        *pctx = (CUcontext)thread.stack[thread.depth];
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxPopCurrent(CUcontext *pctx)
+{
+    return gv_sim_cuCtxPopCurrent_v2(pctx);
+}
+
+CUresult gv_sim_cuCtxSetCurrent(CUcontext ctx)
+{
+    if (ctx && !gv_sim_is(ctx, GV_SIM_CONTEXT))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (thread.depth)
+        thread.depth--;
+    return ctx ? push((struct gv_sim_context *)ctx) : CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxGetCurrent(CUcontext *pctx)
+{
+    if (!pctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pctx = (CUcontext)gv_sim_current();
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxGetDevice(CUdevice *device)
+{
+    struct gv_sim_context *c = gv_sim_current();
+    if (!c)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = c->device;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+    struct gv_sim_context *c = gv_sim_context_of(ctx);
+    if (!c || !device)
+        return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    *device = c->device;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxGetFlags(unsigned int *flags)
+{
+    struct gv_sim_context *c = gv_sim_current();
+    if (!c || !flags)
+        return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    *flags = c->flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxSetFlags(unsigned int flags)
+{
+    struct gv_sim_context *c = gv_sim_current();
+    if (!c)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    c->flags = flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+    struct gv_sim_context *c = gv_sim_context_of(ctx);
+    if (!c || !ctxId)
+        return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    *ctxId = c->id;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+    struct gv_sim_context *c = gv_sim_context_of(ctx);
+    if (!c || !version)
+        return c ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    *version = 3020;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
+{
+    struct gv_sim_context *c = gv_sim_current();
+    if (!c)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!pvalue || (unsigned)limit >= CU_LIMIT_MAX)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pvalue = c->limits[limit];
+    return CUDA_SUCCESS;
+}
+
+/* Another stack size moves the local memory of everything that runs. */
+CUresult gv_sim_cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    struct gv_sim_context *c = gv_sim_current();
+    if (!c)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if ((unsigned)limit >= CU_LIMIT_MAX)
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (limit == CU_LIMIT_STACK_SIZE) {
+        pthread_mutex_lock(&c->work);
+        gv_sim_context_drain(c);
+        gv_sim_pass(gv_sim_settings.limit_ns);
+        if (value > c->local_pool_bytes)
+            c->local_pool_bytes = value;
+        pthread_mutex_unlock(&c->work);
+    }
+    c->limits[limit] = value;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxSynchronize_v2(CUcontext ctx)
+{
+    struct gv_sim_context *c = gv_sim_context_of(ctx);
+    if (!c)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    CUresult result = gv_sim_unsafe();
+    if (!result)
+        gv_sim_context_drain(c);
+    return result;
+}
+
+CUresult gv_sim_cuCtxSynchronize(void)
+{
+    return gv_sim_cuCtxSynchronize_v2(NULL);
+}

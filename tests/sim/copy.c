@@ -1,0 +1,314 @@
+/*
+ * Copies and fills. The bytes move when the call is made; how long the copy takes, and whether the
+ * caller waits for it, is another matter:
+ *
+ *   a blocking copy between host and device waits for its end; one within the device does not
+ *   an "async" copy waits if it writes pageable memory, or reads more than 64 KB of it
+ */
+#include "tests/sim/sim.h"
+
+#include <string.h>
+
+#define STAGED_BYTES  (64u << 10)
+#define COPY_START_NS 2000u
+
+uint64_t gv_sim_copy_ns(size_t size_bytes)
+{
+    return COPY_START_NS + (uint64_t)size_bytes * 1000u / gv_sim_settings.copy_bytes_per_us;
+}
+
+void gv_sim_rows_copy(const struct gv_sim_rows *rows)
+{
+    for (size_t z = 0; z < rows->depth; z++)
+        for (size_t y = 0; y < rows->height; y++)
+            memmove(rows->target + z * rows->target_slice + y * rows->target_pitch,
+                    rows->source + z * rows->source_slice + y * rows->source_pitch,
+                    rows->width_bytes);
+}
+
+enum waits { ASYNC, BLOCKING };
+
+static bool is_device(enum gv_sim_memory memory)
+{
+    return memory >= GV_SIM_DEVICE;
+}
+
+static bool host_waits(enum waits waits, enum gv_sim_memory source, enum gv_sim_memory target,
+                       size_t size_bytes)
+{
+    if (waits == BLOCKING)
+        return !is_device(source) || !is_device(target);
+    return target == GV_SIM_PAGEABLE || (source == GV_SIM_PAGEABLE && size_bytes > STAGED_BYTES);
+}
+
+static CUresult capture_rows(struct gv_sim_stream *s, const struct gv_sim_rows *rows, uint64_t ns)
+{
+    struct gv_sim_graph *graph = gv_sim_capture_graph(s);
+    struct gv_sim_node *node = graph ? gv_sim_node_new(graph, CU_GRAPH_NODE_TYPE_MEMCPY, ns) : NULL;
+    if (node)
+        node->rows = *rows;
+    return gv_sim_capture_add(s, node);
+}
+
+static CUresult copy_rows(const struct gv_sim_rows *rows, CUstream hStream, enum waits waits)
+{
+    CUresult result;
+    struct gv_sim_stream *s = gv_sim_stream_of(hStream, &result);
+    if (!s || (waits == BLOCKING && (result = gv_sim_unsafe())))
+        return result;
+    size_t bytes = rows->width_bytes * rows->height * rows->depth;
+    if (!bytes)
+        return CUDA_SUCCESS;
+    if (!rows->source || !rows->target)
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t ns = gv_sim_copy_ns(bytes);
+    if (gv_sim_captured(s, &result))
+        return result ? result : capture_rows(s, rows, ns);
+    if (result)
+        return result;
+    enum gv_sim_memory source = gv_sim_memory_kind(rows->source);
+    enum gv_sim_memory target = gv_sim_memory_kind(rows->target);
+    gv_sim_stream_lock(s);
+    gv_sim_stream_push(s, ns);
+    gv_sim_rows_copy(rows);
+    pthread_mutex_unlock(&s->context->work);
+    if (host_waits(waits, source, target, bytes))
+        gv_sim_stream_wait(s);
+    return CUDA_SUCCESS;
+}
+
+static CUresult copy(uintptr_t target, uintptr_t source, size_t bytes, CUstream hStream,
+                     enum waits waits)
+{
+    struct gv_sim_rows rows = {.source = (const char *)source,
+                               .target = (char *)target,
+                               .width_bytes = bytes,
+                               .height = 1,
+                               .depth = 1};
+    return copy_rows(&rows, hStream, waits);
+}
+
+CUresult gv_sim_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+    return copy(dst, src, ByteCount, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+    return copy(dst, src, ByteCount, hStream, ASYNC);
+}
+
+CUresult gv_sim_cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+    return copy(dstDevice, (uintptr_t)srcHost, ByteCount, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy((uintptr_t)dstHost, srcDevice, ByteCount, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy(dstDevice, srcDevice, ByteCount, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+                                     CUstream hStream)
+{
+    return copy(dstDevice, (uintptr_t)srcHost, ByteCount, hStream, ASYNC);
+}
+
+CUresult gv_sim_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+                                     CUstream hStream)
+{
+    return copy((uintptr_t)dstHost, srcDevice, ByteCount, hStream, ASYNC);
+}
+
+CUresult gv_sim_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                                     CUstream hStream)
+{
+    return copy(dstDevice, srcDevice, ByteCount, hStream, ASYNC);
+}
+
+CUresult gv_sim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                             CUcontext srcContext, size_t ByteCount)
+{
+    if (!gv_sim_context_of(dstContext) || !gv_sim_context_of(srcContext))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return copy(dstDevice, srcDevice, ByteCount, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
+                                  CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
+                                  CUstream hStream)
+{
+    if (!gv_sim_context_of(dstContext) || !gv_sim_context_of(srcContext))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return copy(dstDevice, srcDevice, ByteCount, hStream, ASYNC);
+}
+
+static struct gv_sim_array *array_of(CUarray handle)
+{
+    return gv_sim_is(handle, GV_SIM_ARRAY) ? (struct gv_sim_array *)handle : NULL;
+}
+
+/* One side of a copy: where it starts, and its strides. */
+static CUresult side_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray handle,
+                        size_t pitch, size_t height, const CUDA_MEMCPY3D *c, bool source,
+                        char **start, size_t *row, size_t *slice)
+{
+    size_t x = source ? c->srcXInBytes : c->dstXInBytes, y = source ? c->srcY : c->dstY;
+    size_t z = source ? c->srcZ : c->dstZ;
+    char *base = type == CU_MEMORYTYPE_HOST ? (char *)host : (char *)device;
+    if (type == CU_MEMORYTYPE_ARRAY) {
+        struct gv_sim_array *array = array_of(handle);
+        if (!array)
+            return CUDA_ERROR_INVALID_HANDLE;
+        if (x + c->WidthInBytes > array->row_bytes || y + c->Height > array->rows ||
+            z + c->Depth > array->slices)
+            return CUDA_ERROR_INVALID_VALUE;
+        base = array->data;
+        pitch = array->row_bytes;
+        height = array->rows;
+    }
+    if (!base)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!pitch)
+        pitch = c->WidthInBytes;
+    if (pitch < c->WidthInBytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    *row = pitch;
+    *slice = pitch * (height ? height : c->Height);
+    *start = base + x + y * pitch + z * *slice;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_rows_of(const CUDA_MEMCPY3D *c, struct gv_sim_rows *rows)
+{
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+    char *source;
+    *rows = (struct gv_sim_rows){
+        .width_bytes = c->WidthInBytes, .height = c->Height, .depth = c->Depth};
+    if (!c->WidthInBytes || !c->Height || !c->Depth)
+        return CUDA_SUCCESS;
+    CUresult result =
+        side_of(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, c->srcPitch, c->srcHeight,
+                c, true, &source, &rows->source_pitch, &rows->source_slice);
+    if (result)
+        return result;
+    rows->source = source;
+    return side_of(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch,
+                   c->dstHeight, c, false, &rows->target, &rows->target_pitch, &rows->target_slice);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream hStream, enum waits waits)
+{
+    struct gv_sim_rows rows;
+    CUresult result = gv_sim_rows_of(c, &rows);
+    return result ? result : copy_rows(&rows, hStream, waits);
+}
+
+static CUDA_MEMCPY3D wide(const CUDA_MEMCPY2D *c)
+{
+    return (CUDA_MEMCPY3D){.srcXInBytes = c->srcXInBytes,
+                           .srcY = c->srcY,
+                           .srcMemoryType = c->srcMemoryType,
+                           .srcHost = c->srcHost,
+                           .srcDevice = c->srcDevice,
+                           .srcArray = c->srcArray,
+                           .srcPitch = c->srcPitch,
+                           .dstXInBytes = c->dstXInBytes,
+                           .dstY = c->dstY,
+                           .dstMemoryType = c->dstMemoryType,
+                           .dstHost = c->dstHost,
+                           .dstDevice = c->dstDevice,
+                           .dstArray = c->dstArray,
+                           .dstPitch = c->dstPitch,
+                           .WidthInBytes = c->WidthInBytes,
+                           .Height = c->Height,
+                           .Depth = 1};
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream hStream, enum waits waits)
+{
+    if (!c)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUDA_MEMCPY3D as_3d = wide(c);
+    return copy_3d(&as_3d, hStream, waits);
+}
+
+CUresult gv_sim_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_2d(pCopy, hStream, ASYNC);
+}
+
+CUresult gv_sim_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+{
+    return copy_3d(pCopy, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_3d(pCopy, hStream, ASYNC);
+}
+
+static CUresult array_copy(CUarray handle, size_t offset, size_t bytes, uintptr_t other,
+                           bool to_array, CUstream hStream, enum waits waits)
+{
+    struct gv_sim_array *array = array_of(handle);
+    if (!array)
+        return CUDA_ERROR_INVALID_HANDLE;
+    size_t whole = array->row_bytes * array->rows * array->slices;
+    if (offset > whole || bytes > whole - offset)
+        return CUDA_ERROR_INVALID_VALUE;
+    uintptr_t inside = (uintptr_t)array->data + offset;
+    return to_array ? copy(inside, other, bytes, hStream, waits)
+                    : copy(other, inside, bytes, hStream, waits);
+}
+
+CUresult gv_sim_cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
+                                size_t ByteCount)
+{
+    return array_copy(dstArray, dstOffset, ByteCount, (uintptr_t)srcHost, true, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+{
+    return array_copy(srcArray, srcOffset, ByteCount, (uintptr_t)dstHost, false, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice,
+                                size_t ByteCount)
+{
+    return array_copy(dstArray, dstOffset, ByteCount, srcDevice, true, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset,
+                                size_t ByteCount)
+{
+    return array_copy(srcArray, srcOffset, ByteCount, dstDevice, false, NULL, BLOCKING);
+}
+
+CUresult gv_sim_cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
+                                     size_t ByteCount, CUstream hStream)
+{
+    return array_copy(dstArray, dstOffset, ByteCount, (uintptr_t)srcHost, true, hStream, ASYNC);
+}
+
+CUresult gv_sim_cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset,
+                                     size_t ByteCount, CUstream hStream)
+{
+    return array_copy(srcArray, srcOffset, ByteCount, (uintptr_t)dstHost, false, hStream, ASYNC);
+}

@@ -1,0 +1,233 @@
+/* Devices and what is known about them, initialisation, the names of errors. */
+#include "tests/sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+CUresult gv_sim_device_check(CUdevice device)
+{
+    return device >= 0 && device < gv_sim_settings.devices ? CUDA_SUCCESS
+                                                           : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult gv_sim_cuInit(unsigned int Flags)
+{
+    if (Flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (gv_sim_settings.no_device)
+        return CUDA_ERROR_NO_DEVICE;
+    atomic_fetch_and(&gv_sim_gate, ~(unsigned)GV_SIM_GATE_INIT);
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuDriverGetVersion(int *driverVersion)
+{
+    if (!driverVersion)
+        return CUDA_ERROR_INVALID_VALUE;
+    *driverVersion = gv_sim_settings.driver_version;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuDeviceGetCount(int *count)
+{
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *count = gv_sim_settings.devices;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuDeviceGet(CUdevice *device, int ordinal)
+{
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = ordinal;
+    return gv_sim_device_check(ordinal);
+}
+
+CUresult gv_sim_cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+    if (!name || len <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    snprintf(name, (size_t)len, "GV_SIM simulated GPU %d", dev);
+    return gv_sim_device_check(dev);
+}
+
+CUresult gv_sim_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+    if (!uuid)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(uuid->bytes, "gv-sim-device-#", 16);
+    uuid->bytes[15] = (char)dev;
+    return gv_sim_device_check(dev);
+}
+
+CUresult gv_sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+{
+    return gv_sim_cuDeviceGetUuid_v2(uuid, dev);
+}
+
+CUresult gv_sim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+    if (!bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    *bytes = gv_sim_settings.memory_bytes;
+    return gv_sim_device_check(dev);
+}
+
+CUresult gv_sim_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+    if (!major || !minor)
+        return CUDA_ERROR_INVALID_VALUE;
+    *major = 9;
+    *minor = 0;
+    return gv_sim_device_check(dev);
+}
+
+CUresult gv_sim_cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
+{
+    if (!pciBusId || len <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    snprintf(pciBusId, (size_t)len, "0000:%02x:00.0", dev + 1);
+    return gv_sim_device_check(dev);
+}
+
+CUresult gv_sim_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
+{
+    unsigned int domain, bus;
+    if (!dev || !pciBusId || sscanf(pciBusId, "%x:%x", &domain, &bus) != 2)
+        return CUDA_ERROR_INVALID_VALUE;
+    *dev = (int)bus - 1;
+    return gv_sim_device_check(*dev);
+}
+
+CUresult gv_sim_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+    if (!canAccessPeer)
+        return CUDA_ERROR_INVALID_VALUE;
+    *canAccessPeer = dev != peerDev;
+    CUresult result = gv_sim_device_check(dev);
+    return result ? result : gv_sim_device_check(peerDev);
+}
+
+CUresult gv_sim_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+    if (!gv_sim_is(peerContext, GV_SIM_CONTEXT))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return Flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+    return gv_sim_is(peerContext, GV_SIM_CONTEXT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static int attribute(CUdevice_attribute attrib, CUdevice dev)
+{
+    switch ((int)attrib) {
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
+        return 1024;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
+        return 64;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+        return 0x7fffffff;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
+        return 65535;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
+        return 49152;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        return 232448;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+        return 233472;
+    case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
+        return 1024;
+    case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
+        return 65536;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
+        return 32;
+    case CU_DEVICE_ATTRIBUTE_MAX_PITCH:
+        return 0x7fffffff;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+        return 1980000;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+        return 2619000;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+        return 5120;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+        return 50 << 20;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        return 132;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
+        return 2048;
+    case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT:
+        return 512;
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+        return 3;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        return 9;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        return dev + 1;
+    case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
+    case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+    case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+CUresult gv_sim_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+{
+    if (!pi || (int)attrib <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pi = attribute(attrib, dev);
+    return gv_sim_device_check(dev);
+}
+
+static const char *error_name(CUresult error)
+{
+    switch (error) {
+#define GV_SIM_ERROR(name)                                                                         \
+    case name:                                                                                     \
+        return #name;
+#include "tests/sim/errors.def"
+    default:
+        return NULL;
+    }
+}
+
+CUresult gv_sim_cuGetErrorName(CUresult error, const char **pStr)
+{
+    if (!pStr)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pStr = error_name(error);
+    return *pStr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult gv_sim_cuGetErrorString(CUresult error, const char **pStr)
+{
+    return gv_sim_cuGetErrorName(error, pStr);
+}
+
+CUresult gv_sim_cuProfilerStart(void)
+{
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuProfilerStop(void)
+{
+    return CUDA_SUCCESS;
+}

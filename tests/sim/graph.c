@@ -1,0 +1,306 @@
+/*
+ * Graphs: made, instantiated, launched. A graph runs as long as the longest chain of its nodes;
+ * its copies and fills happen when it is launched, its host functions at their time.
+ */
+#include "tests/sim/sim.h"
+
+#include <stdlib.h>
+
+struct gv_sim_exec {
+    struct gv_sim_object object;
+    struct gv_sim_graph *graph; /* a copy of its own */
+    uint64_t total_ns;
+    unsigned long long flags;
+};
+
+struct gv_sim_graph *gv_sim_graph_new(void)
+{
+    return gv_sim_object_new(GV_SIM_GRAPH, sizeof(struct gv_sim_graph));
+}
+
+void gv_sim_graph_free(struct gv_sim_graph *graph)
+{
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        struct gv_sim_node *node = graph->nodes.list[i];
+        gv_sim_nodes_free(&node->needs);
+        if (node->child)
+            gv_sim_graph_free(node->child);
+        gv_sim_object_free(node);
+    }
+    gv_sim_nodes_free(&graph->nodes);
+    gv_sim_object_free(graph);
+}
+
+static struct gv_sim_graph *graph_copy(const struct gv_sim_graph *from);
+
+static int node_copy(struct gv_sim_graph *graph, struct gv_sim_node *from)
+{
+    struct gv_sim_node *node = gv_sim_node_new(graph, from->type, from->duration_ns);
+    if (!node)
+        return -1;
+    from->copy = node;
+    node->function = from->function;
+    node->kernel = from->kernel;
+    node->rows = from->rows;
+    node->fill = from->fill;
+    node->host = from->host;
+    node->host_data = from->host_data;
+    if (from->child && !(node->child = graph_copy(from->child)))
+        return -1;
+    return 0;
+}
+
+static struct gv_sim_graph *graph_copy(const struct gv_sim_graph *from)
+{
+    struct gv_sim_graph *graph = gv_sim_graph_new();
+    int error = graph ? 0 : -1;
+    for (size_t i = 0; i < from->nodes.count && !error; i++)
+        error = node_copy(graph, from->nodes.list[i]);
+    for (size_t i = 0; i < from->nodes.count && !error; i++) {
+        const struct gv_sim_node *node = from->nodes.list[i];
+        for (size_t n = 0; n < node->needs.count && !error; n++)
+            error = gv_sim_nodes_add(&node->copy->needs, node->needs.list[n]->copy);
+    }
+    if (error && graph) {
+        gv_sim_graph_free(graph);
+        graph = NULL;
+    }
+    return graph;
+}
+
+/* When each node ends, after the start; repeated until nothing moves, since edges may point back in
+ * the order in which nodes were made. Returns false for a cycle. */
+static bool schedule(struct gv_sim_graph *graph, uint64_t *total_ns)
+{
+    bool moved = true;
+    *total_ns = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        graph->nodes.list[i]->finish_ns = 0;
+    for (size_t round = 0; moved; round++) {
+        if (round > graph->nodes.count + 1)
+            return false;
+        moved = false;
+        for (size_t i = 0; i < graph->nodes.count; i++) {
+            struct gv_sim_node *node = graph->nodes.list[i];
+            uint64_t finish = node->duration_ns + 1; /* so that a cycle keeps moving */
+            for (size_t n = 0; n < node->needs.count; n++)
+                if (node->needs.list[n]->finish_ns + node->duration_ns + 1 > finish)
+                    finish = node->needs.list[n]->finish_ns + node->duration_ns + 1;
+            moved |= finish != node->finish_ns;
+            node->finish_ns = finish;
+            if (finish > *total_ns)
+                *total_ns = finish;
+        }
+    }
+    return true;
+}
+
+static CUresult instantiate(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    if (!exec || !gv_sim_is(graph, GV_SIM_GRAPH))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct gv_sim_exec *made = gv_sim_object_new(GV_SIM_EXEC, sizeof *made);
+    if (!made || !(made->graph = graph_copy((struct gv_sim_graph *)graph))) {
+        if (made)
+            gv_sim_object_free(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->flags = flags;
+    if (!schedule(made->graph, &made->total_ns)) {
+        gv_sim_graph_free(made->graph);
+        gv_sim_object_free(made);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *exec = (CUgraphExec)made;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                            unsigned long long flags)
+{
+    return instantiate(phGraphExec, hGraph, flags);
+}
+
+CUresult gv_sim_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                      CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+    if (phErrorNode)
+        *phErrorNode = NULL;
+    if (logBuffer && bufferSize)
+        *logBuffer = 0;
+    return instantiate(phGraphExec, hGraph, 0);
+}
+
+CUresult gv_sim_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                   CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
+{
+    return gv_sim_cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
+}
+
+CUresult gv_sim_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                             CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+    if (!instantiateParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = instantiate(phGraphExec, hGraph, instantiateParams->flags);
+    instantiateParams->hErrNode_out = NULL;
+    instantiateParams->result_out =
+        result ? CUDA_GRAPH_INSTANTIATE_ERROR : CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    return result;
+}
+
+/* The new graph must have the same nodes in the same order. */
+CUresult gv_sim_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+                                     CUgraphExecUpdateResultInfo *resultInfo)
+{
+    if (!gv_sim_is(hGraphExec, GV_SIM_EXEC) || !gv_sim_is(hGraph, GV_SIM_GRAPH) || !resultInfo)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct gv_sim_exec *exec = (struct gv_sim_exec *)hGraphExec;
+    struct gv_sim_graph *graph = (struct gv_sim_graph *)hGraph;
+    *resultInfo = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
+    bool same = graph->nodes.count == exec->graph->nodes.count;
+    for (size_t i = 0; same && i < graph->nodes.count; i++)
+        same = graph->nodes.list[i]->type == exec->graph->nodes.list[i]->type &&
+               graph->nodes.list[i]->needs.count == exec->graph->nodes.list[i]->needs.count;
+    if (!same) {
+        resultInfo->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+        return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    }
+    struct gv_sim_graph *copy = graph_copy(graph);
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    gv_sim_graph_free(exec->graph);
+    exec->graph = copy;
+    return schedule(copy, &exec->total_ns) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult gv_sim_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+                                  CUgraphNode *hErrorNode_out,
+                                  CUgraphExecUpdateResult *updateResult_out)
+{
+    CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
+    CUresult result = gv_sim_cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+    if (hErrorNode_out)
+        *hErrorNode_out = NULL;
+    if (updateResult_out)
+        *updateResult_out = info.result;
+    return result;
+}
+
+CUresult gv_sim_cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
+{
+    if (!gv_sim_is(hGraphExec, GV_SIM_EXEC) || !flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = ((struct gv_sim_exec *)hGraphExec)->flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+    if (!gv_sim_is(hGraphExec, GV_SIM_EXEC))
+        return CUDA_ERROR_INVALID_VALUE;
+    gv_sim_graph_free(((struct gv_sim_exec *)hGraphExec)->graph);
+    gv_sim_object_free(hGraphExec);
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
+{
+    CUresult result;
+    if (!gv_sim_is(hGraph, GV_SIM_EXEC))
+        return CUDA_ERROR_INVALID_VALUE;
+    return gv_sim_stream_of(hStream, &result) ? CUDA_SUCCESS : result;
+}
+
+/* What a graph does besides taking time. */
+static void perform(const struct gv_sim_graph *graph, struct gv_sim_stream *stream,
+                    uint64_t start_ns)
+{
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        const struct gv_sim_node *node = graph->nodes.list[i];
+        if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY)
+            gv_sim_rows_copy(&node->rows);
+        else if (node->type == CU_GRAPH_NODE_TYPE_MEMSET)
+            gv_sim_fill_do(&node->fill);
+        else if (node->type == CU_GRAPH_NODE_TYPE_HOST)
+            gv_sim_host_queue(stream, start_ns + node->finish_ns, node->host, NULL,
+                              node->host_data);
+        else if (node->child)
+            perform(node->child, stream, start_ns + node->finish_ns - node->duration_ns);
+    }
+}
+
+CUresult gv_sim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
+{
+    CUresult result;
+    struct gv_sim_stream *s = gv_sim_stream_of(hStream, &result);
+    if (!s)
+        return result;
+    if (!gv_sim_is(hGraph, GV_SIM_EXEC))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct gv_sim_exec *exec = (struct gv_sim_exec *)hGraph;
+    if (gv_sim_captured(s, &result)) {
+        struct gv_sim_graph *graph = result ? NULL : gv_sim_capture_graph(s);
+        struct gv_sim_node *node =
+            graph ? gv_sim_node_new(graph, CU_GRAPH_NODE_TYPE_GRAPH, exec->total_ns) : NULL;
+        if (node)
+            node->child = graph_copy(exec->graph);
+        return result ? result : gv_sim_capture_add(s, node);
+    }
+    if (result)
+        return result;
+    gv_sim_stream_lock(s);
+    uint64_t end = gv_sim_stream_push(s, exec->total_ns);
+    perform(exec->graph, s, end - exec->total_ns);
+    pthread_mutex_unlock(&s->context->work);
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuGraphCreate(CUgraph *phGraph, unsigned int flags)
+{
+    if (!phGraph || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *phGraph = (CUgraph)gv_sim_graph_new();
+    return *phGraph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult gv_sim_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
+{
+    if (!phGraphClone || !gv_sim_is(originalGraph, GV_SIM_GRAPH))
+        return CUDA_ERROR_INVALID_VALUE;
+    *phGraphClone = (CUgraph)graph_copy((struct gv_sim_graph *)originalGraph);
+    return *phGraphClone ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult gv_sim_cuGraphDestroy(CUgraph hGraph)
+{
+    if (!gv_sim_is(hGraph, GV_SIM_GRAPH))
+        return CUDA_ERROR_INVALID_VALUE;
+    gv_sim_graph_free((struct gv_sim_graph *)hGraph);
+    return CUDA_SUCCESS;
+}
+
+CUresult gv_sim_cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                         const CUgraphNode *dependencies, size_t numDependencies,
+                                         CUgraph childGraph)
+{
+    if (!phGraphNode || !gv_sim_is(hGraph, GV_SIM_GRAPH) || !gv_sim_is(childGraph, GV_SIM_GRAPH) ||
+        (numDependencies && !dependencies))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct gv_sim_graph *child = graph_copy((struct gv_sim_graph *)childGraph);
+    uint64_t total_ns;
+    if (!child || !schedule(child, &total_ns))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct gv_sim_node *node =
+        gv_sim_node_new((struct gv_sim_graph *)hGraph, CU_GRAPH_NODE_TYPE_GRAPH, total_ns);
+    if (!node) {
+        gv_sim_graph_free(child);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    node->child = child;
+    for (size_t i = 0; i < numDependencies; i++)
+        if (gv_sim_nodes_add(&node->needs, (struct gv_sim_node *)dependencies[i]))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    *phGraphNode = (CUgraphNode)node;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,360 @@
+/*
+ * The simulated driver's parts and what they share.
+ *
+ * Every export is a small generated function (entry.c) that calls gv_sim_<symbol>, and nothing in
+ * here calls an export: what a preloaded library sees is what the program called, no more.
+ *
+ * Work on the simulated GPU is arithmetic on the real clock: whoever queues an operation computes
+ * when it ends, and whoever waits sleeps until then. No thread runs a stream.
+ *
+ * Locks, in the order in which they are taken:
+ *   context->work    queueing work, and the calls that keep others from queueing; held, sleeping,
+ *                    by a load that waits for the GPU, as the real driver was measured to do
+ *   graph, registry and list locks, each private to its file
+ */
+#ifndef GV_TESTS_SIM_SIM_H
+#define GV_TESTS_SIM_SIM_H
+
+#define __CUDA_API_VERSION_INTERNAL 1
+#include <cuda.h>
+#include <cudaProfiler.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GV_SIM_DEVICES_MAX 8
+#define GV_SIM_QUEUE_DEPTH 1024u
+#define GV_SIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#pragma GCC visibility push(hidden)
+
+/* Every call, by its exported name. */
+#define GV_API_NO_RUNTIME
+#define GV_API(symbol, class, type, parameters, arguments, facts) type gv_sim_##symbol parameters;
+#include "preload/cuda_api.def"
+#define GV_API(symbol, class, type, parameters, arguments, facts) type gv_sim_##symbol parameters;
+#include "tests/sim/other_exports.def"
+
+enum gv_sim_symbol {
+#define GV_API(symbol, class, type, parameters, arguments, facts) GV_SIM_SYMBOL_##symbol,
+#include "preload/cuda_api.def"
+#define GV_API(symbol, class, type, parameters, arguments, facts) GV_SIM_SYMBOL_##symbol,
+#include "tests/sim/other_exports.def"
+    GV_SIM_SYMBOLS
+};
+
+/* Settings (settings.c), read once when the library is loaded. */
+struct gv_sim_settings {
+    uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns;
+    uint64_t memory_bytes;
+    int devices, driver_version;
+    bool no_device, reuse_handles, eager;
+    const char *log_path, *failures;
+};
+extern struct gv_sim_settings gv_sim_settings;
+
+/* The gate (entry.c): 0 when a call may go straight through. */
+enum { GV_SIM_GATE_INIT = 1, GV_SIM_GATE_FORKED = 2, GV_SIM_GATE_LOG = 4, GV_SIM_GATE_FAIL = 8 };
+extern _Atomic unsigned gv_sim_gate;
+bool gv_sim_enter(enum gv_sim_symbol symbol, CUresult *result);
+void gv_sim_leave(enum gv_sim_symbol symbol, CUresult result);
+CUresult gv_sim_not_simulated(const char *symbol);
+const char *gv_sim_symbol_name(enum gv_sim_symbol symbol);
+
+/* 1 while the thread is inside a call of the per-thread default stream's variant. */
+extern _Thread_local int gv_sim_per_thread_default;
+
+/* Time (clock.c) */
+uint64_t gv_sim_now_ns(void);
+void gv_sim_wait_until(uint64_t time_ns);
+void gv_sim_pass(uint64_t duration_ns);
+
+/* Handles (handle.c): memory is zeroed, and dead handles can be told from live ones. */
+enum gv_sim_kind {
+    GV_SIM_CONTEXT = 1,
+    GV_SIM_STREAM,
+    GV_SIM_EVENT,
+    GV_SIM_MODULE,
+    GV_SIM_LIBRARY,
+    GV_SIM_KERNEL,
+    GV_SIM_FUNCTION,
+    GV_SIM_GRAPH,
+    GV_SIM_NODE,
+    GV_SIM_EXEC,
+    GV_SIM_POOL,
+    GV_SIM_ARRAY,
+    GV_SIM_LINK,
+    GV_SIM_MEMORY,
+    GV_SIM_KINDS
+};
+#define GV_SIM_ALIVE 0x51530000u
+struct gv_sim_object {
+    uint32_t mark;
+    uint32_t size_bytes;
+    struct gv_sim_object *next_free;
+};
+void *gv_sim_object_new(enum gv_sim_kind kind, size_t size_bytes);
+void gv_sim_object_free(void *object);
+static inline bool gv_sim_is(const void *handle, enum gv_sim_kind kind)
+{
+    return (uintptr_t)handle > 4096 &&
+           ((const struct gv_sim_object *)handle)->mark == (GV_SIM_ALIVE | kind);
+}
+
+/* Streams and contexts */
+struct gv_sim_nodes { /* a set of graph nodes; owns its array */
+    struct gv_sim_node **list;
+    size_t count;
+};
+
+struct gv_sim_stream {
+    struct gv_sim_object object;
+    struct gv_sim_context *context;
+    struct gv_sim_stream *next; /* of the context's streams */
+    unsigned int flags;
+    int priority;
+    uint64_t id;
+    bool legacy, blocking;
+    const void *thread; /* whose per-thread default stream this is */
+    _Atomic uint64_t end_ns;
+    _Atomic uint64_t host_work; /* the last host function queued, see host_work.c */
+    struct gv_sim_capture *_Atomic capture;
+    struct gv_sim_nodes frontier;
+    uint64_t queued;
+    uint64_t slot_end_ns[GV_SIM_QUEUE_DEPTH];
+};
+
+struct gv_sim_context {
+    struct gv_sim_object object;
+    int device;
+    unsigned int flags;
+    uint64_t id;
+    bool primary;
+    pthread_mutex_t work;
+    uint64_t now_ns;                  /* when `work` was taken to queue something */
+    _Atomic uint64_t end_ns;          /* when all that was queued is done */
+    _Atomic uint64_t blocking_end_ns; /* the same for streams that the legacy stream waits for */
+    size_t limits[CU_LIMIT_MAX];
+    size_t local_pool_bytes; /* per thread */
+    struct gv_sim_stream *legacy;
+    pthread_mutex_t list_lock; /* streams, modules */
+    struct gv_sim_stream *streams;
+    struct gv_sim_module *modules;
+};
+
+struct gv_sim_event {
+    struct gv_sim_object object;
+    struct gv_sim_context *context;
+    unsigned int flags;
+    bool recorded;
+    _Atomic uint64_t time_ns;
+    _Atomic uint64_t host_work;
+    struct gv_sim_capture *capture; /* recorded in this capture, if it still runs */
+    uint64_t capture_id;
+    struct gv_sim_nodes frontier;
+};
+
+struct gv_sim_context *gv_sim_current(void);
+struct gv_sim_context *gv_sim_context_of(CUcontext context); /* NULL: the current one */
+void gv_sim_context_drain(struct gv_sim_context *context);
+int gv_sim_contexts(struct gv_sim_context **list, int max);
+CUresult gv_sim_device_check(CUdevice device);
+
+struct gv_sim_stream *gv_sim_stream_of(CUstream handle, CUresult *error);
+struct gv_sim_stream *gv_sim_stream_new(struct gv_sim_context *context, unsigned int flags,
+                                        int priority);
+void gv_sim_streams_free(struct gv_sim_context *context);
+/* Take context->work to queue an operation, waiting while the stream's queue is full. */
+void gv_sim_stream_lock(struct gv_sim_stream *stream);
+/* Queue an operation; context->work is held. Returns when it ends. */
+uint64_t gv_sim_stream_push(struct gv_sim_stream *stream, uint64_t duration_ns);
+void gv_sim_stream_wait(struct gv_sim_stream *stream);
+void gv_sim_raise(_Atomic uint64_t *value, uint64_t at_least);
+
+/* Host functions (host_work.c) */
+uint64_t gv_sim_host_queue(struct gv_sim_stream *stream, uint64_t due_ns, CUhostFn function,
+                           CUstreamCallback callback, void *data);
+bool gv_sim_host_pending(uint64_t work);
+void gv_sim_host_wait(uint64_t work);
+void gv_sim_host_drain(struct gv_sim_context *context);
+
+/* Stream capture (capture.c) */
+extern _Atomic unsigned gv_sim_captures;
+CUresult gv_sim_capture_forbids(void);                       /* an unsafe call: 0 or 900 */
+CUresult gv_sim_capture_check(struct gv_sim_stream *stream); /* queueing work: 0, 901 or 906 */
+CUresult gv_sim_capture_query(struct gv_sim_stream *stream); /* asking, waiting: 0, 900 or 906 */
+CUresult gv_sim_capture_add(struct gv_sim_stream *stream, struct gv_sim_node *node);
+struct gv_sim_graph *gv_sim_capture_graph(struct gv_sim_stream *stream);
+CUresult gv_sim_capture_record(struct gv_sim_stream *stream, struct gv_sim_event *event);
+CUresult gv_sim_capture_wait(struct gv_sim_stream *stream, struct gv_sim_event *event);
+bool gv_sim_capture_has(const struct gv_sim_event *event);
+int gv_sim_nodes_add(struct gv_sim_nodes *nodes, struct gv_sim_node *node);
+int gv_sim_nodes_set(struct gv_sim_nodes *nodes, const struct gv_sim_nodes *from);
+void gv_sim_nodes_free(struct gv_sim_nodes *nodes);
+
+/* Whether work for this stream goes into a graph instead; hot path. */
+static inline bool gv_sim_captured(struct gv_sim_stream *stream, CUresult *error)
+{
+    *error = CUDA_SUCCESS;
+    if (!GV_SIM_UNLIKELY(atomic_load_explicit(&gv_sim_captures, memory_order_relaxed)))
+        return false;
+    *error = gv_sim_capture_check(stream);
+    return atomic_load(&stream->capture) != NULL;
+}
+static inline CUresult gv_sim_unsafe(void)
+{
+    return GV_SIM_UNLIKELY(atomic_load(&gv_sim_captures)) ? gv_sim_capture_forbids() : CUDA_SUCCESS;
+}
+
+/* Code (image.c, image_ptx.c, module.c, library.c) */
+struct gv_sim_entry { /* a kernel of an image */
+    struct gv_sim_entry *next;
+    char *name;
+    uint64_t local_bytes; /* per thread */
+    bool spins;
+};
+struct gv_sim_global {
+    struct gv_sim_global *next;
+    char *name;
+    size_t size_bytes;
+};
+struct gv_sim_image {
+    struct gv_sim_entry *entries;
+    struct gv_sim_global *globals;
+    unsigned int entry_count;
+    bool needs_jit;
+    bool any_name; /* compressed: its names cannot be known */
+};
+struct gv_sim_module {
+    struct gv_sim_object object;
+    struct gv_sim_context *context;
+    struct gv_sim_library *library; /* whose image it is, or NULL */
+    struct gv_sim_image *image;
+    struct gv_sim_function *functions;
+    struct gv_sim_module *next;
+    struct gv_sim_memory_of_global *globals;
+};
+struct gv_sim_function {
+    struct gv_sim_object object;
+    struct gv_sim_module *module;
+    struct gv_sim_kernel *kernel;
+    struct gv_sim_entry *entry;
+    struct gv_sim_function *next;
+    int attributes[CU_FUNC_ATTRIBUTE_MAX];
+};
+struct gv_sim_kernel {
+    struct gv_sim_object object;
+    struct gv_sim_library *library;
+    struct gv_sim_entry *entry;
+    struct gv_sim_kernel *next;
+    struct gv_sim_function *_Atomic function; /* the one last launched */
+    int attributes[CU_FUNC_ATTRIBUTE_MAX];
+};
+CUresult gv_sim_image_read(const void *data, size_t size_bytes, struct gv_sim_image **image);
+CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t size_bytes);
+void gv_sim_image_free(struct gv_sim_image *image);
+struct gv_sim_entry *gv_sim_image_add(struct gv_sim_image *image, const char *name, size_t length,
+                                      uint64_t local_bytes);
+struct gv_sim_entry *gv_sim_image_find(struct gv_sim_image *image, const char *name);
+int gv_sim_image_add_global(struct gv_sim_image *image, const char *name, size_t length,
+                            size_t size_bytes);
+CUresult gv_sim_file_read(const char *path, void **data, size_t *size_bytes);
+CUresult gv_sim_module_make(struct gv_sim_context *context, struct gv_sim_image *image,
+                            struct gv_sim_library *library, struct gv_sim_module **module);
+void gv_sim_module_free(struct gv_sim_module *module);
+CUresult gv_sim_module_function(struct gv_sim_module *module, struct gv_sim_entry *entry,
+                                struct gv_sim_kernel *kernel, struct gv_sim_function **function);
+CUresult gv_sim_module_global(struct gv_sim_module *module, const char *name, CUdeviceptr *address,
+                              size_t *size_bytes);
+/* The function to launch for a CUfunction or a CUkernel, loading its code when need be. */
+CUresult gv_sim_function_of(const void *handle, struct gv_sim_context *context,
+                            struct gv_sim_function **function);
+CUresult gv_sim_kernel_function(struct gv_sim_kernel *kernel, struct gv_sim_context *context,
+                                struct gv_sim_function **function);
+void gv_sim_library_forget(struct gv_sim_library *library, struct gv_sim_module *module);
+
+/* How long a kernel runs. */
+uint64_t gv_sim_kernel_ns(const struct gv_sim_entry *entry, void **parameters, void **extra);
+
+/* Memory (memory.c): what an address is */
+enum gv_sim_memory {
+    GV_SIM_PAGEABLE,
+    GV_SIM_PINNED,
+    GV_SIM_REGISTERED,
+    GV_SIM_DEVICE,
+    GV_SIM_MANAGED
+};
+struct gv_sim_range {
+    uintptr_t start;
+    size_t size_bytes;
+    enum gv_sim_memory memory;
+    struct gv_sim_context *context;
+    bool mapped, own; /* own: malloc'ed here; mapped: with mmap */
+    uint64_t id;
+};
+CUresult gv_sim_memory_make(size_t size_bytes, enum gv_sim_memory memory, void **address);
+CUresult gv_sim_memory_add(const struct gv_sim_range *range);
+CUresult gv_sim_memory_free(uintptr_t address, bool host);
+bool gv_sim_memory_find(uintptr_t address, struct gv_sim_range *found);
+enum gv_sim_memory gv_sim_memory_kind(const void *address);
+void gv_sim_memory_used(size_t *used_bytes);
+
+/* Copies (copy.c): one rectangle, also what a graph's copy node holds */
+struct gv_sim_rows {
+    const char *source;
+    char *target;
+    size_t source_pitch, source_slice, target_pitch, target_slice;
+    size_t width_bytes, height, depth;
+    bool zero_cost;
+};
+struct gv_sim_fill {
+    char *target;
+    size_t pitch, element_bytes, width, height;
+    uint32_t value;
+};
+void gv_sim_rows_copy(const struct gv_sim_rows *rows);
+void gv_sim_fill_do(const struct gv_sim_fill *fill);
+CUresult gv_sim_rows_of(const CUDA_MEMCPY3D *copy, struct gv_sim_rows *rows);
+uint64_t gv_sim_copy_ns(size_t size_bytes);
+struct gv_sim_array {
+    struct gv_sim_object object;
+    CUDA_ARRAY3D_DESCRIPTOR description;
+    size_t row_bytes, rows, slices;
+    char *data;
+};
+
+/* Graphs (graph.c, graph_node.c) */
+struct gv_sim_node {
+    struct gv_sim_object object;
+    struct gv_sim_graph *graph;
+    CUgraphNodeType type;
+    struct gv_sim_nodes needs;
+    uint64_t duration_ns, finish_ns;
+    size_t index;
+    struct gv_sim_node *copy; /* while its graph is being cloned */
+    CUfunction function;
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    struct gv_sim_rows rows;
+    struct gv_sim_fill fill;
+    CUhostFn host;
+    void *host_data;
+    struct gv_sim_graph *child;
+};
+struct gv_sim_graph {
+    struct gv_sim_object object;
+    struct gv_sim_nodes nodes;
+};
+struct gv_sim_graph *gv_sim_graph_new(void);
+void gv_sim_graph_free(struct gv_sim_graph *graph);
+struct gv_sim_node *gv_sim_node_new(struct gv_sim_graph *graph, CUgraphNodeType type,
+                                    uint64_t duration_ns);
+struct gv_sim_node *gv_sim_node_kernel(struct gv_sim_graph *graph, CUfunction handle,
+                                       struct gv_sim_function *function, uint64_t duration_ns);
+struct gv_sim_node *gv_sim_node_host(struct gv_sim_graph *graph, CUhostFn function, void *data);
+
+#undef GV_API_NO_RUNTIME
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,22 @@
+/*
+ * What stands behind an export that nobody simulates: a weak gv_sim_<symbol> that fails loudly. A
+ * variant for the per-thread default stream is the plain call behind another name; the export has
+ * noted which one it was.
+ */
+#include "tests/sim/sim.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define GV_API_NO_RUNTIME
+#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+    __attribute__((weak)) type gv_sim_##symbol parameters                                          \
+    {                                                                                              \
+        return gv_sim_not_simulated(#symbol);                                                      \
+    }
+#include "preload/cuda_api.def"
+#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+    __attribute__((weak)) type gv_sim_##symbol parameters                                          \
+    {                                                                                              \
+        return gv_sim_not_simulated(#symbol);                                                      \
+    }
+#include "tests/sim/other_exports.def"
