@@ -15,7 +15,7 @@ import unittest
 
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 MESON = os.environ.get("MESON", "meson")
-PROGRAM = os.path.join(BUILD, "kernels/driver_tour_linked")
+PROGRAM = os.path.join(BUILD, "kernels/driver_tour")
 
 
 class Installed(unittest.TestCase):
