@@ -10,8 +10,8 @@ DRIVER_TOURS = {
     "linked": "driver_tour",
     "dlopen_and_dlsym": "driver_tour_dlsym",
     "dlvsym": "driver_tour_dlvsym",
-    "cuGetProcAddress": "driver_tour_getproc",
-    "cuGetProcAddress_v2": "driver_tour_getproc_v2",
+    "cuGetProcAddress": "driver_tour_proc",
+    "cuGetProcAddress_v2": "driver_tour_proc_v2",
 }
 
 
