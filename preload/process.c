@@ -140,6 +140,7 @@ static void drop_parent(struct gv_process *process)
 
 static int attach(struct gv_process *process)
 {
+    static struct gv_settings settings;
     static bool fork_watched;
     int lock_fd = -1;
     int error;
@@ -149,7 +150,9 @@ static int attach(struct gv_process *process)
     process->forked = process->pid != 0;
     drop_parent(process);
     process->pid = pid_now();
-    gv_settings_read(&process->settings, complain, NULL);
+    /* Complaints obey GPUVERIFY_LOG as it was read when the library was loaded. */
+    gv_settings_read(&settings, complain, NULL);
+    process->settings = settings;
     error = gv_thread_prepare();
     if (!error && !fork_watched)
         error = -pthread_atfork(NULL, NULL, forked_child);

@@ -169,18 +169,30 @@ static int wait_until_ready(const struct gv_session_file *session)
     return -ETIMEDOUT;
 }
 
+/*
+ * Through another open of the same file: a mapping keeps alive the one that it was made from, and
+ * with that a lock, which would then outlive the collector.
+ */
 static int map_session(struct gv_process *process, int fd)
 {
     size_t bytes = sizeof *process->session;
+    char again[32];
     void *mapping;
+    int other;
     int error;
 
     error = -posix_fallocate(fd, 0, (off_t)bytes);
     if (error)
         return error;
-    mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapping == MAP_FAILED)
+    snprintf(again, sizeof again, "/proc/self/fd/%d", fd);
+    other = open(again, O_RDWR | O_CLOEXEC);
+    if (other < 0)
         return -errno;
+    mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
+    error = mapping == MAP_FAILED ? -errno : 0;
+    close(other);
+    if (error)
+        return error;
     process->session = mapping;
     return 0;
 }
