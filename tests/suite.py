@@ -21,6 +21,8 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(CHECKOUT, "build")
 LOGS = os.path.join(BUILD, "test-logs")
 CPUS = len(os.sched_getaffinity(0))
+WORKERS = max(1, CPUS // 2)  # parts at a time ...
+JOBS = max(1, CPUS // WORKERS)  # ... and what each of them may do at a time
 PRELOAD = "preload/libgpuverify.so"
 COMMAND = "report/gpuverify"
 
@@ -129,10 +131,11 @@ def sources(*endings):
 
 def compile_in(run, folder, *options, env=None):
     """Configures a build folder when it is new, and builds it. Returns its path."""
+    jobs = () if folder == "build" else ("-j", str(JOBS))  # that one is built alone
     folder = os.path.join(CHECKOUT, folder)
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         run.must("configure", meson(), "setup", folder, CHECKOUT, *options, env=env)
-    run.must("build", tool("ninja"), "-C", folder)
+    run.must("build", tool("ninja"), "-C", folder, *jobs)
     return folder
 
 
@@ -183,7 +186,7 @@ def part_build(run):
 def unit_tests(run, folder, env=None, only=()):
     """Every test that meson knows in a build folder is one result."""
     status, text = run.command(meson(), "test", "-C", folder, "--no-rebuild",
-                               "--num-processes", str(CPUS), *only, env=env)
+                               "--num-processes", str(JOBS), *only, env=env)
     log = os.path.join(folder, "meson-logs/testlog.json")
     if not os.path.exists(log) or "No tests defined" in text:
         raise Failure(f"meson test: exit status {status}\n{tail(text)}")
@@ -204,7 +207,7 @@ def part_unit(run):
 
 def end_to_end(run, folder, *options, env=None):
     """tests/e2e/run.py prints its own results; they are counted here, and shown."""
-    status, text = run.command("python3", "tests/e2e/run.py", "--build", folder, "-j", str(CPUS),
+    status, text = run.command("python3", "tests/e2e/run.py", "--build", folder, "-j", str(JOBS),
                                *options, env=env, timeout=900)
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", last_line(text))
     if not counts:
@@ -240,10 +243,13 @@ def part_demo(run):
 
 
 def part_ubsan(run):
-    folder = compile_in(run, "build-ubsan", "-Db_sanitize=undefined",
-                        "-Dc_args=-fno-sanitize-recover=all", "-Db_lundef=false")
+    # Undefined behaviour traps: so the library needs libc only, here too.
+    trap = "-fsanitize-undefined-trap-on-error"
+    folder = compile_in(run, "build-ubsan", "-Db_sanitize=undefined", "-Db_lundef=false",
+                        f"-Dc_args={trap}", f"-Dc_link_args={trap}", f"-Dcpp_args={trap}",
+                        f"-Dcpp_link_args={trap}")
     run.passed("build with UBSan")
-    end_to_end(run, folder, env={"UBSAN_OPTIONS": "print_stacktrace=1"})
+    end_to_end(run, folder)
 
 
 def part_asan(run):
@@ -383,7 +389,7 @@ def run_all(parts):
         total.update(show(run))
         if any(result.status == "failed" for result in run.results):
             broken.add("build")
-    workers = [threading.Thread(target=work) for _ in range(max(1, CPUS // 2))]
+    workers = [threading.Thread(target=work) for _ in range(WORKERS)]
     for worker in workers:
         worker.start()
     for worker in workers:
