@@ -147,6 +147,19 @@ static void grow(struct gv_spool_writer *writer)
         close(fd);
 }
 
+/*
+ * Maps the pages of a segment in one go: four page faults in between cost three times as much. Where
+ * the kernel is older than 5.14, they come one by one.
+ */
+static void populate(struct gv_spool_segment *segment)
+{
+#ifdef MADV_POPULATE_WRITE
+    madvise(segment, GV_SPOOL_SEGMENT_BYTES, MADV_POPULATE_WRITE);
+#else
+    (void)segment;
+#endif
+}
+
 static uint32_t take_fresh(struct gv_spool_writer *writer)
 {
     uint32_t fresh = atomic_load(&writer->fresh);
@@ -164,12 +177,16 @@ static uint32_t take_any(struct gv_spool_writer *writer)
     for (int patience = GROWTH_PATIENCE; patience > 0; patience--) {
         uint32_t limit = atomic_load(&writer->limit);
         uint32_t segment = gv_spool_free_list_pop(header, writer->segments, limit);
+        bool is_mapped = segment < GV_SPOOL_RESIDENT_SEGMENTS;
         uint32_t idle = 0;
 
         if (segment == GV_SPOOL_NO_SEGMENT)
             segment = take_fresh(writer);
-        if (segment != GV_SPOOL_NO_SEGMENT)
+        if (segment != GV_SPOOL_NO_SEGMENT) {
+            if (!is_mapped)
+                populate(&writer->segments[segment]);
             return segment;
+        }
         if (atomic_load(&header->segments_allocated) >= limit)
             return GV_SPOOL_NO_SEGMENT;
         if (atomic_compare_exchange_strong(&header->growing, &idle, 1)) {
