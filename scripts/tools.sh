@@ -24,7 +24,7 @@ quietly() {
     log=$(mktemp)
     "$@" >"$log" 2>&1 || status=$?
     if [ "$status" -ne 0 ]; then
-        cat "$log" >&2
+        grep -Ev '^(\[[0-9]+/[0-9]+\] |ninja: Entering)' "$log" >&2 || true
         echo "failed: $*" >&2
     fi
     rm -f "$log"

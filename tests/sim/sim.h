@@ -17,13 +17,16 @@
 
 #define __CUDA_API_VERSION_INTERNAL 1
 #include <cuda.h>
-#include <cudaProfiler.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* In cudaProfiler.h, which NVIDIA's Python packages of the headers lack. */
+CUresult cuProfilerStart(void);
+CUresult cuProfilerStop(void);
 
 #define GV_SIM_DEVICES_MAX 8
 #define GV_SIM_QUEUE_DEPTH 1024u
