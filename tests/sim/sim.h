@@ -25,6 +25,8 @@
 #include <stdint.h>
 
 /* In cudaProfiler.h, which NVIDIA's Python packages of the headers lack. */
+typedef int CUoutput_mode;
+CUresult cuProfilerInitialize(const char *configFile, const char *outputFile, CUoutput_mode mode);
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 
