@@ -101,7 +101,7 @@ static uint32_t launched_kernel(struct gv_thread *thread, const struct gv_facts 
 }
 
 static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                       const struct gv_facts *facts)
+                       uint64_t end_ns, const struct gv_facts *facts)
 {
     int saved_errno = errno;
 
@@ -110,7 +110,7 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
     case GV_FACT_LOADS_FILE:
     case GV_FACT_LINKS_IMAGE:
     case GV_FACT_LINKS_FILE:
-        gv_loads_write(thread, call, result, facts);
+        gv_loads_write(thread, call, result, end_ns, facts);
         break;
     case GV_FACT_NAMES:
         gv_loads_note_name(thread, facts, result);
@@ -179,7 +179,7 @@ static void end_outermost(struct gv_thread *thread, const struct gv_call *call, 
         gv_process_note_driver();
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
-        tell_facts(thread, call, result, facts);
+        tell_facts(thread, call, result, end_ns, facts);
     write_call(thread, call, result, end_ns, facts);
     atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
 }
@@ -194,7 +194,7 @@ static void end_nested(struct gv_thread *thread, const struct gv_call *call, int
     else if (class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT)
         thread->context = 0;
     if (facts->what != GV_FACT_NONE)
-        tell_facts(thread, call, result, facts);
+        tell_facts(thread, call, result, gv_clock_now_ns(), facts);
 }
 
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)

@@ -27,9 +27,8 @@ static const char *label_of(const struct gv_facts *facts)
 }
 
 void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                    const struct gv_facts *facts)
+                    uint64_t end_ns, const struct gv_facts *facts)
 {
-    uint64_t end_ns = gv_clock_now_ns();
     struct gv_image image = {0};
     const char *label = NULL;
     union gv_record *record;

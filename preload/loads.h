@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
-/* A load or a link input, after the real call returned. */
+/* A load or a link input, after the real call returned, at end_ns. */
 void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                    const struct gv_facts *facts);
+                    uint64_t end_ns, const struct gv_facts *facts);
 
 /* A call named a kernel: gives it a number, and writes its name if it is new. */
 void gv_loads_note_name(struct gv_thread *thread, const struct gv_facts *facts, int32_t result);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,9 +36,19 @@ static uint64_t segment_offset(const struct gv_spool_header *header, uint32_t se
     return header->segments_offset + (uint64_t)segment * GV_SPOOL_SEGMENT_BYTES;
 }
 
+/* A file made longer than RLIMIT_FSIZE allows would get the program a deadly SIGXFSZ. */
+static uint64_t within_file_limit(uint64_t bytes)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return bytes;
+    return limit.rlim_cur < bytes ? limit.rlim_cur : bytes;
+}
+
 static void lay_out(struct gv_spool_header *header, uint64_t limit_mb, uint32_t names_count)
 {
-    uint64_t limit_bytes = limit_mb << 20;
+    uint64_t limit_bytes = within_file_limit(limit_mb << 20);
 
     header->version = GV_SPOOL_VERSION;
     header->header_bytes = sizeof *header;
@@ -49,7 +60,9 @@ static void lay_out(struct gv_spool_header *header, uint64_t limit_mb, uint32_t 
     header->segments_offset =
         page_aligned(header->slots_offset + GV_SPOOL_SLOTS * sizeof(struct gv_spool_slot));
     header->segment_limit =
-        (uint32_t)((limit_bytes - header->segments_offset) / GV_SPOOL_SEGMENT_BYTES);
+        limit_bytes < header->segments_offset
+            ? 0
+            : (uint32_t)((limit_bytes - header->segments_offset) / GV_SPOOL_SEGMENT_BYTES);
     header->reserve_segments = header->segment_limit / 16 + 1;
     header->free_head = GV_SPOOL_EMPTY_LIST;
 }
@@ -90,6 +103,8 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
 
     memset(&plan, 0, sizeof plan);
     lay_out(&plan, limit_mb, names_count);
+    if (plan.segment_limit == 0)
+        return -EFBIG;
     if ((size_t)snprintf(writer->path, sizeof writer->path, "%s", path) >= sizeof writer->path)
         return -ENAMETOOLONG;
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -148,8 +163,8 @@ static void grow(struct gv_spool_writer *writer)
 }
 
 /*
- * Maps the pages of a segment in one go: four page faults in between cost three times as much. Where
- * the kernel is older than 5.14, they come one by one.
+ * Maps the pages of a segment in one go: four page faults in between cost three times as much.
+ * Where the kernel is older than 5.14, they come one by one.
  */
 static void populate(struct gv_spool_segment *segment)
 {
