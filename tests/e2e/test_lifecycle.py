@@ -254,25 +254,25 @@ class BadPlaces(harness.Case):
         self.assertLessEqual(result.err.count("\n"), 1, result.err)
         self.recover_elsewhere(3)
 
-    def recover_elsewhere(self, launches):
+    def recover_elsewhere(self, launches, **options):
         """What could not be written to the trace waits in the spool for `recover -o`."""
         harness.wait_for(lambda: not self.processes(), "the collector gives up")
         self.assertTrue([name for name in self.spool_files() if name.endswith(".spool")],
                         "the records are gone")
-        self.command("recover", "-o", self.path("found.db"), self.spool)
+        self.command("recover", "-o", self.path("found.db"), self.spool, **options)
         trace = self.trace(self.path("found.db"))
         self.assertEqual(trace.count(LAUNCH), launches)
 
     def test_unwritable_directory(self):
         harness.need_root(self, "needs another user's view")
         os.makedirs(self.path("locked"), mode=0o555)
-        os.chmod(self.dir, 0o755)
+        os.chmod(self.dir, 0o777)
         os.chown(self.spool, 65534, 65534)
         result = self.runs_on(env={"GPUVERIFY_TRACE": None}, cwd=self.path("locked"),
                               preexec_fn=become_nobody)
         self.assertLessEqual(result.err.count("\n"), 1, result.err)
         self.assertEqual(os.listdir(self.path("locked")), [])
-        self.recover_elsewhere(3)
+        self.recover_elsewhere(3, preexec_fn=become_nobody)
 
     def test_spool_directory_that_cannot_be_used_falls_back_beside_the_trace(self):
         self.runs_on(env={"GPUVERIFY_SPOOL_DIR": "/proc/nowhere/spool"})
@@ -325,13 +325,7 @@ class BadPlaces(harness.Case):
 
     def test_trace_on_a_full_disk(self):
         with harness.small_disk(self, self.path("disk"), "64k"):
-            with open(self.path("disk", "fill"), "wb") as file:
-                try:
-                    while True:
-                        file.write(b"x" * 4096)
-                        file.flush()
-                except OSError:
-                    pass
+            fill_up(self.path("disk", "fill"))
             result = self.runs_on(env={"GPUVERIFY_TRACE": self.path("disk", "trace.db"),
                                        "GPUVERIFY_EXIT_WAIT": "1"})
             self.assertLessEqual(result.err.count("\n"), 1, result.err)
@@ -346,18 +340,28 @@ class BadPlaces(harness.Case):
             self.assertEqual(process.returncode, 0, err)
             self.assertIn(b"cuLaunchKernel 60000", out)
             harness.wait_for(lambda: not self.processes(), "the collector gives up")
-            self.command("recover", "-o", self.path("found.db"), self.spool)
-            trace = self.trace(self.path("found.db"), losses=True)
+            # Somebody makes room, and the next command finishes what the collector could not.
+            subprocess.run(["mount", "-o", "remount,size=64m", self.path("disk")], check=True)
+            self.command("recover", self.spool)
+            trace = self.trace(self.path("disk", "trace.db"))
+            self.assertEqual(trace.value("PRAGMA integrity_check"), "ok")
             self.assertEqual(trace.count(LAUNCH), 60000)
+            trace.close()
 
-    def test_file_size_limit(self):
-        # Files may grow to 64 kB: neither the spool nor the trace fits.
+    def limited(self, file_bytes):
         def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
-        self.runs_on(preexec_fn=limit, env={"GPUVERIFY_EXIT_WAIT": "1"})
-        harness.wait_for(lambda: not self.processes(), "the collector gives up")
-        for name in self.spool_files():
-            os.unlink(os.path.join(self.spool, name))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+        return self.runs_on(preexec_fn=limit, env={"GPUVERIFY_EXIT_WAIT": "1"})
+
+    def test_file_size_limit_that_leaves_no_room_for_a_spool(self):
+        result = self.limited(65536)
+        self.assertEqual(result.err.count("\n"), 1, result.err)
+        self.assertEqual(self.spool_files(), [])
+        self.assertFalse(os.path.exists(self.path("trace.db")))
+
+    def test_file_size_limit_that_leaves_room_for_a_small_spool(self):
+        self.limited(1 << 20)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
 
     def test_no_permission_to_start_a_process(self):
         harness.need_root(self, "the limit on processes is by user")
@@ -369,7 +373,7 @@ class BadPlaces(harness.Case):
             resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
         self.runs_on(preexec_fn=restrict)
         self.assertEqual(self.collectors(), [])
-        self.command("recover", self.spool)
+        self.command("recover", self.spool, preexec_fn=become_nobody)
         self.assertEqual(self.trace().count(LAUNCH), 3)
 
     def test_collector_that_cannot_be_found(self):
@@ -395,6 +399,16 @@ class BadPlaces(harness.Case):
         self.assertNotIn("gpuverify", result.err)
         self.assertFalse(os.path.exists(self.path("trace.db")))
         self.assertEqual(self.spool_files(), [])
+
+
+def fill_up(path):
+    """Writes until the file system is full."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        while True:
+            os.write(file, b"x" * 4096)
+    except OSError:
+        os.close(file)
 
 
 def become_nobody():
@@ -460,8 +474,22 @@ class Collector(harness.Case):
                 self.assertEqual(process.returncode, 0, err)
                 self.assertIn(b"cuLaunchKernel 20000", out)
                 harness.wait_for(lambda: not self.processes(), "everybody is gone")
-                self.command("recover", self.spool)
+                self.command("recover", self.spool, status=None)
                 self.whole(path, 20000, 1)
+
+    def test_killed_one_is_replaced_by_the_next_process_of_the_session(self):
+        process = self.flood()
+        first = self.await_collector()
+        os.kill(first, signal.SIGKILL)
+        session = [name for name in self.spool_files() if name.endswith(".session")][0]
+        self.run_well([harness.program("ending")],
+                      env={"GPUVERIFY_SESSION": session[:-len(".session")]})
+        self.assertTrue(self.collectors(), "the second process was to start a collector")
+        self.assertNotIn(first, self.collectors())
+        self.finish(process)
+        trace = self.trace()
+        self.assertEqual(trace.count(LAUNCH), 2003)
+        self.assertEqual(trace.value("SELECT count(*) FROM processes"), 2)
 
     def test_stopped_collector_does_not_hold_the_program(self):
         process = self.flood(GPUVERIFY_EXIT_WAIT="1")

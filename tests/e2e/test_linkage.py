@@ -82,7 +82,7 @@ class DriverTour(Rows):
             with self.subTest(how):
                 log = self.path(f"{how}.log")
                 trace_path = self.path(f"{how}.db")
-                self.run_well([harness.workload(name)],
+                self.run_well([harness.workload(name)], quiet=False,
                               env={"GV_SIM_LOG": log, "GPUVERIFY_TRACE": trace_path})
                 self.compare_with_log(log, self.trace(trace_path))
 

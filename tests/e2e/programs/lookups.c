@@ -1,6 +1,6 @@
 /*
  * lookups NAMES HOW: asks for every name in the file NAMES, in one of the ways there are, and
- * prints the answer: the result, the status, and which exported symbol of which library came back.
+ * prints the answer: the result, the status, and which library's address came back, as its offset.
  *
  *   dlsym, dlvsym, default (RTLD_DEFAULT)  one answer for each name
  *   v1, v2                                  cuGetProcAddress and _v2, for every version and flag
@@ -36,7 +36,7 @@ static void print_address(const char *label, void *address)
         return;
     }
     file = strrchr(info.dli_fname, '/');
-    printf("%s %s %s\n", label, info.dli_sname ? info.dli_sname : "hidden",
+    printf("%s %zx %s\n", label, (size_t)((char *)address - (char *)info.dli_fbase),
            file ? file + 1 : info.dli_fname);
 }
 
