@@ -9,7 +9,7 @@ int gv_command_report(int argc, char **argv)
     sqlite3 *trace = NULL;
     int error;
 
-    if (argc != 2)
+    if (argc != 2 || argv[1][0] == '-')
         return gv_command_usage("report");
     if (gv_trace_view_open(argv[1], &trace) < 0)
         return GV_EXIT_FAILED;
