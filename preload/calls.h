@@ -54,6 +54,28 @@ struct gv_facts {
     uint32_t module; /* UNLOADS: number, found before the call */
 };
 
+/* What every call's record has. The rest counts only for the kind of fact that `what` names. */
+static inline void gv_facts_clear(struct gv_facts *facts)
+{
+    facts->stream = 0;
+    facts->bytes = 0;
+    facts->object = 0;
+    facts->kernel = 0;
+    facts->flags = 0;
+    facts->what = GV_FACT_NONE;
+}
+
+static inline void gv_facts_tell(struct gv_facts *facts, enum gv_fact what)
+{
+    facts->what = (uint8_t)what;
+    facts->made = 0;
+    facts->owner = 0;
+    facts->data = NULL;
+    facts->data_bytes = 0;
+    facts->label = NULL;
+    facts->load_kind = 0;
+}
+
 void gv_call_begin(struct gv_call *call, enum gv_api_id api);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
 

@@ -39,7 +39,7 @@
 
 #define GV_LOADS(what_it_is, how, made_at, from)                                                   \
     if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts.what = what_it_is;                                                                \
+        gv_facts_tell(&gv_facts, what_it_is);                                                      \
         gv_facts.load_kind = how;                                                                  \
         gv_facts.data = from;                                                                      \
         if (GV_DONE && (made_at))                                                                  \
@@ -49,7 +49,7 @@
 #define GV_LOADS_FILE(how, made_at, path)   GV_LOADS(GV_FACT_LOADS_FILE, how, made_at, path)
 #define GV_LINKS_IMAGE(image, image_bytes, name)                                                   \
     if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts.what = GV_FACT_LINKS_IMAGE;                                                       \
+        gv_facts_tell(&gv_facts, GV_FACT_LINKS_IMAGE);                                             \
         gv_facts.load_kind = GV_LOAD_LINK;                                                         \
         gv_facts.data = image;                                                                     \
         gv_facts.data_bytes = image_bytes;                                                         \
@@ -57,20 +57,20 @@
     }
 #define GV_LINKS_FILE(path)                                                                        \
     if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts.what = GV_FACT_LINKS_FILE;                                                        \
+        gv_facts_tell(&gv_facts, GV_FACT_LINKS_FILE);                                              \
         gv_facts.load_kind = GV_LOAD_LINK;                                                         \
         gv_facts.data = path;                                                                      \
     }
 #define GV_NAMES(made_at, of, name)                                                                \
     if (GV_DONE && (made_at)) {                                                                    \
-        gv_facts.what = GV_FACT_NAMES;                                                             \
+        gv_facts_tell(&gv_facts, GV_FACT_NAMES);                                                   \
         gv_facts.made = GV_BITS(*(made_at));                                                       \
         gv_facts.owner = GV_BITS(of);                                                              \
         gv_facts.data = name;                                                                      \
     }
 #define GV_ALIASES(made_at, known)                                                                 \
     if (GV_DONE && (made_at)) {                                                                    \
-        gv_facts.what = GV_FACT_ALIASES;                                                           \
+        gv_facts_tell(&gv_facts, GV_FACT_ALIASES);                                                 \
         gv_facts.made = GV_BITS(*(made_at));                                                       \
         gv_facts.owner = GV_BITS(known);                                                           \
     }
@@ -78,7 +78,7 @@
     if (gv_phase == GV_BEFORE) {                                                                   \
         gv_facts.module = gv_call_before_unload(GV_BITS(handle));                                  \
     } else {                                                                                       \
-        gv_facts.what = GV_FACT_UNLOADS;                                                           \
+        gv_facts_tell(&gv_facts, GV_FACT_UNLOADS);                                                 \
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
 
@@ -91,10 +91,11 @@
 #define GV_DEFINE_HOOK(symbol, type, parameters, arguments, facts)                                 \
     static type GV_HOOK(symbol) parameters                                                         \
     {                                                                                              \
-        struct gv_facts gv_facts = {.flags = 0};                                                   \
+        struct gv_facts gv_facts;                                                                  \
         struct gv_call gv_call;                                                                    \
         type result = (type)0;                                                                     \
         GV_UNWINDABLE;                                                                             \
+        gv_facts_clear(&gv_facts);                                                                 \
         gv_call_begin(&gv_call, GV_ID_##symbol);                                                   \
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
         result = ((type(*) parameters)GV_REAL(symbol))arguments;                                   \

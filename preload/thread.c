@@ -102,6 +102,8 @@ bool gv_thread_next_segment(struct gv_thread *thread, bool kept)
     int saved_errno = errno;
     bool scarce;
 
+    if (gv_spool_writer_is_full(&gv_process.spool, kept))
+        return false;
     thread->writing = true;
     describe(thread, &owner);
     segment = gv_spool_writer_take(&gv_process.spool, kept, &scarce, &owner);

@@ -223,6 +223,11 @@ static uint32_t left_to_take(struct gv_spool_writer *writer)
     return free_count + (limit > fresh ? limit - fresh : 0);
 }
 
+bool gv_spool_writer_is_full(struct gv_spool_writer *writer, bool kept)
+{
+    return left_to_take(writer) <= (kept ? 0 : writer->header->reserve_segments);
+}
+
 struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer, bool kept,
                                               bool *scarce, const struct gv_spool_owner *owner)
 {

@@ -49,6 +49,10 @@ struct gv_spool_owner {
     char comm[GV_SPOOL_COMM_BYTES];
 };
 
+/* Nothing would be taken now: cheaper to ask than gv_spool_writer_take(), which may then fail too.
+ */
+bool gv_spool_writer_is_full(struct gv_spool_writer *writer, bool kept);
+
 /*
  * A free segment of this thread's, state OPEN and nothing published; NULL when the spool is full.
  * Unless `kept`, the last segments are refused. `*scarce` says whether it is one of them.
