@@ -1,0 +1,232 @@
+/* Every record becomes one row, whenever the collector dies. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/drain.h"
+#include "report/recovery.h"
+#include "tests/unit/report/spool_fixture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static int64_t number(const char *sql)
+{
+    return fixture_number(fixture.trace, sql);
+}
+
+static void recover(void)
+{
+    static struct gv_recovery recovery;
+
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+/* Calls of two threads, a name among them. */
+static void fill(uint64_t calls)
+{
+    fixture_name(&spool, 1, 1, 0, "kernel", false);
+    for (uint64_t i = 0; i < calls; i++)
+        fixture_launch(&spool, 1 + (uint32_t)(i & 1), FIXTURE_LAUNCH, i, 1, 0xc0, 0x99);
+}
+
+static void expect_exactly(int64_t calls)
+{
+    assert_int_equal(number("SELECT count(*) FROM calls"), calls);
+    assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), calls);
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE kernel = 'kernel'"), calls);
+    assert_int_equal(number("SELECT count(*) FROM processes"), 1);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 2);
+    assert_int_equal(number("SELECT count(*) FROM streams"), 1);
+    assert_int_equal(number("SELECT count(*) FROM kernels"), 1);
+    fixture_expect_text(fixture.trace, "PRAGMA integrity_check", "ok");
+}
+
+/* One pass that stores about `limit` records; then the collector is gone, before or after its
+ * commit, and in any case before it gave a segment back. */
+static void die_after(size_t limit, bool commit)
+{
+    static struct gv_drain drain;
+    struct gv_ingest ingest;
+    struct gv_spool_facts *facts = malloc(sizeof(*facts));
+    int64_t next_call =
+        commit ? 1000000 * (int64_t)limit : 1; /* ids that are met again by nobody */
+    size_t stored = 0;
+    bool done;
+
+    assert_non_null(facts);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(drain.count, 1);
+    if (access(fixture.trace, F_OK) < 0)
+        assert_int_equal(close(creat(fixture.trace, 0600)), 0);
+    assert_int_equal(gv_database_open(&drain.database, fixture.trace), 0);
+    drain.writing = true;
+    assert_int_equal(gv_database_begin(&drain.database), 0);
+    assert_int_equal(gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call),
+                     0);
+    gv_spool_reader_facts(&drain.spools[0]->reader, facts);
+    assert_int_equal(gv_drain_write_meta(&drain, facts), 0);
+    assert_int_equal(gv_ingest_scan(&ingest), 0);
+    assert_int_equal(gv_ingest_step(&ingest, limit, false, &done, &stored), 0);
+    if (commit)
+        assert_int_equal(gv_database_commit(&drain.database), 0);
+    else
+        gv_database_rollback(&drain.database);
+    gv_ingest_close(&ingest);
+    gv_drain_close(&drain);
+    free(facts);
+}
+
+static void a_collector_that_dies_between_passes_loses_and_doubles_nothing(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fill(5000);
+    die_after(700, false);
+    die_after(300, true);
+    die_after(1200, false);
+    die_after(2000, true);
+    recover();
+    expect_exactly(5000);
+}
+
+static void a_collector_killed_at_any_moment_loses_and_doubles_nothing(void **state)
+{
+    (void)state;
+    int kills = 0;
+
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fill(400000);
+    for (int round = 0; round < 60; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            static struct gv_recovery recovery;
+            _exit(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery) != 0);
+        }
+        usleep((useconds_t)(1000 + (round * 7919) % 40000));
+        kill(child, SIGKILL);
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFSIGNALED(status))
+            break;
+        kills++;
+    }
+    assert_true(kills > 0);
+    recover();
+    expect_exactly(400000);
+}
+
+static void records_that_come_later_are_added(void **state)
+{
+    (void)state;
+    char name[1024];
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(1000);
+    recover();
+    fixture_spool_name(&fixture, 1, name, sizeof(name));
+    assert_int_equal(access(name, F_OK), 0); /* its process lives: the spool stays */
+    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "recording");
+    for (uint64_t i = 1000; i < 3000; i++)
+        fixture_launch(&spool, 1 + (uint32_t)(i & 1), FIXTURE_LAUNCH, i, 1, 0xc0, 0x99);
+    recover();
+    spool.writer.header->process_start_ticks++; /* now it is gone */
+    recover();
+    expect_exactly(3000);
+    assert_int_equal(access(name, F_OK), -1);
+    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "complete");
+}
+
+static void memory_comes_back_to_a_living_process(void **state)
+{
+    (void)state;
+    uint64_t at = 0;
+
+    /* Ten times what fits would not fit without being given back. */
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fixture_name(&spool, 1, 1, 0, "kernel", false);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 40000; i++, at++)
+            assert_true(
+                fixture_launch(&spool, 1 + (uint32_t)(at & 1), FIXTURE_LAUNCH, at, 1, 0xc0, 0x99));
+        recover();
+        assert_true(spool.writer.header->segments_allocated < 512);
+    }
+    expect_exactly((int64_t)at);
+}
+
+static void half_a_group_waits_for_its_rest(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fixture_name(&spool, 1, 1, 0, "a kernel whose name takes more than one record, for it is long",
+                 true);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM kernels"), 0);
+    fixture_launch(&spool, 1, FIXTURE_LAUNCH, 1, 1, 0, 5);
+    recover();
+    fixture_expect_text(fixture.trace, "SELECT kernel FROM calls",
+                        "a kernel whose name takes more than one record, for it is long");
+}
+
+static void a_group_may_cross_segments(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    for (uint64_t i = 0; i < GV_SPOOL_SEGMENT_RECORDS - 1; i++)
+        fixture_launch(&spool, 1, FIXTURE_LAUNCH, i, 1, 0, 5);
+    fixture_name(&spool, 1, 1, 0, "across", true); /* its first record is the segment's last */
+    recover();
+    /* The first segment is not given back while a group of it is open. */
+    assert_int_equal(spool.writer.header->free_count, 0);
+    fixture_launch(&spool, 1, FIXTURE_LAUNCH, 9999, 1, 0, 5);
+    recover();
+    assert_int_equal(spool.writer.header->free_count, 1);
+    fixture_expect_text(fixture.trace, "SELECT kernel FROM calls WHERE start_ns = 9999", "across");
+    assert_int_equal(number("SELECT count(*) FROM calls"), GV_SPOOL_SEGMENT_RECORDS);
+}
+
+static void half_a_group_of_a_dead_process_is_kept(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fixture_name(&spool, 1, 1, 0, "last words", true);
+    recover();
+    fixture_expect_text(fixture.trace, "SELECT name FROM kernels", "last words");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(a_collector_that_dies_between_passes_loses_and_doubles_nothing),
+        TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),
+        TEST(records_that_come_later_are_added),
+        TEST(memory_comes_back_to_a_living_process),
+        TEST(half_a_group_waits_for_its_rest),
+        TEST(a_group_may_cross_segments),
+        TEST(half_a_group_of_a_dead_process_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

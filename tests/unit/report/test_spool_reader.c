@@ -1,0 +1,210 @@
+/* The reader believes nothing: spools that are none, contradict themselves, or change under it. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "tests/unit/report/spool_fixture.h"
+#include "trace/spool_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+static char path[1024];
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fixture_spool_name(&fixture, 1, path, sizeof(path));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static int try_open(void)
+{
+    struct gv_spool_reader reader;
+    int error = gv_spool_reader_open(&reader, AT_FDCWD, path);
+
+    if (!error)
+        gv_spool_reader_close(&reader);
+    return error;
+}
+
+static void records_come_back(void **state)
+{
+    (void)state;
+    struct gv_spool_reader reader;
+    struct gv_spool_view view;
+    struct gv_spool_facts facts;
+    union gv_record record;
+    char name[65], class_name[16];
+    bool closed;
+
+    fixture_call(&spool, 1, FIXTURE_SYNC, 100, 7, 0);
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
+    gv_spool_reader_facts(&reader, &facts);
+    assert_string_equal(facts.program, "train");
+    assert_true(gv_spool_reader_look(&reader, 0, &view));
+    assert_int_equal(view.thread, 1);
+    assert_string_equal(view.comm, "worker 1");
+    assert_int_equal(gv_spool_reader_published(&reader, 0, &closed), 1);
+    assert_false(closed);
+    gv_spool_reader_record(&reader, 0, 0, &record);
+    assert_int_equal(record.call.duration_ns, 7);
+    gv_spool_reader_name(&reader, record.head.api, name, class_name);
+    assert_string_equal(name, "cuCtxSynchronize");
+    assert_string_equal(class_name, "sync");
+    gv_spool_reader_name(&reader, 60000, name, class_name);
+    assert_string_equal(name, "?");
+    assert_false(gv_spool_reader_look(&reader, 1, &view));
+    gv_spool_reader_close(&reader);
+}
+
+static void a_wrong_header_is_refused(void **state)
+{
+    (void)state;
+    struct gv_spool_header *header = spool.writer.header;
+    struct gv_spool_header good = *header;
+
+    assert_int_equal(try_open(), 0);
+#define EXPECT_REFUSED(change)                                                                     \
+    do {                                                                                           \
+        change;                                                                                    \
+        assert_int_equal(try_open(), -EPROTO);                                                     \
+        memcpy((void *)header, &good, sizeof(good));                                               \
+    } while (0)
+    EXPECT_REFUSED(header->magic[0] = 'X');
+    EXPECT_REFUSED(header->version = 99);
+    EXPECT_REFUSED(header->header_bytes = 12);
+    EXPECT_REFUSED(header->names_count = UINT32_MAX);
+    EXPECT_REFUSED(header->names_count = 8192; header->names_offset = UINT32_MAX);
+    EXPECT_REFUSED(header->names_offset = 0);
+    EXPECT_REFUSED(header->names_offset = UINT32_MAX);
+    EXPECT_REFUSED(header->slots_count = GV_SPOOL_SLOTS + 1);
+    EXPECT_REFUSED(header->slots_offset = UINT32_MAX - 63);
+    EXPECT_REFUSED(header->slots_offset += 8);
+    EXPECT_REFUSED(header->segments_offset = 64);
+    EXPECT_REFUSED(header->segments_offset = UINT32_MAX - 63);
+    EXPECT_REFUSED(header->segment_limit = UINT32_MAX);
+    assert_int_equal(try_open(), 0);
+    memset(header->magic, 0, sizeof(header->magic));
+    assert_int_equal(try_open(), -EAGAIN);
+    memcpy((void *)header, &good, sizeof(good));
+}
+
+static void a_cut_file_is_never_touched_beyond_its_end(void **state)
+{
+    (void)state;
+    struct gv_spool_header *header = spool.writer.header;
+    uint32_t segments_offset = header->segments_offset;
+    struct gv_spool_reader reader;
+    struct gv_spool_view view;
+
+    for (int i = 0; i < 1000; i++)
+        fixture_call(&spool, 1, FIXTURE_SYNC, (uint64_t)i, 1, 0);
+    assert_int_equal(truncate(path, segments_offset + 2 * GV_SPOOL_SEGMENT_BYTES + 100), 0);
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
+    assert_int_equal(reader.segments, 2);
+    for (uint32_t i = 0; i < reader.segments; i++)
+        gv_spool_reader_look(&reader, i, &view);
+    /* It shrinks while it is open: noticed before anything is read. */
+    assert_int_equal(truncate(path, segments_offset), 0);
+    assert_int_equal(gv_spool_reader_refresh(&reader), -EPROTO);
+    gv_spool_reader_close(&reader);
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(try_open(), -EAGAIN);
+    assert_int_equal(truncate(path, sizeof(struct gv_spool_header)), 0);
+    assert_true(try_open() == -EPROTO || try_open() == -EAGAIN);
+}
+
+static void impossible_counts_are_bounded(void **state)
+{
+    (void)state;
+    struct gv_spool_reader reader;
+    bool closed;
+
+    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
+    spool.threads[0].segment->published = UINT32_MAX;
+    spool.writer.header->segments_allocated = UINT32_MAX;
+    spool.writer.header->arguments_bytes = UINT32_MAX;
+    memset(spool.writer.header->directory, 'x', sizeof(spool.writer.header->directory));
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
+    assert_true(reader.segments <= spool.writer.header->segment_limit);
+    assert_int_equal(gv_spool_reader_published(&reader, 0, &closed), GV_SPOOL_SEGMENT_RECORDS);
+    struct gv_spool_facts facts;
+    gv_spool_reader_facts(&reader, &facts);
+    assert_int_equal(facts.arguments_bytes, GV_SPOOL_ARGUMENTS_BYTES);
+    assert_int_equal(strlen(facts.directory), sizeof(facts.directory) - 1);
+    gv_spool_reader_close(&reader);
+}
+
+static void a_link_or_another_kind_of_file_is_refused(void **state)
+{
+    (void)state;
+    char other[1100];
+    struct gv_spool_reader reader;
+
+    snprintf(other, sizeof(other), "%s/link.spool", fixture.spools);
+    assert_int_equal(symlink(path, other), 0);
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, other), -ELOOP);
+    snprintf(other, sizeof(other), "%s/pipe.spool", fixture.spools);
+    assert_int_equal(mkfifo(other, 0600), 0);
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, other), -EPERM);
+}
+
+static void two_readers_never_share_a_spool(void **state)
+{
+    (void)state;
+    struct gv_spool_reader first;
+
+    assert_int_equal(gv_spool_reader_open(&first, AT_FDCWD, path), 0);
+    assert_int_equal(try_open(), -EBUSY);
+    gv_spool_reader_close(&first);
+    assert_int_equal(try_open(), 0);
+}
+
+static void a_segment_given_back_can_be_used_again(void **state)
+{
+    (void)state;
+    struct gv_spool_reader reader;
+    struct gv_spool_view view;
+    struct gv_spool_segment *before;
+
+    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
+    before = spool.threads[0].segment;
+    fixture_thread_end(&spool, 1);
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
+    gv_spool_reader_give_back(&reader, 0);
+    assert_false(gv_spool_reader_look(&reader, 0, &view));
+    assert_int_equal(spool.writer.header->free_count, 1);
+    fixture_call(&spool, 2, FIXTURE_SYNC, 1, 1, 0);
+    assert_ptr_equal(spool.threads[1].segment, before);
+    gv_spool_reader_close(&reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(records_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wrong_header_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cut_file_is_never_touched_beyond_its_end, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(impossible_counts_are_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_link_or_another_kind_of_file_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_readers_never_share_a_spool, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_segment_given_back_can_be_used_again, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* Where a trace may go: what is replaced, what is left alone, and that no link is followed. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/recovery.h"
+#include "tests/unit/report/spool_fixture.h"
+#include "trace/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OTHER_SESSION "4194998-1-aaaaaaaa"
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+static char claimed[GV_SESSION_PATH_BYTES];
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    memset(&spool, 0, sizeof(spool));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A finished trace of the fixture's session. */
+static void make_trace(void)
+{
+    static struct gv_recovery recovery;
+
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+static void expect_claim(const char *session, const char *suffix)
+{
+    char expected[1024];
+
+    snprintf(expected, sizeof(expected), "%s/trace%s.db", fixture.directory, suffix);
+    assert_int_equal(gv_trace_file_claim(fixture.trace, session, claimed, sizeof(claimed)), 0);
+    assert_string_equal(claimed, expected);
+}
+
+static void a_new_file_is_private(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    umask(0);
+    expect_claim(fixture.session, "");
+    assert_int_equal(lstat(claimed, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(status.st_size, 0);
+}
+
+static void a_planted_link_is_not_followed(void **state)
+{
+    (void)state;
+    char victim[1024];
+    struct stat status;
+
+    snprintf(victim, sizeof(victim), "%s/victim", fixture.directory);
+    write_file(victim, "precious");
+    assert_int_equal(symlink(victim, fixture.trace), 0);
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(stat(victim, &status), 0);
+    assert_int_equal(status.st_size, 8);
+    /* A link to nothing is not followed either. */
+    assert_int_equal(unlink(victim), 0);
+    expect_claim(OTHER_SESSION, "-2");
+    assert_int_equal(access(victim, F_OK), -1);
+}
+
+static void a_foreign_file_is_left_alone(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    write_file(fixture.trace, "somebody's notes");
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(stat(fixture.trace, &status), 0);
+    assert_int_equal(status.st_size, 16);
+}
+
+static void a_foreign_database_is_left_alone(void **state)
+{
+    (void)state;
+    sqlite3 *database;
+
+    assert_int_equal(sqlite3_open(fixture.trace, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "CREATE TABLE notes (text)", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(database);
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM sqlite_schema"), 1);
+}
+
+static void a_directory_is_left_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(fixture.trace, 0700), 0);
+    expect_claim(fixture.session, "-2");
+}
+
+static void an_empty_file_is_taken(void **state)
+{
+    (void)state;
+    write_file(fixture.trace, "");
+    expect_claim(fixture.session, "");
+}
+
+static void a_finished_trace_is_replaced(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    make_trace();
+    expect_claim(OTHER_SESSION, "");
+    assert_int_equal(stat(fixture.trace, &status), 0);
+    assert_int_equal(status.st_size, 0);
+}
+
+static void the_same_session_finds_its_trace_again(void **state)
+{
+    (void)state;
+    make_trace();
+    expect_claim(fixture.session, "");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM calls"), 1);
+}
+
+static void a_trace_with_records_still_to_come_is_left_alone(void **state)
+{
+    (void)state;
+    static struct gv_recovery recovery;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+    assert_int_equal(recovery.spools_left, 1);
+    expect_claim(OTHER_SESSION, "-2");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM calls"), 1);
+}
+
+static void a_trace_that_another_name_shares_is_left_alone(void **state)
+{
+    (void)state;
+    char other[1024];
+
+    make_trace();
+    snprintf(other, sizeof(other), "%s/kept.db", fixture.directory);
+    assert_int_equal(link(fixture.trace, other), 0);
+    expect_claim(OTHER_SESSION, "-2");
+}
+
+static void links_among_the_folders_are_fine(void **state)
+{
+    (void)state;
+    char folder[1024], wanted[1100];
+
+    snprintf(folder, sizeof(folder), "%s/link", fixture.directory);
+    assert_int_equal(symlink(fixture.directory, folder), 0);
+    snprintf(wanted, sizeof(wanted), "%s/trace.db", folder);
+    assert_int_equal(gv_trace_file_claim(wanted, fixture.session, claimed, sizeof(claimed)), 0);
+    assert_string_equal(claimed, fixture.trace);
+}
+
+static void a_missing_folder_is_an_error(void **state)
+{
+    (void)state;
+    char wanted[1024];
+
+    snprintf(wanted, sizeof(wanted), "%s/nowhere/trace.db", fixture.directory);
+    assert_int_equal(gv_trace_file_claim(wanted, fixture.session, claimed, sizeof(claimed)),
+                     -ENOENT);
+    snprintf(wanted, sizeof(wanted), "%s/", fixture.directory);
+    assert_int_equal(gv_trace_file_claim(wanted, fixture.session, claimed, sizeof(claimed)),
+                     -EISDIR);
+}
+
+static void a_probe_tells_traces_from_the_rest(void **state)
+{
+    (void)state;
+    struct gv_trace_probe probe;
+    char other[1024];
+
+    make_trace();
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), 0);
+    assert_string_equal(probe.session, fixture.session);
+    assert_string_equal(probe.spool_directory, fixture.spools);
+    assert_true(probe.complete);
+    snprintf(other, sizeof(other), "%s/other", fixture.directory);
+    write_file(other, "");
+    assert_int_equal(gv_trace_file_probe(other, &probe), -ENODATA);
+    write_file(other, "text");
+    assert_int_equal(gv_trace_file_probe(other, &probe), -EPROTO);
+    assert_int_equal(gv_trace_file_probe(fixture.directory, &probe), -EPROTO);
+    assert_int_equal(gv_trace_file_probe("/nowhere/at/all", &probe), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(a_new_file_is_private),
+        TEST(a_planted_link_is_not_followed),
+        TEST(a_foreign_file_is_left_alone),
+        TEST(a_foreign_database_is_left_alone),
+        TEST(a_directory_is_left_alone),
+        TEST(an_empty_file_is_taken),
+        TEST(a_finished_trace_is_replaced),
+        TEST(the_same_session_finds_its_trace_again),
+        TEST(a_trace_with_records_still_to_come_is_left_alone),
+        TEST(a_trace_that_another_name_shares_is_left_alone),
+        TEST(links_among_the_folders_are_fine),
+        TEST(a_missing_folder_is_an_error),
+        TEST(a_probe_tells_traces_from_the_rest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
