@@ -26,6 +26,14 @@ static struct fixture fixture;
 static struct fixture_spool spool;
 static struct gv_session_file *session;
 static int session_fd;
+static pid_t program; /* 0: none */
+
+static void end_program(void)
+{
+    kill(program, SIGKILL);
+    waitpid(program, NULL, 0);
+    program = 0;
+}
 
 static int setup(void **state)
 {
@@ -41,6 +49,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    if (program)
+        end_program();
     munmap(session, sizeof(*session));
     close(session_fd);
     fixture_spool_close(&spool);
@@ -48,11 +58,21 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Makes this test the session's root, which lives. */
-static void be_the_root(void)
+/* A process that stands for the program: the session's root, and the owner of a spool made next. */
+static void start_program(void)
 {
-    session->root_pid = (uint32_t)getpid();
+    program = fork();
+    if (program == 0)
+        for (;;)
+            pause();
+    session->root_pid = (uint32_t)program;
     assert_int_equal(gv_session_read_start_ticks(session->root_pid, &session->root_start_ticks), 0);
+}
+
+static void own_spool(void)
+{
+    spool.writer.header->pid = session->root_pid;
+    spool.writer.header->process_start_ticks = session->root_start_ticks;
 }
 
 /* `file_limit`: as much as it may write into one file; 0: no limit. */
@@ -165,8 +185,9 @@ static void a_session_without_calls_leaves_no_trace(void **state)
 static void it_drains_while_the_program_runs(void **state)
 {
     (void)state;
-    be_the_root();
+    start_program();
     fixture_spool_open(&fixture, &spool, 1, true);
+    own_spool();
     fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
     pid_t collector = start(0);
     wait_for_calls(1);
@@ -175,8 +196,7 @@ static void it_drains_while_the_program_runs(void **state)
         fixture_call(&spool, 1, FIXTURE_SYNC, 10 + i, 1, 0);
     wait_for_calls(101);
     assert_int_equal(kill(collector, 0), 0);
-    spool.writer.header->process_start_ticks++;
-    session->root_start_ticks++;
+    end_program();
     assert_int_equal(exit_code_of(collector), 0);
     expect_complete(101);
 }
@@ -186,8 +206,9 @@ static void an_exiting_process_is_told_when_all_is_stored(void **state)
     (void)state;
     struct timespec patience = {.tv_sec = PATIENCE_MS / 1000};
 
-    be_the_root();
+    start_program();
     fixture_spool_open(&fixture, &spool, 1, true);
+    own_spool();
     pid_t collector = start(0);
     for (uint64_t i = 0; i < 50000; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, i, 1, 0);
@@ -199,8 +220,7 @@ static void an_exiting_process_is_told_when_all_is_stored(void **state)
                             NULL, 0) == 0 ||
                     spool.writer.header->drained);
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM calls"), 50000);
-    spool.writer.header->process_start_ticks++;
-    session->root_start_ticks++;
+    end_program();
     assert_int_equal(exit_code_of(collector), 0);
     expect_complete(50000);
 }
@@ -208,8 +228,9 @@ static void an_exiting_process_is_told_when_all_is_stored(void **state)
 static void a_new_collector_takes_over_from_a_killed_one(void **state)
 {
     (void)state;
-    be_the_root();
+    start_program();
     fixture_spool_open(&fixture, &spool, 1, true);
+    own_spool();
     uint64_t at = 0;
     for (int round = 0; round < 5; round++) {
         pid_t collector = start(0);
@@ -219,8 +240,7 @@ static void a_new_collector_takes_over_from_a_killed_one(void **state)
         kill(collector, SIGKILL);
         waitpid(collector, NULL, 0);
     }
-    spool.writer.header->process_start_ticks++;
-    session->root_start_ticks++;
+    end_program();
     assert_int_equal(exit_code_of(start(0)), 0);
     expect_complete((int64_t)at);
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(DISTINCT start_ns) FROM calls"),
@@ -230,7 +250,7 @@ static void a_new_collector_takes_over_from_a_killed_one(void **state)
 static void a_later_process_of_the_session_joins_the_trace(void **state)
 {
     (void)state;
-    be_the_root();
+    start_program();
     fixture_spool_open(&fixture, &spool, 1, false);
     fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
     pid_t collector = start(0);
@@ -239,7 +259,7 @@ static void a_later_process_of_the_session_joins_the_trace(void **state)
     fixture_spool_open(&fixture, &spool, 2, false);
     fixture_call(&spool, 1, FIXTURE_SYNC, 2, 1, 0);
     wait_for_calls(2);
-    session->root_start_ticks++;
+    end_program();
     assert_int_equal(exit_code_of(collector), 0);
     expect_complete(2);
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM processes"), 2);
