@@ -1,0 +1,75 @@
+/*
+ * A small CUDA runtime on the driver's public calls alone, since NVIDIA's wants private ones of the
+ * driver. It finds the driver in the same way, so that everything that hooks the way is tested.
+ *
+ * Every export of the table is generated (entry.c) and calls gv_rt_<symbol>; what nobody wrote
+ * fails loudly with cudaErrorNotSupported. Threads: any; the only lock is around registration.
+ */
+#ifndef GV_TESTS_SIM_CUDART_H
+#define GV_TESTS_SIM_CUDART_H
+
+#define __CUDA_API_VERSION_INTERNAL 1
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef GV_RT_STATIC
+#define GV_RT_EXPORT __attribute__((visibility("hidden")))
+#else
+#define GV_RT_EXPORT __attribute__((visibility("default")))
+#endif
+
+#pragma GCC visibility push(hidden)
+
+#define GV_API_NO_DRIVER
+#define GV_API(symbol, class, type, parameters, arguments, facts) type gv_rt_##symbol parameters;
+#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
+#include "preload/cuda_api.def"
+#undef GV_API_NO_DRIVER
+
+/* The driver's calls, for the legacy [0] and for the per-thread [1] default stream (driver.c). */
+struct gv_rt_driver {
+#define GV_RT_CALL(symbol, name, version) __typeof__(symbol) *p_##symbol;
+#include "tests/sim/cudart/driver_calls.def"
+};
+extern struct gv_rt_driver gv_rt_drivers[2];
+extern _Thread_local int gv_rt_per_thread;
+#define DRIVER(symbol) gv_rt_drivers[gv_rt_per_thread].p_##symbol
+
+/* cuGetProcAddress_v2, as the driver gave it out; NULL without a driver. */
+extern __typeof__(cuGetProcAddress_v2) *gv_rt_ask;
+
+/* Ready to call the driver; with _context, with a context of the current device. */
+cudaError_t gv_rt_start(void);
+cudaError_t gv_rt_context(void);
+cudaError_t gv_rt_not_supported(const char *symbol);
+
+/* Keep the error for cudaGetLastError, and hand it on. */
+cudaError_t gv_rt_failed(cudaError_t error);
+static inline cudaError_t gv_rt_result(CUresult result)
+{
+    return (cudaError_t)result; /* the numbers are the same on purpose */
+}
+
+/* The CUkernel of a registered function, or of a handle (registration.c). */
+cudaError_t gv_rt_kernel(const void *function, CUkernel *kernel);
+cudaError_t gv_rt_variable(const void *symbol, CUdeviceptr *address, size_t *size_bytes);
+
+/* Where to make a driver call: return its error, or go on. */
+#define GV_RT_TRY(call)                                                                            \
+    do {                                                                                           \
+        cudaError_t gv_rt_error = (call);                                                          \
+        if (gv_rt_error)                                                                           \
+            return gv_rt_error;                                                                    \
+    } while (0)
+/* Most calls: a context, then one call of the driver. */
+#define GV_RT_FORWARD(call)                                                                        \
+    do {                                                                                           \
+        GV_RT_TRY(gv_rt_context());                                                                \
+        return gv_rt_result(call);                                                                 \
+    } while (0)
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,22 @@
+/* The exports that the table lacks, unless somebody wrote one: no CUDA header here, so that their
+ * prototypes do not matter. They fail loudly, once for each call. */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#ifdef GV_RT_STATIC
+#define EXPORT __attribute__((weak, visibility("hidden")))
+#else
+#define EXPORT __attribute__((weak, visibility("default")))
+#endif
+#define ERROR_NOT_SUPPORTED 801
+
+#define GV_SIM_EXPORT(symbol)                                                                      \
+    EXPORT int symbol(void);                                                                       \
+    int symbol(void)                                                                               \
+    {                                                                                              \
+        static _Atomic int told;                                                                   \
+        if (!atomic_exchange(&told, 1))                                                            \
+            fputs("gpuverify simulator: " #symbol " is not simulated\n", stderr);                  \
+        return ERROR_NOT_SUPPORTED;                                                                \
+    }
+#include "tests/sim/cudart/other_exports.def"
