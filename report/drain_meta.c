@@ -47,7 +47,8 @@ static int gv_drain_write_first(struct gv_drain *drain, const struct gv_spool_fa
 {
     struct gv_database *database = &drain->database;
     char host[HOST_NAME_MAX + 1] = "";
-    int64_t unix_offset_ns = facts->clock.unix_offset_ns + (int64_t)facts->clock.epoch_ns;
+    int64_t unix_offset_ns =
+        (int64_t)((uint64_t)facts->clock.unix_offset_ns + facts->clock.epoch_ns);
     int error;
 
     if (gethostname(host, sizeof(host) - 1) < 0)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,18 +25,6 @@ static const struct gv_command gv_commands[] = {
 /* A word this many edits away from a command was probably meant to be it. */
 #define GV_TYPO_LIMIT 3u
 #define GV_WORD_LIMIT 31u
-
-void gv_message(const char *format, ...)
-{
-    va_list arguments;
-
-    fflush(stdout);
-    fputs("gpuverify: ", stderr);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-}
 
 static const struct gv_command *gv_command_find(const char *name)
 {
