@@ -98,6 +98,18 @@ static void help_and_version_go_to_stdout(void **state)
     expect_in(output, "GPUVERIFY_SPOOL_MB=1 to 65536 (64)");
 }
 
+static void the_documented_environment_is_the_real_one(void **state)
+{
+    (void)state;
+    static char document[65536];
+    char path[1024];
+
+    snprintf(path, sizeof(path), "%s/docs/environment.md", getenv("GPUVERIFY_SOURCE"));
+    read_all(path, document, sizeof(document));
+    assert_int_equal(run("help environment"), 0);
+    expect_in(document, output);
+}
+
 static void wrong_use_is_told_on_stderr(void **state)
 {
     (void)state;
@@ -302,13 +314,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        TEST(help_and_version_go_to_stdout),    TEST(wrong_use_is_told_on_stderr),
-        TEST(a_full_output_is_an_error),        TEST(a_report_sums_up_a_trace),
-        TEST(what_is_no_trace_is_refused),      TEST(a_hostile_trace_does_no_harm),
-        TEST(a_damaged_trace_does_no_harm),     TEST(a_read_only_trace_can_be_read),
-        TEST(recover_finds_what_was_left),      TEST(recover_takes_a_spool_and_a_file),
-        TEST(a_report_recovers_first),          TEST(a_report_of_a_running_program_says_so),
-        TEST(run_keeps_exit_codes_and_streams), TEST(run_passes_signals_on),
+        TEST(help_and_version_go_to_stdout),
+        TEST(the_documented_environment_is_the_real_one),
+        TEST(wrong_use_is_told_on_stderr),
+        TEST(a_full_output_is_an_error),
+        TEST(a_report_sums_up_a_trace),
+        TEST(what_is_no_trace_is_refused),
+        TEST(a_hostile_trace_does_no_harm),
+        TEST(a_damaged_trace_does_no_harm),
+        TEST(a_read_only_trace_can_be_read),
+        TEST(recover_finds_what_was_left),
+        TEST(recover_takes_a_spool_and_a_file),
+        TEST(a_report_recovers_first),
+        TEST(a_report_of_a_running_program_says_so),
+        TEST(run_keeps_exit_codes_and_streams),
+        TEST(run_passes_signals_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
