@@ -64,6 +64,7 @@ static struct gv_sim_context *context_new(CUdevice device, unsigned int flags)
     c->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
     c->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
     c->local_pool_bytes = 1024;
+    pthread_mutex_init(&c->memory, NULL);
     pthread_mutex_init(&c->work, NULL);
     pthread_mutex_init(&c->list_lock, NULL);
     c->legacy = gv_sim_stream_new(c, CU_STREAM_DEFAULT, 0);

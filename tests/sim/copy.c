@@ -73,7 +73,7 @@ static CUresult copy_rows(const struct gv_sim_rows *rows, CUstream hStream, enum
     gv_sim_rows_copy(rows);
     pthread_mutex_unlock(&s->context->work);
     if (host_waits(waits, source, target, bytes))
-        gv_sim_stream_wait(s);
+        gv_sim_stream_wait_holding(s, 0);
     return CUDA_SUCCESS;
 }
 

@@ -76,6 +76,40 @@ static size_t variable(struct text *t, const char **name, size_t *name_length)
     return bytes * count;
 }
 
+/* As the real driver's cache, but it ends with the process. */
+void gv_sim_image_compile(struct gv_sim_image *image)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct compiled {
+        struct compiled *next;
+        uint64_t hash;
+    } * cache;
+    if (!image->needs_jit)
+        return;
+    image->needs_jit = false;
+    pthread_mutex_lock(&lock);
+    struct compiled *c = cache;
+    while (c && c->hash != image->text_hash)
+        c = c->next;
+    bool known = c != NULL;
+    if (!known && (c = calloc(1, sizeof *c))) {
+        c->hash = image->text_hash;
+        c->next = cache;
+        cache = c;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!known)
+        gv_sim_pass(gv_sim_settings.jit_ns);
+}
+
+static uint64_t hash_of(const char *text, size_t size_bytes)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size_bytes; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return hash;
+}
+
 CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t size_bytes)
 {
     struct text t = {text, text + size_bytes};
@@ -112,6 +146,7 @@ CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t s
             /* An initialiser's braces follow; they balance. */
         }
     }
+    image->text_hash = hash_of(text, size_bytes);
     image->needs_jit = strncmp(text, LINKED_MARK, strlen(LINKED_MARK)) != 0;
     return version && target && !depth ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
 }

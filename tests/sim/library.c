@@ -1,8 +1,9 @@
 /*
  * Libraries and their kernels: code that belongs to no context until somebody uses it there.
  *
- * With lazy loading, the first use of any kernel of a library in a context loads it there, with all
- * the waiting that a module's load brings; with eager loading, cuLibraryLoadData does so at once.
+ * cuLibraryLoadData compiles PTX, and waits for nothing. With lazy loading, the first use of any
+ * kernel of the library in a context loads it there, with all the waiting that a module's load
+ * brings; with eager loading, cuLibraryLoadData does so at once.
  */
 #include "tests/sim/sim.h"
 
@@ -17,7 +18,6 @@ struct gv_sim_library {
         struct gv_sim_module *module;
         struct loaded *next;
     } * loaded;
-    unsigned int users; /* the program, and modules still being freed */
 };
 
 static struct gv_sim_module *module_in(struct gv_sim_library *library,
@@ -82,6 +82,7 @@ static CUresult load(CUlibrary *library, const void *data, size_t size_bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->image = image;
+    gv_sim_image_compile(image);
     pthread_mutex_init(&made->lock, NULL);
     struct gv_sim_context *context = gv_sim_current();
     struct gv_sim_module *module;
@@ -128,9 +129,7 @@ CUresult gv_sim_cuLibraryUnload(CUlibrary library)
     struct gv_sim_library *l = (struct gv_sim_library *)library;
     while (l->loaded) {
         struct gv_sim_module *module = l->loaded->module;
-        pthread_mutex_lock(&module->context->work);
         gv_sim_context_drain(module->context);
-        pthread_mutex_unlock(&module->context->work);
         gv_sim_module_free(module);
     }
     while (l->kernels) {

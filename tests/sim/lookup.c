@@ -30,48 +30,77 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct version *)row)->name);
 }
 
-/* *known says whether any version of the name exists. */
-static void *newest(const char *name, int asked, bool per_thread, bool *known)
+/* *known: some version of the name exists, whichever was asked for. */
+static void *newest(const struct version *row, int asked, bool per_thread, bool *known)
 {
-    size_t count = sizeof versions / sizeof *versions;
-    const struct version *row = bsearch(name, versions, count, sizeof *versions, by_name);
-    const struct version *best = NULL;
-    *known = row != NULL;
-    if (!row)
-        return NULL;
-    while (row > versions && !strcmp(row[-1].name, name))
-        row--;
-    for (; row < versions + count && !strcmp(row->name, name); row++)
-        if (row->per_thread == per_thread && row->since <= asked &&
-            row->since <= gv_sim_settings.driver_version && (!best || row->since > best->since))
+    const struct version *end = versions + sizeof versions / sizeof *versions, *best = NULL;
+    const char *name = row->name;
+    for (; row < end && !strcmp(row->name, name); row++) {
+        if (row->per_thread != per_thread)
+            continue;
+        *known = true;
+        if (row->since <= asked && row->since <= gv_sim_settings.driver_version &&
+            (!best || row->since > best->since))
             best = row;
+    }
     return best ? best->address : NULL;
 }
 
+static const struct version *first_row(const char *name)
+{
+    const struct version *row =
+        bsearch(name, versions, sizeof versions / sizeof *versions, sizeof *versions, by_name);
+    while (row && row > versions && !strcmp(row[-1].name, name))
+        row--;
+    return row;
+}
+
+static CUresult look_up(const char *symbol, void **found, int version, cuuint64_t flags,
+                        CUdriverProcAddressQueryResult *status)
+{
+    *found = NULL;
+    if (!symbol || flags > 3 || version / 1000 > gv_sim_settings.driver_version / 1000)
+        return CUDA_ERROR_INVALID_VALUE;
+    const struct version *row = first_row(symbol);
+    bool known = false;
+    if (row && (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
+        *found = newest(row, version, true, &known);
+    if (row && !known) /* a call without a stream has no variant */
+        *found = newest(row, version, false, &known);
+    *status = *found  ? CU_GET_PROC_ADDRESS_SUCCESS
+              : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                      : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return CUDA_SUCCESS;
+}
+
+/* Succeeds, with NULL, for names that are unknown or too new. */
 CUresult gv_sim_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
                                     cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
 {
-    if (!symbol || !pfn || flags > 2)
-        return CUDA_ERROR_INVALID_VALUE;
-    bool known;
-    void *found = NULL;
-    if (flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
-        found = newest(symbol, cudaVersion, true, &known);
-    if (!found)
-        found = newest(symbol, cudaVersion, false, &known);
+    CUdriverProcAddressQueryResult status;
+    void *found;
+    CUresult result =
+        pfn ? look_up(symbol, &found, cudaVersion, flags, &status) : CUDA_ERROR_INVALID_VALUE;
+    if (result)
+        return result;
     *pfn = found;
-    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
-    if (!found)
-        status = known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
-                       : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     if (symbolStatus)
         *symbolStatus = status;
-    return found || symbolStatus ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return CUDA_SUCCESS;
 }
 
+/* The older call fails instead, and leaves *pfn alone. */
 CUresult gv_sim_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-    return gv_sim_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+    CUdriverProcAddressQueryResult status;
+    void *found;
+    CUresult result =
+        pfn ? look_up(symbol, &found, cudaVersion, flags, &status) : CUDA_ERROR_INVALID_VALUE;
+    if (!result && !found)
+        result = CUDA_ERROR_NOT_FOUND;
+    if (!result)
+        *pfn = found;
+    return result;
 }
 
 /* The real driver's private tables are nobody's business. */

@@ -2,7 +2,8 @@
  * Memory: which address is what. Device memory is host memory that the program should not touch,
  * so that copies really copy.
  *
- * Freeing memory waits until the context has nothing left to run; allocating does not.
+ * Freeing memory waits until the context has nothing left to run, and keeps other threads from
+ * queueing work meanwhile. Allocating waits for nothing but the locks.
  */
 #include "tests/sim/sim.h"
 
@@ -143,7 +144,6 @@ void gv_sim_memory_used(size_t *used)
     pthread_mutex_unlock(&lock);
 }
 
-/* The lock, so that an allocation waits behind a load. */
 static CUresult make(size_t size_bytes, enum gv_sim_memory memory, void **address)
 {
     struct gv_sim_context *c = gv_sim_current();
@@ -154,9 +154,11 @@ static CUresult make(size_t size_bytes, enum gv_sim_memory memory, void **addres
     CUresult result = gv_sim_unsafe();
     if (result)
         return result;
+    pthread_mutex_lock(&c->memory);
     pthread_mutex_lock(&c->work);
     result = gv_sim_memory_make(size_bytes, memory, address);
     pthread_mutex_unlock(&c->work);
+    pthread_mutex_unlock(&c->memory);
     return result;
 }
 
@@ -170,9 +172,14 @@ static CUresult drain_and_free(uintptr_t address, bool host)
         return result;
     if (!gv_sim_memory_find(address, &range) || range.start != address)
         return CUDA_ERROR_INVALID_VALUE;
-    if (gv_sim_is(range.context, GV_SIM_CONTEXT))
-        gv_sim_context_drain(range.context);
-    return gv_sim_memory_free(address, host);
+    struct gv_sim_context *c = range.context;
+    if (!gv_sim_is(c, GV_SIM_CONTEXT))
+        return gv_sim_memory_free(address, host);
+    pthread_mutex_lock(&c->work);
+    gv_sim_context_drain(c);
+    result = gv_sim_memory_free(address, host);
+    pthread_mutex_unlock(&c->work);
+    return result;
 }
 
 CUresult gv_sim_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)

@@ -2,7 +2,8 @@
  * Modules, their functions and variables.
  *
  * Loading a module compiles it if need be, waits until the context has nothing left to run, and
- * keeps every other thread from queueing work meanwhile. Unloading waits in the same way.
+ * keeps every other thread from queueing work all that time. Unloading waits too, but keeps nobody
+ * from anything.
  */
 #include "tests/sim/sim.h"
 
@@ -15,11 +16,10 @@ struct gv_sim_memory_of_global {
     void *address;
 };
 
-static void place(struct gv_sim_context *context, bool compile)
+static void place(struct gv_sim_context *context, struct gv_sim_image *image)
 {
-    if (compile)
-        gv_sim_pass(gv_sim_settings.jit_ns);
     pthread_mutex_lock(&context->work);
+    gv_sim_image_compile(image);
     gv_sim_context_drain(context);
     gv_sim_pass(gv_sim_settings.load_ns);
     pthread_mutex_unlock(&context->work);
@@ -28,7 +28,7 @@ static void place(struct gv_sim_context *context, bool compile)
 CUresult gv_sim_module_make(struct gv_sim_context *context, struct gv_sim_image *image,
                             struct gv_sim_library *library, struct gv_sim_module **module)
 {
-    place(context, image->needs_jit);
+    place(context, image);
     struct gv_sim_module *m = gv_sim_object_new(GV_SIM_MODULE, sizeof *m);
     *module = m;
     if (!m)
@@ -127,9 +127,7 @@ CUresult gv_sim_cuModuleUnload(CUmodule hmod)
     if (!gv_sim_is(hmod, GV_SIM_MODULE) || ((struct gv_sim_module *)hmod)->library)
         return CUDA_ERROR_INVALID_HANDLE;
     struct gv_sim_module *module = (struct gv_sim_module *)hmod;
-    pthread_mutex_lock(&module->context->work);
     gv_sim_context_drain(module->context);
-    pthread_mutex_unlock(&module->context->work);
     gv_sim_module_free(module);
     return CUDA_SUCCESS;
 }

@@ -8,6 +8,8 @@
  * when it ends, and whoever waits sleeps until then. No thread runs a stream.
  *
  * Locks, in the order in which they are taken:
+ *   context->memory  allocating; held by a call that waits for room in a full queue or for the end
+ *                    of a pageable copy, which keeps others from allocating, but not from launching
  *   context->work    queueing work, and the calls that keep others from queueing; held, sleeping,
  *                    by a load that waits for the GPU, as the real driver was measured to do
  *   graph, registry and list locks, each private to its file
@@ -138,7 +140,7 @@ struct gv_sim_context {
     unsigned int flags;
     uint64_t id;
     bool primary;
-    pthread_mutex_t work;
+    pthread_mutex_t memory, work;
     uint64_t now_ns;                  /* when `work` was taken to queue something */
     _Atomic uint64_t end_ns;          /* when all that was queued is done */
     _Atomic uint64_t blocking_end_ns; /* the same for streams that the legacy stream waits for */
@@ -177,6 +179,8 @@ void gv_sim_stream_lock(struct gv_sim_stream *stream);
 /* Queue an operation; context->work is held. Returns when it ends. */
 uint64_t gv_sim_stream_push(struct gv_sim_stream *stream, uint64_t duration_ns);
 void gv_sim_stream_wait(struct gv_sim_stream *stream);
+/* Wait for the stream, or until a time, while nobody else can allocate. No lock is held. */
+void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns);
 void gv_sim_raise(_Atomic uint64_t *value, uint64_t at_least);
 
 /* Host functions (host_work.c) */
@@ -231,7 +235,8 @@ struct gv_sim_image {
     struct gv_sim_global *globals;
     unsigned int entry_count;
     bool needs_jit;
-    bool any_name; /* compressed: its names cannot be known */
+    uint64_t text_hash; /* of PTX */
+    bool any_name;      /* compressed: its names cannot be known */
 };
 struct gv_sim_module {
     struct gv_sim_object object;
@@ -260,6 +265,8 @@ struct gv_sim_kernel {
 };
 CUresult gv_sim_image_read(const void *data, size_t size_bytes, struct gv_sim_image **image);
 CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t size_bytes);
+/* Take the time to compile PTX, unless this process has compiled the same text before. */
+void gv_sim_image_compile(struct gv_sim_image *image);
 void gv_sim_image_free(struct gv_sim_image *image);
 struct gv_sim_entry *gv_sim_image_add(struct gv_sim_image *image, const char *name, size_t length,
                                       uint64_t local_bytes);

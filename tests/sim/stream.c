@@ -90,6 +90,17 @@ struct gv_sim_stream *gv_sim_stream_of(CUstream handle, CUresult *error)
     return context->legacy;
 }
 
+void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns)
+{
+    bool locked = !pthread_mutex_trylock(&stream->context->memory);
+    if (until_ns)
+        gv_sim_wait_until(until_ns);
+    else
+        gv_sim_stream_wait(stream);
+    if (locked)
+        pthread_mutex_unlock(&stream->context->memory);
+}
+
 /* Leaves the time of day in context->now_ns for the push that follows. */
 void gv_sim_stream_lock(struct gv_sim_stream *stream)
 {
@@ -101,7 +112,7 @@ void gv_sim_stream_lock(struct gv_sim_stream *stream)
         if (free_at <= context->now_ns)
             return;
         pthread_mutex_unlock(&context->work);
-        gv_sim_wait_until(free_at);
+        gv_sim_stream_wait_holding(stream, free_at);
         pthread_mutex_lock(&context->work);
     }
 }
