@@ -37,7 +37,8 @@ def chosen(cases, patterns):
     if not patterns:
         return cases
     return [case for case in cases
-            if any(fnmatch.fnmatch(title(case), f"*{pattern}*") for pattern in patterns)]
+            if any(fnmatch.fnmatch(title(case).lower(), f"*{pattern.lower()}*")
+                   for pattern in patterns)]
 
 
 class Outcome(unittest.TestResult):

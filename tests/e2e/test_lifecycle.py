@@ -18,27 +18,28 @@ LAUNCH = "cuLaunchKernel"
 class Endings(harness.Case):
     """However a program ends, its calls are in the trace and its status is its own."""
 
-    def ended(self, how, status, launches, **environment):
+    def ended(self, how, status, launches, knows_code=True, **environment):
         result = self.run_twice([harness.program("ending"), how], env=environment,
                                 preexec_fn=no_core)
         self.assertEqual(result.status, status, str(result))
         trace = self.trace()
         self.assertEqual(trace.count(LAUNCH), launches)
+        code = status if status >= 0 and knows_code else None
+        self.assertEqual(trace.rows("SELECT exit_code FROM processes"), [(code,)])
         return trace
 
     def test_return_from_main(self):
-        trace = self.ended("return", 0, 3)
-        self.assertEqual(trace.rows("SELECT exit_code FROM processes"), [(0,)])
+        self.ended("return", 0, 3)
 
     def test_exit(self):
-        trace = self.ended("exit", 4, 3)
-        self.assertEqual(trace.rows("SELECT exit_code FROM processes"), [(4,)])
+        self.ended("exit", 4, 3)
 
     def test__exit(self):
         self.ended("_exit", 5, 3)
 
     def test_quick_exit(self):
-        self.ended("quick_exit", 6, 4)
+        # Handlers of quick_exit() are not told the code.
+        self.ended("quick_exit", 6, 4, knows_code=False)
 
     def test_abort(self):
         self.ended("abort", -signal.SIGABRT, 3)
@@ -66,9 +67,13 @@ class Endings(harness.Case):
         self.ended("return", 0, 4, E2E_CALL_IN_DESTRUCTOR="1")
 
     def test_calls_are_there_when_the_programs_exit_returns(self):
-        self.run_well([harness.program("ending"), "exit"], status=4)
-        trace = self.open_trace()
-        self.assertEqual(trace.count(LAUNCH), 3)
+        for how, status, launches in (("return", 0, 3), ("exit", 4, 3), ("_exit", 5, 3),
+                                      ("quick_exit", 6, 4), ("thread", 9, 3)):
+            with self.subTest(how):
+                path = self.path(f"{how}.db")
+                self.run_well([harness.program("ending"), how], status=status,
+                              env={"GPUVERIFY_TRACE": path})
+                self.assertEqual(self.open_trace(path).count(LAUNCH), launches)
 
     def test_SIGKILL_at_random_moments(self):
         seed = random.randrange(1 << 30)

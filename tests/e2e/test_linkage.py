@@ -108,7 +108,7 @@ class RuntimeTour(Rows):
     """The runtime API: a shared libcudart by its own names, a static one at driver level."""
 
     def shared(self, name="shared", **environment):
-        return self.traced([harness.workload("runtime_tour")], name, env=environment)
+        return self.traced([harness.workload("runtime_tour_shared")], name, env=environment)
 
     def test_shared_libcudart(self):
         trace = self.shared()
@@ -142,7 +142,8 @@ class RuntimeTour(Rows):
 
     def test_python_with_ctypes(self):
         script = os.path.join(harness.SOURCE, harness.PROGRAMS, "runtime_tour.py")
-        self.assert_same_rows(self.shared(), self.traced([sys.executable, script], "python"))
+        self.assert_same_rows(self.shared(), self.traced(
+            [sys.executable, script, harness.workload("runtime_tour_shared")], "python"))
 
     def test_static_libcudart_is_seen_at_driver_level(self):
         static = self.traced([harness.workload("runtime_tour_static")], "static")
@@ -192,8 +193,8 @@ class Compiled(Rows):
         return self.traced([harness.workload(name)])
 
     def test_saxpy_with_a_shared_libcudart(self):
-        trace = self.saxpy("saxpy")
-        kernels = trace.rows("SELECT DISTINCT kernel FROM calls WHERE name = 'cudaLaunchKernel'")
+        trace = self.saxpy("saxpy_shared")
+        kernels = trace.rows("SELECT DISTINCT kernel FROM calls WHERE class = 'launch'")
         self.assertTrue(any("saxpy" in (row[0] or "") for row in kernels), kernels)
 
     def test_saxpy_with_a_static_libcudart(self):

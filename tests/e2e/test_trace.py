@@ -323,13 +323,15 @@ class Images(harness.Case):
         self.assertNotIn("\x1b", report.out)
 
     def test_handle_used_again_is_a_new_kernel(self):
-        result = self.run_well([harness.workload("reload")], env={"GV_SIM_REUSE_HANDLES": "1"})
+        result = self.run_well([harness.workload("reload")], quiet=False,
+                               env={"GV_SIM_REUSE_HANDLES": "1"})
         trace = self.trace()
-        rows = trace.rows("SELECT kernel, object FROM calls WHERE class = 'launch' "
+        self.assertIn("3 handles were reused", result.err)
+        rows = trace.rows("SELECT kernel, kernel_id, module FROM calls WHERE class = 'launch' "
                           "ORDER BY start_ns")
-        names = [row[0] for row in rows]
-        self.assertNotIn(None, names)
-        self.assertGreater(len(set(names)), 1, f"{rows}\n{result}")
+        self.assertEqual([row[0] for row in rows], ["first_kernel", "other_kernel"] * 2)
+        self.assertEqual(len({row[1] for row in rows}), 4, rows)
+        self.assertEqual(len({row[2] for row in rows}), 4, rows)
 
 
 class Settings(harness.Case):

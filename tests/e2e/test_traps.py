@@ -114,7 +114,11 @@ class Callbacks(harness.Case):
         self.assertEqual(trace.count("cuOccupancyMaxPotentialBlockSize"), 40)
 
     def test_exception_thrown_through_a_callback(self):
-        self.left("throw")
+        trace = self.left("throw")
+        # Calls left by an exception are rows all the same, with no result to tell.
+        self.assertEqual(trace.rows(
+            "SELECT result, count(*) FROM calls WHERE name = 'cuOccupancyMaxPotentialBlockSize' "
+            "GROUP BY result"), [(None, 40)])
 
     def test_longjmp_out_of_a_callback(self):
         self.left("jump")
