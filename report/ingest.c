@@ -273,6 +273,8 @@ int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *don
         error = gv_ingest_leave_thread(ingest, final);
     if (!error)
         error = gv_ingest_store_position(ingest);
+    if (!error)
+        error = gv_call_batch_flush(&ingest->calls, ingest->database);
     *stored += count;
     return error;
 }

@@ -11,6 +11,7 @@
 #ifndef GV_REPORT_INGEST_H
 #define GV_REPORT_INGEST_H
 
+#include "report/call_batch.h"
 #include "trace/database.h"
 #include "trace/key_map.h"
 #include "trace/spool_reader.h"
@@ -78,6 +79,7 @@ struct gv_ingest {
     size_t group_room;
     struct gv_ingest_segments held;     /* read, but their last group goes on elsewhere */
     struct gv_ingest_segments consumed; /* to give back after the commit */
+    struct gv_call_batch calls;         /* not inserted yet */
     struct gv_spool_status status;      /* as last stored */
     bool status_stored;
 };

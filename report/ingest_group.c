@@ -35,32 +35,27 @@ static const char *gv_ingest_text(const union gv_record *records, size_t count, 
     return gv_text_repair(out, size, raw, used) ? out : NULL;
 }
 
-static int gv_ingest_bind_call(sqlite3_stmt *add, int64_t id, const struct gv_ingest_thread *thread,
-                               int64_t api, int64_t start_ns, const struct gv_record_call *call)
+static void gv_ingest_fill_row(struct gv_call_row *row, int64_t start_ns,
+                               const struct gv_ingest_thread *thread,
+                               const struct gv_record_call *call)
 {
-    int result = SQLITE_OK;
-
-    result |= sqlite3_bind_int64(add, 1, id);
-    result |= sqlite3_bind_int64(add, 2, thread->id);
-    result |= sqlite3_bind_int64(add, 3, api);
-    result |= sqlite3_bind_int64(add, 4, start_ns);
-    result |= sqlite3_bind_int64(add, 5, (int64_t)call->duration_ns);
-    /* Unbound parameters are NULL. */
+    gv_call_row_set(row, GV_CALL_THREAD, thread->id);
+    gv_call_row_set(row, GV_CALL_START_NS, start_ns);
+    gv_call_row_set(row, GV_CALL_DURATION_NS, (int64_t)call->duration_ns);
     if (!(call->head.flags & GV_RECORD_UNWOUND))
-        result |= sqlite3_bind_int64(add, 6, call->head.result);
+        gv_call_row_set(row, GV_CALL_RESULT, call->head.result);
     if (thread->stream)
-        result |= sqlite3_bind_int64(add, 7, thread->stream);
+        gv_call_row_set(row, GV_CALL_STREAM, thread->stream);
     if (thread->context)
-        result |= sqlite3_bind_int64(add, 8, thread->context);
+        gv_call_row_set(row, GV_CALL_CONTEXT, thread->context);
     if (call->head.flags & GV_RECORD_HAS_BYTES)
-        result |= sqlite3_bind_int64(add, 9, (int64_t)call->bytes);
+        gv_call_row_set(row, GV_CALL_BYTES, (int64_t)call->bytes);
     if (call->object)
-        result |= sqlite3_bind_int64(add, 10, (int64_t)call->object);
+        gv_call_row_set(row, GV_CALL_OBJECT, (int64_t)call->object);
     if (thread->kernel)
-        result |= sqlite3_bind_int64(add, 11, thread->kernel);
+        gv_call_row_set(row, GV_CALL_KERNEL, thread->kernel);
     if (call->correlation)
-        result |= sqlite3_bind_int64(add, 12, call->correlation);
-    return result;
+        gv_call_row_set(row, GV_CALL_CORRELATION, call->correlation);
 }
 
 /* Tells the loads that stood inside this call which one it was. */
@@ -86,6 +81,7 @@ static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thr
 {
     int64_t id = *ingest->next_call, api;
     int error = gv_ingest_intern_api(ingest, call->head.api, &api);
+    struct gv_call_row *row;
 
     if (!error)
         error = gv_ingest_intern_place(ingest, thread, call);
@@ -95,19 +91,12 @@ static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thr
     }
     if (error)
         return error;
-    sqlite3_stmt *add = gv_database_prepare(ingest->database, GV_STATEMENT_CALL_ADD, &error);
-    if (!add)
+    error = gv_call_batch_next(&ingest->calls, ingest->database, &row);
+    if (error)
         return error;
-    sqlite3_clear_bindings(add);
-    int result =
-        gv_ingest_bind_call(add, id, thread, api, gv_ingest_time(ingest, call->start_ns), call);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(add);
-    error = gv_database_error(ingest->database->handle, result);
-    if (error) {
-        sqlite3_reset(add);
-        return error;
-    }
+    gv_call_row_set(row, GV_CALL_ID, id);
+    gv_call_row_set(row, GV_CALL_API, api);
+    gv_ingest_fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
     (*ingest->next_call)++;
     if (module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
