@@ -50,7 +50,7 @@ static void gv_run_set_signals(void)
 }
 
 /* In the child. The session's root is the program itself. */
-static void gv_run_become(char **argv, uint32_t random, int report_fd)
+static void gv_run_become(char **argv, uint32_t random, int report_fd, const sigset_t *mask)
 {
     char session[GV_SESSION_ID_BYTES];
     uint64_t ticks = 0;
@@ -61,6 +61,7 @@ static void gv_run_become(char **argv, uint32_t random, int report_fd)
         error = setenv("GPUVERIFY_SESSION", session, 1) < 0 ? errno : 0;
     }
     if (!error) {
+        sigprocmask(SIG_SETMASK, mask, NULL);
         execvp(argv[0], argv);
         error = errno;
     }
@@ -74,17 +75,22 @@ static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
     uint32_t random = gv_session_random();
     uint64_t ticks = 0;
     int ends[2], error = 0;
+    sigset_t all, mask;
 
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
+    /* A signal that comes before there is somebody to pass it on to waits until there is. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &mask);
     pid_t child = fork();
     if (child == 0)
-        gv_run_become(argv, random, ends[1]);
+        gv_run_become(argv, random, ends[1], &mask);
     if (child < 0)
         error = errno;
     close(ends[1]);
     gv_run_child = child;
     gv_run_set_signals();
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     if (child > 0) {
         gv_session_read_start_ticks((uint32_t)child, &ticks);
         gv_session_id_write(session, (uint32_t)child, ticks, random);
