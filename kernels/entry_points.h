@@ -53,8 +53,8 @@ static void *gv_reach(void *driver, const char *symbol, const char *name, int ve
 #if GV_REACH == GV_REACH_DLSYM
     found = dlsym(driver, symbol);
 #elif GV_REACH == GV_REACH_DLVSYM
-    /* The driver's symbols have no version, so that any version finds them on most systems; where
-     * the C library disagrees, this is a plain look-up. */
+    /* The driver's symbols have no version, so that the C library finds none of them by one; a
+     * program that tries falls back. runtime_tour_dlvsym has a library where it succeeds. */
     found = dlvsym(driver, symbol, "libcuda.so.1");
     if (!found)
         found = dlsym(driver, symbol);

@@ -1,7 +1,8 @@
 /*
  * A deterministic walk through the runtime API: the same calls in the same order with a shared
- * libcudart, with a static one, and with every name looked up by dlsym (-DRUNTIME_TOUR_DLSYM; then
- * GV_CUDART names the library, default libcudart.so.13).
+ * libcudart, with a static one, and with every name looked up by dlsym (-DRUNTIME_TOUR_DLSYM) or
+ * dlvsym (-DRUNTIME_TOUR_DLVSYM). For the last two GV_CUDART names the library, which is also the
+ * version of its symbols; default libcudart.so.13.
  *
  *     runtime_tour [REPETITIONS]      default 1, or RUNTIME_TOUR_REPEAT
  */
@@ -49,9 +50,15 @@
     ROW(cudaGraphExecDestroy)                                                                      \
     ROW(cudaGraphDestroy)
 
-#ifdef RUNTIME_TOUR_DLSYM
+#if defined(RUNTIME_TOUR_DLSYM) || defined(RUNTIME_TOUR_DLVSYM)
 
 #include <dlfcn.h>
+
+#ifdef RUNTIME_TOUR_DLVSYM
+#define LOOK_UP(library, symbol, version) dlvsym(library, symbol, version)
+#else
+#define LOOK_UP(library, symbol, version) dlsym(library, symbol)
+#endif
 
 static struct {
 #define ROW(symbol) __typeof__(symbol) *p_##symbol;
@@ -63,13 +70,15 @@ static struct {
 static int reach(void)
 {
     const char *name = getenv("GV_CUDART");
-    void *runtime = dlopen(name ? name : "libcudart.so.13", RTLD_NOW);
+    if (!name)
+        name = "libcudart.so.13";
+    void *runtime = dlopen(name, RTLD_NOW);
     if (!runtime) {
         fprintf(stderr, "%s\n", dlerror());
         return -1;
     }
 #define ROW(symbol)                                                                                \
-    if (!(reached.p_##symbol = (__typeof__(symbol) *)dlsym(runtime, #symbol))) {                   \
+    if (!(reached.p_##symbol = (__typeof__(symbol) *)LOOK_UP(runtime, #symbol, name))) {           \
         fprintf(stderr, "no %s in this runtime\n", #symbol);                                       \
         return -1;                                                                                 \
     }
