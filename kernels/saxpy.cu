@@ -12,13 +12,13 @@ __global__ void saxpy(int n, float a, const float *x, float *y)
         y[i] = a * x[i] + y[i];
 }
 
-#define CHECK(call) \
-    do { \
-        cudaError_t error = (call); \
-        if (error != cudaSuccess) { \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error)); \
-            return 1; \
-        } \
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t error = (call);                                                                \
+        if (error != cudaSuccess) {                                                                \
+            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                    \
+            return 1;                                                                              \
+        }                                                                                          \
     } while (0)
 
 int main()

@@ -23,9 +23,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define GV_SESSION_MAGIC "GVSESS1"
-#define GV_SESSION_SUFFIX ".session"
-#define GV_SESSION_ID_BYTES 64u
+#define GV_SESSION_MAGIC      "GVSESS1"
+#define GV_SESSION_SUFFIX     ".session"
+#define GV_SESSION_ID_BYTES   64u
 #define GV_SESSION_PATH_BYTES 4096u
 
 /* The descriptor on which a collector finds the locked session file when it starts. */

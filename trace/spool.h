@@ -1,10 +1,10 @@
 /*
  * The spool: what one process has recorded, in memory that outlives it.
  *
- * One file per process, mapped shared by the process (the writer) and by the collector (the reader).
- * Everything in it has a fixed size and a fixed place, so that a reader can make sense of whatever
- * a process left behind when it was killed between two instructions, and can refuse what is no
- * spool of ours without following a single pointer.
+ * One file per process, mapped shared by the process (the writer) and by the collector (the
+ * reader). Everything in it has a fixed size and a fixed place, so that a reader can make sense of
+ * whatever a process left behind when it was killed between two instructions, and can refuse what
+ * is no spool of ours without following a single pointer.
  *
  *   header | names of the calls | thread slots | segment 0 | segment 1 | ...
  *
@@ -22,27 +22,27 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define GV_SPOOL_MAGIC "GVSPOOL"
+#define GV_SPOOL_MAGIC   "GVSPOOL"
 #define GV_SPOOL_VERSION 1u
-#define GV_SPOOL_SUFFIX ".spool"
+#define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
-#define GV_SPOOL_RECORD_BYTES 64u
+#define GV_SPOOL_RECORD_BYTES  64u
 /* The first record's place holds the segment's header. */
 #define GV_SPOOL_SEGMENT_RECORDS (GV_SPOOL_SEGMENT_BYTES / GV_SPOOL_RECORD_BYTES - 1)
-#define GV_SPOOL_SLOTS 1024u
-#define GV_SPOOL_CLASSES 32u
-#define GV_SPOOL_NO_SEGMENT UINT32_MAX
+#define GV_SPOOL_SLOTS           1024u
+#define GV_SPOOL_CLASSES         32u
+#define GV_SPOOL_NO_SEGMENT      UINT32_MAX
 #define GV_SPOOL_ARGUMENTS_BYTES 4096u
-#define GV_SPOOL_PATH_BYTES 1024u
-#define GV_SPOOL_COMM_BYTES 16u
+#define GV_SPOOL_PATH_BYTES      1024u
+#define GV_SPOOL_COMM_BYTES      16u
 
 enum gv_record_kind {
     GV_RECORD_NONE = 0,
-    GV_RECORD_CALL = 1, /* one outermost call; closes its group */
-    GV_RECORD_LOAD = 2, /* one explicit load of code; followed by its text */
-    GV_RECORD_NAME = 3, /* a kernel number gets its name; followed by its text */
-    GV_RECORD_TEXT = 4, /* a piece of the text of the LOAD or NAME before it */
+    GV_RECORD_CALL = 1,   /* one outermost call; closes its group */
+    GV_RECORD_LOAD = 2,   /* one explicit load of code; followed by its text */
+    GV_RECORD_NAME = 3,   /* a kernel number gets its name; followed by its text */
+    GV_RECORD_TEXT = 4,   /* a piece of the text of the LOAD or NAME before it */
     GV_RECORD_UNLOAD = 5, /* a module number is void from now on */
 };
 
@@ -156,10 +156,10 @@ enum gv_segment_state {
 struct gv_spool_segment {
     _Atomic uint32_t state;     /* [wr] OPEN and CLOSED by the writer, FREE by the reader */
     _Atomic uint32_t published; /* [w] records that can be read */
-    uint64_t thread;            /* [w] serial number of the thread, counted from 1 in each process */
-    uint64_t first_record;      /* [w] this thread's records before this segment */
-    uint32_t tid;               /* [w] */
-    uint32_t sequence;          /* [w] 0, 1, 2, ... for this thread */
+    uint64_t thread;       /* [w] serial number of the thread, counted from 1 in each process */
+    uint64_t first_record; /* [w] this thread's records before this segment */
+    uint32_t tid;          /* [w] */
+    uint32_t sequence;     /* [w] 0, 1, 2, ... for this thread */
     _Atomic uint32_t next_free; /* [wr] while FREE: the next one on the free list */
     uint32_t reserved32;
     uint64_t reserved;
@@ -211,15 +211,15 @@ struct gv_spool_header {
     char magic[8];
     uint32_t version;
     uint32_t header_bytes;
-    char session[64]; /* [w] the session's id */
+    char session[64];  /* [w] the session's id */
     uint64_t identity; /* [w] random: tells this spool from every other, also after pids wrapped */
 
     /* [w] the process */
     uint32_t pid;
     uint32_t parent_pid;
-    uint64_t process_start_ticks; /* field 22 of /proc/PID/stat */
-    uint64_t attached_ns;         /* clock when it began to record */
-    uint32_t forked;              /* 1: a fork without exec of a process that recorded */
+    uint64_t process_start_ticks;   /* field 22 of /proc/PID/stat */
+    uint64_t attached_ns;           /* clock when it began to record */
+    uint32_t forked;                /* 1: a fork without exec of a process that recorded */
     _Atomic int32_t driver_version; /* cuDriverGetVersion; 0: unknown yet */
     struct gv_clock clock;
 
@@ -234,16 +234,16 @@ struct gv_spool_header {
     uint32_t reserve_segments;
     _Atomic uint32_t segments_allocated; /* the file holds this many for sure */
     _Atomic uint32_t growing;
-    _Atomic uint64_t free_head; /* [wr] tag << 32 | segment; the tag changes with every change */
+    _Atomic uint64_t free_head;  /* [wr] tag << 32 | segment; the tag changes with every change */
     _Atomic uint32_t free_count; /* [wr] about how many are free */
 
     _Atomic uint32_t state;   /* [w] enum gv_process_state */
     _Atomic uint32_t drained; /* [r] futex: 1 when all of an exiting process is in the trace */
     _Atomic uint32_t exit_code_known;
-    _Atomic int32_t exit_code; /* [w] as given to exit() */
-    _Atomic uint64_t ended_ns; /* [w] clock when it began to exit; 0: not yet, or never */
+    _Atomic int32_t exit_code;     /* [w] as given to exit() */
+    _Atomic uint64_t ended_ns;     /* [w] clock when it began to exit; 0: not yet, or never */
     _Atomic uint64_t threads_seen; /* [w] serial numbers given out */
-    struct gv_spool_lost lost;    /* [w] */
+    struct gv_spool_lost lost;     /* [w] */
 
     uint32_t arguments_bytes;
     char executable[GV_SPOOL_PATH_BYTES];
