@@ -50,8 +50,8 @@ static int gv_recovery_drain(struct gv_drain *drain, struct gv_recovery *recover
 }
 
 /* Nothing is left to come: the trace is complete, also one whose spools were all stored before. */
-static int gv_recovery_finish(struct gv_drain *drain, const char *wanted,
-                              struct gv_session_file *file, const char *directory)
+static int gv_recovery_finish(struct gv_drain *drain, const char *wanted, bool has_session_file,
+                              const char *directory)
 {
     char session_path[GV_SESSION_PATH_BYTES * 2];
     int error;
@@ -61,7 +61,8 @@ static int gv_recovery_finish(struct gv_drain *drain, const char *wanted,
     error = gv_drain_finish(drain);
     if (error == -ENOENT)
         error = 0;
-    if (!error && file) {
+    /* Also one that was never finished: its process was killed while it made it. */
+    if (!error && has_session_file) {
         snprintf(session_path, sizeof(session_path), "%s/%s%s", directory, drain->session,
                  GV_SESSION_SUFFIX);
         unlink(session_path);
@@ -96,7 +97,7 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
     if (!error)
         error = gv_recovery_drain(drain, recovery);
     if (!error && drain->count == 0 && !gv_recovery_root_lives(session))
-        error = gv_recovery_finish(drain, wanted, file, directory);
+        error = gv_recovery_finish(drain, wanted, fd >= 0, directory);
     gv_drain_close(drain);
     free(drain);
     gv_session_place_unmap(file);
