@@ -187,6 +187,19 @@ class TwoRuntimes(Rows):
 class Compiled(Rows):
     """What nvcc makes of <<<>>>."""
 
+    def test_code_is_loaded_inside_the_first_launch(self):
+        trace = self.traced([harness.program("registered")])
+        self.assertEqual(
+            trace.rows("SELECT name, kernel FROM calls ORDER BY start_ns"),
+            [("cudaLaunchKernel", "first_registered"), ("cudaLaunchKernel", "first_registered"),
+             ("cudaLaunchKernel", "other_registered"), ("cudaDeviceSynchronize", None)])
+        loads = trace.rows("SELECT loads.kind, loads.image, calls.id, calls.name, "
+                           "loads.start_ns > calls.start_ns, "
+                           "loads.duration_ns < calls.duration_ns "
+                           "FROM loads JOIN calls ON calls.id = loads.call")
+        first = trace.value("SELECT min(id) FROM calls")
+        self.assertEqual(loads, [("library", "fatbin", first, "cudaLaunchKernel", 1, 1)])
+
     def saxpy(self, name):
         if not os.path.exists(harness.workload(name)):
             self.skipTest(f"{name} is not built: no nvcc")
