@@ -17,13 +17,29 @@
 #define GV_TRACE_VIEW_WAIT_MS 30000
 #define GV_TRACE_VIEW_BUSY_MS 10000
 
-static bool gv_trace_view_root_lives(const char *session)
+/* Whether a process that the trace knows goes on, or the session's first one, which may start more.
+ */
+static bool gv_trace_view_any_lives(const char *path, const char *session)
 {
+    sqlite3 *trace = NULL;
+    sqlite3_stmt *rows = NULL;
     uint32_t pid;
     uint64_t ticks;
+    bool lives = gv_session_id_parse(session, &pid, &ticks) == 0 &&
+                 gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
 
-    return gv_session_id_parse(session, &pid, &ticks) == 0 &&
-           gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
+    if (!lives && sqlite3_open_v2(path, &trace, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
+        sqlite3_busy_timeout(trace, GV_TRACE_VIEW_BUSY_MS);
+        sqlite3_prepare_v2(trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL", -1,
+                           &rows, NULL);
+        while (rows && !lives && sqlite3_step(rows) == SQLITE_ROW)
+            lives = gv_session_process_life((uint32_t)sqlite3_column_int64(rows, 0),
+                                            (uint64_t)sqlite3_column_int64(rows, 1)) ==
+                    GV_SESSION_ALIVE;
+        sqlite3_finalize(rows);
+    }
+    sqlite3_close(trace);
+    return lives;
 }
 
 /* Waits while the program has ended and its collector has not. Then the records that no collector
@@ -35,10 +51,6 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
 
     for (int waited_ms = 0; !error && !probe->complete && waited_ms < GV_TRACE_VIEW_WAIT_MS;
          waited_ms += GV_TRACE_VIEW_STEP_MS) {
-        if (gv_trace_view_root_lives(probe->session)) {
-            gv_message("the program still runs: this is what is known so far");
-            return 0;
-        }
         error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
         if (error == 0 && recovery.spools_left > 0) {
             gv_message("some of its processes still run: this is what is known so far");
@@ -47,6 +59,10 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
         if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
             break;
         if (error == -EBUSY) {
+            if (gv_trace_view_any_lives(path, probe->session)) {
+                gv_message("the program still runs: this is what is known so far");
+                return 0;
+            }
             if (waited_ms == GV_TRACE_VIEW_SAY_MS)
                 gv_message("waiting for the rest of the records");
             usleep(GV_TRACE_VIEW_STEP_MS * 1000);

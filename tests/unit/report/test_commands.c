@@ -240,6 +240,18 @@ static void recover_finds_what_was_left(void **state)
     expect_in(messages, "nothing to recover");
 }
 
+static void recover_removes_a_session_that_never_began(void **state)
+{
+    (void)state;
+    /* Its process was killed before it had written anything into it. */
+    int fd = open(fixture.session_path, O_RDWR | O_CREAT, 0600);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(run("recover"), 1);
+    assert_int_equal(access(fixture.session_path, F_OK), -1);
+}
+
 static void recover_takes_a_spool_and_a_file(void **state)
 {
     (void)state;
@@ -324,6 +336,7 @@ int main(void)
         TEST(a_damaged_trace_does_no_harm),
         TEST(a_read_only_trace_can_be_read),
         TEST(recover_finds_what_was_left),
+        TEST(recover_removes_a_session_that_never_began),
         TEST(recover_takes_a_spool_and_a_file),
         TEST(a_report_recovers_first),
         TEST(a_report_of_a_running_program_says_so),
