@@ -143,11 +143,23 @@ class Children(harness.Case):
         trace = self.family("fork-before", 5, [2, 3])
         self.assertEqual(trace.value("SELECT count(*) FROM processes"), 2)
 
+    def forked(self, how, exit_code):
+        """The child's calls, which fail, are the child's; the parent's stay the parent's."""
+        trace = self.family(how, 3, [3])
+        self.assertEqual(trace.rows("SELECT forked, exit_code FROM processes ORDER BY forked"),
+                         [(0, 0), (1, exit_code)])
+        rows = trace.rows("SELECT forked, calls.name, result FROM calls "
+                          "JOIN processes ON processes.id = calls.process "
+                          "WHERE calls.name IN ('cuInit', 'cuCtxSynchronize') "
+                          "ORDER BY calls.start_ns")
+        self.assertEqual(rows, [(0, "cuInit", 0), (0, "cuCtxSynchronize", 0), (1, "cuInit", 3),
+                                (1, "cuCtxSynchronize", 3), (0, "cuCtxSynchronize", 0)])
+
     def test_fork_after_the_first_call(self):
-        self.family("fork-after", 3, [3])
+        self.forked("fork-after", 3)
 
     def test_fork_after_the_first_call_and__exit(self):
-        self.family("fork-after-_exit", 3, [3])
+        self.forked("fork-after-_exit", 4)
 
     def test_fork_and_exec(self):
         self.family("fork-exec", 5, [2, 3])
