@@ -227,6 +227,7 @@ class Plugins(harness.Case):
                                  "plugin_work", "4"])
         self.assertEqual(result.status, 0, str(result))
         self.assertEqual(result.out, "".join(f"round {i}: 3\n" for i in range(4)))
+        self.assertEqual(result.err, "driver was unloaded\n" * 4, "the test needs it to go")
         self.assertEqual(self.trace().count(LAUNCH), 12)
 
 

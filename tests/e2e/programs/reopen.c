@@ -1,10 +1,44 @@
 /*
  * reopen LIBRARY SYMBOL ROUNDS: opens a plug-in that uses CUDA, calls it with 3, closes it, and
- * again. The program itself knows nothing of CUDA, so the driver may come and go with the plug-in.
+ * again. The program itself knows nothing of CUDA, so the driver may come and go with the plug-in;
+ * where it lay is then taken by something else, so that it comes back at another address.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct range {
+    unsigned long low, high;
+};
+
+/* Where the driver is mapped: zeros when it is not. */
+static struct range find_driver(void)
+{
+    struct range range = {0, 0};
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+
+    while (maps && fgets(line, sizeof(line), maps)) {
+        unsigned long low, high;
+
+        if (!strstr(line, "libcuda.so") || sscanf(line, "%lx-%lx", &low, &high) != 2)
+            continue;
+        range.low = range.low ? range.low : low;
+        range.high = high;
+    }
+    if (maps)
+        fclose(maps);
+    return range;
+}
+
+static void occupy(struct range range)
+{
+    if (range.low && !find_driver().low)
+        mmap((void *)range.low, range.high - range.low, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
 
 int main(int argc, char **argv)
 {
@@ -14,6 +48,7 @@ int main(int argc, char **argv)
         return 2;
     for (int i = 0; i < rounds; i++) {
         void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        struct range driver;
         int (*work)(unsigned);
 
         if (!library) {
@@ -25,7 +60,10 @@ int main(int argc, char **argv)
             return 3;
         printf("round %d: %d\n", i, work(3));
         fflush(stdout);
+        driver = find_driver();
         dlclose(library);
+        occupy(driver);
+        fprintf(stderr, "driver was %s\n", find_driver().low ? "kept" : "unloaded");
     }
     return 0;
 }
