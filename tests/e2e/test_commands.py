@@ -113,6 +113,7 @@ class Run(harness.Case):
         process = self.start([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
                               harness.program("flood"), "--blocked"], preload=False)
         self.assertEqual(process.stdout.readline(), b"blocked\n")
+        time.sleep(0.2)
         process.terminate()
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, -signal.SIGTERM, err)

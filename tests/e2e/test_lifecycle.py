@@ -4,6 +4,7 @@ import os
 import random
 import resource
 import signal
+import sqlite3
 import stat
 import struct
 import subprocess
@@ -465,9 +466,26 @@ class Collector(harness.Case):
         self.assertEqual(trace.value("PRAGMA integrity_check"), "ok")
         return trace
 
+    @staticmethod
+    def has_calls(path):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as reader:
+                return reader.execute("SELECT count(*) FROM calls").fetchone()[0] > 0
+        except sqlite3.Error:
+            return False
+
+    def test_killed_before_the_trace_had_a_word_in_it(self):
+        self.run_well([harness.program("ending")], env={"GPUVERIFY_COLLECTOR": "off"})
+        self.write("trace.db", "", mode=0o600)
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
     def test_killed_in_the_middle(self):
         process = self.flood()
-        os.kill(self.await_collector(), signal.SIGKILL)
+        collector = self.await_collector()
+        # The trace must be one already to tell `report` of the session that it belongs to.
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        os.kill(collector, signal.SIGKILL)
         self.finish(process)
         harness.wait_for(lambda: not self.processes(), "everybody is gone")
         self.command("report", self.path("trace.db"))
@@ -506,6 +524,7 @@ class Collector(harness.Case):
         process = self.flood()
         first = self.await_collector()
         os.kill(first, signal.SIGKILL)
+        harness.wait_for(lambda: harness.process_state(first) in (None, "Z"), "it is dead")
         session = [name for name in self.spool_files() if name.endswith(".session")][0]
         self.run_well([harness.program("ending")],
                       env={"GPUVERIFY_SESSION": session[:-len(".session")]})
@@ -522,6 +541,20 @@ class Collector(harness.Case):
         os.kill(collector, signal.SIGSTOP)
         self.finish(process)
         os.kill(collector, signal.SIGCONT)
+        self.whole()
+
+    def test_somebody_reads_the_trace_and_does_not_stop(self):
+        process = self.flood(GPUVERIFY_EXIT_WAIT="1")
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        reader = sqlite3.connect(f"file:{self.path('trace.db')}?mode=ro", uri=True)
+        cursor = reader.execute("SELECT id FROM calls")
+        cursor.fetchone()
+        start = time.monotonic()
+        self.finish(process)
+        self.assertLess(time.monotonic() - start, 10)
+        time.sleep(0.5)
+        cursor.close()
+        reader.close()
         self.whole()
 
     def test_exit_wait_of_zero_does_not_wait(self):

@@ -16,6 +16,7 @@ typedef CUresult v1_lookup(const char *, void **, int, cuuint64_t);
 typedef CUresult v2_lookup(const char *, void **, int, cuuint64_t,
                            CUdriverProcAddressQueryResult *);
 
+static char untouched[1];
 static v1_lookup *v1;
 static v2_lookup *v2;
 
@@ -29,6 +30,10 @@ static void print_address(const char *label, void *address)
 
     if (!address) {
         printf("%s NULL -\n", label);
+        return;
+    }
+    if (address == untouched) {
+        printf("%s untouched -\n", label);
         return;
     }
     if (!dladdr(address, &info)) {
@@ -45,14 +50,14 @@ static void ask_driver(const char *name)
     for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
         for (unsigned flags = 0; flags < 3; flags++) {
             CUdriverProcAddressQueryResult status = (CUdriverProcAddressQueryResult)99;
-            void *address = (void *)&status;
+            void *address = untouched;
             char label[400];
             int result = v1 ? (int)v1(name, &address, versions[i], flags)
                             : (int)v2(name, &address, versions[i], flags, &status);
 
             snprintf(label, sizeof(label), "%s %d %u: %d %d", name, versions[i], flags, result,
                      (int)status);
-            print_address(label, address == (void *)&status ? (void *)-1 : address);
+            print_address(label, address);
         }
     }
 }
