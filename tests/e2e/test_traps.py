@@ -73,6 +73,16 @@ class Lookups(harness.Case):
         self.assertRegex(result.out, r"asked for \d+ names, found 0\n")
         self.assertFalse(os.path.exists(self.path("trace.db")))
 
+    def test_runtime_without_a_driver_says_what_it_said(self):
+        os.symlink(harness.built("tests", "sim", "libcudart.so.13"), self.path("libcudart.so.13"))
+        found = self.run_program([harness.program("no_driver"), self.names_file()], preload=False,
+                                 env={"LD_LIBRARY_PATH": self.dir})
+        if "libcuda.so.1: there" in found.out:
+            self.skipTest("this machine has a driver, which is found without the simulator")
+        result = self.run_twice([harness.workload("runtime_tour_shared")],
+                                env={"LD_LIBRARY_PATH": self.dir})
+        self.assertNotEqual(result.status, 0, str(result))
+
     def test_weak_reference_without_a_driver_fails_but_does_not_crash(self):
         plain = self.run_well([harness.program("weak")], sim=False, preload=False)
         self.assertEqual(plain.out, "weak reference: not bound\n")

@@ -78,6 +78,25 @@ static int fork_after(int leave_at_once)
     return 0;
 }
 
+/* Children that leave without a call: by exit(), with all its handlers, and by _exit(). */
+static int fork_idle(void)
+{
+    work("parent", 2);
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+
+        if (!child && i == 0)
+            exit(3);
+        if (!child)
+            _exit(4);
+        await(child);
+        e2e_tick(&gpu, 1000);
+    }
+    OK(cuCtxSynchronize());
+    printf("parent: 2000 more launches\n");
+    return 0;
+}
+
 static int fork_exec(const char *self)
 {
     pid_t child;
@@ -170,6 +189,8 @@ int main(int argc, char **argv)
         return fork_after(0);
     if (!strcmp(how, "fork-after-_exit"))
         return fork_after(1);
+    if (!strcmp(how, "fork-idle"))
+        return fork_idle();
     if (!strcmp(how, "fork-exec"))
         return fork_exec(argv[0]);
     if (!strcmp(how, "exec"))
