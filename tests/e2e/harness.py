@@ -5,6 +5,7 @@ nothing of ours may be left: no process, and no file in the spool directory.
 """
 
 import contextlib
+import glob
 import json
 import os
 import re
@@ -86,6 +87,17 @@ def process_state(pid):
         return None
 
 
+def remove_places(pid):
+    """Removes what the case that ran as this process has made, if it could not do so itself."""
+    for folder in (tempfile.gettempdir(), "/dev/shm"):
+        for place in glob.glob(os.path.join(folder, f"gv-e2e-{pid}-*")):
+            with open("/proc/mounts", encoding="utf-8", errors="replace") as mounts:
+                inside = [line.split()[1] for line in mounts if f" {place}/" in line]
+            for mount in inside:
+                subprocess.run(["umount", "-l", mount], capture_output=True, check=False)
+            shutil.rmtree(place, ignore_errors=True)
+
+
 class Result:
     """What a run left: exit status (negative: killed by that signal), output and messages."""
 
@@ -151,9 +163,9 @@ class Case(unittest.TestCase):
     leaves = ()
 
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="gv-e2e-")
+        self.dir = tempfile.mkdtemp(prefix=f"gv-e2e-{os.getpid()}-")
         shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else self.dir
-        self.spool = tempfile.mkdtemp(prefix="gv-e2e-spool-", dir=shared)
+        self.spool = tempfile.mkdtemp(prefix=f"gv-e2e-{os.getpid()}-spool-", dir=shared)
         self.traces = []
         self.running = []
         self.addCleanup(self._remove)
@@ -178,8 +190,7 @@ class Case(unittest.TestCase):
         return outcome is None or outcome.success
 
     def _remove(self):
-        shutil.rmtree(self.spool, ignore_errors=True)
-        shutil.rmtree(self.dir, ignore_errors=True)
+        remove_places(os.getpid())
 
     # The sandbox
 

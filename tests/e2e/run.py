@@ -126,8 +126,11 @@ class Running:
         return kind, reason, time.monotonic() - self.started
 
     def stop(self):
+        import harness  # found through sys.path, once the build is known
+
         os.killpg(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
+        harness.remove_places(self.pid)
         os.close(self.pipe)
         return "failed", f"still not done after {CASE_LIMIT_S} s", CASE_LIMIT_S
 
