@@ -1,0 +1,157 @@
+"""The collector, and what becomes of a program when it is killed, stopped or slow."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import harness
+
+LAUNCH = "cuLaunchKernel"
+
+
+class Collector(harness.Case):
+    """A collector that is stopped, killed or slow: the program never notices."""
+
+    def flood(self, launches=2000, rest=3, **env):
+        process = self.start([harness.program("flood"), str(launches), str(rest)],
+                             stdin=subprocess.PIPE, env=env)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def finish(self, process, launches=2000, rest=3):
+        out, err = process.communicate(b"\n", timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(out.decode(), f"cuLaunchKernel {launches}\ncuModuleLoadData {rest + 1}\n"
+                                       f"cuModuleUnload {rest}\ncuCtxSynchronize {rest}\n")
+        return err
+
+    def whole(self, path=None, launches=2000, rest=3):
+        trace = self.trace(path)
+        self.assertEqual(trace.count(LAUNCH), launches)
+        self.assertEqual(trace.count("cuCtxSynchronize"), rest)
+        self.assertEqual(trace.value("PRAGMA integrity_check"), "ok")
+        return trace
+
+    @staticmethod
+    def has_calls(path):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as reader:
+                return reader.execute("SELECT count(*) FROM calls").fetchone()[0] > 0
+        except sqlite3.Error:
+            return False
+
+    def test_killed_before_the_trace_had_a_word_in_it(self):
+        self.run_well([harness.program("ending")], env={"GPUVERIFY_COLLECTOR": "off"})
+        self.write("trace.db", "", mode=0o600)
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_killed_in_the_middle(self):
+        process = self.flood()
+        collector = self.await_collector()
+        # The trace must be one already to tell `report` of the session that it belongs to.
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        os.kill(collector, signal.SIGKILL)
+        self.finish(process)
+        harness.wait_for(lambda: not self.processes(), "everybody is gone")
+        self.command("report", self.path("trace.db"))
+        self.whole()
+
+    def test_killed_at_the_end(self):
+        process = self.flood(GPUVERIFY_EXIT_WAIT="0.5")
+        collector = self.await_collector()
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        os.kill(collector, signal.SIGSTOP)
+        self.finish(process)
+        os.kill(collector, signal.SIGKILL)
+        harness.wait_for(lambda: not self.processes(), "everybody is gone")
+        self.command("report", self.path("trace.db"))
+        self.whole()
+
+    def test_killed_at_random_moments_and_recovered(self):
+        seed = random.randrange(1 << 30)
+        chance = random.Random(seed)
+        for turn in range(8):
+            with self.subTest(f"seed {seed}, turn {turn}"):
+                path = self.path(f"trace-{turn}.db")
+                process = self.flood(20000, 1, GPUVERIFY_TRACE=path, GPUVERIFY_EXIT_WAIT="1")
+                collector = self.await_collector()
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+                time.sleep(chance.uniform(0, 0.05))
+                os.kill(collector, signal.SIGKILL)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 0, err)
+                self.assertIn(b"cuLaunchKernel 20000", out)
+                harness.wait_for(lambda: not self.processes(), "everybody is gone")
+                self.command("recover", self.spool, status=None)
+                self.whole(path, 20000, 1)
+
+    def test_killed_one_is_replaced_by_the_next_process_of_the_session(self):
+        process = self.flood()
+        first = self.await_collector()
+        os.kill(first, signal.SIGKILL)
+        harness.wait_for(lambda: harness.process_state(first) in (None, "Z"), "it is dead")
+        session = [name for name in self.spool_files() if name.endswith(".session")][0]
+        self.run_well([harness.program("ending")],
+                      env={"GPUVERIFY_SESSION": session[:-len(".session")]})
+        self.assertTrue(self.collectors(), "the second process was to start a collector")
+        self.assertNotIn(first, self.collectors())
+        self.finish(process)
+        trace = self.trace()
+        self.assertEqual(trace.count(LAUNCH), 2003)
+        self.assertEqual(trace.value("SELECT count(*) FROM processes"), 2)
+
+    def test_stopped_collector_does_not_hold_the_program(self):
+        process = self.flood(GPUVERIFY_EXIT_WAIT="1")
+        collector = self.await_collector()
+        os.kill(collector, signal.SIGSTOP)
+        self.finish(process)
+        os.kill(collector, signal.SIGCONT)
+        self.whole()
+
+    def test_somebody_reads_the_trace_and_does_not_stop(self):
+        process = self.flood(GPUVERIFY_EXIT_WAIT="1")
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        reader = sqlite3.connect(f"file:{self.path('trace.db')}?mode=ro", uri=True)
+        cursor = reader.execute("SELECT id FROM calls")
+        cursor.fetchone()
+        start = time.monotonic()
+        self.finish(process)
+        self.assertLess(time.monotonic() - start, 10)
+        time.sleep(0.5)
+        cursor.close()
+        reader.close()
+        self.whole()
+
+    def test_exit_wait_of_zero_does_not_wait(self):
+        process = self.flood(GPUVERIFY_EXIT_WAIT="0")
+        collector = self.await_collector()
+        os.kill(collector, signal.SIGSTOP)
+        start = time.monotonic()
+        self.finish(process)
+        self.assertLess(time.monotonic() - start, 4)
+        os.kill(collector, signal.SIGCONT)
+        self.whole()
+
+    def test_losses_are_counted_exactly(self):
+        process = self.flood(40000, 50, GPUVERIFY_SPOOL_MB="1", GPUVERIFY_EXIT_WAIT="0.2")
+        collector = self.await_collector()
+        os.kill(collector, signal.SIGSTOP)
+        self.finish(process, 40000, 50)
+        os.kill(collector, signal.SIGCONT)
+        trace = self.trace(losses=True)
+        lost = {row["class"]: row["count"] for row in trace.dicts(
+            "SELECT class, sum(count) AS count FROM losses GROUP BY class")}
+        self.assertGreater(lost.get("launch", 0), 0, lost)
+        self.assertEqual(trace.count(LAUNCH) + lost["launch"], 40000)
+        # The spool's last part is kept for the calls that explain a stall.
+        for kind in ("load", "unload", "sync"):
+            self.assertEqual(lost.get(kind, 0), 0, lost)
+        self.assertEqual(trace.count("cuModuleLoadData"), 51)
+        self.assertEqual(trace.count("cuModuleUnload"), 50)
+        self.assertEqual(trace.count("cuCtxSynchronize"), 50)
+        self.assertEqual(trace.value("SELECT count(*) FROM loads"), 51)

@@ -1,0 +1,211 @@
+"""Where nothing can be written or started, the program runs on; what can be kept is kept."""
+
+import os
+import resource
+import stat
+import subprocess
+
+import harness
+
+LAUNCH = "cuLaunchKernel"
+
+
+class BadPlaces(harness.Case):
+    """Where nothing can be written the program runs on; what can be kept is kept."""
+
+    def runs_on(self, status=4, how="exit", **options):
+        result = self.run_program([harness.program("ending"), how], **options)
+        self.assertEqual((result.status, result.out), (status, "three launches\n"), str(result))
+        return result
+
+    def test_trace_into_a_missing_directory(self):
+        result = self.runs_on(env={"GPUVERIFY_TRACE": self.path("missing", "trace.db")})
+        self.assertLessEqual(result.err.count("\n"), 1, result.err)
+        self.recover_elsewhere(3)
+
+    def recover_elsewhere(self, launches, **options):
+        """What could not be written to the trace waits in the spool for `recover -o`."""
+        harness.wait_for(lambda: not self.processes(), "the collector gives up")
+        self.assertTrue([name for name in self.spool_files() if name.endswith(".spool")],
+                        "the records are gone")
+        self.command("recover", "-o", self.path("found.db"), self.spool, **options)
+        trace = self.trace(self.path("found.db"))
+        self.assertEqual(trace.count(LAUNCH), launches)
+
+    def test_unwritable_directory(self):
+        harness.need_root(self, "needs another user's view")
+        os.makedirs(self.path("locked"), mode=0o555)
+        os.chmod(self.dir, 0o777)
+        os.chown(self.spool, 65534, 65534)
+        result = self.runs_on(env={"GPUVERIFY_TRACE": None}, cwd=self.path("locked"),
+                              preexec_fn=become_nobody)
+        self.assertLessEqual(result.err.count("\n"), 1, result.err)
+        self.assertEqual(os.listdir(self.path("locked")), [])
+        self.recover_elsewhere(3, preexec_fn=become_nobody)
+
+    def test_spool_directory_that_cannot_be_used_falls_back_beside_the_trace(self):
+        self.runs_on(env={"GPUVERIFY_SPOOL_DIR": "/proc/nowhere/spool"})
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+        self.assert_no_spool_beside_the_trace()
+
+    def assert_no_spool_beside_the_trace(self):
+        harness.wait_for(lambda: not any(
+            name.endswith((".spool", ".session")) for _, _, names in os.walk(self.dir)
+            for name in names), "nothing is left beside the trace")
+
+    def test_missing_dev_shm(self):
+        harness.need_root(self, "cannot hide /dev/shm")
+        script = 'mount -t tmpfs -o size=4k,ro none /dev/shm && exec "$0" exit'
+        result = self.run_program(["unshare", "-m", "/bin/sh", "-c", script,
+                                   harness.program("ending")],
+                                  env={"GPUVERIFY_SPOOL_DIR": None})
+        if result.status in (1, 32):
+            self.skipTest(f"cannot hide /dev/shm: {result.err.strip()}")
+        self.assertEqual((result.status, result.out), (4, "three launches\n"), str(result))
+        harness.wait_for(lambda: os.path.exists(self.path("trace.db")), "the trace")
+        self.assert_no_spool_beside_the_trace()
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_small_dev_shm(self):
+        with harness.small_disk(self, self.path("shm"), "2m"):
+            result = self.run_well([harness.program("flood"), "40000", "10"], data=b"\n",
+                                   env={"GPUVERIFY_SPOOL_DIR": self.path("shm")}, quiet=False)
+            harness.wait_for(lambda: not self.processes(), "the collector ends")
+            trace = self.trace(losses=True)
+            self.account_for(trace, result)
+
+    def account_for(self, trace, result):
+        """Rows and counted losses together are the calls that were made."""
+        classes = harness.hooked_calls()
+        lost = {}
+        for row in trace.lost():
+            lost[row["class"]] = lost.get(row["class"], 0) + row["count"]
+        made = dict(line.split() for line in result.out.splitlines()[1:])
+        for name, count in made.items():
+            self.assertEqual(trace.count(name) + lost.get(classes[name].lower(), 0), int(count),
+                             f"{name}; lost: {lost}")
+        return lost
+
+    def test_spool_on_a_full_disk(self):
+        with harness.small_disk(self, self.path("shm"), "64k"):
+            self.runs_on(env={"GPUVERIFY_SPOOL_DIR": self.path("shm")})
+            harness.wait_for(lambda: not self.processes(), "the collector ends")
+            self.assertEqual(self.trace(losses=True).count(LAUNCH), 3)
+
+    def test_trace_on_a_full_disk(self):
+        with harness.small_disk(self, self.path("disk"), "64k"):
+            fill_up(self.path("disk", "fill"))
+            result = self.runs_on(env={"GPUVERIFY_TRACE": self.path("disk", "trace.db"),
+                                       "GPUVERIFY_EXIT_WAIT": "1"})
+            self.assertLessEqual(result.err.count("\n"), 1, result.err)
+            self.recover_elsewhere(3)
+
+    def test_disk_that_fills_up_in_the_middle(self):
+        with harness.small_disk(self, self.path("disk"), "256k"):
+            process = self.start([harness.program("flood"), "60000", "0"], stdin=subprocess.PIPE,
+                                 env={"GPUVERIFY_TRACE": self.path("disk", "trace.db"),
+                                      "GPUVERIFY_EXIT_WAIT": "1"})
+            out, err = process.communicate(b"\n", timeout=60)
+            self.assertEqual(process.returncode, 0, err)
+            self.assertIn(b"cuLaunchKernel 60000", out)
+            harness.wait_for(lambda: not self.processes(), "the collector gives up")
+            # Somebody makes room, and the next command finishes what the collector could not.
+            subprocess.run(["mount", "-o", "remount,size=64m", self.path("disk")], check=True)
+            self.command("recover", self.spool)
+            trace = self.trace(self.path("disk", "trace.db"))
+            self.assertEqual(trace.value("PRAGMA integrity_check"), "ok")
+            self.assertEqual(trace.count(LAUNCH), 60000)
+            trace.close()
+
+    def limited(self, file_bytes):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+        return self.runs_on(preexec_fn=limit, env={"GPUVERIFY_EXIT_WAIT": "1"})
+
+    def test_file_size_limit_that_leaves_no_room_for_a_spool(self):
+        result = self.limited(65536)
+        self.assertEqual(result.err.count("\n"), 1, result.err)
+        self.assertEqual(self.spool_files(), [])
+        self.assertFalse(os.path.exists(self.path("trace.db")))
+
+    def test_file_size_limit_that_leaves_room_for_a_small_spool(self):
+        self.limited(1 << 20)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_no_permission_to_start_a_process(self):
+        harness.need_root(self, "the limit on processes is by user")
+        os.chmod(self.dir, 0o777)
+        os.chown(self.spool, 65534, 65534)
+
+        def restrict():
+            become_nobody()
+            resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        self.runs_on(preexec_fn=restrict)
+        self.assertEqual(self.collectors(), [])
+        self.command("recover", self.spool, preexec_fn=become_nobody)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_collector_that_cannot_be_found(self):
+        self.runs_on(env={"GPUVERIFY_COLLECTOR": "/nowhere/gpuverify"})
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_collector_switched_off(self):
+        result = self.runs_on(env={"GPUVERIFY_COLLECTOR": "off"})
+        self.assertEqual(result.err, "")
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_set_user_id_program_is_left_alone(self):
+        harness.need_root(self, "cannot make a set-user-id program")
+        copy = self.path("program")
+        with open(harness.program("ending"), "rb") as file:
+            self.write("program", file.read())
+        os.chown(copy, 65534, 65534)
+        os.chmod(copy, 0o755 | stat.S_ISUID)
+        result = self.run_program([copy, "exit"])
+        # The loader drops LD_LIBRARY_PATH as well, so the program may not even find a driver.
+        self.assertNotIn("gpuverify", result.err)
+        self.assertFalse(os.path.exists(self.path("trace.db")))
+        self.assertEqual(self.spool_files(), [])
+
+
+def fill_up(path):
+    """Writes until the file system is full."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        while True:
+            os.write(file, b"x" * 4096)
+    except OSError:
+        os.close(file)
+
+
+def become_nobody():
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+
+
+class SharedDirectory(harness.Case):
+    def test_default_spool_directory_is_private_and_empty_afterwards(self):
+        folder = f"/dev/shm/gpuverify-{os.getuid()}"
+        if not os.access("/dev/shm", os.W_OK):
+            self.skipTest("no /dev/shm")
+        session = f"e2e-{os.getpid()}"
+        self.run_well([harness.program("ending")], env={"GPUVERIFY_SPOOL_DIR": None})
+        trace = self.trace()
+        status = os.lstat(folder)
+        self.assertEqual(stat.S_IMODE(status.st_mode), 0o700)
+        self.assertEqual(status.st_uid, os.getuid())
+        session = trace.meta()["session"]
+
+        def own():
+            return [name for name in os.listdir(folder) if name.startswith(session)]
+        harness.wait_for(lambda: not own(), "nothing of this session is left")
+
+    def test_spool_directory_of_another_user_is_not_used(self):
+        harness.need_root(self, "cannot make another user's directory")
+        os.chown(self.spool, 65534, 65534)
+        self.run_well([harness.program("ending")], quiet=False)
+        self.assertEqual(self.spool_files(), [])
+        self.assertEqual(self.trace().count(LAUNCH), 3)
