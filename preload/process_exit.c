@@ -28,15 +28,17 @@ static void ring(struct gv_session_file *session)
     syscall(SYS_futex, &session->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Nobody will drain us now: the collector has died, or there never was one, so that nobody holds
- * the lock. The lock is only tried when there is no pid to look at: trying it could make another
- * process believe for a moment that a collector holds it. */
-static bool collector_is_gone(const struct gv_process *process)
+/* Nobody will drain us now: the collector cannot write the trace, it has died, or there never was
+ * one, so that nobody holds the lock. The lock is only tried when there is no pid to look at:
+ * trying it could make another process believe for a moment that a collector holds it. */
+static bool collector_is_no_use(const struct gv_process *process)
 {
     uint32_t pid = atomic_load(&process->session->collector_pid);
     bool gone;
     int fd;
 
+    if (atomic_load(&process->session->trace_error))
+        return true;
     if (pid)
         return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
     fd = open(process->session_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -56,7 +58,7 @@ static void wait_until_drained(struct gv_process *process)
     while (!atomic_load(&header->drained)) {
         uint64_t now_ns = gv_clock_monotonic_ns();
 
-        if (now_ns >= end_ns || collector_is_gone(process))
+        if (now_ns >= end_ns || collector_is_no_use(process))
             return;
         look.tv_nsec = end_ns - now_ns < LOOK_NS ? (long)(end_ns - now_ns) : LOOK_NS;
         syscall(SYS_futex, &header->drained, FUTEX_WAIT, 0, &look, NULL, 0);

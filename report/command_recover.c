@@ -3,6 +3,7 @@
 
 #include "report/recovery.h"
 #include "report/session_place.h"
+#include "report/unwritten_trace.h"
 #include "trace/trace_file.h"
 
 #include <dirent.h>
@@ -111,6 +112,11 @@ static int gv_recover_path(struct gv_recover *recover, const char *given)
     char path[PATH_MAX], session[GV_SESSION_ID_BYTES];
     struct stat status;
 
+    if (access(given, F_OK) < 0 && errno == ENOENT &&
+        gv_unwritten_trace_find(given, path, sizeof(path), session) == 0) {
+        gv_recover_session(recover, path, session, NULL);
+        return 0;
+    }
     if (!realpath(given, path) || stat(path, &status) < 0)
         return -errno;
     if (S_ISDIR(status.st_mode))
@@ -147,7 +153,7 @@ static int gv_recover_code(const struct gv_recover *recover)
         return GV_EXIT_FAILED;
     if (recover->recovered == 0) {
         gv_message("there is nothing to recover");
-        return GV_EXIT_FINDING;
+        return GV_EXIT_FINE;
     }
     return GV_EXIT_FINE;
 }

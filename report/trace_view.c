@@ -2,6 +2,7 @@
 
 #include "report/commands.h"
 #include "report/recovery.h"
+#include "report/unwritten_trace.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
 
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GV_TRACE_VIEW_STEP_MS 50
@@ -95,11 +97,26 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     return 0;
 }
 
+/* A trace that was never written, or never begun, is made now, if its records are still there. */
+static void gv_trace_view_make(const char *path)
+{
+    char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
+    struct gv_recovery recovery;
+    struct stat status;
+
+    if (stat(path, &status) < 0 ? errno != ENOENT : status.st_size > 0)
+        return;
+    if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) == 0)
+        gv_recovery_run(directory, session, NULL, &recovery);
+}
+
 int gv_trace_view_open(const char *path, sqlite3 **trace)
 {
     char resolved[PATH_MAX];
-    int error = realpath(path, resolved) ? gv_trace_view_open_resolved(resolved, trace) : -errno;
+    int error;
 
+    gv_trace_view_make(path);
+    error = realpath(path, resolved) ? gv_trace_view_open_resolved(resolved, trace) : -errno;
     if (error == -EPROTO || error == -ENODATA)
         gv_message("%s is no gpuverify trace", path);
     else if (error == -EBUSY)

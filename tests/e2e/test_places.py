@@ -4,6 +4,7 @@ import os
 import resource
 import stat
 import subprocess
+import time
 
 import harness
 
@@ -98,6 +99,16 @@ class BadPlaces(harness.Case):
             result = self.runs_on(env={"GPUVERIFY_TRACE": self.path("disk", "trace.db"),
                                        "GPUVERIFY_EXIT_WAIT": "1"})
             self.assertLessEqual(result.err.count("\n"), 1, result.err)
+            self.recover_elsewhere(3)
+
+    def test_end_does_not_wait_for_a_trace_that_cannot_be_written(self):
+        with harness.small_disk(self, self.path("disk"), "64k"):
+            fill_up(self.path("disk", "fill"))
+            start = time.monotonic()
+            self.runs_on(env={"GPUVERIFY_TRACE": self.path("disk", "trace.db"),
+                              "GPUVERIFY_EXIT_WAIT": "60"})
+            self.assertLess(time.monotonic() - start, 30)
+            harness.wait_for(lambda: not self.processes(), "the collector gives up")
             self.recover_elsewhere(3)
 
     def test_disk_that_fills_up_in_the_middle(self):
