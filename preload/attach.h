@@ -20,6 +20,9 @@ void gv_process_describe(struct gv_spool_header *header);
 /* "train" for python3 train.py, otherwise the name of the program. */
 void gv_process_program_name(char *name, size_t bytes);
 
+/* From the constructor: looks up what our _exit() and _Exit() go on to. */
+void gv_process_find_exits(void);
+
 /* Registers what runs when the process ends. 0 or -errno. */
 int gv_process_watch_exit(void);
 

@@ -4,43 +4,84 @@
 #include "preload/entry_points.h"
 #include "preload/loads.h"
 #include "preload/names.h"
+#include "preload/own_work.h"
 #include "preload/thread.h"
 
-#include <errno.h>
 #include <string.h>
+
+static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                          uint64_t end_ns, const struct gv_facts *facts);
+
+/* ---- kernels ---- */
+
+static uint32_t kernel_number(struct gv_thread *thread, uint64_t handle)
+{
+    struct gv_names_answer answer = gv_names_find(handle);
+
+    if (__builtin_expect(answer.name != NULL, 0))
+        gv_loads_write_name(thread, answer.kernel, handle, answer.owner, answer.name);
+    return answer.kernel;
+}
 
 /* ---- beginning ---- */
 
-static void enter_outermost(struct gv_call *call, struct gv_thread *thread)
+static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
+                            const struct gv_facts *facts)
 {
     struct gv_spool_slot *slot = thread->slot;
-    uint64_t now_ns = gv_clock_now_ns();
+    uint64_t now_ns;
 
+    call->kernel = facts->kernel ? kernel_number(thread, facts->kernel) : 0;
+    now_ns = gv_clock_now_ns();
     call->start_ns = now_ns;
     thread->outer_start_ns = now_ns;
     thread->outer_frame = (uintptr_t)call;
     thread->outer_api = call->api;
+    thread->jumped_ns = 0;
     thread->launched = 0;
     thread->loaded = 0;
+    atomic_store_explicit(&slot->stream, facts->stream, memory_order_relaxed);
+    atomic_store_explicit(&slot->detail, call->kernel, memory_order_relaxed);
     atomic_store_explicit(&slot->start_ns, now_ns, memory_order_relaxed);
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
 }
 
-void gv_call_begin(struct gv_call *call, enum gv_api_id api)
+/*
+ * Is the call that this thread was last in over, without having ended? It longjmp()ed meanwhile; or
+ * the stack of that call is gone, since what is inside a call lies below it.
+ */
+static bool was_left(const struct gv_thread *thread, const struct gv_call *call)
+{
+    return thread->jumped_ns || (uintptr_t)call > thread->outer_frame;
+}
+
+/* The outermost call was left by a jump or an exception. It is a row all the same. */
+static void abandon(struct gv_thread *thread, uint64_t end_ns)
+{
+    struct gv_call call = {.start_ns = thread->outer_start_ns, .api = thread->outer_api};
+    struct gv_facts facts = {.flags = GV_RECORD_UNWOUND};
+
+    thread->depth = 0;
+    thread->jumped_ns = 0;
+    thread->writing = false; /* the jump may have come from a signal in the middle of it */
+    if (gv_thread_is_live(thread))
+        end_outermost(thread, &call, -1, end_ns, &facts);
+}
+
+void gv_call_begin(struct gv_call *call, enum gv_api_id api, const struct gv_facts *facts)
 {
     struct gv_thread *thread = &gv_thread;
 
     call->api = (uint16_t)api;
-    /* A longjmp() out of a call leaves its depth behind; but what is inside it lies below it. */
-    if (__builtin_expect(thread->depth != 0, 0) && (uintptr_t)call > thread->outer_frame)
-        thread->depth = 0;
+    if (__builtin_expect(thread->depth != 0, 0) && was_left(thread, call))
+        abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
     call->depth = thread->depth;
     thread->depth = call->depth + 1;
     call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     if (!call->live)
         return;
     if (call->depth == 0)
-        enter_outermost(call, thread);
+        enter_outermost(call, thread, facts);
     else if (gv_api_rows[api].class == GV_CLASS_LOAD)
         call->start_ns = gv_clock_now_ns();
 }
@@ -49,62 +90,67 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api)
 
 static uint64_t context_now(struct gv_thread *thread)
 {
+    struct gv_own_work work;
     void *context = NULL;
 
-    if (thread->context)
+    if (__builtin_expect(thread->context != 0, 1) || !gv_driver_calls.context_get_current)
         return thread->context;
-    if (gv_driver_calls.context_get_current && gv_driver_calls.context_get_current(&context) == 0)
+    gv_own_work_begin(&work);
+    if (gv_driver_calls.context_get_current(&context) == 0)
         thread->context = (uint64_t)(uintptr_t)context;
+    gv_own_work_end(&work);
     return thread->context;
 }
 
-/* A kernel that nobody named to us: from cuModuleEnumerateFunctions(), say. Its own number. */
+/* What the driver says of a kernel that nobody named to us: from cuModuleEnumerateFunctions(), say,
+ * or one that outlived its context. */
 static uint32_t ask_driver_for_name(struct gv_thread *thread, uint64_t handle)
 {
+    const struct gv_driver_calls *driver = &gv_driver_calls;
+    void *function = (void *)(uintptr_t)handle;
     const char *name = NULL;
+    void *owner = NULL;
     uint32_t kernel = 0;
-    int error = -1;
 
-    if (gv_driver_calls.function_get_name)
-        error = gv_driver_calls.function_get_name(&name, (void *)(uintptr_t)handle);
-    if (error && gv_driver_calls.kernel_get_name)
-        error = gv_driver_calls.kernel_get_name(&name, (void *)(uintptr_t)handle);
-    if (error || !name || !gv_names_add(handle, 0, &kernel))
-        return kernel;
-    gv_loads_write_name(thread, kernel, handle, 0, name);
+    if (driver->function_get_name && driver->function_get_name(&name, function) == 0) {
+        if (driver->function_get_module)
+            driver->function_get_module(&owner, function);
+    } else if (driver->kernel_get_name && driver->kernel_get_name(&name, function) == 0) {
+        if (driver->kernel_get_library)
+            driver->kernel_get_library(&owner, function);
+    }
+    if (name && gv_names_add(handle, (uintptr_t)owner, &kernel))
+        gv_loads_write_name(thread, kernel, handle, gv_names_owner((uintptr_t)owner), name);
     return kernel;
 }
 
-static uint32_t kernel_number(struct gv_thread *thread, uint64_t handle, bool may_ask)
+/* The number of what was launched: by the handle it was given, by that of the driver call inside
+ * it, or from the driver. Only after success: a handle that was refused may be anything. */
+static uint32_t launched_kernel(struct gv_thread *thread, const struct gv_call *call,
+                                int32_t result, const struct gv_facts *facts)
 {
-    struct gv_names_answer answer;
+    bool is_driver_call = call->api < GV_DRIVER_COUNT; /* a runtime call is given a host function */
+    uint64_t handle = is_driver_call ? facts->kernel : thread->launched;
+    uint32_t kernel = call->kernel;
+    struct gv_own_work work;
 
-    if (!handle)
-        return 0;
-    answer = gv_names_find(handle);
-    if (__builtin_expect(answer.name != NULL, 0))
-        gv_loads_write_name(thread, answer.kernel, handle, answer.owner, answer.name);
-    if (__builtin_expect(answer.kernel == 0, 0) && may_ask)
-        return ask_driver_for_name(thread, handle);
-    return answer.kernel;
-}
-
-/* The kernel of a launch: by the handle it was given, or by that of the driver call inside it. */
-static uint32_t launched_kernel(struct gv_thread *thread, const struct gv_facts *facts)
-{
-    bool is_driver_call = thread->outer_api < GV_DRIVER_COUNT;
-    uint32_t kernel = kernel_number(thread, facts->kernel, is_driver_call);
-
-    if (!kernel && thread->launched)
-        kernel = kernel_number(thread, thread->launched, true);
+    if (kernel || !handle || result != 0)
+        return kernel;
+    kernel = kernel_number(thread, handle);
+    if (kernel || gv_names_are_full())
+        return kernel;
+    gv_own_work_begin(&work);
+    kernel = ask_driver_for_name(thread, handle);
+    gv_own_work_end(&work);
     return kernel;
 }
 
 static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                        uint64_t end_ns, const struct gv_facts *facts)
 {
-    int saved_errno = errno;
+    struct gv_own_work work;
 
+    gv_own_work_begin(&work);
     switch ((enum gv_fact)facts->what) {
     case GV_FACT_LOADS_IMAGE:
     case GV_FACT_LOADS_FILE:
@@ -126,7 +172,7 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
     case GV_FACT_NONE:
         break;
     }
-    errno = saved_errno;
+    gv_own_work_end(&work);
 }
 
 /* ---- ending ---- */
@@ -145,7 +191,7 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
     union gv_record *record;
 
     if (class == GV_CLASS_LAUNCH)
-        kernel = launched_kernel(thread, facts);
+        kernel = launched_kernel(thread, call, result, facts);
     context = context_now(thread);
     record = gv_thread_reserve(thread, gv_api_class_rows[class].kept);
     if (__builtin_expect(!record, 0)) {
@@ -169,9 +215,8 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
 }
 
 static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                          const struct gv_facts *facts)
+                          uint64_t end_ns, const struct gv_facts *facts)
 {
-    uint64_t end_ns = gv_clock_now_ns();
     enum gv_api_class class = gv_api_rows[call->api].class;
 
     if (__builtin_expect(class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT, 0)) {
@@ -206,9 +251,14 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
     if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0))
         return;
     if (__builtin_expect(call->depth == 0, 1))
-        end_outermost(thread, call, result, facts);
+        end_outermost(thread, call, result, gv_clock_now_ns(), facts);
     else
         end_nested(thread, call, result, facts);
+}
+
+void gv_call_before_unload_all(void)
+{
+    gv_names_void_loaded();
 }
 
 uint32_t gv_call_before_unload(uint64_t owner)
@@ -228,7 +278,6 @@ int gv_unwind_personality(int version, int actions, uint64_t exception_class, vo
 int gv_unwind_personality(int version, int actions, uint64_t exception_class, void *exception,
                           void *context)
 {
-    static const struct gv_facts nothing;
     struct gv_thread *thread = &gv_thread;
 
     (void)version;
@@ -237,13 +286,9 @@ int gv_unwind_personality(int version, int actions, uint64_t exception_class, vo
     (void)context;
     if (!(actions & UNWIND_CLEANUP_PHASE) || thread->depth == 0)
         return UNWIND_CONTINUE;
-    thread->depth--;
-    if (thread->depth == 0 && gv_thread_is_live(thread)) {
-        struct gv_call call = {.start_ns = thread->outer_start_ns, .api = thread->outer_api};
-        struct gv_facts facts = nothing;
-
-        facts.flags = GV_RECORD_UNWOUND;
-        end_outermost(thread, &call, 0, &facts);
-    }
+    if (thread->depth == 1)
+        abandon(thread, gv_clock_now_ns());
+    else
+        thread->depth--;
     return UNWIND_CONTINUE;
 }

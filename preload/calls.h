@@ -22,6 +22,7 @@
 struct gv_call {
     uint64_t start_ns; /* of an outermost call, and of one that loads code */
     uint32_t depth;    /* hooked calls around this one */
+    uint32_t kernel;   /* LAUNCH: number, as far as it is known before the call */
     uint16_t api;
     uint16_t live;
 };
@@ -76,8 +77,11 @@ static inline void gv_facts_tell(struct gv_facts *facts, enum gv_fact what)
     facts->load_kind = 0;
 }
 
-void gv_call_begin(struct gv_call *call, enum gv_api_id api);
+void gv_call_begin(struct gv_call *call, enum gv_api_id api, const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
+
+/* UNLOADS_ALL, before the real call. */
+void gv_call_before_unload_all(void);
 
 /* UNLOADS, before the real call: another thread may get the same handle as soon as it is free. */
 uint32_t gv_call_before_unload(uint64_t owner);

@@ -29,10 +29,9 @@ static bool counter_is_invariant(void)
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
-/* The kernel marks a counter that it has caught drifting by taking another clock source. */
+/* The kernel takes another clock source where the counter drifts, or is not the machine's own. */
 static bool kernel_trusts_counter(void)
 {
-    static const char *const counters[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page"};
     char source[64];
     int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
                   O_RDONLY | O_CLOEXEC);
@@ -46,10 +45,7 @@ static bool kernel_trusts_counter(void)
         return false;
     source[length] = 0;
     source[strcspn(source, "\n")] = 0;
-    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
-        if (strcmp(source, counters[i]) == 0)
-            return true;
-    return false;
+    return strcmp(source, "tsc") == 0;
 }
 
 /* A pair of readings; of several tries the one in which the least time passed between the two. */

@@ -123,21 +123,27 @@ static int keep_only_lock(int lock_fd)
     return 0;
 }
 
+/* Past our own _exit(), which is for the program. */
+__attribute__((noreturn)) static void leave_child(int code)
+{
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
 static int become_collector(void *data)
 {
     struct start *start = data;
     char *const arguments[] = {(char *)"gpuverify", (char *)"collect",
                                (char *)(uintptr_t)start->session_path, NULL};
-    sigset_t none;
 
     setsid();
-    if (keep_only_lock(start->lock_fd) == 0) {
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
+    errno = EIO;
+    /* Signals stay blocked until the collector lets them in: the program's handlers are still set,
+     * and would run here, in the program's memory. */
+    if (keep_only_lock(start->lock_fd) == 0)
         execve(start->helper, arguments, start->environment);
-    }
     start->error = errno;
-    _exit(127);
+    leave_child(127);
 }
 
 static int start_and_leave(void *data)
@@ -147,7 +153,7 @@ static int start_and_leave(void *data)
     if (clone(become_collector, start->inner_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start) <
         0)
         start->error = errno;
-    _exit(0);
+    leave_child(0);
 }
 
 static int run_children(struct start *start, char *outer_stack)

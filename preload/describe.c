@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,16 +37,20 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The script of "python3 -u train.py": the first argument that is no option, if it is a file. */
+/* The script of "python3 -u -X dev train.py": the first argument that is no option's. */
 static const char *script_of(const char *arguments, size_t bytes)
 {
     const char *end = arguments + bytes;
     const char *argument = arguments + strlen(arguments) + 1;
 
     while (argument < end && *argument == '-') {
+        bool takes_next = strcmp(argument, "-X") == 0 || strcmp(argument, "-W") == 0;
+
         if (argument[1] == 'c' || argument[1] == 'm') /* code or a module's name follows */
             return NULL;
         argument += strlen(argument) + 1;
+        if (takes_next && argument < end)
+            argument += strlen(argument) + 1;
     }
     return argument < end && *argument ? argument : NULL;
 }
@@ -92,5 +98,7 @@ void gv_process_describe(struct gv_spool_header *header)
     if (!getcwd(header->directory, sizeof header->directory))
         header->directory[0] = 0;
     gv_process_program_name(header->program, sizeof header->program);
+    /* The reader believes nothing of it before it sees this. */
+    atomic_thread_fence(memory_order_release);
     memcpy(header->magic, GV_SPOOL_MAGIC, sizeof GV_SPOOL_MAGIC);
 }

@@ -40,6 +40,16 @@ static void learning_end(void)
     atomic_flag_clear_explicit(&learning, memory_order_release);
 }
 
+void gv_entry_points_hold(void)
+{
+    learning_begin();
+}
+
+void gv_entry_points_release(void)
+{
+    learning_end();
+}
+
 static bool is_driver_name(const char *name)
 {
     return strcmp(name, "libcuda.so.1") == 0 || strcmp(name, "libcuda.so") == 0;
@@ -52,6 +62,13 @@ static bool is_runtime_name(const char *name)
 
     return strncmp(name, "libcudart", stem) == 0 && (name[stem] == '.' || name[stem] == '-') &&
            strstr(name, ".so") != NULL;
+}
+
+bool gv_entry_points_is_cuda(const struct gv_object *object)
+{
+    const char *name = gv_object_name(object);
+
+    return is_driver_name(name) || is_runtime_name(name);
 }
 
 /* ---- the driver's exports by address ---- */
@@ -84,15 +101,26 @@ static void index_address(void *address, int api)
 
 static void learn_driver(const struct gv_object *object)
 {
+    static const struct {
+        const char *name;
+        size_t offset;
+    } own_calls[] = {
+        {"cuCtxGetCurrent", offsetof(struct gv_driver_calls, context_get_current)},
+        {"cuFuncGetName", offsetof(struct gv_driver_calls, function_get_name)},
+        {"cuFuncGetModule", offsetof(struct gv_driver_calls, function_get_module)},
+        {"cuKernelGetName", offsetof(struct gv_driver_calls, kernel_get_name)},
+        {"cuKernelGetLibrary", offsetof(struct gv_driver_calls, kernel_get_library)},
+        {"cuDriverGetVersion", offsetof(struct gv_driver_calls, driver_get_version)},
+    };
+
     for (int api = 0; api < GV_DRIVER_COUNT; api++) {
         gv_real_driver[api] = gv_object_symbol(object, gv_api_rows[api].name);
         if (gv_real_driver[api])
             index_address(gv_real_driver[api], api);
     }
-    *(void **)&gv_driver_calls.context_get_current = gv_object_symbol(object, "cuCtxGetCurrent");
-    *(void **)&gv_driver_calls.function_get_name = gv_object_symbol(object, "cuFuncGetName");
-    *(void **)&gv_driver_calls.kernel_get_name = gv_object_symbol(object, "cuKernelGetName");
-    *(void **)&gv_driver_calls.driver_get_version = gv_object_symbol(object, "cuDriverGetVersion");
+    for (size_t i = 0; i < sizeof own_calls / sizeof own_calls[0]; i++)
+        *(void **)(void *)((char *)&gv_driver_calls + own_calls[i].offset) =
+            gv_object_symbol(object, own_calls[i].name);
 }
 
 static void learn_runtime(const struct gv_object *object, int instance)
@@ -203,9 +231,11 @@ void *gv_entry_points_swap_driver(void *address)
     }
 }
 
+/* The object that asked for an entry point last, and is not a tool. */
+static _Atomic uintptr_t plain_low, plain_high;
+
 bool gv_entry_points_is_tool(uintptr_t caller)
 {
-    static _Atomic uintptr_t plain_low, plain_high; /* the object that asked last, not a tool */
     struct gv_object object;
     const char *name;
 
@@ -239,15 +269,27 @@ struct search {
     const char *name;
     bool runtime;
     bool past_us;
-    const struct gv_object *caller; /* NULL: any libcudart will do */
+    bool is_linked_with;            /* consider only the libcudart that the caller names */
+    const struct gv_object *caller; /* NULL: unknown */
     struct gv_object object;
     void *found;
 };
 
 /*
- * The first definition that the program would have met without us. One in front of us has been met
- * already, and called us: the wrapper of another preloaded library.
+ * Would the caller's look-up, without us, have got as far as `object`? What was opened later with
+ * dlopen() counts if the caller needs it, or if it is CUDA itself: a program may have opened that
+ * for everybody.
  */
+static bool is_in_sight(const struct search *search, const struct gv_object *object)
+{
+    if (search->is_linked_with && is_runtime_name(gv_object_name(object)))
+        return search->caller && gv_object_needs(search->caller, gv_object_name(object));
+    return object->at_startup || gv_entry_points_is_cuda(object) ||
+           (search->caller && gv_object_reaches(search->caller, object));
+}
+
+/* Those in front of us have been met already, and called us: the wrappers of another preloaded
+ * library. */
 static bool is_first_definition(const struct gv_object *object, void *context)
 {
     struct search *search = context;
@@ -256,10 +298,9 @@ static bool is_first_definition(const struct gv_object *object, void *context)
         search->past_us = true;
     if (!search->past_us || is_ours(object))
         return false;
-    if (search->caller && is_runtime_name(gv_object_name(object)) &&
-        !gv_object_needs(search->caller, gv_object_name(object)))
-        return false;
     search->found = gv_object_symbol(object, search->name);
+    if (!search->found || !is_in_sight(search, object))
+        search->found = NULL;
     search->object = *object;
     return search->found != NULL;
 }
@@ -273,22 +314,42 @@ static void *target_of(const struct search *search, int api)
     return real_of(library, api) == search->found ? hook_of(library, api) : search->found;
 }
 
+/* For every later call through this slot; of a runtime slot, for those from the same object. */
+static void keep_target(struct gv_plt_slot *slot, const struct search *search, void *target)
+{
+    /* What only this caller sees is not for the others. */
+    if (!search->object.at_startup && !gv_entry_points_is_cuda(&search->object))
+        return;
+    if (!search->runtime) {
+        atomic_store_explicit(&slot->target, target, memory_order_release);
+        return;
+    }
+    learning_begin();
+    if (search->caller && atomic_load(&slot->bytes) == 0) {
+        atomic_store(&slot->target, target);
+        atomic_store(&slot->low, search->caller->low);
+        atomic_store_explicit(&slot->bytes, search->caller->high - search->caller->low,
+                              memory_order_release);
+    }
+    learning_end();
+}
+
 void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
 {
     int api = (int)(slot - gv_plt_slots);
     struct search search = {.name = gv_api_rows[api].name, .runtime = api >= GV_DRIVER_COUNT};
     struct gv_object from;
-    bool knows_caller = search.runtime && gv_objects_at(caller, &from);
     void *target;
 
+    if (gv_objects_at(caller, &from))
+        search.caller = &from;
     /*
      * Of several libcudarts a caller means the one that it was linked with. One that names none
      * (a tail call: the return address is its caller's) gets the first in the order of look-up.
      */
-    if (knows_caller)
-        search.caller = &from;
-    if (!gv_objects_visit(is_first_definition, &search) && search.caller) {
-        search.caller = NULL;
+    search.is_linked_with = search.runtime;
+    if (!gv_objects_visit(is_first_definition, &search) && search.runtime) {
+        search.is_linked_with = false;
         search.past_us = false;
         gv_objects_visit(is_first_definition, &search);
     }
@@ -296,17 +357,7 @@ void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
         return (void *)answer_missing;
     target = target_of(&search, api);
     atomic_store(&any_bound, true);
-    if (!search.runtime) {
-        atomic_store_explicit(&slot->target, target, memory_order_release);
-    } else if (knows_caller && atomic_load(&slot->bytes) == 0) {
-        learning_begin();
-        if (atomic_load(&slot->bytes) == 0) {
-            atomic_store(&slot->target, target);
-            atomic_store(&slot->low, from.low);
-            atomic_store_explicit(&slot->bytes, from.high - from.low, memory_order_release);
-        }
-        learning_end();
-    }
+    keep_target(slot, &search, target);
     return target;
 }
 
@@ -326,6 +377,7 @@ void gv_entry_points_forget_unmapped(void)
 
     if (!atomic_load(&any_bound))
         return;
+    atomic_store(&plain_high, 0);
     for (int i = 0; i < LIBRARIES; i++)
         if (atomic_load(&libraries[i].known) && !gv_objects_mapped(&libraries[i].object)) {
             learning_begin();

@@ -23,6 +23,7 @@
 #define GV_PRELOAD_ENTRY_POINTS_H
 
 #include "preload/api.h"
+#include "preload/objects.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +45,9 @@ extern void *const gv_hooks_runtime3[GV_RUNTIME_COUNT];
 struct gv_driver_calls {
     int (*context_get_current)(void **context);
     int (*function_get_name)(const char **name, void *function);
+    int (*function_get_module)(void **module, void *function);
     int (*kernel_get_name)(const char **name, void *kernel);
+    int (*kernel_get_library)(void **library, void *kernel);
     int (*driver_get_version)(int *version);
 };
 
@@ -72,6 +75,13 @@ void *gv_entry_points_swap(void *address, int api);
 
 /* The same by address alone, for what the driver hands out. */
 void *gv_entry_points_swap_driver(void *address);
+
+/* Is `object` libcuda or a libcudart, by its DT_SONAME? */
+bool gv_entry_points_is_cuda(const struct gv_object *object);
+
+/* Around a fork(): nobody learns or forgets a library between the two. */
+void gv_entry_points_hold(void);
+void gv_entry_points_release(void);
 
 /* Does this address lie in a library whose look-ups must see the plain driver (CUPTI's)? */
 bool gv_entry_points_is_tool(uintptr_t caller);

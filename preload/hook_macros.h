@@ -2,8 +2,9 @@
  * A wrapper made from a row of the table. The including file defines GV_REAL(symbol), where the
  * wrapped function's address lies, and GV_HOOK(symbol), the wrapper's name.
  *
- * The facts of a row are run twice, as code: before the call, where all but GV_UNLOADS vanish, and
- * after it.
+ * The facts of a row are run twice, as code: before the call, for what tells a call in flight and
+ * for what is void from now on, and after it. What lies behind a pointer is read only when the call
+ * succeeded: one that failed may have been given anything.
  */
 #ifndef GV_PRELOAD_HOOK_MACROS_H
 #define GV_PRELOAD_HOOK_MACROS_H
@@ -18,18 +19,22 @@
 
 #define GV_PLAIN
 #define GV_STREAM(value)                                                                           \
-    if (gv_phase == GV_AFTER) {                                                                    \
+    {                                                                                              \
         gv_facts.stream = GV_BITS(value);                                                          \
         gv_facts.flags |= GV_RECORD_HAS_STREAM;                                                    \
     }
+#define GV_STREAM_IN(pointer, value)                                                               \
+    if (GV_DONE && (pointer))                                                                      \
+    GV_STREAM(value)
 #define GV_BYTES(value)                                                                            \
     if (gv_phase == GV_AFTER) {                                                                    \
         gv_facts.bytes = (uint64_t)(value);                                                        \
         gv_facts.flags |= GV_RECORD_HAS_BYTES;                                                     \
     }
-#define GV_KERNEL(handle)                                                                          \
-    if (gv_phase == GV_AFTER)                                                                      \
-        gv_facts.kernel = GV_BITS(handle);
+#define GV_BYTES_IN(pointer, value)                                                                \
+    if (GV_DONE && (pointer))                                                                      \
+    GV_BYTES(value)
+#define GV_KERNEL(handle) gv_facts.kernel = GV_BITS(handle);
 #define GV_OBJECT(handle)                                                                          \
     if (gv_phase == GV_AFTER)                                                                      \
         gv_facts.object = GV_BITS(handle);
@@ -82,6 +87,10 @@
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
 
+#define GV_UNLOADS_ALL                                                                             \
+    if (gv_phase == GV_BEFORE)                                                                     \
+        gv_call_before_unload_all();
+
 #define GV_RUN_FACTS(phase, facts)                                                                 \
     {                                                                                              \
         enum { gv_phase = phase };                                                                 \
@@ -96,8 +105,8 @@
         type result = (type)0;                                                                     \
         GV_UNWINDABLE;                                                                             \
         gv_facts_clear(&gv_facts);                                                                 \
-        gv_call_begin(&gv_call, GV_ID_##symbol);                                                   \
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
+        gv_call_begin(&gv_call, GV_ID_##symbol, &gv_facts);                                        \
         result = ((type(*) parameters)GV_REAL(symbol))arguments;                                   \
         GV_RUN_FACTS(GV_AFTER, facts)                                                              \
         gv_call_end(&gv_call, (int32_t)result, &gv_facts);                                         \

@@ -107,15 +107,15 @@ void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result)
     if (!image || (bytes && bytes < sizeof(uint32_t)) || (!bytes && !*start))
         return;
     result->kind = kind_of(start);
-    if (result->kind == GV_IMAGE_FATBIN) {
+    if (result->kind == GV_IMAGE_FATBIN && !bytes) {
+        /* A wrapper points to the image; one in a file would point to nowhere. */
         memcpy(&wrapper, start, sizeof wrapper.magic);
         if (wrapper.magic == FATBIN_WRAPPER_MAGIC) {
             memcpy(&wrapper, start, sizeof wrapper);
             start = wrapper.data;
-            bytes = 0;
         }
         memcpy(&header, start, sizeof header);
-        if (!bytes && header.magic == FATBIN_MAGIC)
+        if (header.magic == FATBIN_MAGIC)
             bytes = header.header_bytes + header.payload_bytes;
     } else if (result->kind == GV_IMAGE_CUBIN) {
         bytes = bytes ? bytes : elf_bytes(start);

@@ -85,7 +85,7 @@ void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t han
     }
     record->name = (struct gv_record_name){
         .head = {.kind = GV_RECORD_NAME, .flags = GV_RECORD_MORE},
-        .at_ns = thread->outer_start_ns,
+        .at_ns = gv_clock_now_ns(),
         .handle = handle,
         .kernel = kernel,
         .module = module,

@@ -39,6 +39,8 @@ static _Atomic uint32_t owners_numbered;
 /* Held while lists are changed: by calls that load, name and unload code, never by a launch. */
 static atomic_flag changing = ATOMIC_FLAG_INIT;
 
+static _Atomic bool full;
+
 static void change_begin(void)
 {
     while (atomic_flag_test_and_set_explicit(&changing, memory_order_acquire))
@@ -106,6 +108,8 @@ static uint32_t take_node(void)
 
 static void give_node(uint32_t index)
 {
+    atomic_store(&full, false);
+    nodes[index].key = 0;
     nodes[index].next = free_nodes;
     free_nodes = index;
 }
@@ -116,6 +120,7 @@ static uint32_t append(uintptr_t key, uint32_t owner)
     uint32_t index = cell_of(key, true) ? take_node() : 0;
 
     if (!index) {
+        atomic_store(&full, true);
         count_lost();
         return 0;
     }
@@ -158,19 +163,32 @@ uint32_t gv_names_owner(uintptr_t handle)
     return index ? nodes[index].number : 0;
 }
 
+/* The node of a module or library, by any of its handles. */
+static uint32_t owner_of(uintptr_t handle)
+{
+    uint32_t index = node_of(handle);
+
+    return nodes[index].alias_of ? nodes[index].alias_of : index;
+}
+
+static bool is_owned_by(uint32_t index, uint32_t owner_node)
+{
+    return nodes[index].owner == owner_node;
+}
+
 bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel)
 {
     bool is_new = false;
     uint32_t owner_node;
     uint32_t index;
 
-    if (node_of(handle))
+    index = node_of(handle);
+    if (index && is_owned_by(index, owner_of(owner)))
         return false;
     change_begin();
-    owner_node = node_of(owner);
-    if (nodes[owner_node].alias_of)
-        owner_node = nodes[owner_node].alias_of;
-    index = node_of(handle) ? 0 : append(handle, owner_node);
+    owner_node = owner_of(owner);
+    index = node_of(handle);
+    index = index && is_owned_by(index, owner_node) ? 0 : append(handle, owner_node);
     if (index) {
         *kernel = atomic_fetch_add(&kernels_numbered, 1) + 1;
         nodes[index].number = *kernel;
@@ -281,11 +299,44 @@ uint32_t gv_names_void_owner(uintptr_t owner)
     return number;
 }
 
+void gv_names_void_loaded(void)
+{
+    uint32_t used = atomic_load(&nodes_used);
+
+    change_begin();
+    for (uint32_t index = 1; index < used; index++) {
+        bool is_registered = nodes[index].name || (!nodes[index].number && !nodes[index].alias_of);
+        uint32_t owner = nodes[index].owner;
+
+        if (!nodes[index].key || is_registered)
+            continue;
+        void_key(index);
+        /* An alias of a host function stays in the list of what was registered with it. */
+        if (!owner || nodes[owner].number || !nodes[owner].key)
+            give_node(index);
+    }
+    change_end();
+}
+
+bool gv_names_are_full(void)
+{
+    return atomic_load_explicit(&full, memory_order_relaxed);
+}
+
+void gv_names_hold(void)
+{
+    change_begin();
+}
+
+void gv_names_release(void)
+{
+    change_end();
+}
+
 void gv_names_start_over(void)
 {
     uint32_t used = atomic_load(&nodes_used);
 
-    atomic_flag_clear(&changing); /* another thread may have held it when its process forked */
     for (uint32_t index = 1; index < used; index++) {
         bool registered = nodes[index].name != NULL;
 

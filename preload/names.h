@@ -7,7 +7,7 @@
  * late its record is read.
  *
  * Any thread. Reading is lock-free and takes some nanoseconds; there is room for a fixed number of
- * handles, after which launches are named by asking the driver, or not at all (counted as lost).
+ * handles, after which launches have no names (counted as lost).
  */
 #ifndef GV_PRELOAD_NAMES_H
 #define GV_PRELOAD_NAMES_H
@@ -22,8 +22,9 @@ uint32_t gv_names_add_owner(uintptr_t handle);
 uint32_t gv_names_owner(uintptr_t handle);
 
 /*
- * `handle` is the kernel `name` of `owner`. If it is known already, nothing happens. True when it
- * got a new number: then the caller writes the NAME record.
+ * `handle` is the kernel `name` of `owner`. If it is known already, nothing happens, unless it was
+ * another owner's: then that one is gone. True when it got a new number: then the caller writes the
+ * NAME record.
  */
 bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel);
 
@@ -48,7 +49,20 @@ struct gv_names_answer gv_names_find(uintptr_t handle);
 /* The owner's code is gone, and with it the meaning of its handles. Returns its number. */
 uint32_t gv_names_void_owner(uintptr_t owner);
 
-/* In a forked child: nothing that the parent loaded is ours; what is registered counts from new. */
+/* A context was destroyed, with all that was loaded into it. Which handles that voids is not known,
+ * so all but those of host functions are; one that still stands is named by the driver when it is
+ * launched again, as another kernel of the same name. */
+void gv_names_void_loaded(void);
+
+/* There is no room for another handle: asking the driver for names would be in vain. */
+bool gv_names_are_full(void);
+
+/* Around a fork(): nobody changes anything between the two. */
+void gv_names_hold(void);
+void gv_names_release(void);
+
+/* In a forked child: nothing that the parent loaded is ours; what is registered gets numbers of its
+ * own. */
 void gv_names_start_over(void);
 
 #endif

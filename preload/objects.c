@@ -1,5 +1,6 @@
 #include "preload/objects.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct tables {
@@ -172,7 +173,10 @@ bool gv_object_needs(const struct gv_object *object, const char *name)
 struct visit {
     bool (*visit)(const struct gv_object *object, void *context);
     void *context;
+    unsigned seen;
 };
+
+static unsigned startup_count = UINT_MAX; /* before our constructor everything is of startup */
 
 static int visit_one(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -181,6 +185,7 @@ static int visit_one(struct dl_phdr_info *info, size_t size, void *data)
         .base = info->dlpi_addr, .low = UINTPTR_MAX, .path = info->dlpi_name};
 
     (void)size;
+    object.at_startup = visit->seen++ < startup_count;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + part->p_vaddr;
@@ -199,9 +204,24 @@ static int visit_one(struct dl_phdr_info *info, size_t size, void *data)
 
 bool gv_objects_visit(bool (*visit)(const struct gv_object *object, void *context), void *context)
 {
-    struct visit data = {visit, context};
+    struct visit data = {visit, context, 0};
 
     return dl_iterate_phdr(visit_one, &data) != 0;
+}
+
+static bool count_one(const struct gv_object *object, void *context)
+{
+    (void)object;
+    (*(unsigned *)context)++;
+    return false;
+}
+
+void gv_objects_note_startup(void)
+{
+    unsigned count = 0;
+
+    gv_objects_visit(count_one, &count);
+    startup_count = count;
 }
 
 struct at {
@@ -268,4 +288,32 @@ bool gv_objects_mapped(const struct gv_object *object)
     struct gv_object wanted = *object;
 
     return gv_objects_visit(is_same_mapping, &wanted);
+}
+
+/* Deeper chains of libraries that need each other are cut: the stack may be small. */
+#define DEEPEST_NEED 6
+
+struct need {
+    const struct gv_object *object;
+    const struct gv_object *other;
+    int depth;
+};
+
+static bool needs_on_the_way(const struct gv_object *object, void *context)
+{
+    const struct need *need = context;
+    struct need next = {object, need->other, need->depth + 1};
+
+    if (object->at_startup || !gv_object_needs(need->object, gv_object_name(object)))
+        return false;
+    if (object->dynamic == need->other->dynamic)
+        return true;
+    return next.depth < DEEPEST_NEED && gv_objects_visit(needs_on_the_way, &next);
+}
+
+bool gv_object_reaches(const struct gv_object *object, const struct gv_object *other)
+{
+    struct need need = {object, other, 0};
+
+    return object->dynamic == other->dynamic || gv_objects_visit(needs_on_the_way, &need);
 }

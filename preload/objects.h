@@ -18,7 +18,11 @@ struct gv_object {
     uintptr_t high;
     const ElfW(Dyn) * dynamic;
     const char *path; /* the loader's name for it; "" for the program; valid while it is mapped */
+    bool at_startup;  /* mapped before any code ran: every symbol look-up searches it */
 };
+
+/* To be called from the constructor: what is mapped now was mapped at startup, and stays. */
+void gv_objects_note_startup(void);
 
 /* Calls visit() for each object in the order in which symbols are looked up, until it is true. */
 bool gv_objects_visit(bool (*visit)(const struct gv_object *object, void *context), void *context);
@@ -26,9 +30,12 @@ bool gv_objects_visit(bool (*visit)(const struct gv_object *object, void *contex
 /* The object that holds `address`. */
 bool gv_objects_at(uintptr_t address, struct gv_object *object);
 
-/* The first object in which `defines` has a definition of `name` after the one at `after` (0: all).
- */
+/* The first definition of `name` in an object behind the one at `after` (0: in any). */
 void *gv_objects_next(uintptr_t after, const char *name, struct gv_object *object);
+
+/* Does `object` need `other`, or something that does? These are the libraries whose symbols it sees
+ * besides those of startup. */
+bool gv_object_reaches(const struct gv_object *object, const struct gv_object *other);
 
 /* Is an object with this dynamic section still mapped at that base? */
 bool gv_objects_mapped(const struct gv_object *object);

@@ -4,14 +4,15 @@
 #include "preload/attach.h"
 #include "preload/clock.h"
 #include "preload/entry_points.h"
+#include "preload/fork_watch.h"
+#include "preload/jumps.h"
 #include "preload/log.h"
 #include "preload/names.h"
+#include "preload/objects.h"
 #include "preload/thread.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +24,12 @@
 
 struct gv_process gv_process;
 
-static const _Atomic uint64_t no_token;
-const _Atomic uint64_t *gv_process_token = &no_token;
-
 enum stage {
-    STAGE_NEW,
     STAGE_ATTACHING,
     STAGE_ATTACHED,
     STAGE_REFUSED, /* it could not be done, and is not tried again */
 };
 
-static _Atomic int stage;
-static _Atomic uint32_t stage_pid; /* whose stage it is: a forked child starts anew */
 static _Atomic int settings_read;
 
 static void complain(const char *name, const char *value, const char *why, void *context)
@@ -68,7 +63,7 @@ static uint32_t pid_now(void)
 
 bool gv_process_is_attached_here(void)
 {
-    return atomic_load(gv_process_token) != 0 && pid_now() == gv_process.pid;
+    return gv_process_is_recording() && pid_now() == gv_process.pid;
 }
 
 /* A child that goes on to exec shares the session by this variable, whether it has CUDA or not. */
@@ -96,34 +91,14 @@ __attribute__((constructor)) static void loaded(void)
     if (!gv_process_is_ours())
         return;
     read_settings();
+    gv_objects_note_startup();
     gv_clock_note_load();
+    gv_jumps_find_real();
+    gv_process_find_exits();
+    if (gv_fork_watch_start())
+        gv_log_info("forked children are not watched");
     name_session();
     errno = saved_errno;
-}
-
-/* A page that the kernel empties in a child; the token in it is this process's alone. */
-static int make_token(uint64_t token)
-{
-    static _Atomic uint64_t *page;
-
-    if (!page) {
-        page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (page == MAP_FAILED) {
-            page = NULL;
-            return -errno;
-        }
-        if (madvise(page, 4096, MADV_WIPEONFORK) < 0)
-            gv_log_info("no MADV_WIPEONFORK: children forked past libc are not told apart");
-    }
-    atomic_store(page, token);
-    gv_process_token = page;
-    return 0;
-}
-
-static void forked_child(void)
-{
-    if (gv_process_token != &no_token)
-        atomic_store((_Atomic uint64_t *)(uintptr_t)gv_process_token, 0);
 }
 
 /* The parent's spool and session stay mapped in the child until here; the child's are its own. */
@@ -141,7 +116,6 @@ static void drop_parent(struct gv_process *process)
 static int attach(struct gv_process *process)
 {
     static struct gv_settings settings;
-    static bool fork_watched;
     int lock_fd = -1;
     int error;
 
@@ -154,9 +128,6 @@ static int attach(struct gv_process *process)
     gv_settings_read(&settings, complain, NULL);
     process->settings = settings;
     error = gv_thread_prepare();
-    if (!error && !fork_watched)
-        error = -pthread_atfork(NULL, NULL, forked_child);
-    fork_watched = true;
     if (!error)
         error = gv_session_join(process, &lock_fd);
     if (error)
@@ -165,7 +136,7 @@ static int attach(struct gv_process *process)
     gv_process_describe(process->spool.header);
     error = gv_process_watch_exit();
     if (!error)
-        error = make_token(process->spool.header->identity);
+        error = gv_fork_watch_set_token(process->spool.header->identity);
     if (error) {
         if (lock_fd >= 0)
             close(lock_fd);
@@ -177,39 +148,62 @@ static int attach(struct gv_process *process)
     return 0;
 }
 
-static void wait_for_attacher(void)
+/* Of this process, whoever it is: a forked child finds its parent's, and starts anew. */
+static _Atomic uint64_t attachment; /* pid << 32 | enum stage */
+
+static uint64_t attachment_of(uint32_t pid, enum stage stage)
 {
+    return (uint64_t)pid << 32 | stage;
+}
+
+/* If it takes for ever, we go without; it may still come through, for the calls after that. */
+static void wait_for_attacher(uint32_t pid)
+{
+    uint64_t attaching = attachment_of(pid, STAGE_ATTACHING);
     struct timespec pause = {.tv_nsec = 100000};
 
-    for (int i = 0; i < 50000 && atomic_load(&stage) == STAGE_ATTACHING; i++)
+    for (int i = 0; i < 20000; i++) {
+        if (atomic_load(&attachment) != attaching)
+            return;
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    atomic_compare_exchange_strong(&attachment, &attaching, attachment_of(pid, STAGE_REFUSED));
+}
+
+/* True if it is this thread's to attach the process. */
+static bool claim_attachment(uint32_t pid)
+{
+    uint64_t known = atomic_load(&attachment);
+
+    while (known >> 32 != pid)
+        if (atomic_compare_exchange_weak(&attachment, &known, attachment_of(pid, STAGE_ATTACHING)))
+            return true;
+    if (known == attachment_of(pid, STAGE_ATTACHING))
+        wait_for_attacher(pid);
+    return false;
+}
+
+/* A vfork()ed child shares our memory, and must not touch what is its parent's. */
+static bool is_vforked(uint32_t pid)
+{
+    return gv_process_is_recording() && gv_process.pid != pid;
 }
 
 bool gv_process_attach(void)
 {
     uint32_t pid = pid_now();
-    uint32_t known = atomic_load(&stage_pid);
-    int fresh = STAGE_NEW;
     int error;
 
-    if (!gv_process_is_ours())
+    if (!gv_process_is_ours() || is_vforked(pid))
         return false;
-    if (known != pid) {
-        /* A vfork()ed child shares our memory, and must not touch what is its parent's. */
-        if (known && gv_process.pid == known && atomic_load(gv_process_token) != 0)
-            return false;
-        if (atomic_compare_exchange_strong(&stage_pid, &known, pid))
-            atomic_store(&stage, STAGE_NEW);
-    }
-    if (atomic_compare_exchange_strong(&stage, &fresh, STAGE_ATTACHING)) {
+    if (claim_attachment(pid)) {
         error = attach(&gv_process);
         if (error)
             gv_log_error("cannot record: %s", strerror(-error));
-        atomic_store(&stage, error ? STAGE_REFUSED : STAGE_ATTACHED);
-    } else if (fresh == STAGE_ATTACHING) {
-        wait_for_attacher();
+        atomic_store(&attachment, attachment_of(pid, error ? STAGE_REFUSED : STAGE_ATTACHED));
     }
-    return atomic_load(&stage) == STAGE_ATTACHED && atomic_load(gv_process_token) != 0;
+    return atomic_load(&attachment) == attachment_of(pid, STAGE_ATTACHED) &&
+           gv_process_is_recording();
 }
 
 void gv_process_note_driver(void)

@@ -11,6 +11,7 @@
 #include "trace/settings.h"
 #include "trace/spool_writer.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,7 +32,18 @@ extern struct gv_process gv_process;
  * ever did. The page that holds it is emptied by the kernel in a forked child, whatever way it was
  * forked: so a child sees at its next call that the spool is not its own.
  */
-extern const _Atomic uint64_t *gv_process_token;
+extern const _Atomic uint64_t *_Atomic gv_process_token;
+
+static inline uint64_t gv_process_token_now(void)
+{
+    return atomic_load_explicit(atomic_load_explicit(&gv_process_token, memory_order_relaxed),
+                                memory_order_relaxed);
+}
+
+static inline bool gv_process_is_recording(void)
+{
+    return gv_process_token_now() != 0;
+}
 
 /* false: set-user-id, or given up. Any time, also before our constructor ran. */
 bool gv_process_is_ours(void);

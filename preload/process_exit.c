@@ -6,6 +6,9 @@
 #include "preload/attach.h"
 
 #include "preload/clock.h"
+#include "preload/entry_points.h"
+#include "preload/objects.h"
+#include "preload/own_work.h"
 #include "preload/process.h"
 
 #include <errno.h>
@@ -69,10 +72,11 @@ static void finish(bool knows_code, int code)
 {
     struct gv_spool_header *header;
     uint32_t running = GV_PROCESS_RUNNING;
-    int saved_errno = errno;
+    struct gv_own_work work;
 
     if (!gv_process_is_attached_here())
         return;
+    gv_own_work_begin(&work);
     header = gv_process.spool.header;
     if (knows_code) {
         atomic_store(&header->exit_code, code);
@@ -83,7 +87,7 @@ static void finish(bool knows_code, int code)
         ring(gv_process.session);
         wait_until_drained(&gv_process);
     }
-    errno = saved_errno;
+    gv_own_work_end(&work);
 }
 
 /* Runs early among the exit handlers: only to learn the code, which a destructor is not told. */
@@ -118,15 +122,33 @@ int gv_process_watch_exit(void)
     return 0;
 }
 
-/* The system calls that libc's own would make; there is nothing else in them. */
-__attribute__((visibility("default"), noreturn)) void _exit(int code)
+typedef void (*end_process)(int code) __attribute__((noreturn));
+
+/* Found by the constructor: _exit() may be called where nothing but a system call is safe. */
+static void *real__exit, *real__Exit;
+
+void gv_process_find_exits(void)
+{
+    real__exit = gv_objects_next((uintptr_t)gv_plt_slots, "_exit", NULL);
+    real__Exit = gv_objects_next((uintptr_t)gv_plt_slots, "_Exit", NULL);
+}
+
+/* The next one may be another preloaded library's; libc's makes the system call below. */
+__attribute__((noreturn)) static void end_by(void *next, int code)
 {
     finish(true, code & 0xff);
+    if (next)
+        ((end_process)next)(code);
     for (;;)
         syscall(SYS_exit_group, code);
 }
 
+__attribute__((visibility("default"), noreturn)) void _exit(int code)
+{
+    end_by(real__exit, code);
+}
+
 __attribute__((visibility("default"), noreturn)) void _Exit(int code)
 {
-    _exit(code);
+    end_by(real__Exit, code);
 }

@@ -307,23 +307,21 @@ static int join_in(struct gv_process *process, const char *directory, const char
 
 int gv_session_join(struct gv_process *process, int *lock_fd)
 {
-    char directory[GV_SPOOL_PATH_BYTES];
+    char directory[GV_SPOOL_PATH_BYTES] = "";
     char trace[GV_SESSION_PATH_BYTES];
     int error;
 
     *lock_fd = -1;
     error = trace_path(&process->settings, trace, sizeof trace);
+    if (error)
+        return error;
     for (int attempt = 0; attempt < 2; attempt++) {
-        if (!error)
-            error =
-                choose_directory(&process->settings, trace, attempt, directory, sizeof directory);
+        error = choose_directory(&process->settings, trace, attempt, directory, sizeof directory);
         if (!error)
             error = join_in(process, directory, trace, lock_fd);
         if (!error)
             return 0;
         gv_log_info("no shared memory files in %s: %s", directory, strerror(-error));
-        if (attempt == 0)
-            error = 0;
     }
     return error;
 }

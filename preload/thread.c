@@ -1,5 +1,8 @@
 #include "preload/thread.h"
 
+#include "preload/log.h"
+#include "preload/own_work.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -30,8 +33,9 @@ static void close_segment(struct gv_thread *thread)
 static void leave(void *data)
 {
     struct gv_thread *thread = data;
-    int saved_errno = errno;
+    struct gv_own_work work;
 
+    gv_own_work_begin(&work);
     if (gv_thread_is_live(thread)) {
         close_segment(thread);
         atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_relaxed);
@@ -39,7 +43,7 @@ static void leave(void *data)
             atomic_store_explicit(&thread->slot->thread, 0, memory_order_release);
     }
     thread->token = 0; /* a later destructor that calls CUDA joins anew */
-    errno = saved_errno;
+    gv_own_work_end(&work);
 }
 
 int gv_thread_prepare(void)
@@ -79,8 +83,11 @@ static void take_slot(struct gv_thread *thread)
 bool gv_thread_join(struct gv_thread *thread)
 {
     uint32_t depth = thread->depth;
-    int saved_errno = errno;
-    bool live = gv_process_attach();
+    struct gv_own_work work;
+    bool live;
+
+    gv_own_work_begin(&work);
+    live = gv_process_attach();
 
     if (live) {
         memset(thread, 0, sizeof *thread);
@@ -88,10 +95,12 @@ bool gv_thread_join(struct gv_thread *thread)
         thread->tid = (uint32_t)syscall(SYS_gettid);
         thread->serial = atomic_fetch_add(&gv_process.spool.header->threads_seen, 1) + 1;
         take_slot(thread);
-        pthread_setspecific(leave_key, thread);
-        thread->token = atomic_load(gv_process_token);
+        /* Without it the last segment of the thread is closed when the process ends. */
+        if (pthread_setspecific(leave_key, thread))
+            gv_log_info("a thread's end will not be seen");
+        thread->token = gv_process_token_now();
     }
-    errno = saved_errno;
+    gv_own_work_end(&work);
     return live;
 }
 
@@ -99,12 +108,12 @@ bool gv_thread_next_segment(struct gv_thread *thread, bool kept)
 {
     struct gv_spool_segment *segment;
     struct gv_spool_owner owner;
-    int saved_errno = errno;
+    struct gv_own_work work;
     bool scarce;
 
     if (gv_spool_writer_is_full(&gv_process.spool, kept))
         return false;
-    thread->writing = true;
+    gv_own_work_begin(&work);
     describe(thread, &owner);
     segment = gv_spool_writer_take(&gv_process.spool, kept, &scarce, &owner);
     if (segment) {
@@ -115,8 +124,7 @@ bool gv_thread_next_segment(struct gv_thread *thread, bool kept)
         thread->scarce = scarce;
         thread->sequence++;
     }
-    thread->writing = false;
-    errno = saved_errno;
+    gv_own_work_end(&work);
     return segment != NULL;
 }
 

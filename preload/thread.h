@@ -23,6 +23,7 @@ struct gv_thread {
     uint64_t records; /* in segments that are closed */
     uint64_t outer_start_ns;
     uintptr_t outer_frame; /* where the outermost call's frame lies on the stack */
+    uint64_t jumped_ns;    /* when it longjmp()ed with hooked calls open; 0: it did not */
     uint64_t launched;     /* handle of a kernel that a call inside the outermost one launched */
     uint64_t loaded;       /* handle that a load inside the outermost call made */
     uint64_t context;      /* current context; 0: ask the driver */
@@ -39,7 +40,7 @@ extern _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initia
 /* Does this thread write to the spool of this very process? */
 static inline bool gv_thread_is_live(const struct gv_thread *thread)
 {
-    uint64_t token = atomic_load_explicit(gv_process_token, memory_order_relaxed);
+    uint64_t token = gv_process_token_now();
 
     return __builtin_expect(token != 0 && thread->token == token, 1);
 }
@@ -58,10 +59,13 @@ static inline union gv_record *gv_thread_reserve(struct gv_thread *thread, bool 
 {
     if (__builtin_expect(thread->writing, 0))
         return NULL;
-    if (__builtin_expect(thread->next == thread->end || (thread->scarce && !kept), 0) &&
-        !gv_thread_next_segment(thread, kept))
-        return NULL;
     thread->writing = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (__builtin_expect(thread->next == thread->end || (thread->scarce && !kept), 0) &&
+        !gv_thread_next_segment(thread, kept)) {
+        thread->writing = false;
+        return NULL;
+    }
     return thread->next;
 }
 
@@ -71,6 +75,7 @@ static inline void gv_thread_publish(struct gv_thread *thread)
     atomic_store_explicit(&thread->segment->published,
                           (uint32_t)(thread->next - thread->segment->records),
                           memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
     thread->writing = false;
 }
 

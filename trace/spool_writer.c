@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES      4096u
+#define GROWTH_PAUSE    1000 /* requests that are refused after one that failed */
 #define GROWTH_PATIENCE 2000 /* yields while another thread grows the file */
 
 static uint32_t page_aligned(size_t bytes)
@@ -138,28 +139,35 @@ void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard)
     writer->header = NULL;
 }
 
-/* Adds storage for some more segments. One thread at a time; the others see `growing`. */
-static void grow(struct gv_spool_writer *writer)
+/*
+ * Adds storage for some more segments. One thread at a time; the others see `growing`. A full disk
+ * is final; what else can fail (no descriptor left, say) is tried again, but not for every record.
+ */
+static int grow(struct gv_spool_writer *writer)
 {
     struct gv_spool_header *header = writer->header;
     uint32_t allocated = atomic_load(&header->segments_allocated);
     uint32_t limit = atomic_load(&writer->limit);
     uint32_t more = limit > allocated ? limit - allocated : 0;
+    int error;
     int fd;
 
     if (more > GV_SPOOL_GROWTH_SEGMENTS)
         more = GV_SPOOL_GROWTH_SEGMENTS;
     if (more == 0)
-        return;
+        return -ENOSPC;
     /* By its name: a descriptor kept open could be closed or taken over by the program. */
     fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || allocate(fd, segment_offset(header, allocated),
-                           (uint64_t)more * GV_SPOOL_SEGMENT_BYTES) < 0)
-        atomic_store(&writer->limit, allocated);
-    else
-        atomic_store(&header->segments_allocated, allocated + more);
+    error = fd < 0 ? -errno
+                   : allocate(fd, segment_offset(header, allocated),
+                              (uint64_t)more * GV_SPOOL_SEGMENT_BYTES);
     if (fd >= 0)
         close(fd);
+    if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
+        atomic_store(&writer->limit, allocated);
+    if (!error)
+        atomic_store(&header->segments_allocated, allocated + more);
+    return error;
 }
 
 /*
@@ -205,8 +213,12 @@ static uint32_t take_any(struct gv_spool_writer *writer)
         if (atomic_load(&header->segments_allocated) >= limit)
             return GV_SPOOL_NO_SEGMENT;
         if (atomic_compare_exchange_strong(&header->growing, &idle, 1)) {
-            grow(writer);
+            int error = grow(writer);
+
+            atomic_store(&writer->refusals, error ? GROWTH_PAUSE : 0);
             atomic_store(&header->growing, 0);
+            if (error)
+                return GV_SPOOL_NO_SEGMENT;
         } else {
             sched_yield();
         }
@@ -225,6 +237,12 @@ static uint32_t left_to_take(struct gv_spool_writer *writer)
 
 bool gv_spool_writer_is_full(struct gv_spool_writer *writer, bool kept)
 {
+    uint32_t refusals = atomic_load_explicit(&writer->refusals, memory_order_relaxed);
+
+    if (refusals && atomic_load_explicit(&writer->header->free_count, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&writer->refusals, refusals - 1, memory_order_relaxed);
+        return true;
+    }
     return left_to_take(writer) <= (kept ? 0 : writer->header->reserve_segments);
 }
 

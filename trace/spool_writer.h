@@ -23,8 +23,9 @@ struct gv_spool_writer {
     struct gv_spool_slot *slots;
     struct gv_spool_segment *segments;
     size_t mapped_bytes;
-    _Atomic uint32_t fresh; /* segments below this number have been in use */
-    _Atomic uint32_t limit; /* as far as the file can grow; less than asked for on a full disk */
+    _Atomic uint32_t fresh;    /* segments below this number have been in use */
+    _Atomic uint32_t limit;    /* as far as the file can grow; less than asked for on a full disk */
+    _Atomic uint32_t refusals; /* requests to go until growing is tried again */
     char path[GV_SPOOL_PATH_BYTES];
 };
 

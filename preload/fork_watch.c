@@ -1,0 +1,63 @@
+#include "preload/fork_watch.h"
+
+#include "preload/entry_points.h"
+#include "preload/log.h"
+#include "preload/names.h"
+#include "preload/process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES 4096
+
+static const _Atomic uint64_t no_token;
+const _Atomic uint64_t *_Atomic gv_process_token = &no_token;
+
+/* The page behind gv_process_token, once there is one. */
+static _Atomic uint64_t *token_page;
+
+int gv_fork_watch_set_token(uint64_t token)
+{
+    void *page;
+
+    if (!token_page) {
+        page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED)
+            return -errno;
+        /* Emptied by the kernel however the child is made; without it (Linux before 4.14), by our
+         * handler after fork() only. */
+        if (madvise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
+            gv_log_info("no MADV_WIPEONFORK: children made by a bare clone() are not told apart");
+        token_page = page;
+    }
+    atomic_store(token_page, token);
+    atomic_store(&gv_process_token, token_page);
+    return 0;
+}
+
+/* No other thread is in the middle of a change while the process is copied. */
+static void before(void)
+{
+    gv_names_hold();
+    gv_entry_points_hold();
+}
+
+static void in_parent(void)
+{
+    gv_entry_points_release();
+    gv_names_release();
+}
+
+static void in_child(void)
+{
+    in_parent();
+    if (token_page)
+        atomic_store(token_page, 0);
+}
+
+int gv_fork_watch_start(void)
+{
+    return -pthread_atfork(before, in_parent, in_child);
+}
