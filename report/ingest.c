@@ -194,8 +194,12 @@ static int gv_ingest_hold(struct gv_ingest *ingest, const union gv_record *recor
     return gv_ingest_flush(ingest);
 }
 
-/* Reads what is new in one segment. */
-static int gv_ingest_segment(struct gv_ingest *ingest, const struct gv_spool_view *view,
+/*
+ * Reads what is new in one segment. A segment that is missing before it in a living process is one
+ * that was still free when the scan passed it: the thread waits for the next scan. Only when the
+ * process is gone is a gap a gap.
+ */
+static int gv_ingest_segment(struct gv_ingest *ingest, const struct gv_spool_view *view, bool final,
                              size_t *stored)
 {
     struct gv_ingest_thread *thread = ingest->current;
@@ -204,6 +208,10 @@ static int gv_ingest_segment(struct gv_ingest *ingest, const struct gv_spool_vie
     uint64_t next = thread->position + ingest->group_count;
     int error = 0;
 
+    if (view->first_record > next && !final)
+        ingest->waits = true;
+    if (ingest->waits)
+        return 0;
     if (view->first_record > next) {
         /* Records are missing. What stands before the gap has no continuation any more. */
         if (ingest->group_count > 0)
@@ -264,9 +272,10 @@ int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *don
                 error = gv_ingest_store_position(ingest);
             if (!error)
                 error = gv_ingest_intern_thread(ingest, view, &ingest->current);
+            ingest->waits = false;
         }
         if (!error)
-            error = gv_ingest_segment(ingest, view, &count);
+            error = gv_ingest_segment(ingest, view, final, &count);
     }
     *done = ingest->view_next == ingest->view_count;
     if (!error && *done)

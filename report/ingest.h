@@ -73,6 +73,7 @@ struct gv_ingest {
     size_t view_room;
     size_t view_next;
     struct gv_ingest_thread *current;
+    bool waits; /* the current thread, for a segment that the scan did not see */
     /* records of a group that is not complete yet */
     union gv_record *group;
     size_t group_count;

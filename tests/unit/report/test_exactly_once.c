@@ -216,11 +216,39 @@ static void half_a_group_of_a_dead_process_is_kept(void **state)
     fixture_expect_text(fixture.trace, "SELECT name FROM kernels", "last words");
 }
 
+/* While a scan goes from segment to segment, a thread goes on: it takes one that the scan has
+ * passed as free, fills it, and takes one that the scan has still before it. */
+static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2000);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    for (uint32_t i = 0; i < spool.writer.header->segments_allocated; i++) {
+        struct gv_spool_segment *segment = &spool.writer.segments[i];
+        uint32_t as_it_was = atomic_load(&segment->state);
+
+        if (segment->sequence != 1 || as_it_was == GV_SEGMENT_FREE)
+            continue;
+        atomic_store(&segment->state, GV_SEGMENT_FREE);
+        assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+        atomic_store(&segment->state, as_it_was);
+    }
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    gv_drain_close(&drain);
+    expect_exactly(2000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(a_collector_that_dies_between_passes_loses_and_doubles_nothing),
+        TEST(a_segment_taken_behind_a_scan_is_not_lost),
         TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),
         TEST(records_that_come_later_are_added),
         TEST(memory_comes_back_to_a_living_process),
