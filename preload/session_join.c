@@ -141,6 +141,14 @@ static int choose_directory(const struct gv_settings *settings, const char *trac
 
 /* ---- the session file ---- */
 
+/* The number by which the kernel knows the namespace; 0 where /proc does not say. */
+static uint64_t pid_namespace(void)
+{
+    struct stat status;
+
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
 static void fill_session(const struct gv_process *process, const char *trace)
 {
     struct gv_session_file *session = process->session;
@@ -150,6 +158,7 @@ static void fill_session(const struct gv_process *process, const char *trace)
     gv_session_id_parse(process->session_id, &pid, &start_ticks);
     memcpy(session->magic, GV_SESSION_MAGIC, sizeof GV_SESSION_MAGIC);
     session->root_pid = pid;
+    session->pid_namespace = pid_namespace();
     session->root_start_ticks = start_ticks;
     gv_clock_calibrate(&session->clock, process->settings.clock);
     memcpy(session->session, process->session_id, sizeof session->session);
@@ -222,7 +231,10 @@ static int open_session(struct gv_process *process, const char *trace, int *fd, 
         return error;
     if (*locked && !atomic_load(&process->session->ready))
         fill_session(process, trace);
-    return *locked ? 0 : wait_until_ready(process->session);
+    error = wait_until_ready(process->session);
+    if (!error && process->session->pid_namespace != pid_namespace())
+        error = -EXDEV;
+    return error;
 }
 
 static bool is_still_there(const char *path, int fd)
@@ -285,7 +297,7 @@ static int join_in(struct gv_process *process, const char *directory, const char
         if (!error)
             error = make_spool(process, directory);
         if (error) {
-            if (locked)
+            if (locked && error != -EXDEV)
                 unlink(process->session_path);
             let_go(process, &fd);
             break;
@@ -318,6 +330,10 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
     for (int attempt = 0; attempt < 2; attempt++) {
         error = choose_directory(&process->settings, trace, attempt, directory, sizeof directory);
         if (!error)
+            error = join_in(process, directory, trace, lock_fd);
+        /* In a pid namespace of its own: that session's collector could not tell whether we live.
+         * So this is the first process of another session. */
+        if (error == -EXDEV && gv_session_id_make(process->session_id) == 0)
             error = join_in(process, directory, trace, lock_fd);
         if (!error)
             return 0;

@@ -48,6 +48,17 @@ static int64_t gv_collector_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
 }
 
+/* As far as it may go: a limit that was meant for the program. */
+static void gv_collector_lift_limit(int which)
+{
+    struct rlimit limit;
+
+    if (getrlimit((__rlimit_resource_t)which, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit((__rlimit_resource_t)which, &limit);
+}
+
 /* Become a process that nothing of the program's holds back, and that holds nothing of it. */
 static void gv_collector_detach(void)
 {
@@ -55,6 +66,8 @@ static void gv_collector_detach(void)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
     cpu_set_t all;
+    struct sched_param plain = {0};
+    static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA};
 
     setsid();
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -63,7 +76,11 @@ static void gv_collector_detach(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
     memset(&all, 0xff, sizeof(all));
     sched_setaffinity(0, sizeof(all), &all);
+    /* The program may run in real time, or count its processor time, and we inherit that. */
+    sched_setscheduler(0, SCHED_BATCH, &plain);
     setpriority(PRIO_PROCESS, 0, 19);
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        gv_collector_lift_limit(limits[i]);
     prctl(PR_SET_NAME, "gpuverify");
     umask(077);
     if (chdir("/") < 0)
@@ -138,9 +155,11 @@ static int gv_collector_after_error(struct gv_collector *collector, int error)
 {
     int64_t now = gv_collector_now_ms();
 
-    atomic_store(&collector->session->trace_error, -error);
     if (collector->failing_since_ms == 0)
         collector->failing_since_ms = now;
+    /* It ends the programs' waiting. Somebody who reads the trace stops doing so. */
+    if (error != -EBUSY)
+        atomic_store(&collector->session->trace_error, -error);
     if (gv_collector_any_lives(collector))
         collector->alone_since_ms = 0;
     else if (collector->alone_since_ms == 0)

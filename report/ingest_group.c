@@ -207,6 +207,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 {
     char text[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
     int64_t module = 0; /* that the group's call made or unloaded */
+    uint64_t outer_start_ns = 0;
     int error = 0;
 
     for (size_t i = 0; i < count && !error; i++) {
@@ -215,6 +216,10 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 
         switch (record->head.kind) {
         case GV_RECORD_CALL:
+            /* The call of that load may have been lost, and this be the next one. */
+            if (outer_start_ns && outer_start_ns != record->call.start_ns)
+                module = 0;
+            outer_start_ns = 0;
             error = gv_ingest_call(ingest, thread, &record->call, module);
             module = 0;
             break;
@@ -223,8 +228,10 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                 ingest, thread, &record->load,
                 gv_ingest_text(records, count, i, record->load.text_bytes, text, sizeof(text)),
                 &loaded);
-            if (!(record->head.flags & GV_RECORD_NESTED))
+            if (!(record->head.flags & GV_RECORD_NESTED)) {
                 module = loaded;
+                outer_start_ns = record->load.outer_start_ns;
+            }
             break;
         case GV_RECORD_NAME:
             error = gv_ingest_name(

@@ -38,6 +38,7 @@ struct gv_session_file {
     _Atomic uint32_t collector_pid;
     uint32_t root_pid;
     uint64_t root_start_ticks; /* the process that made the session up; it outlives its children */
+    uint64_t pid_namespace; /* of who made the file; 0: unknown. Pids mean nothing in another one */
     struct gv_clock clock;
     char session[GV_SESSION_ID_BYTES];
     char trace_path[GV_SESSION_PATH_BYTES]; /* absolute */

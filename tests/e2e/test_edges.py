@@ -1,0 +1,128 @@
+"""Programs at the edges of what threads, signals, forks and scopes allow."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import harness
+
+LAUNCH = "cuLaunchKernel"
+
+
+class Threads(harness.Case):
+    """First calls, cancellation, jumps, forks."""
+
+    def test_first_calls_at_once_are_of_one_process(self):
+        for _ in range(25):
+            self.run_well([harness.program("first_calls")])
+            trace = self.trace()
+            self.assertEqual(trace.value("SELECT count(*) FROM processes"), 1)
+            self.assertEqual(trace.count("cuInit"), 8)
+            trace.close()
+            os.unlink(self.path("trace.db"))
+
+    def test_calls_are_no_cancellation_points(self):
+        self.run_twice([harness.program("cancelled")])
+        self.assertEqual(self.trace().count(LAUNCH), 50000)
+
+    def test_first_call_is_no_cancellation_point(self):
+        self.run_twice([harness.program("cancelled"), "first"], timeout=5)
+        self.assertEqual(self.trace().count("cuMemFree_v2"), 2)
+
+    def test_jump_out_of_a_call_by_a_signal_handler(self):
+        self.run_twice([harness.program("jumped")])
+        trace = self.trace()
+        self.assertEqual(trace.count(LAUNCH), 1001)
+        self.assertEqual(trace.rows("SELECT result FROM calls WHERE name = 'cuCtxSynchronize'"),
+                         [(None,)])
+
+    def test_fork_while_another_thread_registers_kernels(self):
+        result = self.run_well([harness.program("fork_registering")])
+        self.assertEqual(result.out, "30 children finished\n")
+
+    def test_a_moment_without_descriptors_is_not_for_ever(self):
+        self.run_well([harness.program("no_descriptors")], env={"GPUVERIFY_COLLECTOR": "off"})
+        self.command("recover", self.spool)
+        trace = self.trace(losses=True)
+        lost = sum(row["count"] for row in trace.lost())
+        self.assertEqual(trace.count(LAUNCH) + lost, 80000)
+        self.assertLess(lost, 40000)
+
+
+class Scopes(harness.Case):
+    """Looking up a name finds what it would find without us."""
+
+    def driver(self):
+        return os.path.join(harness.simulator(), "libcuda.so.1")
+
+    def test_a_library_without_the_name_does_not_get_it(self):
+        result = self.run_twice([harness.program("scopes"), "misses", self.driver()])
+        self.assertIn("in libm: not found\nlibm is blamed\nanywhere: found\n", result.out)
+
+    def test_a_driver_opened_for_one_caller_is_no_others(self):
+        result = self.run_twice([harness.program("scopes"), "local", self.driver()])
+        self.assertEqual(result.out, "anywhere: not found\nbehind us: not found\n"
+                                     "in the driver: found\n")
+
+    def test_a_plugin_linked_with_the_driver_meets_no_impostor(self):
+        libraries = [harness.built(harness.PROGRAMS, f"libe2e_{name}.so")
+                     for name in ("impostor", "impostor_user")]
+        result = self.run_twice([harness.program("scopes"), "impostor", *libraries])
+        self.assertEqual(result.out, "cuMemFree(0) says 0\n")
+
+
+class Names(harness.Case):
+    """Kernels keep their own names, and the driver is asked for none that was refused."""
+
+    def kernels(self, *arguments):
+        result = self.run_well([harness.program("context_end"), *arguments],
+                               env={"GV_SIM_REUSE_HANDLES": "1"})
+        self.assertEqual(result.out, "the handle came back: 1\n")
+        return [row[0] for row in self.trace().rows(
+            f"SELECT kernel FROM calls WHERE name = '{LAUNCH}' ORDER BY start_ns")]
+
+    def test_handle_that_comes_back_after_its_context_is_gone(self):
+        self.assertEqual(self.kernels(), ["first_kernel", "other_kernel"])
+
+    def test_handle_that_nobody_named_comes_back(self):
+        self.assertEqual(self.kernels("enumerate"), ["first_kernel", "other_kernel"])
+
+    def test_refused_handle_is_not_asked_about(self):
+        log = self.path("log")
+        self.run_program([harness.program("ending")],
+                         env={"GV_SIM_LOG": log, "GV_SIM_FAIL": f"{LAUNCH}:1=400"})
+        with open(log, encoding="utf-8") as lines:
+            self.assertNotRegex(lines.read(), r"Get(Name|Module|Library) ")
+
+    def test_python_options_are_not_the_programs_name(self):
+        script = self.write("train.py", "import ctypes\n"
+                                        "ctypes.CDLL('libcuda.so.1').cuInit(0)\n")
+        self.run_well([sys.executable, "-X", "dev", "-W", "ignore", script])
+        self.assertEqual(self.trace().value("SELECT program FROM processes"), "train")
+
+
+class Surroundings(harness.Case):
+    """Where and how the program was started."""
+
+    def test_deleted_working_directory(self):
+        gone = self.path("gone")
+        os.mkdir(gone)
+        result = self.run_program(
+            ["sh", "-c", 'cd "$1" && rmdir "$1" && exec "$0" exit', harness.program("ending"),
+             gone], env={"GPUVERIFY_TRACE": "trace.db"})
+        self.assertEqual(result.status, 4, str(result))
+        self.assertIn("cannot record", result.err)
+        self.assertFalse(os.path.exists(f"/.gpuverify-{os.getuid()}"))
+
+    def test_collector_of_a_real_time_program_is_none(self):
+        if not shutil.which("chrt"):
+            self.skipTest("no chrt")
+        process = self.start(["chrt", "-f", "10", harness.program("flood"), "10", "0"],
+                             stdin=subprocess.PIPE)
+        if process.stdout.readline() != b"ready\n":
+            self.skipTest("no real-time scheduling here")
+        policy = os.sched_getscheduler(self.await_collector())
+        process.communicate(b"\n", timeout=30)
+        self.assertNotIn(policy, (os.SCHED_FIFO, os.SCHED_RR))
+        self.assertEqual(self.trace().count(LAUNCH), 10)
