@@ -93,6 +93,14 @@ static void learn_driver(const struct gv_object *object)
     *(void **)&gv_driver_calls.function_get_name = gv_object_symbol(object, "cuFuncGetName");
     *(void **)&gv_driver_calls.kernel_get_name = gv_object_symbol(object, "cuKernelGetName");
     *(void **)&gv_driver_calls.driver_get_version = gv_object_symbol(object, "cuDriverGetVersion");
+    *(void **)&gv_driver_calls.device_get_count = gv_object_symbol(object, "cuDeviceGetCount");
+    *(void **)&gv_driver_calls.device_get = gv_object_symbol(object, "cuDeviceGet");
+    *(void **)&gv_driver_calls.device_get_name = gv_object_symbol(object, "cuDeviceGetName");
+    *(void **)&gv_driver_calls.device_get_attribute =
+        gv_object_symbol(object, "cuDeviceGetAttribute");
+    *(void **)&gv_driver_calls.device_get_uuid = gv_object_symbol(object, "cuDeviceGetUuid");
+    *(void **)&gv_driver_calls.device_total_memory =
+        gv_object_symbol(object, "cuDeviceTotalMem_v2");
 }
 
 static void learn_runtime(const struct gv_object *object, int instance)

@@ -6,6 +6,7 @@
 #include "preload/attach.h"
 
 #include "preload/clock.h"
+#include "preload/gpu_start.h"
 #include "preload/process.h"
 
 #include <errno.h>
@@ -72,6 +73,7 @@ static void finish(bool knows_code, int code)
     if (!gv_process_is_attached_here())
         return;
     header = gv_process.spool.header;
+    gv_gpu_finish(gv_process.settings.exit_wait_ms);
     if (knows_code) {
         atomic_store(&header->exit_code, code);
         atomic_store(&header->exit_code_known, 1);

@@ -220,7 +220,7 @@ struct gv_record_gpu_module {
     uint32_t correlation;
     uint32_t tid;
     uint32_t context;
-    uint64_t reserved;
+    uint64_t reserved[2];
 };
 
 #define GV_RECORD_TEXT_BYTES 56u
