@@ -97,12 +97,26 @@ struct gv_sim_entry *gv_sim_image_find(struct gv_sim_image *image, const char *n
     return entry;
 }
 
-void gv_sim_image_keep(struct gv_sim_image *image, const void *code, size_t size_bytes)
+void gv_sim_image_show(struct gv_sim_image *image, const void *code, size_t size_bytes)
 {
-    if (!gv_sim_traced() || image->kept || !(image->kept = malloc(size_bytes ? size_bytes : 1)))
+    if (image->code)
         return;
-    memcpy(image->kept, code, size_bytes);
-    image->kept_bytes = size_bytes;
+    image->code = code;
+    image->code_bytes = size_bytes;
+}
+
+void gv_sim_image_keep(struct gv_sim_image *image)
+{
+    if (!gv_sim_traced() || !image->code || !(image->kept = malloc(image->code_bytes + 1)))
+        return;
+    memcpy(image->kept, image->code, image->code_bytes);
+    image->code = image->kept;
+}
+
+void gv_sim_image_forget(struct gv_sim_image *image)
+{
+    if (!image->kept)
+        image->code = NULL;
 }
 
 void gv_sim_image_free(struct gv_sim_image *image)
@@ -233,7 +247,7 @@ static CUresult read_elf(struct gv_sim_image *image, const void *data, size_t si
             info = &elf.sections[i];
     }
     if (table)
-        gv_sim_image_keep(image, data, elf_bytes(&elf, head));
+        gv_sim_image_show(image, data, elf_bytes(&elf, head));
     return table ? read_symbols(image, &elf, table, names, info) : CUDA_ERROR_INVALID_IMAGE;
 }
 

@@ -148,7 +148,7 @@ CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t s
             /* An initialiser's braces follow; they balance. */
         }
     }
-    gv_sim_image_keep(image, text, size_bytes);
+    gv_sim_image_show(image, text, size_bytes);
     image->text_hash = hash_of(text, size_bytes);
     image->needs_jit = strncmp(text, LINKED_MARK, strlen(LINKED_MARK)) != 0;
     return version && target && !depth ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;

@@ -91,6 +91,7 @@ static CUresult load(CUmodule *module, const void *data, size_t size_bytes)
         return result;
     struct gv_sim_module *made;
     result = gv_sim_module_make(c, image, NULL, &made);
+    gv_sim_image_forget(image);
     if (result)
         gv_sim_image_free(image);
     else

@@ -246,8 +246,9 @@ struct gv_sim_image {
     bool needs_jit;
     uint64_t text_hash; /* of PTX */
     bool any_name;      /* compressed: its names cannot be known */
-    void *kept;         /* its code, while somebody traces */
-    size_t kept_bytes;
+    const void *code;   /* as the program gave it, or `kept`; NULL when it may be gone */
+    size_t code_bytes;
+    void *kept; /* a copy, while somebody traces */
 };
 struct gv_sim_module {
     struct gv_sim_object object;
@@ -279,8 +280,10 @@ CUresult gv_sim_image_read(const void *data, size_t size_bytes, struct gv_sim_im
 CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t size_bytes);
 /* Take the time to compile PTX, unless this process has compiled the same text before. */
 void gv_sim_image_compile(struct gv_sim_image *image);
-/* Remember the code for a tracer, if there is one. */
-void gv_sim_image_keep(struct gv_sim_image *image, const void *code, size_t size_bytes);
+/* The code for a tracer: where it is, while it is loaded; a copy, to load it later; or no more. */
+void gv_sim_image_show(struct gv_sim_image *image, const void *code, size_t size_bytes);
+void gv_sim_image_keep(struct gv_sim_image *image);
+void gv_sim_image_forget(struct gv_sim_image *image);
 void gv_sim_image_free(struct gv_sim_image *image);
 struct gv_sim_entry *gv_sim_image_add(struct gv_sim_image *image, const char *name, size_t length,
                                       uint64_t local_bytes);
