@@ -136,7 +136,7 @@ void gv_sim_trace_module(bool loaded, const struct gv_sim_module *module)
     const struct gv_sim_tracer *tracer = atomic_load(&gv_sim_tracer);
     if (tracer)
         tracer->module(loaded, module->context, module->id, module->image->code,
-                       module->image->code_bytes);
+                       module->image->code ? module->image->code_bytes : 0);
 }
 
 void gv_sim_trace_context(bool made, struct gv_sim_context *context)
