@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#define TRIES 8
+#define TRIES 16
 
 static CUpti_TimestampCallbackFunc _Atomic client;
 
@@ -34,7 +34,7 @@ uint64_t gv_cupti_clock_at(uint64_t sim_ns)
     static _Atomic uint64_t last;
     const struct gv_sim_tracing *driver = gv_cupti_driver();
     uint64_t least = UINT64_MAX, offset = 0, known = atomic_load(&last);
-    for (int i = 0; i < TRIES && least > 200; i++) {
+    for (int i = 0; i < TRIES && least > 100; i++) {
         uint64_t before = driver->now_ns(), now = gv_cupti_clock_now(), after = driver->now_ns();
         if (after - before < least) {
             least = after - before;
