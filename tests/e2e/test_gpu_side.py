@@ -152,8 +152,11 @@ class Operations(Seen):
         self.run_well([harness.workload("runtime_tour_shared")], quiet=False)
         trace = self.trace()
         self.all_found_their_call(trace)
-        self.assertIn(("kernel", "cudaLaunchKernel"), trace.rows(
-            "SELECT DISTINCT o.kind, c.name FROM gpu_ops o JOIN calls c ON c.id = o.call"))
+        self.assertLessEqual(
+            {("kernel", "cudaLaunchKernel"), ("copy", "cudaMemcpy"), ("set", "cudaMemset"),
+             ("graph", "cudaGraphLaunch")},
+            set(trace.rows("SELECT DISTINCT o.kind, c.name FROM gpu_ops o "
+                           "JOIN calls c ON c.id = o.call")))
 
     def test_a_hundred_thousand_kernels(self):
         _, trace = self.work("own-streams", 25000)
@@ -209,7 +212,7 @@ class HostOnly(Seen):
 
     def test_library_that_is_not_there(self):
         why, _ = self.reason(GPUVERIFY_CUPTI=self.path("libcupti.so.13"))
-        self.assertIn("cannot be opened", why)
+        self.assertIn("No such file", why)
 
     def test_another_subscriber_is_named(self):
         why, _ = self.reason(GV_SIM_CUPTI_OWNER="CUPTI for another tool")
@@ -228,12 +231,12 @@ class HostOnly(Seen):
             with self.subTest(step):
                 os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
                 why, _ = self.reason(GV_SIM_CUPTI_FAIL=f"{step}=15")
-                self.assertIn("CUPTI error 15", why)
+                self.assertIn("failed with 15", why)
 
     def test_asked_for_and_not_had_is_said(self):
         _, result = self.reason("on", quiet=False, GV_SIM_CUPTI_FAIL="cuptiSubscribe_v2=15")
         self.assertEqual(result.err.count("\n"), 1, str(result))
-        self.assertIn("CUPTI error 15", result.err)
+        self.assertIn("failed with 15", result.err)
 
 
 class Lost(Seen):

@@ -12,7 +12,7 @@ _Atomic bool gv_cupti_driver_apis[GV_CUPTI_CBIDS];
 static _Thread_local struct {
     uint64_t ids[EXTERNAL_DEPTH];
     unsigned depth;
-} external[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE] __attribute__((tls_model("initial-exec")));
+} external[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE];
 
 bool gv_cupti_external(CUpti_ExternalCorrelationKind kind, uint64_t *id)
 {

@@ -1,7 +1,7 @@
 /* What the driver calls: around its calls, and for each piece of work. */
 #include "tests/sim/cupti/cupti_sim.h"
 
-static _Thread_local struct gv_cupti_call call __attribute__((tls_model("initial-exec")));
+static _Thread_local struct gv_cupti_call call;
 
 static uint32_t enter(unsigned symbol)
 {
