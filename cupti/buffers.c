@@ -11,6 +11,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gv_buffer *free_buffers;
 static uint32_t free_count;
+static _Atomic uint32_t given;
 static struct gv_buffer *full_first, **full_last = &full_first;
 
 /* When there is no memory at all: what comes into it is not read. */
@@ -77,6 +78,8 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
 
     if (!buffer)
         buffer = map_buffer(0);
+    if (buffer)
+        atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
     *data = buffer ? buffer->data : last_resort;
     *bytes = GV_BUFFER_BYTES;
     *records_most = 0;
@@ -92,6 +95,7 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     (void)bytes;
     if (!data || data == last_resort)
         return;
+    atomic_fetch_sub_explicit(&given, 1, memory_order_relaxed);
     buffer = (struct gv_buffer *)(void *)(data - offsetof(struct gv_buffer, data));
     buffer->used = used;
     buffer->next = NULL;
@@ -99,6 +103,11 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     *full_last = buffer;
     full_last = &buffer->next;
     pthread_mutex_unlock(&lock);
+}
+
+uint32_t gv_buffers_given(void)
+{
+    return atomic_load_explicit(&given, memory_order_relaxed);
 }
 
 struct gv_buffer *gv_buffers_full(void)

@@ -29,6 +29,9 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used);
 
+/* How many CUPTI has now. */
+uint32_t gv_buffers_given(void);
+
 /* The module's thread: all full buffers, the oldest first, or NULL; and one back when it is read.
  */
 struct gv_buffer *gv_buffers_full(void);

@@ -12,6 +12,7 @@
 #define ORIGINS        64
 
 struct gv_cupti_library gv_cupti;
+static char open_error[GV_SPOOL_WHY_BYTES]; /* of the last one that could not be opened */
 
 /* A place to look at, in the order in which they are tried. */
 struct origins {
@@ -140,8 +141,12 @@ static bool open_at(const char *path, char *why, size_t why_bytes)
     struct link_map *map = NULL;
 
     gv_cupti.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!gv_cupti.handle)
+    if (!gv_cupti.handle) {
+        const char *error = dlerror();
+
+        snprintf(open_error, sizeof open_error, "%s", error ? error : "cannot be opened");
         return false;
+    }
     if (dlinfo(gv_cupti.handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0])
         path = map->l_name;
     snprintf(gv_cupti.path, sizeof gv_cupti.path, "%s", path);
@@ -193,7 +198,7 @@ int gv_cupti_library_open(const char *given, int driver_version, char *why, size
     else
         error = search(driver_version >= 13000 ? sonames_13 : sonames_12, why, why_bytes);
     if (error && !why[0] && given[0])
-        snprintf(why, why_bytes, "%.200s cannot be opened", given);
+        snprintf(why, why_bytes, "GPUVERIFY_CUPTI: %.200s", open_error);
     else if (error && !why[0])
         snprintf(why, why_bytes,
                  "no libcupti found: install CUPTI (Python: nvidia-cuda-cupti), or name it with "

@@ -89,8 +89,10 @@ static int refuse(CUptiResult result, const char *what)
 
     if (gv_cupti.cuptiGetResultString(result, &text) != CUPTI_SUCCESS)
         text = NULL;
-    snprintf(why, GV_SPOOL_WHY_BYTES, "%s failed: CUPTI error %d, %.100s", what, (int)result,
-             text ? text : "unknown");
+    snprintf(why, GV_SPOOL_WHY_BYTES,
+             "%s failed with %d, %.60s: GPUVERIFY_CUPTI can name another libcupti, one of the "
+             "driver's version",
+             what, (int)result, text ? text : "unknown");
     return -EIO;
 }
 
@@ -262,6 +264,9 @@ static void *run(void *context)
         if (now_asked == done)
             continue;
         done = now_asked;
+        /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
+        if (gv_buffers_given() > 0)
+            atomic_store(&host.spool->header->gpu.interrupted, 1);
         atomic_store(&host.spool->header->gpu.finished, 1);
         atomic_store(&answered, done);
         syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

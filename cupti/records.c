@@ -177,8 +177,12 @@ static void read_jit(const CUpti_ActivityJit *jit)
 /* CUPTI's own upkeep goes on all the time and is not the program's doing. */
 static bool is_told(CUpti_ActivityOverheadKind kind)
 {
-    return kind != CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH &&
-           kind != CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE;
+    uint32_t number = (uint32_t)kind;
+
+    return number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH &&
+           number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION &&
+           number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE &&
+           number != 7u << 16; /* a buffer was asked for */
 }
 
 static void read_overhead(const CUpti_ActivityOverhead *overhead)

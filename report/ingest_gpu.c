@@ -231,12 +231,17 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
     char why[GV_SPOOL_WHY_BYTES], why_text[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_WHY_BYTES)];
     char library[GV_SPOOL_PATH_BYTES], library_text[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_PATH_BYTES)];
     bool same = ingest->status_stored && now->gpu == ingest->status.gpu &&
-                now->gpu_flushed_ns == ingest->status.gpu_flushed_ns;
+                now->gpu_flushed_ns == ingest->status.gpu_flushed_ns &&
+                now->gpu_interrupted == ingest->status.gpu_interrupted;
     int64_t flushed_ns = now->gpu_flushed_ns ? gv_ingest_time(ingest, now->gpu_flushed_ns) : 0;
 
     if (now->gpu == GV_GPU_UNKNOWN || same)
         return 0;
     gv_spool_reader_gpu(ingest->reader, why, library);
+    if (now->gpu_interrupted)
+        snprintf(why, sizeof(why),
+                 "another profiler inside the program (torch.profiler?) took CUPTI's records over: "
+                 "run without it, or leave CUPTI to it with GPUVERIFY_GPU=off");
     gv_text_repair(why_text, sizeof(why_text), why, strlen(why));
     gv_text_repair(library_text, sizeof(library_text), library, strlen(library));
     return gv_database_run(ingest->database, GV_STATEMENT_PROCESS_GPU, "ittztz", ingest->process,
