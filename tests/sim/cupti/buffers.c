@@ -21,9 +21,9 @@ struct buffer {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, delivered = PTHREAD_COND_INITIALIZER;
 static struct buffer *filling, *spare, *full, **full_end = &full;
-static bool worker_runs;
+static bool worker_runs, worker_delivers;
 static size_t dropped;
 static _Atomic bool zeroed;
 static CUpti_BuffersCallbackRequestFunc _Atomic request;
@@ -139,11 +139,14 @@ static void *work(void *unused)
         while (!full)
             pthread_cond_wait(&wake, &lock);
         struct buffer *list = take_full(false);
+        worker_delivers = list != NULL;
         pthread_mutex_unlock(&lock);
         deliver(list, false);
         if (!list)
             nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
         pthread_mutex_lock(&lock);
+        worker_delivers = false;
+        pthread_cond_broadcast(&delivered);
     }
     return NULL;
 }
@@ -225,6 +228,7 @@ size_t gv_cupti_dropped_take(void)
     return count;
 }
 
+/* Returns when the client has every buffer that is due; after a forced flush, every one. */
 void gv_cupti_flush(bool forced)
 {
     const struct gv_sim_tracing *driver = gv_cupti_driver();
@@ -236,7 +240,16 @@ void gv_cupti_flush(bool forced)
         full_end = &filling->next;
         filling = NULL;
     }
+    if (forced && spare) {
+        *full_end = spare;
+        full_end = &spare->next;
+        spare = NULL;
+    }
     struct buffer *list = take_full(forced);
     pthread_mutex_unlock(&lock);
     deliver(list, forced);
+    pthread_mutex_lock(&lock);
+    while (worker_delivers)
+        pthread_cond_wait(&delivered, &lock);
+    pthread_mutex_unlock(&lock);
 }
