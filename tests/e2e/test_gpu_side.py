@@ -163,6 +163,8 @@ class Operations(Seen):
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 100000)
         self.all_found_their_call(trace)
         self.assertEqual(trace.rows("SELECT name, count FROM kernel_summary"), [("spin", 100000)])
+        self.assertLess(os.path.getsize(self.path("trace.db")) / 100000, 90,
+                        "bytes per launch, with its call")
 
 
 class Code(Seen):
@@ -275,6 +277,18 @@ class Lost(Seen):
         self.assertEqual(self.kinds(trace), {"kernel": 50})
         self.all_found_their_call(trace)
 
+    def test_last_flush_of_a_killed_program_is_told(self):
+        process = self.start([harness.program("gpu_work"), "stuck", "50"],
+                             env={"GPUVERIFY_FLUSH_MS": "60000"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.kill()
+        process.communicate()
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 50)
+        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
+                         [("GPU operation", "last flush", 50)])
+
     def test_killed_program_keeps_what_was_flushed(self):
         self.killed(signal.SIGKILL)
 
@@ -309,6 +323,32 @@ class Unharmed(Seen):
     def test_one_thread_of_ours_that_takes_no_signals(self):
         result = self.run_well([harness.program("state"), "threads"])
         self.assertIn("threads: 2\n", result.out)
+
+
+class OwnProfiler(Seen):
+    """A program that profiles itself through CUPTI."""
+
+    def profiled(self, mode):
+        result = self.run_well([harness.program("own_profiler"), libcupti()], quiet=False,
+                               env={"GPUVERIFY_GPU": mode})
+        self.assertEqual(result.out, "2010 launches\n", str(result))
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 2010)
+        return result, trace
+
+    def test_two_profilers_meet(self):
+        result, trace = self.profiled("auto")
+        self.assertIn("cuptiSubscribe: 39\n", result.err)
+        why = trace.value("SELECT gpu_why FROM processes")
+        self.assertIn("another profiler inside the program", why or "")
+        self.assertIn("GPUVERIFY_GPU=off", why)
+        report = self.command("report", self.path("trace.db"))
+        self.assertIn("another profiler inside the program", report.out)
+
+    def test_switched_off_leaves_it_alone(self):
+        result, trace = self.profiled("off")
+        self.assertEqual(result.err, "cuptiSubscribe: 0\nrecords: 2000\n")
+        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
 
 
 class Children(Seen, test_lifecycle.Children):

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define EXTERNAL_DEPTH 4 /* little: it comes out of what a process has for libraries opened late */
+#define EXTERNAL_DEPTH 32
 #define ATTRIBUTES     11
 
 _Atomic bool gv_cupti_kinds[GV_CUPTI_KINDS];
