@@ -266,9 +266,12 @@ def a_matrix_product_loop(bench, folder):
         # What ran between the two marks: the last 50 kernels.
         summed_ms = one(trace, "SELECT sum(duration_ns) / 1e6 FROM (SELECT duration_ns FROM gpu_ops "
                                "WHERE kind = 'kernel' ORDER BY start_ns DESC LIMIT 50)")
+        samples = one(trace, "SELECT count(*) FROM samples WHERE gpu_percent >= 0 AND power_mw > 0")
     check(abs(summed_ms - said_ms) < 0.02 * said_ms,
           f"kernels {summed_ms:.2f} ms, events {said_ms:.2f} ms")
-    return f"kernels {summed_ms:.2f} ms, events {said_ms:.2f} ms; {gpu_side(folder)}"
+    check(samples > 0, "no samples of what the device did")
+    return (f"kernels {summed_ms:.2f} ms, events {said_ms:.2f} ms; {samples} samples; "
+            f"{gpu_side(folder)}")
 
 
 def synchronous_copies(bench, folder):
