@@ -30,7 +30,7 @@ static void take(CUcontext context, uint32_t stream, uint8_t *buffer, size_t byt
     void *record = NULL;
 
     (void)context, (void)stream, (void)bytes;
-    if (buffer < buffers[0] || buffer >= buffers[BUFFERS])
+    if (buffer < buffers[0] || buffer >= buffers[0] + sizeof buffers)
         return; /* not ours */
     while (next_record(buffer, valid, &record) == 0)
         seen++;
