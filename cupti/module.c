@@ -2,8 +2,8 @@
  * The module itself: switches CUPTI on, runs the one thread that flushes, and answers CUPTI's
  * callbacks.
  *
- * Nothing of CUPTI's is called from a thread of the program's but what starts it. No cuptiFinalize()
- * and no unloading, ever: the program may be inside CUPTI on another thread.
+ * Nothing of CUPTI's is called from a thread of the program's but what starts it. No
+ * cuptiFinalize() and no unloading, ever: the program may be inside CUPTI on another thread.
  */
 #include "trace/gpu_module.h"
 
@@ -26,9 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES   (256u * 1024u)
-#define CALLBACKS     4096u /* more than any CUPTI has */
-#define CALLBACK_GAP  64u   /* numbers without a name, after which there are no more */
+#define STACK_BYTES  (256u * 1024u)
+#define CALLBACKS    4096u /* more than any CUPTI has */
+#define CALLBACK_GAP 64u   /* numbers without a name, after which there are no more */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
@@ -126,10 +126,10 @@ static int subscribe(void)
 /* The driver's calls that start something on the GPU or load code, by their names' beginnings. */
 static bool is_correlated(const char *name)
 {
-    static const char *const beginnings[] = {"cuLaunch",      "cuMemcpy",     "cuMemset",
-                                             "cuGraphLaunch", "cuModuleLoad", "cuLibraryLoad",
-                                             "cuLink",        "cuKernelGetFunction",
-                                             "cuMemPrefetch"};
+    static const char *const beginnings[] = {
+        "cuLaunch",     "cuMemcpy",      "cuMemset", "cuGraphLaunch",
+        "cuModuleLoad", "cuLibraryLoad", "cuLink",   "cuKernelGetFunction",
+        "cuMemPrefetch"};
 
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
@@ -145,8 +145,7 @@ static int watch_calls(void)
         const char *name = NULL;
         CUptiResult result;
 
-        if (gv_cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) !=
-                CUPTI_SUCCESS ||
+        if (gv_cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS ||
             !name) {
             unnamed++;
             continue;
@@ -168,9 +167,12 @@ static const struct {
     CUpti_ActivityKind kind;
     bool needed;
 } kinds[] = {
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true}, {CUPTI_ACTIVITY_KIND_MEMCPY, true},
-    {CUPTI_ACTIVITY_KIND_MEMSET, true},            {CUPTI_ACTIVITY_KIND_MEMCPY2, false},
-    {CUPTI_ACTIVITY_KIND_OVERHEAD, false},         {CUPTI_ACTIVITY_KIND_JIT, false},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, true},
+    {CUPTI_ACTIVITY_KIND_MEMSET, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, false},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, false},
+    {CUPTI_ACTIVITY_KIND_JIT, false},
     {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
@@ -193,8 +195,7 @@ static int register_buffers(void)
 {
     uint8_t zeroed = 1;
     size_t bytes = sizeof zeroed;
-    CUptiResult result =
-        gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, gv_buffers_take);
+    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, gv_buffers_take);
 
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterCallbacks");

@@ -64,9 +64,8 @@ static void leave_segment(void)
 
 static bool take_segment(void)
 {
-    struct gv_spool_owner owner = {.thread = GV_SPOOL_GPU_THREAD,
-                                   .tid = (uint32_t)syscall(SYS_gettid),
-                                   .sequence = sequence};
+    struct gv_spool_owner owner = {
+        .thread = GV_SPOOL_GPU_THREAD, .tid = (uint32_t)syscall(SYS_gettid), .sequence = sequence};
     struct gv_spool_segment *taken;
     bool scarce;
 

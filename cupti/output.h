@@ -15,7 +15,8 @@
 
 void gv_output_start(struct gv_spool_writer *spool);
 
-/* Room for one record, zeroed; or NULL: it is lost, and counted. gv_output_publish() must follow. */
+/* Room for one record, zeroed; or NULL: it is lost, and counted. gv_output_publish() must follow.
+ */
 union gv_record *gv_output_next(void);
 void gv_output_publish(void);
 

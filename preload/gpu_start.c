@@ -25,7 +25,8 @@ enum device_attribute {
 };
 
 static struct gv_gpu_host host;
-static const struct gv_gpu_module *module; /* recording; inherited by a child, which must not use it */
+static const struct gv_gpu_module
+    *module; /* recording; inherited by a child, which must not use it */
 static uint32_t module_pid;
 static _Atomic uint32_t started_pid; /* the process that has tried */
 static _Atomic int ended;
@@ -98,9 +99,9 @@ static void *open_beside(const char *relative)
     if (!gv_objects_at((uintptr_t)gv_plt_slots, &object))
         return NULL;
     slash = strrchr(object.path, '/');
-    if (!slash || (size_t)snprintf(path, sizeof path, "%.*s%s/" GV_GPU_MODULE_FILE,
-                                   (int)(slash - object.path), object.path, relative) >=
-                      sizeof path)
+    if (!slash ||
+        (size_t)snprintf(path, sizeof path, "%.*s%s/" GV_GPU_MODULE_FILE,
+                         (int)(slash - object.path), object.path, relative) >= sizeof path)
         return NULL;
     return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }

@@ -22,11 +22,11 @@ static int gv_ingest_device(struct gv_ingest *ingest, const struct gv_record_dev
              "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
              u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
              u[15]);
-    return gv_database_run(
-        ingest->database, GV_STATEMENT_DEVICE_ADD, "iittzizzzz", ingest->process,
-        (int64_t)device->device, name, any ? uuid : NULL, (int64_t)device->cc_major,
-        (int64_t)device->cc_minor, (int64_t)device->multiprocessors, (int64_t)device->memory_bytes,
-        (int64_t)device->clock_khz, (int64_t)device->memory_clock_khz);
+    return gv_database_run(ingest->database, GV_STATEMENT_DEVICE_ADD, "iittzizzzz", ingest->process,
+                           (int64_t)device->device, name, any ? uuid : NULL,
+                           (int64_t)device->cc_major, (int64_t)device->cc_minor,
+                           (int64_t)device->multiprocessors, (int64_t)device->memory_bytes,
+                           (int64_t)device->clock_khz, (int64_t)device->memory_clock_khz);
 }
 
 static int gv_ingest_number(struct gv_ingest *ingest, struct gv_key_map *map, uint32_t number)

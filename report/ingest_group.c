@@ -240,11 +240,10 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             error = gv_ingest_unload(ingest, &record->unload, &module);
             break;
         default: /* text is read with its owner; what is unknown is left out */
-            error = gv_ingest_gpu(
-                ingest, record,
-                gv_ingest_gpu_has_text(record, &bytes)
-                    ? gv_ingest_text(records, count, i, bytes, text, sizeof(text))
-                    : NULL);
+            error = gv_ingest_gpu(ingest, record,
+                                  gv_ingest_gpu_has_text(record, &bytes)
+                                      ? gv_ingest_text(records, count, i, bytes, text, sizeof(text))
+                                      : NULL);
             break;
         }
     }

@@ -27,7 +27,7 @@
 struct gv_gpu_host {
     uint64_t (*now_ns)(void); /* the session's clock; calls nothing */
     struct gv_spool_writer *spool;
-    const char *cupti_path; /* GPUVERIFY_CUPTI; "": look for it */
+    const char *cupti_path;      /* GPUVERIFY_CUPTI; "": look for it */
     intptr_t correlation_offset; /* of a uint32_t from the thread pointer */
     int64_t flush_ms;
     int32_t driver_version;

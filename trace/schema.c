@@ -11,9 +11,9 @@
     "CREATE TABLE process (id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, pid INTEGER,"        \
     " parent_pid INTEGER, start_ticks INTEGER, program TEXT, executable TEXT, arguments TEXT,"     \
     " directory TEXT, forked INTEGER, driver_version INTEGER, start_ns INTEGER, end_ns INTEGER,"   \
-    " ended TEXT, exit_code INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,"                  \
-    " cupti_library TEXT, gpu_flushed_ns INTEGER);" /* records: how many of the thread's records are in the     \
-                                          trace, counted in its spool */                           \
+    " ended TEXT, exit_code INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,"               \
+    " cupti_library TEXT, gpu_flushed_ns INTEGER);" /* records: how many of the thread's records   \
+                                          are in the trace, counted in its spool */                                                                    \
     "CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"                       \
     " serial INTEGER NOT NULL, tid INTEGER, name TEXT, records INTEGER NOT NULL);"                 \
     "CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"                      \
@@ -199,8 +199,7 @@
     " ranked AS (SELECT key, duration_ns, count,"                                                  \
     "  sum(count) OVER (PARTITION BY key ORDER BY duration_ns) AS rank FROM counted),"             \
     " total AS (SELECT key, sum(count) AS count, sum(count * duration_ns) AS total_ns,"            \
-    "  min(duration_ns) AS min_ns, max(duration_ns) AS max_ns" sums                                \
-    "  FROM counted GROUP BY key)"                                                                 \
+    "  min(duration_ns) AS min_ns, max(duration_ns) AS max_ns" sums "  FROM counted GROUP BY key)" \
     " SELECT " name " AS name, n.count AS count, n.total_ns AS total_ns, n.min_ns AS min_ns,"      \
     "  r.duration_ns AS median_ns, n.max_ns AS max_ns,"                                            \
     "  n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share"
@@ -212,13 +211,15 @@
                           "gpu_op o LEFT JOIN gpu_shape s ON s.id = o.shape"                       \
                           " LEFT JOIN gpu_name n ON n.id = s.name WHERE o.kind = 1",               \
                           "", "")                                                                  \
-    " FROM ranked r JOIN total n ON n.key = r.key" GV_SCHEMA_GPU_SUMMARY_END GV_SCHEMA_GPU_SUMMARY( \
-        "copy_summary", "CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind, 0) END",            \
-        "CASE n.key WHEN -1 THEN 'memset' ELSE coalesce(y.name, 'copy') END",                      \
-        "gpu_op o WHERE o.kind IN (2, 3)", ", sum(o.bytes) AS bytes",                              \
-        ", sum(bytes) AS bytes") ", n.bytes AS bytes"                                              \
-                                 " FROM ranked r JOIN total n ON n.key = r.key"                    \
-                                 " LEFT JOIN copy_kind y ON y.id = n.key" GV_SCHEMA_GPU_SUMMARY_END
+    " FROM ranked r JOIN total n ON n.key = r.key" GV_SCHEMA_GPU_SUMMARY_END                       \
+        GV_SCHEMA_GPU_SUMMARY(                                                                     \
+            "copy_summary", "CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind, 0) END",        \
+            "CASE n.key WHEN -1 THEN 'memset' ELSE coalesce(y.name, 'copy') END",                  \
+            "gpu_op o WHERE o.kind IN (2, 3)", ", sum(o.bytes) AS bytes",                          \
+            ", sum(bytes) AS bytes") ", n.bytes AS bytes"                                          \
+                                     " FROM ranked r JOIN total n ON n.key = r.key"                \
+                                     " LEFT JOIN copy_kind y ON y.id = "                           \
+                                     "n.key" GV_SCHEMA_GPU_SUMMARY_END
 
 #define GV_SCHEMA_TEXT_OF(number) #number
 #define GV_SCHEMA_TEXT(number)    GV_SCHEMA_TEXT_OF(number)
@@ -228,4 +229,4 @@ const char gv_schema_sql[] = "PRAGMA application_id = " GV_SCHEMA_TEXT(
                               "PRAGMA user_version = " GV_SCHEMA_TEXT(
                                   GV_SCHEMA_VERSION) ";" GV_SCHEMA_TABLES GV_SCHEMA_GPU_TABLES
                                   GV_SCHEMA_COPY_KINDS GV_SCHEMA_VIEWS GV_SCHEMA_GPU_VIEWS
-                                  GV_SCHEMA_SUMMARIES GV_SCHEMA_GPU_SUMMARIES;
+                                      GV_SCHEMA_SUMMARIES GV_SCHEMA_GPU_SUMMARIES;

@@ -5,8 +5,8 @@
  *   BENCH_CUPTI         path of libcupti
  *   BENCH_CUPTI_KINDS   numbers of other kinds to enable instead, with commas
  *   BENCH_CUPTI_MORE    "" or one way to learn which call a record belongs to, to know its price:
- *                       callbacks (of the driver's launches, copies and sets), runtime (a record for
- *                       each of these calls)
+ *                       callbacks (of the driver's launches, copies and sets), runtime (a record
+ * for each of these calls)
  *
  * It knows libcupti by name only: the few types that it needs are written down here.
  */
@@ -26,8 +26,8 @@ typedef void callback(void *context, int domain, uint32_t id, const void *data);
 /* Concurrent kernel, memcpy, memcpy2, memset, overhead, JIT, graph trace. */
 static const int kinds[] = {10, 1, 22, 2, 17, 52, 51};
 
-#define DRIVER_API      1
-#define CALLBACKS       2048u
+#define DRIVER_API 1
+#define CALLBACKS  2048u
 
 static uint8_t *free_buffers[BUFFERS];
 static uint32_t free_count;

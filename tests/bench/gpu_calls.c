@@ -74,8 +74,8 @@ static const struct {
     void (*call)(void);
     int burst;
 } loops[] = {
-    {"launch", launch, 500},     {"copy", copy, 500},
-    {"graph", launch_graph, 40}, {"sync", synchronize, 1000},
+    {"launch", launch, 500},        {"copy", copy, 500},
+    {"graph", launch_graph, 40},    {"sync", synchronize, 1000},
     {"memcpy", copy_and_wait, 200},
 };
 
@@ -83,8 +83,7 @@ static void make_graph(void)
 {
     CUgraph captured;
 
-    must("cuStreamBeginCapture",
-         cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    must("cuStreamBeginCapture", cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     for (int i = 0; i < GRAPH_NODES; i++)
         launch();
     must("cuStreamEndCapture", cuStreamEndCapture(stream, &captured));
