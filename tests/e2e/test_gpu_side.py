@@ -158,6 +158,20 @@ class Operations(Seen):
             set(trace.rows("SELECT DISTINCT o.kind, c.name FROM gpu_ops o "
                            "JOIN calls c ON c.id = o.call")))
 
+    def test_however_a_program_reaches_cuda(self):
+        for name in ("driver_tour", "driver_tour_dlsym", "driver_tour_dlvsym", "driver_tour_proc",
+                     "driver_tour_proc_v2", "runtime_tour_static", "runtime_tour_dlsym"):
+            with self.subTest(name):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                self.run_well([harness.workload(name)], quiet=False)
+                trace = self.trace()
+                self.all_found_their_call(trace)
+                self.assertEqual(self.kinds(trace)["graph"], 1)
+                self.assertEqual(trace.value(
+                    "SELECT count(*) FROM gpu_ops WHERE kind = 'kernel'"), trace.value(
+                    "SELECT count(*) FROM calls WHERE name LIKE 'cu%LaunchKernel%'") - 4,
+                    "all launches but the four that were captured")
+
     def test_a_hundred_thousand_kernels(self):
         _, trace = self.work("own-streams", 25000)
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 100000)
@@ -307,6 +321,46 @@ class Lost(Seen):
                 # What quick_exit's handlers launch may still run when the program is gone.
                 self.assertGreaterEqual(trace.value("SELECT count(*) FROM gpu_ops"), 3)
                 self.assertLessEqual(trace.value("SELECT count(*) FROM gpu_ops"), launches)
+
+
+class Recovered(Seen):
+    """What no collector took is brought into the trace later."""
+
+    def recovered(self):
+        self.command("recover", self.spool)
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"kernel": 400})
+        self.all_found_their_call(trace)
+        return trace
+
+    def test_without_a_collector(self):
+        self.run_well([harness.program("gpu_work"), "own-streams", "100"],
+                      env={"GPUVERIFY_COLLECTOR": "off"})
+        self.recovered()
+
+    def test_collector_that_is_killed(self):
+        process = self.start([harness.program("gpu_work"), "stuck", "400"],
+                             env={"GPUVERIFY_FLUSH_MS": "50"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        os.kill(self.await_collector(), signal.SIGKILL)
+        time.sleep(0.5)
+        process.kill()
+        process.communicate()
+        harness.wait_for(lambda: not self.processes(), "everybody is gone")
+        self.recovered()
+
+    def test_more_than_the_spool_holds(self):
+        _, trace = self.work("own-streams", 20000, losses=True, GPUVERIFY_SPOOL_MB=1)
+        launches = trace.count("cuLaunchKernel")
+        lost = trace.value("SELECT coalesce(sum(count), 0) FROM losses WHERE what = 'call'")
+        self.assertEqual(launches + lost, 80000)
+        # A launch that was lost cannot be found; every other one is.
+        self.assertEqual(trace.value("SELECT count(call) FROM gpu_ops"),
+                         trace.value("SELECT count(DISTINCT call) FROM gpu_ops"))
+        operations = trace.value("SELECT count(*) FROM gpu_ops")
+        unseen = trace.value("SELECT coalesce(sum(count), 0) FROM losses "
+                             "WHERE what = 'GPU operation'")
+        self.assertEqual(operations + unseen, 80000)
 
 
 class Unharmed(Seen):
