@@ -13,7 +13,7 @@
     " directory TEXT, forked INTEGER, driver_version INTEGER, start_ns INTEGER, end_ns INTEGER,"   \
     " ended TEXT, exit_code INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,"               \
     " cupti_library TEXT, gpu_flushed_ns INTEGER);" /* records: how many of the thread's records   \
-                                          are in the trace, counted in its spool */                                                                    \
+                                          are in the trace, counted in its spool */                \
     "CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"                       \
     " serial INTEGER NOT NULL, tid INTEGER, name TEXT, records INTEGER NOT NULL);"                 \
     "CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"                      \
