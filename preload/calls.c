@@ -2,6 +2,7 @@
 
 #include "preload/clock.h"
 #include "preload/entry_points.h"
+#include "preload/gpu_start.h"
 #include "preload/loads.h"
 #include "preload/names.h"
 #include "preload/own_work.h"
@@ -42,6 +43,7 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     thread->loaded = 0;
     atomic_store_explicit(&slot->stream, facts->stream, memory_order_relaxed);
     atomic_store_explicit(&slot->detail, call->kernel, memory_order_relaxed);
+    thread->correlation = 0;
     atomic_store_explicit(&slot->start_ns, now_ns, memory_order_relaxed);
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
 }
@@ -210,6 +212,7 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
         .bytes = facts->bytes,
         .object = facts->object,
         .kernel = kernel,
+        .correlation = thread->correlation,
     };
     gv_thread_publish(thread);
 }
@@ -227,6 +230,8 @@ static void end_outermost(struct gv_thread *thread, const struct gv_call *call, 
         tell_facts(thread, call, result, end_ns, facts);
     write_call(thread, call, result, end_ns, facts);
     atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+    if (__builtin_expect(class == GV_CLASS_INIT, 0) && result == 0)
+        gv_gpu_start(thread);
 }
 
 static void end_nested(struct gv_thread *thread, const struct gv_call *call, int32_t result,
@@ -240,6 +245,8 @@ static void end_nested(struct gv_thread *thread, const struct gv_call *call, int
         thread->context = 0;
     if (facts->what != GV_FACT_NONE)
         tell_facts(thread, call, result, gv_clock_now_ns(), facts);
+    if (class == GV_CLASS_INIT && result == 0)
+        gv_gpu_start(thread);
 }
 
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)

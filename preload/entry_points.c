@@ -111,6 +111,12 @@ static void learn_driver(const struct gv_object *object)
         {"cuKernelGetName", offsetof(struct gv_driver_calls, kernel_get_name)},
         {"cuKernelGetLibrary", offsetof(struct gv_driver_calls, kernel_get_library)},
         {"cuDriverGetVersion", offsetof(struct gv_driver_calls, driver_get_version)},
+        {"cuDeviceGetCount", offsetof(struct gv_driver_calls, device_get_count)},
+        {"cuDeviceGet", offsetof(struct gv_driver_calls, device_get)},
+        {"cuDeviceGetName", offsetof(struct gv_driver_calls, device_get_name)},
+        {"cuDeviceGetAttribute", offsetof(struct gv_driver_calls, device_get_attribute)},
+        {"cuDeviceGetUuid", offsetof(struct gv_driver_calls, device_get_uuid)},
+        {"cuDeviceTotalMem_v2", offsetof(struct gv_driver_calls, device_total_memory)},
     };
 
     for (int api = 0; api < GV_DRIVER_COUNT; api++) {

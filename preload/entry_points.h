@@ -26,6 +26,7 @@
 #include "preload/objects.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GV_RUNTIMES 4
@@ -49,6 +50,12 @@ struct gv_driver_calls {
     int (*kernel_get_name)(const char **name, void *kernel);
     int (*kernel_get_library)(void **library, void *kernel);
     int (*driver_get_version)(int *version);
+    int (*device_get_count)(int *count);
+    int (*device_get)(int *device, int ordinal);
+    int (*device_get_name)(char *name, int bytes, int device);
+    int (*device_get_attribute)(int *value, int attribute, int device);
+    int (*device_get_uuid)(void *uuid, int device);
+    int (*device_total_memory)(size_t *bytes, int device);
 };
 
 extern struct gv_driver_calls gv_driver_calls;

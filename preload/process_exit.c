@@ -7,6 +7,7 @@
 
 #include "preload/clock.h"
 #include "preload/entry_points.h"
+#include "preload/gpu_start.h"
 #include "preload/objects.h"
 #include "preload/own_work.h"
 #include "preload/process.h"
@@ -78,6 +79,7 @@ static void finish(bool knows_code, int code)
         return;
     gv_own_work_begin(&work);
     header = gv_process.spool.header;
+    gv_gpu_finish(gv_process.settings.exit_wait_ms);
     if (knows_code) {
         atomic_store(&header->exit_code, code);
         atomic_store(&header->exit_code_known, 1);

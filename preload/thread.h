@@ -29,7 +29,8 @@ struct gv_thread {
     uint64_t context;      /* current context; 0: ask the driver */
     uint32_t sequence;     /* of the next segment */
     uint32_t tid;
-    uint32_t depth; /* hooked calls that this thread is in */
+    uint32_t depth;       /* hooked calls that this thread is in */
+    uint32_t correlation; /* of the call being made; the CUPTI module writes it, or nobody */
     uint16_t outer_api;
     bool scarce;  /* its segment is one of the last: only kept classes may write there */
     bool writing; /* guards against a signal handler that calls CUDA in between */

@@ -1,6 +1,7 @@
 #include "report/collector.h"
 
 #include "report/drain.h"
+#include "report/nvml_samples.h"
 #include "report/session_place.h"
 #include "trace/session_id.h"
 
@@ -33,6 +34,7 @@
 struct gv_collector {
     struct gv_drain drain;
     struct gv_session_file *session;
+    struct gv_samples samples;
     char directory[GV_SESSION_PATH_BYTES];
     char name[NAME_MAX + 1];
     int64_t zombie_since_ms; /* 0: the root is none */
@@ -197,6 +199,9 @@ static int gv_collector_drain(struct gv_collector *collector)
         collector->failing_since_ms = collector->alone_since_ms = 0;
         if (drain->count == 0 && !root_lives)
             return 0;
+        if (drain->driver_known && exiting == 0 && root_lives)
+            gv_samples_take(&collector->samples, &drain->database,
+                            collector->session->clock.epoch_ns);
         if (stored < GV_COLLECTOR_BACKLOG)
             gv_collector_wait(collector, bell,
                               exiting || !root_lives || collector->zombie_since_ms
@@ -242,6 +247,7 @@ int gv_collector_run(const char *path, int lock_fd)
         if (!error)
             again = gv_collector_close_session(collector);
     }
+    gv_samples_close(&collector->samples);
     gv_drain_close(&collector->drain);
     gv_session_place_unmap(collector->session);
     free(collector);

@@ -113,6 +113,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_key_map_free(&ingest->places);
     gv_key_map_free(&ingest->kernels);
     gv_key_map_free(&ingest->modules);
+    gv_ingest_gpu_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
 

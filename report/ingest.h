@@ -12,6 +12,7 @@
 #define GV_REPORT_INGEST_H
 
 #include "report/call_batch.h"
+#include "report/correlate.h"
 #include "trace/database.h"
 #include "trace/key_map.h"
 #include "trace/spool_reader.h"
@@ -64,6 +65,11 @@ struct gv_ingest {
     struct gv_key_map places;  /* contexts and streams */
     struct gv_key_map kernels;
     struct gv_key_map modules;
+    struct gv_key_map gpu_names; /* numbers that the GPU's side gave -> rows */
+    struct gv_key_map gpu_shapes;
+    struct gv_key_map gpu_places; /* device, context, stream -> row */
+    struct gv_correlate correlate;
+    bool resumed; /* another collector has stored part of this process */
     struct gv_ingest_thread *thread_list;
     size_t thread_count;
     size_t thread_room;
@@ -115,6 +121,18 @@ int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *th
 int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
                             struct gv_ingest_thread **thread);
 int gv_ingest_intern_load_all(struct gv_ingest *ingest);
+/* Calls `add` for each row of a statement that takes the process. */
+int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
+                   int (*add)(struct gv_ingest *, sqlite3_stmt *));
+
+/* What the GPU's side tells: one record, whether text follows it, what the process says of it.
+ * (report/ingest_gpu.c) */
+int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const char *text);
+bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes);
+int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status *now);
+int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
+int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
+void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
 /* Stores one whole group of records. (report/ingest_group.c) */
 int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,

@@ -98,6 +98,10 @@ static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thr
     gv_call_row_set(row, GV_CALL_API, api);
     gv_ingest_fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
     (*ingest->next_call)++;
+    if (call->correlation)
+        error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
+    if (error)
+        return error;
     if (module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
     if (!error && thread->pending_count > 0)
@@ -213,6 +217,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     for (size_t i = 0; i < count && !error; i++) {
         const union gv_record *record = &records[i];
         int64_t loaded = 0;
+        uint32_t bytes;
 
         switch (record->head.kind) {
         case GV_RECORD_CALL:
@@ -242,6 +247,10 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             error = gv_ingest_unload(ingest, &record->unload, &module);
             break;
         default: /* text is read with its owner; what is unknown is left out */
+            error = gv_ingest_gpu(ingest, record,
+                                  gv_ingest_gpu_has_text(record, &bytes)
+                                      ? gv_ingest_text(records, count, i, bytes, text, sizeof(text))
+                                      : NULL);
             break;
         }
     }

@@ -239,9 +239,8 @@ int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view
     return error;
 }
 
-/* Calls `add` for each row of a statement that takes the process. */
-static int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
-                          int (*add)(struct gv_ingest *, sqlite3_stmt *))
+int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
+                   int (*add)(struct gv_ingest *, sqlite3_stmt *))
 {
     int error, result;
     sqlite3_stmt *rows = gv_database_prepare(ingest->database, statement, &error);
@@ -314,5 +313,7 @@ int gv_ingest_intern_load_all(struct gv_ingest *ingest)
         error = gv_ingest_each(ingest, GV_STATEMENT_KERNEL_ALL, gv_ingest_load_kernel);
     if (!error)
         error = gv_ingest_each(ingest, GV_STATEMENT_MODULE_ALL, gv_ingest_load_module);
+    if (!error)
+        error = gv_ingest_gpu_load_all(ingest);
     return error;
 }

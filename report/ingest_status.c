@@ -40,6 +40,13 @@ int gv_ingest_status(struct gv_ingest *ingest)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",
                                 ingest->process, (int64_t)now.driver_version);
     if (!error)
+        error = gv_ingest_gpu_status(ingest, &now);
+    if (!error)
+        error = gv_ingest_loss(ingest, "GPU record", "dropped by CUPTI", now.gpu_dropped,
+                               ingest->status.gpu_dropped);
+    if (!error)
+        error = gv_ingest_loss(ingest, "GPU record", "", now.gpu_lost, ingest->status.gpu_lost);
+    if (!error)
         error = gv_ingest_lost_calls(ingest, &now);
     if (!error)
         error = gv_ingest_loss(ingest, "name", "", now.lost_names, ingest->status.lost_names);
@@ -95,5 +102,7 @@ int gv_ingest_end(struct gv_ingest *ingest)
         error = gv_ingest_status(ingest);
     if (!error)
         error = gv_ingest_flights(ingest);
+    if (!error)
+        error = gv_ingest_gpu_end(ingest, &status);
     return error;
 }

@@ -114,6 +114,37 @@ static void gv_summary_call_row(FILE *out, sqlite3_stmt *row)
             sqlite3_column_double(row, 6) * 100);
 }
 
+static void gv_summary_gpu_row(FILE *out, sqlite3_stmt *row)
+{
+    const char *mode = gv_summary_text(row, 0);
+    int64_t version = sqlite3_column_int64(row, 2);
+
+    gv_summary_label(out, "GPU side");
+    if (mode && strcmp(mode, "cupti") == 0 && version >= 10000)
+        fprintf(out, "seen through CUPTI %" PRId64 ".%" PRId64, version / 10000,
+                version % 10000 / 100);
+    else if (mode && strcmp(mode, "cupti") == 0)
+        fprintf(out, "seen through CUPTI (API version %" PRId64 ")", version);
+    else
+        fputs("host-only, calls alone are known", out);
+    if (!gv_summary_is_null(row, 1)) {
+        fputs(": ", out);
+        gv_format_text(out, gv_summary_text(row, 1), 300, 0);
+    }
+    if (sqlite3_column_int64(row, 4) > 1)
+        fprintf(out, " (%" PRId64 " processes)", (int64_t)sqlite3_column_int64(row, 3));
+    fputc('\n', out);
+}
+
+static void gv_summary_found_row(FILE *out, sqlite3_stmt *row)
+{
+    int64_t count = sqlite3_column_int64(row, 0), found = sqlite3_column_int64(row, 1);
+
+    gv_summary_label(out, "");
+    fprintf(out, "%" PRId64 " GPU operations, %.1f %% of them found their call\n", count,
+            100.0 * (double)found / (double)count);
+}
+
 static void gv_summary_error_row(FILE *out, sqlite3_stmt *row)
 {
     int64_t result = sqlite3_column_int64(row, 1);
@@ -257,6 +288,11 @@ static const struct gv_summary_part gv_summary_parts[] = {
                                                                                               " " GV_SUMMARY_META(
                                                                                                   "state"),
      gv_summary_head_row},
+    {NULL,
+     "SELECT gpu, gpu_why, cupti_version, count(*), (SELECT count(*) FROM processes WHERE gpu IS"
+     " NOT NULL) FROM processes WHERE gpu IS NOT NULL GROUP BY 1, 2, 3 ORDER BY min(id) LIMIT 10",
+     gv_summary_gpu_row},
+    {NULL, "SELECT count(*), count(call) FROM gpu_ops HAVING count(*) > 0", gv_summary_found_row},
     {"Processes (number, program)",
      "SELECT p.pid, p.program, (SELECT count(*) FROM calls c WHERE c.process = p.id), p.ended,"
      " p.exit_code FROM processes p WHERE p.ended = 'killed' OR coalesce(p.exit_code, 0) <> 0"
@@ -266,6 +302,16 @@ static const struct gv_summary_part gv_summary_parts[] = {
      "share",
      "SELECT name, count, total_ns, min_ns, median_ns, max_ns, share FROM api_summary"
      " ORDER BY total_ns DESC LIMIT 40",
+     gv_summary_call_row},
+    {"Kernels by GPU time                      count     total       min    median       max    "
+     "share",
+     "SELECT name, count, total_ns, min_ns, median_ns, max_ns, share FROM kernel_summary"
+     " ORDER BY total_ns DESC LIMIT 25",
+     gv_summary_call_row},
+    {"Copies and sets on the GPU               count     total       min    median       max    "
+     "share",
+     "SELECT name, count, total_ns, min_ns, median_ns, max_ns, share FROM copy_summary"
+     " ORDER BY total_ns DESC LIMIT 25",
      gv_summary_call_row},
     {"Results other than success              times  result",
      "SELECT name, result, count(*) FROM calls WHERE result NOT IN (0, 600)"

@@ -40,6 +40,17 @@ enum gv_setting_clock {
     GV_SETTING_CLOCK_MONOTONIC = 2,
 };
 
+enum gv_setting_gpu {
+    GV_SETTING_GPU_AUTO = 0,
+    GV_SETTING_GPU_ON = 1,
+    GV_SETTING_GPU_OFF = 2,
+};
+
+enum gv_setting_graphs {
+    GV_GRAPHS_WHOLE = 0,
+    GV_GRAPHS_NODES = 1,
+};
+
 enum gv_setting_kind {
     GV_SETTING_IS_TEXT,
     GV_SETTING_IS_NUMBER,

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 1u
+#define GV_SPOOL_VERSION 2u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -44,6 +44,14 @@ enum gv_record_kind {
     GV_RECORD_NAME = 3,   /* a kernel number gets its name; followed by its text */
     GV_RECORD_TEXT = 4,   /* a piece of the text of the LOAD or NAME before it */
     GV_RECORD_UNLOAD = 5, /* a module number is void from now on */
+    /* From here on: what the GPU's side tells, written by one thread of ours. */
+    GV_RECORD_DEVICE = 6,     /* facts of a device; followed by its name */
+    GV_RECORD_GPU_NAME = 7,   /* a kernel's name, as it is linked, gets a number; text follows */
+    GV_RECORD_GPU_SHAPE = 8,  /* a kernel with its grid, block, registers, memory gets a number */
+    GV_RECORD_GPU_OP = 9,     /* a kernel, copy, set or graph ran on a device */
+    GV_RECORD_JIT = 10,       /* code was compiled, or found compiled in the cache */
+    GV_RECORD_OVERHEAD = 11,  /* the driver or CUPTI itself held up the program */
+    GV_RECORD_GPU_MODULE = 12 /* code came onto a device */
 };
 
 /*
@@ -127,6 +135,94 @@ struct gv_record_unload {
     uint64_t reserved[4];
 };
 
+/* Device numbers are the driver's ordinals. A value of 0 is unknown, but for `device`. */
+struct gv_record_device {
+    struct gv_record_head head; /* api: bytes of the name in the TEXT records that follow */
+    uint8_t uuid[16];
+    uint64_t memory_bytes;
+    uint32_t device;
+    uint32_t cc_major;
+    uint32_t cc_minor;
+    uint32_t multiprocessors;
+    uint32_t clock_khz;
+    uint32_t memory_clock_khz;
+    uint64_t reserved;
+};
+
+struct gv_record_gpu_name {
+    struct gv_record_head head;
+    uint32_t number; /* counted from 1 in each process */
+    uint32_t text_bytes;
+    uint64_t reserved[6];
+};
+
+struct gv_record_gpu_shape {
+    struct gv_record_head head;
+    uint32_t number; /* counted from 1 in each process */
+    uint32_t name;   /* number of a GPU_NAME */
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t static_shared_bytes;
+    uint32_t dynamic_shared_bytes;
+    uint32_t local_bytes; /* of one thread */
+    uint32_t registers;   /* of one thread */
+    uint64_t reserved;
+};
+
+enum gv_gpu_op_kind {
+    GV_GPU_KERNEL = 1,
+    GV_GPU_COPY = 2,
+    GV_GPU_SET = 3,
+    GV_GPU_GRAPH = 4,
+};
+
+struct gv_record_gpu_op {
+    struct gv_record_head head; /* api: enum gv_gpu_op_kind; result: COPY: CUPTI's kind of copy */
+    uint64_t start_ns;          /* 0: CUPTI does not know it */
+    uint64_t duration_ns;
+    uint64_t bytes;
+    uint64_t graph_node; /* 0: launched by itself */
+    uint32_t device;
+    uint32_t context; /* CUPTI's numbers, not handles */
+    uint32_t stream;
+    uint32_t correlation;
+    uint32_t shape; /* KERNEL: number of a GPU_SHAPE */
+    uint32_t reserved;
+};
+
+struct gv_record_jit {
+    struct gv_record_head head; /* api: CUPTI's kind of entry; result: of operation */
+    uint64_t start_ns;
+    uint64_t duration_ns;
+    uint64_t cache_bytes;
+    uint32_t device;
+    uint32_t correlation;
+    uint64_t reserved[3];
+};
+
+struct gv_record_overhead {
+    struct gv_record_head head;
+    uint64_t start_ns;
+    uint64_t duration_ns;
+    uint32_t overhead; /* CUPTI's kind */
+    uint32_t tid;      /* 0: not a thread's */
+    uint32_t correlation;
+    uint32_t reserved32;
+    uint64_t reserved[3];
+};
+
+struct gv_record_gpu_module {
+    struct gv_record_head head;
+    uint64_t at_ns; /* on the thread whose call brought it in, inside that call */
+    uint64_t bytes;
+    uint64_t hash;
+    uint32_t module; /* CUPTI's number */
+    uint32_t correlation;
+    uint32_t tid;
+    uint32_t context;
+    uint64_t reserved[2];
+};
+
 #define GV_RECORD_TEXT_BYTES 56u
 
 struct gv_record_text {
@@ -144,6 +240,13 @@ union gv_record {
     struct gv_record_name name;
     struct gv_record_unload unload;
     struct gv_record_text text;
+    struct gv_record_device device;
+    struct gv_record_gpu_name gpu_name;
+    struct gv_record_gpu_shape gpu_shape;
+    struct gv_record_gpu_op gpu_op;
+    struct gv_record_jit jit;
+    struct gv_record_overhead overhead;
+    struct gv_record_gpu_module gpu_module;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
 };
 
@@ -207,6 +310,30 @@ struct gv_spool_lost {
     _Atomic uint64_t threads; /* threads that found no slot: in_flight does not know them */
 };
 
+enum gv_gpu_state {
+    GV_GPU_UNKNOWN = 0,   /* CUDA was not initialised yet */
+    GV_GPU_OFF = 1,       /* GPUVERIFY_GPU=off */
+    GV_GPU_HOST_ONLY = 2, /* `why` says what stood in the way */
+    GV_GPU_SEEN = 3,      /* through CUPTI */
+};
+
+/* The thread that writes what the GPU's side tells: read after the calls that it belongs to. */
+#define GV_SPOOL_GPU_THREAD (UINT64_C(1) << 62)
+
+#define GV_SPOOL_WHY_BYTES 256u
+
+struct gv_spool_gpu {
+    _Atomic uint32_t state;         /* enum gv_gpu_state; written after the rest */
+    _Atomic uint32_t cupti_version; /* as cuptiGetVersion() says; 0: unknown */
+    _Atomic uint64_t dropped;       /* records that CUPTI had no room for */
+    _Atomic uint64_t lost;          /* records that this spool had no room for */
+    _Atomic uint64_t flushed_ns;    /* all that ended before is here; 0: never flushed */
+    _Atomic uint32_t finished;      /* 1: the last flush, at the end, came through */
+    _Atomic uint32_t interrupted;   /* 1: another profiler took CUPTI's buffers over */
+    char why[GV_SPOOL_WHY_BYTES];
+    char library[GV_SPOOL_PATH_BYTES]; /* the libcupti in use */
+};
+
 struct gv_spool_header {
     char magic[8];
     uint32_t version;
@@ -244,6 +371,7 @@ struct gv_spool_header {
     _Atomic uint64_t ended_ns;     /* [w] clock when it began to exit; 0: not yet, or never */
     _Atomic uint64_t threads_seen; /* [w] serial numbers given out */
     struct gv_spool_lost lost;     /* [w] */
+    struct gv_spool_gpu gpu;       /* [w] */
 
     uint32_t arguments_bytes;
     char executable[GV_SPOOL_PATH_BYTES];
@@ -264,6 +392,13 @@ _Static_assert(sizeof(struct gv_record_call) == 64, "call record");
 _Static_assert(sizeof(struct gv_record_load) == 64, "load record");
 _Static_assert(sizeof(struct gv_record_name) == 64, "name record");
 _Static_assert(sizeof(struct gv_record_unload) == 64, "unload record");
+_Static_assert(sizeof(struct gv_record_device) == 64, "device record");
+_Static_assert(sizeof(struct gv_record_gpu_name) == 64, "GPU name record");
+_Static_assert(sizeof(struct gv_record_gpu_shape) == 64, "GPU shape record");
+_Static_assert(sizeof(struct gv_record_gpu_op) == 64, "GPU operation record");
+_Static_assert(sizeof(struct gv_record_jit) == 64, "JIT record");
+_Static_assert(sizeof(struct gv_record_overhead) == 64, "overhead record");
+_Static_assert(sizeof(struct gv_record_gpu_module) == 64, "GPU module record");
 _Static_assert(sizeof(struct gv_spool_segment) == GV_SPOOL_SEGMENT_BYTES, "segment size");
 _Static_assert(sizeof(struct gv_spool_slot) == 128, "slot size");
 _Static_assert(sizeof(struct gv_spool_name) == 80, "name size");

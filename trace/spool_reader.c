@@ -209,6 +209,23 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->lost_names = atomic_load_explicit(&header->lost.names, memory_order_relaxed);
     status->lost_loads = atomic_load_explicit(&header->lost.loads, memory_order_relaxed);
     status->lost_threads = atomic_load_explicit(&header->lost.threads, memory_order_relaxed);
+    status->gpu = atomic_load_explicit(&header->gpu.state, memory_order_acquire);
+    status->cupti_version = atomic_load_explicit(&header->gpu.cupti_version, memory_order_relaxed);
+    status->gpu_dropped = atomic_load_explicit(&header->gpu.dropped, memory_order_relaxed);
+    status->gpu_lost = atomic_load_explicit(&header->gpu.lost, memory_order_relaxed);
+    status->gpu_flushed_ns = atomic_load_explicit(&header->gpu.flushed_ns, memory_order_relaxed);
+    status->gpu_interrupted =
+        atomic_load_explicit(&header->gpu.interrupted, memory_order_relaxed) != 0;
+    status->gpu_finished = atomic_load_explicit(&header->gpu.finished, memory_order_relaxed) != 0;
+}
+
+void gv_spool_reader_gpu(const struct gv_spool_reader *reader, char why[GV_SPOOL_WHY_BYTES],
+                         char library[GV_SPOOL_PATH_BYTES])
+{
+    const struct gv_spool_header *header = gv_reader_header(reader);
+
+    gv_reader_copy_text(why, header->gpu.why, GV_SPOOL_WHY_BYTES);
+    gv_reader_copy_text(library, header->gpu.library, GV_SPOOL_PATH_BYTES);
 }
 
 static const struct gv_spool_name *gv_reader_name(const struct gv_spool_reader *reader,

@@ -58,6 +58,13 @@ struct gv_spool_status {
     uint64_t lost_names;
     uint64_t lost_loads;
     uint64_t lost_threads;
+    uint32_t gpu; /* enum gv_gpu_state */
+    uint32_t cupti_version;
+    uint64_t gpu_dropped;
+    uint64_t gpu_lost;
+    uint64_t gpu_flushed_ns;
+    bool gpu_finished;
+    bool gpu_interrupted;
 };
 
 struct gv_spool_view {
@@ -94,6 +101,10 @@ int gv_spool_reader_refresh(struct gv_spool_reader *reader);
 
 void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool_facts *facts);
 void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status);
+
+/* Texts about the GPU's side, ended by NUL; they stand when `gpu` is not GV_GPU_UNKNOWN. */
+void gv_spool_reader_gpu(const struct gv_spool_reader *reader, char why[GV_SPOOL_WHY_BYTES],
+                         char library[GV_SPOOL_PATH_BYTES]);
 
 /* The name and class of a call; "?" for a number that the spool does not know. */
 void gv_spool_reader_name(const struct gv_spool_reader *reader, uint32_t api, char name[65],

@@ -161,6 +161,7 @@ class Case(unittest.TestCase):
 
     maxDiff = 4000
     leaves = ()
+    gpu = "off"  # GPUVERIFY_GPU: what test_gpu_side.py is about, the others leave away
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix=f"gv-e2e-{os.getpid()}-")
@@ -261,6 +262,7 @@ class Case(unittest.TestCase):
             "LANG": "C.UTF-8",
             "GPUVERIFY_SPOOL_DIR": self.spool,
             "GPUVERIFY_TRACE": self.path("trace.db"),
+            "GPUVERIFY_GPU": self.gpu,
             "GV_SIM_LOAD_NS": "1000",
             "GV_SIM_JIT_NS": "1000",
             "GV_SIM_KERNEL_NS": "0",

@@ -102,7 +102,7 @@ def both(bench, command, folder, **environment):
     return traced
 
 
-def launches_are_named(folder, least):
+def launches_are_named(folder, least, gpu=True):
     with trace_of(folder) as trace:
         count = one(trace, "SELECT count(*) FROM calls WHERE name LIKE '%aunch%ernel%'")
         unnamed = one(trace, "SELECT count(*) FROM calls WHERE name LIKE '%aunch%ernel%' "
@@ -111,7 +111,29 @@ def launches_are_named(folder, least):
     check(count >= least, f"{count} launches in the trace, expected {least} or more")
     check(unnamed == 0, f"{unnamed} of {count} launches without a kernel's name")
     check(lost == 0, f"{lost} rows of losses")
-    return f"{count} launches"
+    return f"{count} launches" + (f", {gpu_side(folder)}" if gpu else "")
+
+
+def gpu_side(folder, least=1):
+    """Every operation found its call, and none began before it."""
+    with trace_of(folder) as trace:
+        said = trace.execute("SELECT gpu, gpu_why FROM processes ORDER BY id").fetchone()
+        check(said[0] == "cupti", f"the GPU's side is {said[0]}: {said[1]}")
+        count, matched, timed = trace.execute(
+            "SELECT count(*), count(call), count(start_ns) FROM gpu_ops").fetchone()
+        missing = trace.execute("SELECT kind, name, count(*) FROM gpu_ops WHERE call IS NULL "
+                                "GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 3").fetchall()
+        early = one(trace, "SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call "
+                           "WHERE o.start_ns < c.start_ns")
+        alone = trace.execute(
+            "SELECT name, count(*) FROM calls WHERE class = 'launch' AND result = 0 "
+            "AND id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL) GROUP BY 1").fetchall()
+    check(count >= least, f"{count} operations on the GPU, expected {least} or more")
+    check(matched == count, f"{count - matched} of {count} operations without their call: {missing}")
+    check(timed == count, f"{count - timed} of {count} operations without their time")
+    check(early == 0, f"{early} of {count} operations began before their call")
+    return f"{count} GPU operations, all with their call" + (
+        f" (launches without one: {alone})" if alone else "")
 
 
 def rows(folder):
@@ -208,10 +230,11 @@ def a_program_that_is_killed(bench, folder):
     return f"{count} calls"
 
 
-def python_case(script, packages, least=1):
+def python_case(script, packages, least=1, environment=None):
     def case(bench, folder):
-        both(bench, bench.python(script, *packages), folder)
-        return launches_are_named(folder, least)
+        environment_ = environment or {}
+        both(bench, bench.python(script, *packages), folder, **environment_)
+        return launches_are_named(folder, least, gpu="GPUVERIFY_GPU" not in environment_)
     return case
 
 
@@ -224,7 +247,58 @@ def torch_with_workers(bench, folder):
     return f"{count} processes"
 
 
+def a_spin_kernel_of_known_length(bench, folder):
+    """load_while_busy spins for 150 ms by the GPU's own clock."""
+    both(bench, bench.workload("load_while_busy") + ["150"], folder)
+    with trace_of(folder) as trace:
+        longest = one(trace, "SELECT max(duration_ns) / 1e6 FROM gpu_ops WHERE name = 'spin'")
+        loads = trace.execute("SELECT kind, duration_ns / 1e6, jit_ns / 1e6 FROM loads").fetchall()
+    check(longest is not None, "no kernel 'spin'")
+    check(abs(longest - 150) < 1.5, f"{longest:.2f} ms, it spins for 150 ms")
+    return f"{longest:.2f} ms of 150 ms; loads {loads}"
+
+
+def a_matrix_product_loop(bench, folder):
+    done = bench.run(bench.python("torch_matmul.py", "torch"), folder, True)
+    check(done.returncode == 0, done.stderr[-300:])
+    said_ms = float(re.search(r"events say (\d+\.\d+) ms", done.stdout).group(1))
+    with trace_of(folder) as trace:
+        # What ran between the two marks: the last 50 kernels.
+        summed_ms = one(trace, "SELECT sum(duration_ns) / 1e6 FROM (SELECT duration_ns FROM gpu_ops "
+                               "WHERE kind = 'kernel' ORDER BY start_ns DESC LIMIT 50)")
+        samples = one(trace, "SELECT count(*) FROM samples WHERE gpu_percent >= 0 AND power_mw > 0")
+    check(abs(summed_ms - said_ms) < 0.02 * said_ms,
+          f"kernels {summed_ms:.2f} ms, events {said_ms:.2f} ms")
+    check(samples > 0, "no samples of what the device did")
+    return (f"kernels {summed_ms:.2f} ms, events {said_ms:.2f} ms; {samples} samples; "
+            f"{gpu_side(folder)}")
+
+
+def synchronous_copies(bench, folder):
+    both(bench, bench.workload("saxpy_static_real"), folder)
+    with trace_of(folder) as trace:
+        count, outside = trace.execute(
+            "SELECT count(*), sum(o.start_ns < c.start_ns OR o.start_ns + o.duration_ns > "
+            "c.start_ns + c.duration_ns) FROM gpu_ops o JOIN calls c ON c.id = o.call "
+            "WHERE o.kind = 'copy' AND o.name = 'device to host'").fetchone()
+    check(count > 0, "no copy from the device")
+    check(not outside, f"{outside} of {count} copies lie outside their call")
+    return f"{count} copies inside their calls"
+
+
+def torch_profiler_meets_us(bench, folder):
+    done = bench.run(bench.python("torch_profiler.py", "torch"), folder, True)
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+    report = subprocess.run([bench.command, "report", os.path.join(folder, "trace.db")],
+                            capture_output=True, text=True, timeout=60, check=False)
+    return " ".join(line.strip() for line in report.stdout.splitlines() if "GPU side" in line)
+
+
 CASES = [
+    ("a spin kernel of known length", a_spin_kernel_of_known_length),
+    ("the kernels of a matrix product loop and CUDA events", a_matrix_product_loop),
+    ("synchronous copies lie inside their calls", synchronous_copies),
+    ("torch.profiler under us", torch_profiler_meets_us),
     ("driver API, linked, dlsym, dlvsym, cuGetProcAddress: the same rows", driver_in_every_linkage),
     ("<<<>>> with a shared cudart", saxpy_with_shared_runtime),
     ("<<<>>> with a static cudart", saxpy_with_static_runtime),
@@ -237,7 +311,8 @@ CASES = [
     ("PyTorch", python_case("torch_ops.py", ["torch"])),
     ("PyTorch, captured graph", python_case("torch_graph.py", ["torch"])),
     ("PyTorch, forked workers and a spawned process", torch_with_workers),
-    ("PyTorch with its own profiler", python_case("torch_profiler.py", ["torch"])),
+    ("PyTorch with its own profiler, GPUVERIFY_GPU=off",
+     python_case("torch_profiler.py", ["torch"], environment={"GPUVERIFY_GPU": "off"})),
     ("CuPy", python_case("cupy_ops.py", ["cupy"])),
     ("Numba", python_case("numba_ops.py", ["numba"])),
     ("Triton", python_case("triton_ops.py", ["torch", "triton"])),

@@ -88,12 +88,14 @@ static struct gv_sim_context *context_listed(CUdevice device, unsigned int flags
     if (context_count < CONTEXTS_MAX)
         contexts[context_count++] = c;
     pthread_mutex_unlock(&lock);
+    gv_sim_trace_context(true, c);
     return c;
 }
 
 static void context_free(struct gv_sim_context *c)
 {
     gv_sim_context_drain(c);
+    gv_sim_trace_context(false, c);
     pthread_mutex_lock(&lock);
     for (int i = 0; i < context_count; i++)
         if (contexts[i] == c)
@@ -385,9 +387,12 @@ CUresult gv_sim_cuCtxSynchronize_v2(CUcontext ctx)
     if (!c)
         return CUDA_ERROR_INVALID_CONTEXT;
     CUresult result = gv_sim_unsafe();
-    if (!result)
-        gv_sim_context_drain(c);
-    return result;
+    if (result)
+        return result;
+    uint64_t start_ns = gv_sim_now_ns();
+    gv_sim_context_drain(c);
+    gv_sim_trace_wait(GV_SIM_WAIT_CONTEXT, c, NULL, start_ns);
+    return CUDA_SUCCESS;
 }
 
 CUresult gv_sim_cuCtxSynchronize(void)

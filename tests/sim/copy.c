@@ -69,9 +69,15 @@ static CUresult copy_rows(const struct gv_sim_rows *rows, CUstream hStream, enum
     enum gv_sim_memory source = gv_sim_memory_kind(rows->source);
     enum gv_sim_memory target = gv_sim_memory_kind(rows->target);
     gv_sim_stream_lock(s);
-    gv_sim_stream_push(s, ns);
+    uint64_t end = gv_sim_stream_push(s, ns);
     gv_sim_rows_copy(rows);
     pthread_mutex_unlock(&s->context->work);
+    if (gv_sim_traced()) {
+        struct gv_sim_operation work;
+        gv_sim_trace_copy(&work, rows);
+        work.async = waits == ASYNC;
+        gv_sim_trace_work(s, end, ns, &work);
+    }
     if (host_waits(waits, source, target, bytes))
         gv_sim_stream_wait_holding(s, 0);
     return CUDA_SUCCESS;
@@ -131,21 +137,32 @@ CUresult gv_sim_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevic
     return copy(dstDevice, srcDevice, ByteCount, hStream, ASYNC);
 }
 
+static CUresult copy_peer(uintptr_t target, CUcontext target_handle, uintptr_t source,
+                          CUcontext source_handle, size_t bytes, CUstream hStream, enum waits waits)
+{
+    struct gv_sim_rows rows = {.source = (const char *)source,
+                               .target = (char *)target,
+                               .width_bytes = bytes,
+                               .height = 1,
+                               .depth = 1,
+                               .source_context = gv_sim_context_of(source_handle),
+                               .target_context = gv_sim_context_of(target_handle)};
+    if (!rows.source_context || !rows.target_context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return copy_rows(&rows, hStream, waits);
+}
+
 CUresult gv_sim_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                              CUcontext srcContext, size_t ByteCount)
 {
-    if (!gv_sim_context_of(dstContext) || !gv_sim_context_of(srcContext))
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return copy(dstDevice, srcDevice, ByteCount, NULL, BLOCKING);
+    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL, BLOCKING);
 }
 
 CUresult gv_sim_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
                                   CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
                                   CUstream hStream)
 {
-    if (!gv_sim_context_of(dstContext) || !gv_sim_context_of(srcContext))
-        return CUDA_ERROR_INVALID_CONTEXT;
-    return copy(dstDevice, srcDevice, ByteCount, hStream, ASYNC);
+    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream, ASYNC);
 }
 
 static struct gv_sim_array *array_of(CUarray handle)

@@ -42,9 +42,15 @@ static CUresult fill_rows(CUdeviceptr target, size_t pitch, size_t element_bytes
     if (result)
         return result;
     gv_sim_stream_lock(s);
-    gv_sim_stream_push(s, ns);
+    uint64_t end = gv_sim_stream_push(s, ns);
     gv_sim_fill_do(&fill);
     pthread_mutex_unlock(&s->context->work);
+    if (gv_sim_traced()) {
+        struct gv_sim_operation work;
+        gv_sim_trace_set(&work, &fill);
+        work.async = !blocking;
+        gv_sim_trace_work(s, end, ns, &work);
+    }
     return CUDA_SUCCESS;
 }
 

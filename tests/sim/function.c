@@ -61,7 +61,7 @@ static CUresult attribute(int *pi, CUfunction_attribute attrib, const struct gv_
         *pi = (int)entry->local_bytes;
         break;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-        *pi = 16;
+        *pi = GV_SIM_KERNEL_REGISTERS;
         break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:

@@ -78,6 +78,7 @@ static void read_failures(const char *text)
 
 static void forked(void)
 {
+    gv_sim_trace_forked();
     if (!(atomic_load(&gv_sim_gate) & GV_SIM_GATE_INIT))
         atomic_fetch_or(&gv_sim_gate, GV_SIM_GATE_FORKED);
 }
@@ -120,6 +121,8 @@ bool gv_sim_enter(enum gv_sim_symbol symbol, CUresult *result)
 {
     unsigned gate = atomic_load(&gv_sim_gate);
     *result = CUDA_SUCCESS;
+    if (gate & GV_SIM_GATE_TRACE)
+        gv_sim_trace_enter(symbol);
     if ((gate & GV_SIM_GATE_INIT) && !needs_no_init(symbol))
         *result = CUDA_ERROR_NOT_INITIALIZED;
     if ((gate & GV_SIM_GATE_FORKED) && (symbol == GV_SIM_SYMBOL_cuInit || !needs_no_init(symbol)))
@@ -136,6 +139,7 @@ bool gv_sim_enter(enum gv_sim_symbol symbol, CUresult *result)
 
 void gv_sim_leave(enum gv_sim_symbol symbol, CUresult result)
 {
+    gv_sim_trace_leave(symbol, result);
     if (log_fd < 0 || !(atomic_load(&gv_sim_gate) & GV_SIM_GATE_LOG))
         return;
     char line[128];

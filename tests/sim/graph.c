@@ -11,7 +11,15 @@ struct gv_sim_exec {
     struct gv_sim_graph *graph; /* a copy of its own */
     uint64_t total_ns;
     unsigned long long flags;
+    uint32_t id;
 };
+
+static _Atomic uint32_t next_id = 1;
+
+uint32_t gv_sim_graph_id(const void *exec)
+{
+    return gv_sim_is(exec, GV_SIM_EXEC) ? ((const struct gv_sim_exec *)exec)->id : 0;
+}
 
 struct gv_sim_graph *gv_sim_graph_new(void)
 {
@@ -106,6 +114,7 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph graph, unsigned long long
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->flags = flags;
+    made->id = atomic_fetch_add(&next_id, 1);
     if (!schedule(made->graph, &made->total_ns)) {
         gv_sim_graph_free(made->graph);
         gv_sim_object_free(made);
@@ -230,6 +239,46 @@ static void perform(const struct gv_sim_graph *graph, struct gv_sim_stream *stre
     }
 }
 
+/* The nodes that take time, each at its own. */
+static void tell_nodes(const struct gv_sim_graph *graph, const struct gv_sim_stream *stream,
+                       uint64_t start_ns, uint32_t id, uint64_t node_base)
+{
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        const struct gv_sim_node *node = graph->nodes.list[i];
+        struct gv_sim_operation work;
+        uint64_t end_ns = start_ns + node->finish_ns, number = node_base + i + 1;
+        const char *name;
+        int local_bytes;
+        if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+            if (gv_sim_cuFuncGetName(&name, node->function) ||
+                gv_sim_cuFuncGetAttribute(&local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                                          node->function))
+                continue;
+            gv_sim_trace_kernel(&work, name, (uint64_t)local_bytes, &node->kernel);
+        } else if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+            gv_sim_trace_copy(&work, &node->rows);
+        } else if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) {
+            gv_sim_trace_set(&work, &node->fill);
+        } else {
+            if (node->child)
+                tell_nodes(node->child, stream, end_ns - node->duration_ns, id, number << 16);
+            continue;
+        }
+        work.async = true;
+        work.graph = id;
+        work.graph_node = (uint64_t)id << 32 | number;
+        gv_sim_trace_work(stream, end_ns, node->duration_ns, &work);
+    }
+}
+
+static void tell(const struct gv_sim_exec *exec, const struct gv_sim_stream *stream,
+                 uint64_t end_ns)
+{
+    struct gv_sim_operation work = {.kind = GV_SIM_OPERATION_GRAPH, .graph = exec->id};
+    gv_sim_trace_work(stream, end_ns, exec->total_ns, &work);
+    tell_nodes(exec->graph, stream, end_ns - exec->total_ns, exec->id, 0);
+}
+
 CUresult gv_sim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 {
     CUresult result;
@@ -253,6 +302,8 @@ CUresult gv_sim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
     uint64_t end = gv_sim_stream_push(s, exec->total_ns);
     perform(exec->graph, s, end - exec->total_ns);
     pthread_mutex_unlock(&s->context->work);
+    if (gv_sim_traced())
+        tell(exec, s, end);
     return CUDA_SUCCESS;
 }
 

@@ -97,6 +97,28 @@ struct gv_sim_entry *gv_sim_image_find(struct gv_sim_image *image, const char *n
     return entry;
 }
 
+void gv_sim_image_show(struct gv_sim_image *image, const void *code, size_t size_bytes)
+{
+    if (image->code)
+        return;
+    image->code = code;
+    image->code_bytes = size_bytes;
+}
+
+void gv_sim_image_keep(struct gv_sim_image *image)
+{
+    if (!gv_sim_traced() || !image->code || !(image->kept = malloc(image->code_bytes + 1)))
+        return;
+    memcpy(image->kept, image->code, image->code_bytes);
+    image->code = image->kept;
+}
+
+void gv_sim_image_forget(struct gv_sim_image *image)
+{
+    if (!image->kept)
+        image->code = NULL;
+}
+
 void gv_sim_image_free(struct gv_sim_image *image)
 {
     if (!image)
@@ -113,6 +135,7 @@ void gv_sim_image_free(struct gv_sim_image *image)
         free(global->name);
         free(global);
     }
+    free(image->kept);
     free(image);
 }
 
@@ -190,6 +213,18 @@ static CUresult read_symbols(struct gv_sim_image *image, const struct elf_view *
     return CUDA_SUCCESS;
 }
 
+/* Up to the end of the section table, or of the last section if that is further. */
+static size_t elf_bytes(const struct elf_view *elf, const Elf64_Ehdr *head)
+{
+    size_t bytes = head->e_shoff + elf->count * sizeof *elf->sections;
+    for (unsigned int i = 0; i < elf->count; i++) {
+        const Elf64_Shdr *s = &elf->sections[i];
+        if (section_data(elf, s) && s->sh_offset + s->sh_size > bytes)
+            bytes = s->sh_offset + s->sh_size;
+    }
+    return bytes;
+}
+
 static CUresult read_elf(struct gv_sim_image *image, const void *data, size_t size)
 {
     const Elf64_Ehdr *head = data;
@@ -211,6 +246,8 @@ static CUresult read_elf(struct gv_sim_image *image, const void *data, size_t si
         else if (name && !strcmp(name, ".nv.info"))
             info = &elf.sections[i];
     }
+    if (table)
+        gv_sim_image_show(image, data, elf_bytes(&elf, head));
     return table ? read_symbols(image, &elf, table, names, info) : CUDA_ERROR_INVALID_IMAGE;
 }
 

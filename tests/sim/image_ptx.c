@@ -98,8 +98,10 @@ void gv_sim_image_compile(struct gv_sim_image *image)
         cache = c;
     }
     pthread_mutex_unlock(&lock);
+    uint64_t start_ns = gv_sim_now_ns();
     if (!known)
         gv_sim_pass(gv_sim_settings.jit_ns);
+    gv_sim_trace_jit(known ? GV_SIM_JIT_CACHE_LOAD : GV_SIM_JIT_COMPILE, start_ns);
 }
 
 static uint64_t hash_of(const char *text, size_t size_bytes)
@@ -146,6 +148,7 @@ CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t s
             /* An initialiser's braces follow; they balance. */
         }
     }
+    gv_sim_image_show(image, text, size_bytes);
     image->text_hash = hash_of(text, size_bytes);
     image->needs_jit = strncmp(text, LINKED_MARK, strlen(LINKED_MARK)) != 0;
     return version && target && !depth ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;

@@ -55,8 +55,13 @@ static CUresult launch(const void *handle, CUstream hStream, void **parameters, 
     gv_sim_stream_lock(s);
     if (GV_SIM_UNLIKELY(function->entry->local_bytes > s->context->local_pool_bytes))
         grow_local(s->context, function->entry->local_bytes);
-    gv_sim_stream_push(s, ns);
+    uint64_t end = gv_sim_stream_push(s, ns);
     pthread_mutex_unlock(&s->context->work);
+    if (gv_sim_traced()) {
+        struct gv_sim_operation work;
+        gv_sim_trace_kernel(&work, function->entry->name, function->entry->local_bytes, shape);
+        gv_sim_trace_work(s, end, ns, &work);
+    }
     return CUDA_SUCCESS;
 }
 

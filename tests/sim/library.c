@@ -82,6 +82,8 @@ static CUresult load(CUlibrary *library, const void *data, size_t size_bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     made->image = image;
+    gv_sim_image_keep(image);
+    gv_sim_image_forget(image);
     gv_sim_image_compile(image);
     pthread_mutex_init(&made->lock, NULL);
     struct gv_sim_context *context = gv_sim_current();

@@ -102,12 +102,3 @@ CUresult gv_sim_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion
         *pfn = found;
     return result;
 }
-
-/* The real driver's private tables are nobody's business. */
-CUresult gv_sim_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
-{
-    if (!ppExportTable || !pExportTableId)
-        return CUDA_ERROR_INVALID_VALUE;
-    *ppExportTable = NULL;
-    return CUDA_ERROR_NOT_FOUND;
-}

@@ -16,19 +16,23 @@ struct gv_sim_memory_of_global {
     void *address;
 };
 
-static void place(struct gv_sim_context *context, struct gv_sim_image *image)
+static void place(struct gv_sim_context *context, struct gv_sim_image *image, bool lazy)
 {
     pthread_mutex_lock(&context->work);
     gv_sim_image_compile(image);
     gv_sim_context_drain(context);
+    uint64_t start_ns = gv_sim_now_ns();
     gv_sim_pass(gv_sim_settings.load_ns);
+    if (lazy)
+        gv_sim_trace_overhead(GV_SIM_OVERHEAD_LAZY_LOADING, start_ns);
     pthread_mutex_unlock(&context->work);
 }
 
 CUresult gv_sim_module_make(struct gv_sim_context *context, struct gv_sim_image *image,
                             struct gv_sim_library *library, struct gv_sim_module **module)
 {
-    place(context, image);
+    static _Atomic uint32_t next_id = 1;
+    place(context, image, library && !gv_sim_settings.eager);
     struct gv_sim_module *m = gv_sim_object_new(GV_SIM_MODULE, sizeof *m);
     *module = m;
     if (!m)
@@ -36,16 +40,19 @@ CUresult gv_sim_module_make(struct gv_sim_context *context, struct gv_sim_image 
     m->context = context;
     m->image = image;
     m->library = library;
+    m->id = atomic_fetch_add(&next_id, 1);
     pthread_mutex_lock(&context->list_lock);
     m->next = context->modules;
     context->modules = m;
     pthread_mutex_unlock(&context->list_lock);
+    gv_sim_trace_module(true, m);
     return CUDA_SUCCESS;
 }
 
 void gv_sim_module_free(struct gv_sim_module *module)
 {
     struct gv_sim_context *context = module->context;
+    gv_sim_trace_module(false, module);
     pthread_mutex_lock(&context->list_lock);
     struct gv_sim_module **at = &context->modules;
     while (*at && *at != module)
@@ -84,6 +91,7 @@ static CUresult load(CUmodule *module, const void *data, size_t size_bytes)
         return result;
     struct gv_sim_module *made;
     result = gv_sim_module_make(c, image, NULL, &made);
+    gv_sim_image_forget(image);
     if (result)
         gv_sim_image_free(image);
     else

@@ -18,6 +18,8 @@
 #define GV_TESTS_SIM_SIM_H
 
 #define __CUDA_API_VERSION_INTERNAL 1
+#include "tests/sim/tracing.h"
+
 #include <cuda.h>
 
 #include <pthread.h>
@@ -32,9 +34,10 @@ CUresult cuProfilerInitialize(const char *configFile, const char *outputFile, CU
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 
-#define GV_SIM_DEVICES_MAX 8
-#define GV_SIM_QUEUE_DEPTH 1024u
-#define GV_SIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define GV_SIM_DEVICES_MAX      8
+#define GV_SIM_QUEUE_DEPTH      1024u
+#define GV_SIM_KERNEL_REGISTERS 16
+#define GV_SIM_UNLIKELY(x)      __builtin_expect(!!(x), 0)
 
 #pragma GCC visibility push(hidden)
 
@@ -64,7 +67,13 @@ struct gv_sim_settings {
 extern struct gv_sim_settings gv_sim_settings;
 
 /* The gate (entry.c): 0 when a call may go straight through. */
-enum { GV_SIM_GATE_INIT = 1, GV_SIM_GATE_FORKED = 2, GV_SIM_GATE_LOG = 4, GV_SIM_GATE_FAIL = 8 };
+enum {
+    GV_SIM_GATE_INIT = 1,
+    GV_SIM_GATE_FORKED = 2,
+    GV_SIM_GATE_LOG = 4,
+    GV_SIM_GATE_FAIL = 8,
+    GV_SIM_GATE_TRACE = 16
+};
 extern _Atomic unsigned gv_sim_gate;
 bool gv_sim_enter(enum gv_sim_symbol symbol, CUresult *result);
 void gv_sim_leave(enum gv_sim_symbol symbol, CUresult result);
@@ -237,10 +246,14 @@ struct gv_sim_image {
     bool needs_jit;
     uint64_t text_hash; /* of PTX */
     bool any_name;      /* compressed: its names cannot be known */
+    const void *code;   /* as the program gave it, or `kept`; NULL when it may be gone */
+    size_t code_bytes;
+    void *kept; /* a copy, while somebody traces */
 };
 struct gv_sim_module {
     struct gv_sim_object object;
     struct gv_sim_context *context;
+    uint32_t id;
     struct gv_sim_library *library; /* whose image it is, or NULL */
     struct gv_sim_image *image;
     struct gv_sim_function *functions;
@@ -267,6 +280,10 @@ CUresult gv_sim_image_read(const void *data, size_t size_bytes, struct gv_sim_im
 CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t size_bytes);
 /* Take the time to compile PTX, unless this process has compiled the same text before. */
 void gv_sim_image_compile(struct gv_sim_image *image);
+/* The code for a tracer: where it is, while it is loaded; a copy, to load it later; or no more. */
+void gv_sim_image_show(struct gv_sim_image *image, const void *code, size_t size_bytes);
+void gv_sim_image_keep(struct gv_sim_image *image);
+void gv_sim_image_forget(struct gv_sim_image *image);
 void gv_sim_image_free(struct gv_sim_image *image);
 struct gv_sim_entry *gv_sim_image_add(struct gv_sim_image *image, const char *name, size_t length,
                                       uint64_t local_bytes);
@@ -321,6 +338,7 @@ struct gv_sim_rows {
     size_t source_pitch, source_slice, target_pitch, target_slice;
     size_t width_bytes, height, depth;
     bool zero_cost;
+    const struct gv_sim_context *source_context, *target_context; /* of a copy between peers */
 };
 struct gv_sim_fill {
     char *target;
@@ -366,6 +384,33 @@ struct gv_sim_node *gv_sim_node_new(struct gv_sim_graph *graph, CUgraphNodeType 
 struct gv_sim_node *gv_sim_node_kernel(struct gv_sim_graph *graph, CUfunction handle,
                                        struct gv_sim_function *function, uint64_t duration_ns);
 struct gv_sim_node *gv_sim_node_host(struct gv_sim_graph *graph, CUhostFn function, void *data);
+
+uint32_t gv_sim_graph_id(const void *exec); /* 0: not one */
+
+/* Telling a tracer (trace.c) */
+extern const struct gv_sim_tracer *_Atomic gv_sim_tracer;
+static inline bool gv_sim_traced(void)
+{
+    return GV_SIM_UNLIKELY(atomic_load_explicit(&gv_sim_tracer, memory_order_relaxed) != NULL);
+}
+void gv_sim_trace_enter(enum gv_sim_symbol symbol);
+void gv_sim_trace_leave(enum gv_sim_symbol symbol, CUresult result);
+void gv_sim_trace_forked(void);
+/* Fill in what an operation is, then say when and where it runs. */
+void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name, uint64_t local_bytes,
+                         const CUDA_KERNEL_NODE_PARAMS *shape);
+void gv_sim_trace_copy(struct gv_sim_operation *work, const struct gv_sim_rows *rows);
+void gv_sim_trace_set(struct gv_sim_operation *work, const struct gv_sim_fill *fill);
+void gv_sim_trace_work(const struct gv_sim_stream *stream, uint64_t end_ns, uint64_t duration_ns,
+                       struct gv_sim_operation *work);
+/* These end now. */
+void gv_sim_trace_jit(enum gv_sim_jit_kind kind, uint64_t start_ns);
+void gv_sim_trace_overhead(enum gv_sim_overhead_kind kind, uint64_t start_ns);
+void gv_sim_trace_wait(enum gv_sim_wait_kind kind, const struct gv_sim_context *context,
+                       const struct gv_sim_stream *stream, uint64_t start_ns);
+void gv_sim_trace_module(bool loaded, const struct gv_sim_module *module);
+void gv_sim_trace_context(bool made, struct gv_sim_context *context);
+void gv_sim_trace_stream(bool made, struct gv_sim_stream *stream);
 
 #undef GV_API_NO_RUNTIME
 #pragma GCC visibility pop

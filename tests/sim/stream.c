@@ -112,7 +112,9 @@ void gv_sim_stream_lock(struct gv_sim_stream *stream)
         if (free_at <= context->now_ns)
             return;
         pthread_mutex_unlock(&context->work);
+        uint64_t start_ns = gv_sim_now_ns();
         gv_sim_stream_wait_holding(stream, free_at);
+        gv_sim_trace_overhead(GV_SIM_OVERHEAD_QUEUE_FULL, start_ns);
         pthread_mutex_lock(&context->work);
     }
 }
@@ -158,6 +160,8 @@ CUresult gv_sim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flag
     struct gv_sim_stream *s = gv_sim_stream_new(c, flags, priority);
     pthread_mutex_unlock(&c->work);
     *phStream = (CUstream)s;
+    if (s)
+        gv_sim_trace_stream(true, s);
     return s ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -175,6 +179,7 @@ CUresult gv_sim_cuStreamDestroy_v2(CUstream hStream)
     if (s->legacy || s->thread)
         return CUDA_ERROR_INVALID_HANDLE;
     gv_sim_host_wait(atomic_load(&s->host_work));
+    gv_sim_trace_stream(false, s);
     pthread_mutex_lock(&s->context->list_lock);
     struct gv_sim_stream **at = &s->context->streams;
     while (*at && *at != s)
@@ -217,9 +222,12 @@ CUresult gv_sim_cuStreamSynchronize(CUstream hStream)
 {
     struct gv_sim_stream *s;
     CUresult result = asked(hStream, &s);
-    if (!result)
-        gv_sim_stream_wait(s);
-    return result;
+    if (result)
+        return result;
+    uint64_t start_ns = gv_sim_now_ns();
+    gv_sim_stream_wait(s);
+    gv_sim_trace_wait(GV_SIM_WAIT_STREAM, s->context, s, start_ns);
+    return CUDA_SUCCESS;
 }
 
 CUresult gv_sim_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)

@@ -1,0 +1,129 @@
+#include "cupti/buffers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define READY 8u /* buffers that should always be free */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gv_buffer *free_buffers;
+static uint32_t free_count;
+static _Atomic uint32_t given;
+static struct gv_buffer *full_first, **full_last = &full_first;
+
+/* When there is no memory at all: what comes into it is not read. */
+static uint8_t last_resort[GV_BUFFER_BYTES] __attribute__((aligned(64)));
+
+static struct gv_buffer *map_buffer(int flags)
+{
+    void *memory = mmap(NULL, sizeof(struct gv_buffer) + GV_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void give_back(struct gv_buffer *buffer)
+{
+    pthread_mutex_lock(&lock);
+    buffer->next = free_buffers;
+    free_buffers = buffer;
+    free_count++;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct gv_buffer *get_free(void)
+{
+    struct gv_buffer *buffer;
+
+    pthread_mutex_lock(&lock);
+    buffer = free_buffers;
+    if (buffer) {
+        free_buffers = buffer->next;
+        free_count--;
+    }
+    pthread_mutex_unlock(&lock);
+    return buffer;
+}
+
+void gv_buffers_refill(void)
+{
+    for (;;) {
+        struct gv_buffer *buffer;
+        uint32_t count;
+
+        pthread_mutex_lock(&lock);
+        count = free_count;
+        pthread_mutex_unlock(&lock);
+        if (count >= READY)
+            return;
+        buffer = map_buffer(MAP_POPULATE);
+        if (!buffer)
+            return;
+        give_back(buffer);
+    }
+}
+
+int gv_buffers_prepare(void)
+{
+    gv_buffers_refill();
+    return free_count > 0 ? 0 : -ENOMEM;
+}
+
+void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most)
+{
+    struct gv_buffer *buffer = get_free();
+
+    if (!buffer)
+        buffer = map_buffer(0);
+    if (buffer)
+        atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
+    *data = buffer ? buffer->data : last_resort;
+    *bytes = GV_BUFFER_BYTES;
+    *records_most = 0;
+}
+
+void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
+                              size_t used)
+{
+    struct gv_buffer *buffer;
+
+    (void)context;
+    (void)stream;
+    (void)bytes;
+    if (!data || data == last_resort)
+        return;
+    atomic_fetch_sub_explicit(&given, 1, memory_order_relaxed);
+    buffer = (struct gv_buffer *)(void *)(data - offsetof(struct gv_buffer, data));
+    buffer->used = used;
+    buffer->next = NULL;
+    pthread_mutex_lock(&lock);
+    *full_last = buffer;
+    full_last = &buffer->next;
+    pthread_mutex_unlock(&lock);
+}
+
+uint32_t gv_buffers_given(void)
+{
+    return atomic_load_explicit(&given, memory_order_relaxed);
+}
+
+struct gv_buffer *gv_buffers_full(void)
+{
+    struct gv_buffer *first;
+
+    pthread_mutex_lock(&lock);
+    first = full_first;
+    full_first = NULL;
+    full_last = &full_first;
+    pthread_mutex_unlock(&lock);
+    return first;
+}
+
+void gv_buffers_recycle(struct gv_buffer *buffer)
+{
+    memset(buffer->data, 0, buffer->used);
+    give_back(buffer);
+}

@@ -1,0 +1,43 @@
+/*
+ * The memory that CUPTI fills with records: zeroed buffers, handed out from a pool and taken back
+ * full.
+ *
+ * CUPTI asks for one on a thread of the program's, in the middle of a launch, and must never be
+ * given none. The module's thread refills the pool; only when that came too late does the asking
+ * thread map memory itself. The lock is held for a few instructions, never across a call of CUPTI.
+ */
+#ifndef GV_CUPTI_BUFFERS_H
+#define GV_CUPTI_BUFFERS_H
+
+#include <cupti.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GV_BUFFER_BYTES (512u * 1024u)
+
+struct gv_buffer {
+    struct gv_buffer *next;
+    size_t used; /* bytes of `data` with records */
+    _Alignas(64) uint8_t data[];
+};
+
+/* 0 or -ENOMEM: the pool is filled for the first time. */
+int gv_buffers_prepare(void);
+
+/* CUPTI's two callbacks. */
+void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most);
+void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
+                              size_t used);
+
+/* How many CUPTI has now. */
+uint32_t gv_buffers_given(void);
+
+/* The module's thread: all full buffers, the oldest first, or NULL; and one back when it is read.
+ */
+struct gv_buffer *gv_buffers_full(void);
+void gv_buffers_recycle(struct gv_buffer *buffer);
+
+/* The module's thread: maps more where the pool runs low. */
+void gv_buffers_refill(void);
+
+#endif

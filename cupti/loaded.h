@@ -1,0 +1,26 @@
+/*
+ * Code that came onto a device, told by CUPTI on the thread whose call brought it in, kept until
+ * the module's thread writes it into the spool.
+ */
+#ifndef GV_CUPTI_LOADED_H
+#define GV_CUPTI_LOADED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gv_loaded {
+    uint64_t at_ns;
+    uint64_t hash;
+    uint64_t bytes;
+    uint32_t module;
+    uint32_t correlation;
+    uint32_t tid;
+};
+
+/* Any thread. `image` is read before it returns. */
+void gv_loaded_note(struct gv_loaded *loaded, const void *image);
+
+/* The module's thread. */
+void gv_loaded_write(void);
+
+#endif

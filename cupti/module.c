@@ -1,0 +1,358 @@
+/*
+ * The module itself: switches CUPTI on, runs the one thread that flushes, and answers CUPTI's
+ * callbacks.
+ *
+ * Nothing of CUPTI's is called from a thread of the program's but what starts it. No
+ * cuptiFinalize() and no unloading, ever: the program may be inside CUPTI on another thread.
+ */
+#include "trace/gpu_module.h"
+
+#include "cupti/buffers.h"
+#include "cupti/library.h"
+#include "cupti/loaded.h"
+#include "cupti/output.h"
+#include "cupti/records.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES  (256u * 1024u)
+#define CALLBACKS    4096u /* more than any CUPTI has */
+#define CALLBACK_GAP 64u   /* numbers without a name, after which there are no more */
+
+static struct gv_gpu_host host;
+static CUpti_SubscriberHandle subscriber;
+static _Atomic uint32_t asked;    /* futex: finishes that were asked for */
+static _Atomic uint32_t answered; /* futex: and that are done */
+
+/* ---- CUPTI's callbacks, on the program's threads ---- */
+
+static uint32_t *correlation_here(void)
+{
+    return (uint32_t *)(void *)(gv_gpu_thread_pointer() + host.correlation_offset);
+}
+
+static void on_module_loaded(const CUpti_ResourceData *resource)
+{
+    const CUpti_ModuleResourceData *module = resource->resourceDescriptor;
+    struct gv_loaded loaded = {
+        .at_ns = host.now_ns(),
+        .correlation = *correlation_here(),
+        .tid = (uint32_t)syscall(SYS_gettid),
+    };
+
+    if (!module)
+        return;
+    loaded.module = module->moduleId;
+    loaded.bytes = module->cubinSize;
+    gv_loaded_note(&loaded, module->pCubin);
+}
+
+static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                 const void *data)
+{
+    const CUpti_CallbackData *call = data;
+
+    (void)context;
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+        if (call->callbackSite == CUPTI_API_ENTER)
+            *correlation_here() = call->correlationId;
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+        int saved_errno = errno;
+
+        on_module_loaded(data);
+        errno = saved_errno;
+    }
+}
+
+static uint64_t CUPTIAPI now(void)
+{
+    return host.now_ns();
+}
+
+/* ---- switching on ---- */
+
+static int refuse(CUptiResult result, const char *what)
+{
+    char *why = host.spool->header->gpu.why;
+    const char *text = NULL;
+
+    if (gv_cupti.cuptiGetResultString(result, &text) != CUPTI_SUCCESS)
+        text = NULL;
+    snprintf(why, GV_SPOOL_WHY_BYTES,
+             "%s failed with %d, %.60s: GPUVERIFY_CUPTI can name another libcupti, one of the "
+             "driver's version",
+             what, (int)result, text ? text : "unknown");
+    return -EIO;
+}
+
+static int refuse_second(const char *other)
+{
+    snprintf(host.spool->header->gpu.why, GV_SPOOL_WHY_BYTES,
+             "another profiler uses CUPTI already%s%.60s: run without it", other[0] ? ": " : "",
+             other);
+    return -EBUSY;
+}
+
+static int subscribe(void)
+{
+    char other[64] = "";
+    CUpti_SubscriberParams parameters = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+                                         .subscriberName = "gpuverify",
+                                         .oldSubscriberName = other,
+                                         .oldSubscriberSize = sizeof other};
+    CUptiResult result;
+
+    if (gv_cupti.cuptiSubscribe_v2)
+        result = gv_cupti.cuptiSubscribe_v2(&subscriber, on_callback, NULL, &parameters);
+    else
+        result = gv_cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
+    other[sizeof other - 1] = 0;
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        return refuse_second(other);
+    return result == CUPTI_SUCCESS ? 0 : refuse(result, "cuptiSubscribe");
+}
+
+/* The driver's calls that start something on the GPU or load code, by their names' beginnings. */
+static bool is_correlated(const char *name)
+{
+    static const char *const beginnings[] = {
+        "cuLaunch",     "cuMemcpy",      "cuMemset", "cuGraphLaunch",
+        "cuModuleLoad", "cuLibraryLoad", "cuLink",   "cuKernelGetFunction",
+        "cuMemPrefetch"};
+
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+static int watch_calls(void)
+{
+    uint32_t unnamed = 0;
+
+    for (uint32_t id = 1; id < CALLBACKS && unnamed < CALLBACK_GAP; id++) {
+        const char *name = NULL;
+        CUptiResult result;
+
+        if (gv_cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS ||
+            !name) {
+            unnamed++;
+            continue;
+        }
+        unnamed = 0;
+        if (!is_correlated(name))
+            continue;
+        result = gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        if (result != CUPTI_SUCCESS)
+            return refuse(result, "cuptiEnableCallback");
+    }
+    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                 CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    return 0;
+}
+
+/* `needed`: without it there is no GPU side. The others came with later versions. */
+static const struct {
+    CUpti_ActivityKind kind;
+    bool needed;
+} kinds[] = {
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, true},
+    {CUPTI_ACTIVITY_KIND_MEMSET, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, false},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, false},
+    {CUPTI_ACTIVITY_KIND_JIT, false},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static int enable_kinds(void)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        CUptiResult result;
+
+        if (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host.graph_nodes)
+            continue;
+        result = gv_cupti.cuptiActivityEnable(kinds[i].kind);
+        if (result != CUPTI_SUCCESS && kinds[i].needed)
+            return refuse(result, "cuptiActivityEnable");
+    }
+    return 0;
+}
+
+static int register_buffers(void)
+{
+    uint8_t zeroed = 1;
+    size_t bytes = sizeof zeroed;
+    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, gv_buffers_take);
+
+    if (result != CUPTI_SUCCESS)
+        return refuse(result, "cuptiActivityRegisterCallbacks");
+    result = gv_cupti.cuptiActivityRegisterTimestampCallback(now);
+    if (result != CUPTI_SUCCESS)
+        return refuse(result, "cuptiActivityRegisterTimestampCallback");
+    /* Spares CUPTI the zeroing; an older one does not know it. */
+    gv_cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+                                       &zeroed);
+    return 0;
+}
+
+static void switch_off(void)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        gv_cupti.cuptiActivityDisable(kinds[i].kind);
+    gv_cupti.cuptiUnsubscribe(subscriber);
+}
+
+/* ---- the thread that flushes ---- */
+
+static void note_dropped(void)
+{
+    size_t dropped = 0;
+
+    if (gv_cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped)
+        atomic_fetch_add_explicit(&host.spool->header->gpu.dropped, dropped, memory_order_relaxed);
+}
+
+static void flush(bool forced)
+{
+    uint64_t before_ns = host.now_ns();
+    struct gv_buffer *buffer, *next;
+
+    gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    gv_loaded_write();
+    for (buffer = gv_buffers_full(); buffer; buffer = next) {
+        next = buffer->next;
+        gv_records_read(buffer);
+        gv_buffers_recycle(buffer);
+    }
+    gv_buffers_refill();
+    note_dropped();
+    atomic_store_explicit(&host.spool->header->gpu.flushed_ns, before_ns, memory_order_release);
+}
+
+static void wait_for_work(uint32_t seen, int64_t ms)
+{
+    struct timespec period = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, seen, &period, NULL, 0);
+}
+
+static void *run(void *context)
+{
+    uint32_t done = 0;
+
+    (void)context;
+    prctl(PR_SET_NAME, "gpuverify-gpu");
+    for (;;) {
+        uint32_t now_asked;
+
+        if (atomic_load(&asked) == done)
+            wait_for_work(done, host.flush_ms);
+        now_asked = atomic_load(&asked);
+        flush(now_asked != done);
+        if (now_asked == done)
+            continue;
+        done = now_asked;
+        /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
+        if (gv_buffers_given() > 0)
+            atomic_store(&host.spool->header->gpu.interrupted, 1);
+        atomic_store(&host.spool->header->gpu.finished, 1);
+        atomic_store(&answered, done);
+        syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+/* No signal of the program's is handled on our thread. */
+static int start_thread(void)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_t thread;
+    int error = -pthread_attr_init(&attributes);
+
+    if (error)
+        return error;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = -pthread_create(&thread, &attributes, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+/* ---- what the library calls ---- */
+
+static int start(const struct gv_gpu_host *given)
+{
+    struct gv_spool_gpu *gpu = &given->spool->header->gpu;
+    int error;
+
+    host = *given;
+    error = gv_cupti_library_open(host.cupti_path, host.driver_version, gpu->why, sizeof gpu->why);
+    if (error)
+        return error;
+    snprintf(gpu->library, sizeof gpu->library, "%s", gv_cupti.path);
+    atomic_store(&gpu->cupti_version, gv_cupti.version);
+    gv_output_start(host.spool);
+    error = gv_buffers_prepare();
+    if (error)
+        return error;
+    error = subscribe();
+    if (error)
+        return error;
+    error = register_buffers();
+    if (!error)
+        error = watch_calls();
+    if (!error)
+        error = enable_kinds();
+    if (!error)
+        error = start_thread();
+    if (error) {
+        switch_off();
+        if (!gpu->why[0])
+            snprintf(gpu->why, sizeof gpu->why, "out of memory or threads: %s", strerror(-error));
+    }
+    return error;
+}
+
+static void finish(uint64_t patience_ns)
+{
+    uint64_t end_ns = host.now_ns() + patience_ns;
+    uint32_t wanted = atomic_fetch_add(&asked, 1) + 1;
+    uint32_t seen;
+
+    syscall(SYS_futex, &asked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    while ((int32_t)((seen = atomic_load(&answered)) - wanted) < 0) {
+        uint64_t now_ns = host.now_ns();
+        struct timespec left;
+
+        if (now_ns >= end_ns)
+            break;
+        left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
+        left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
+        syscall(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0);
+    }
+    gv_output_hurry();
+}
+
+__attribute__((visibility("default"))) extern const struct gv_gpu_module gv_gpu_module;
+const struct gv_gpu_module gv_gpu_module = {
+    .version = GV_GPU_MODULE_VERSION,
+    .start = start,
+    .finish = finish,
+};

@@ -1,0 +1,123 @@
+#include "cupti/output.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 500 /* how long the collector may take to make room */
+
+static struct gv_spool_writer *spool;
+static struct gv_spool_segment *segment;
+static uint32_t used; /* records of the segment */
+static uint32_t sequence;
+static uint64_t closed_records;
+static _Atomic bool hurried;
+static bool gave_up; /* the collector made no room the last time */
+
+void gv_output_start(struct gv_spool_writer *writer)
+{
+    spool = writer;
+}
+
+void gv_output_count_lost(void)
+{
+    atomic_fetch_add_explicit(&spool->header->gpu.lost, 1, memory_order_relaxed);
+}
+
+void gv_output_hurry(void)
+{
+    atomic_store(&hurried, true);
+}
+
+static uint32_t left(void)
+{
+    uint32_t limit = atomic_load_explicit(&spool->limit, memory_order_relaxed);
+    uint32_t fresh = atomic_load_explicit(&spool->fresh, memory_order_relaxed);
+    uint32_t free_count = atomic_load_explicit(&spool->header->free_count, memory_order_relaxed);
+
+    return free_count + (limit > fresh ? limit - fresh : 0);
+}
+
+static void wait_for_room(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    uint32_t enough = atomic_load_explicit(&spool->limit, memory_order_relaxed) / 2;
+
+    for (int i = 0; i < PATIENCE_MS && left() <= enough && !gave_up; i++) {
+        if (atomic_load(&hurried))
+            return;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    gave_up = left() <= enough;
+}
+
+static void leave_segment(void)
+{
+    if (!segment)
+        return;
+    closed_records += used;
+    gv_spool_writer_leave(spool, segment);
+    segment = NULL;
+}
+
+static bool take_segment(void)
+{
+    struct gv_spool_owner owner = {
+        .thread = GV_SPOOL_GPU_THREAD, .tid = (uint32_t)syscall(SYS_gettid), .sequence = sequence};
+    struct gv_spool_segment *taken;
+    bool scarce;
+
+    wait_for_room();
+    owner.first_record = closed_records + (segment ? used : 0);
+    prctl(PR_GET_NAME, owner.comm);
+    taken = gv_spool_writer_take(spool, false, &scarce, &owner);
+    if (!taken)
+        return false;
+    leave_segment();
+    segment = taken;
+    used = 0;
+    sequence++;
+    return true;
+}
+
+union gv_record *gv_output_next(void)
+{
+    union gv_record *record;
+
+    if ((!segment || used == GV_SPOOL_SEGMENT_RECORDS) && !take_segment()) {
+        gv_output_count_lost();
+        return NULL;
+    }
+    record = &segment->records[used];
+    memset(record, 0, sizeof *record);
+    return record;
+}
+
+void gv_output_publish(void)
+{
+    used++;
+    atomic_store_explicit(&segment->published, used, memory_order_release);
+}
+
+void gv_output_text(const char *text, uint32_t bytes)
+{
+    for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
+        uint32_t piece = bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : GV_RECORD_TEXT_BYTES;
+        union gv_record *record = gv_output_next();
+
+        if (!record)
+            return;
+        record->head.kind = GV_RECORD_TEXT;
+        record->head.flags = at + piece < bytes ? GV_RECORD_MORE : 0;
+        record->head.api = (uint16_t)piece;
+        memcpy(record->text.text, text + at, piece);
+        gv_output_publish();
+    }
+}
+
+void gv_output_close(void)
+{
+    leave_segment();
+}

@@ -1,0 +1,247 @@
+#include "cupti/records.h"
+
+#include "cupti/library.h"
+#include "cupti/output.h"
+#include "cupti/shapes.h"
+
+#include <stddef.h>
+
+/*
+ * The layouts grow at their end from version to version, so what every CUPTI from 11.6 to 13 writes
+ * can be read through the newest struct, as far as its fields are used here. These are the places
+ * that must never move.
+ */
+#define AT(type, field, place) _Static_assert(offsetof(type, field) == (place), #type "." #field)
+AT(CUpti_ActivityKernel9, registersPerThread, 6);
+AT(CUpti_ActivityKernel9, start, 16);
+AT(CUpti_ActivityKernel9, end, 24);
+AT(CUpti_ActivityKernel9, deviceId, 40);
+AT(CUpti_ActivityKernel9, contextId, 44);
+AT(CUpti_ActivityKernel9, streamId, 48);
+AT(CUpti_ActivityKernel9, gridX, 52);
+AT(CUpti_ActivityKernel9, blockX, 64);
+AT(CUpti_ActivityKernel9, staticSharedMemory, 76);
+AT(CUpti_ActivityKernel9, dynamicSharedMemory, 80);
+AT(CUpti_ActivityKernel9, localMemoryPerThread, 84);
+AT(CUpti_ActivityKernel9, correlationId, 92);
+AT(CUpti_ActivityKernel9, name, 104);
+AT(CUpti_ActivityKernel9, graphNodeId, 144);
+AT(CUpti_ActivityMemcpy5, bytes, 8);
+AT(CUpti_ActivityMemcpy5, start, 16);
+AT(CUpti_ActivityMemcpy5, deviceId, 32);
+AT(CUpti_ActivityMemcpy5, streamId, 40);
+AT(CUpti_ActivityMemcpy5, correlationId, 44);
+AT(CUpti_ActivityMemcpy5, graphNodeId, 64);
+AT(CUpti_ActivityMemcpyPtoP4, correlationId, 60);
+AT(CUpti_ActivityMemset4, correlationId, 44);
+AT(CUpti_ActivityGraphTrace, start, 8);
+AT(CUpti_ActivityGraphTrace, streamId, 36);
+AT(CUpti_ActivityJit, start, 16);
+AT(CUpti_ActivityJit, correlationId, 32);
+AT(CUpti_ActivityJit, cacheSize, 48);
+
+/* What all operations have in common. */
+struct operation {
+    uint64_t start, end, bytes, graph_node;
+    uint32_t device, context, stream, correlation, shape;
+    uint16_t kind;
+    int32_t copy_kind;
+    bool has_bytes;
+};
+
+static uint64_t length(uint64_t start, uint64_t end)
+{
+    return start && end > start ? end - start : 0;
+}
+
+static void write_operation(const struct operation *operation)
+{
+    union gv_record *record = gv_output_next();
+
+    if (!record)
+        return;
+    record->gpu_op = (struct gv_record_gpu_op){
+        .head = {.kind = GV_RECORD_GPU_OP,
+                 .flags = operation->has_bytes ? GV_RECORD_HAS_BYTES : 0,
+                 .api = operation->kind,
+                 .result = operation->copy_kind},
+        .start_ns = operation->end ? operation->start : 0,
+        .duration_ns = length(operation->start, operation->end),
+        .bytes = operation->bytes,
+        .graph_node = operation->graph_node,
+        .device = operation->device,
+        .context = operation->context,
+        .stream = operation->stream,
+        .correlation = operation->correlation,
+        .shape = operation->shape,
+    };
+    gv_output_publish();
+}
+
+static void read_kernel(const CUpti_ActivityKernel9 *kernel)
+{
+    struct gv_shape shape = {
+        .name = gv_shapes_name(kernel->name),
+        .grid = {(uint32_t)kernel->gridX, (uint32_t)kernel->gridY, (uint32_t)kernel->gridZ},
+        .block = {(uint32_t)kernel->blockX, (uint32_t)kernel->blockY, (uint32_t)kernel->blockZ},
+        .static_shared_bytes = (uint32_t)kernel->staticSharedMemory,
+        .dynamic_shared_bytes = (uint32_t)kernel->dynamicSharedMemory,
+        .local_bytes = kernel->localMemoryPerThread,
+        .registers = kernel->registersPerThread,
+    };
+
+    write_operation(&(struct operation){.kind = GV_GPU_KERNEL,
+                                        .start = kernel->start,
+                                        .end = kernel->end,
+                                        .device = kernel->deviceId,
+                                        .context = kernel->contextId,
+                                        .stream = kernel->streamId,
+                                        .correlation = kernel->correlationId,
+                                        .graph_node = kernel->graphNodeId,
+                                        .shape = gv_shapes_number(&shape)});
+}
+
+static void read_copy(const CUpti_ActivityMemcpy5 *copy)
+{
+    write_operation(&(struct operation){.kind = GV_GPU_COPY,
+                                        .copy_kind = copy->copyKind,
+                                        .start = copy->start,
+                                        .end = copy->end,
+                                        .bytes = copy->bytes,
+                                        .has_bytes = true,
+                                        .device = copy->deviceId,
+                                        .context = copy->contextId,
+                                        .stream = copy->streamId,
+                                        .graph_node = copy->graphNodeId,
+                                        .correlation = copy->correlationId});
+}
+
+static void read_peer_copy(const CUpti_ActivityMemcpyPtoP4 *copy)
+{
+    write_operation(&(struct operation){.kind = GV_GPU_COPY,
+                                        .copy_kind = copy->copyKind,
+                                        .start = copy->start,
+                                        .end = copy->end,
+                                        .bytes = copy->bytes,
+                                        .has_bytes = true,
+                                        .device = copy->deviceId,
+                                        .context = copy->contextId,
+                                        .stream = copy->streamId,
+                                        .correlation = copy->correlationId});
+}
+
+static void read_set(const CUpti_ActivityMemset4 *set)
+{
+    write_operation(&(struct operation){.kind = GV_GPU_SET,
+                                        .start = set->start,
+                                        .end = set->end,
+                                        .bytes = set->bytes,
+                                        .has_bytes = true,
+                                        .device = set->deviceId,
+                                        .context = set->contextId,
+                                        .stream = set->streamId,
+                                        .graph_node = set->graphNodeId,
+                                        .correlation = set->correlationId});
+}
+
+static void read_graph(const CUpti_ActivityGraphTrace *graph)
+{
+    write_operation(&(struct operation){.kind = GV_GPU_GRAPH,
+                                        .start = graph->start,
+                                        .end = graph->end,
+                                        .device = graph->deviceId,
+                                        .context = graph->contextId,
+                                        .stream = graph->streamId,
+                                        .correlation = graph->correlationId});
+}
+
+static void read_jit(const CUpti_ActivityJit *jit)
+{
+    union gv_record *record = gv_output_next();
+
+    if (!record)
+        return;
+    record->jit = (struct gv_record_jit){
+        .head = {.kind = GV_RECORD_JIT,
+                 .api = (uint16_t)jit->jitEntryType,
+                 .result = (int32_t)jit->jitOperationType},
+        .start_ns = jit->start,
+        .duration_ns = length(jit->start, jit->end),
+        .cache_bytes = jit->cacheSize,
+        .device = jit->deviceId,
+        .correlation = jit->correlationId,
+    };
+    gv_output_publish();
+}
+
+/* CUPTI's own upkeep goes on all the time and is not the program's doing. */
+static bool is_told(CUpti_ActivityOverheadKind kind)
+{
+    uint32_t number = (uint32_t)kind;
+
+    return number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH &&
+           number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION &&
+           number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE &&
+           number != 7u << 16; /* a buffer was asked for */
+}
+
+static void read_overhead(const CUpti_ActivityOverhead *overhead)
+{
+    bool is_thread = overhead->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
+    union gv_record *record;
+
+    if (!is_told(overhead->overheadKind))
+        return;
+    record = gv_output_next();
+    if (!record)
+        return;
+    record->overhead = (struct gv_record_overhead){
+        .head = {.kind = GV_RECORD_OVERHEAD},
+        .start_ns = overhead->start,
+        .duration_ns = length(overhead->start, overhead->end),
+        .overhead = (uint32_t)overhead->overheadKind,
+        .tid = is_thread ? overhead->objectId.pt.threadId : 0,
+    };
+    gv_output_publish();
+}
+
+static void read_record(const CUpti_Activity *record)
+{
+    const void *plain = record;
+
+    switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        read_kernel(plain);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        read_copy(plain);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        read_peer_copy(plain);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        read_set(plain);
+        break;
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        read_graph(plain);
+        break;
+    case CUPTI_ACTIVITY_KIND_JIT:
+        read_jit(plain);
+        break;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        read_overhead(plain);
+        break;
+    default:
+        break;
+    }
+}
+
+void gv_records_read(struct gv_buffer *buffer)
+{
+    CUpti_Activity *record = NULL;
+
+    while (gv_cupti.cuptiActivityGetNextRecord(buffer->data, buffer->used, &record) ==
+           CUPTI_SUCCESS)
+        read_record(record);
+}

@@ -1,0 +1,19 @@
+/*
+ * The GPU's side of the trace: what devices there are, and libgpuverify-cupti.so, which is opened
+ * when the process has initialised CUDA and GPUVERIFY_GPU allows it. Where it cannot be had, the
+ * calls are recorded alone, and the spool's header says why.
+ */
+#ifndef GV_PRELOAD_GPU_START_H
+#define GV_PRELOAD_GPU_START_H
+
+#include "preload/thread.h"
+
+#include <stdint.h>
+
+/* cuInit() has succeeded on this thread. Once in each process; further calls do nothing. */
+void gv_gpu_start(struct gv_thread *thread);
+
+/* The process ends: what CUPTI still has comes into the spool, within `patience_ms`. */
+void gv_gpu_finish(int64_t patience_ms);
+
+#endif

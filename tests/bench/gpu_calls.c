@@ -1,0 +1,154 @@
+/*
+ * What calls cost the host on a real GPU: launches, small asynchronous copies, launches of a graph
+ * of 20 kernels, waits for an idle stream, small synchronous copies. scripts/bench gpu runs it.
+ *
+ *   bench_gpu_calls [BURSTS] [LAUNCHES]
+ *
+ * For each kind of call it prints `name median p10` in ns per call, over BURSTS bursts; the GPU is
+ * idle when a burst begins, and the launch queue never fills up. With LAUNCHES it launches an empty
+ * kernel so often instead, and prints the clock just before main returns.
+ */
+#include <cuda.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BURSTS_MOST 10000
+#define GRAPH_NODES 20
+
+static const char empty_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                                ".visible .entry empty()\n{\n ret;\n}\n";
+
+static CUstream stream;
+static CUfunction empty;
+static CUgraphExec graph;
+static CUdeviceptr memory;
+static void *pinned;
+static char pageable[64];
+
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void must(const char *what, CUresult result)
+{
+    if (result != CUDA_SUCCESS) {
+        fprintf(stderr, "bench_gpu_calls: %s: error %d\n", what, (int)result);
+        exit(1);
+    }
+}
+
+static void launch(void)
+{
+    must("cuLaunchKernel", cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+}
+
+static void copy(void)
+{
+    must("cuMemcpyHtoDAsync", cuMemcpyHtoDAsync(memory, pinned, 64, stream));
+}
+
+static void launch_graph(void)
+{
+    must("cuGraphLaunch", cuGraphLaunch(graph, stream));
+}
+
+static void synchronize(void)
+{
+    must("cuStreamSynchronize", cuStreamSynchronize(stream));
+}
+
+static void copy_and_wait(void)
+{
+    must("cuMemcpyHtoD", cuMemcpyHtoD(memory, pageable, 64));
+}
+
+static const struct {
+    const char *name;
+    void (*call)(void);
+    int burst;
+} loops[] = {
+    {"launch", launch, 500},        {"copy", copy, 500},
+    {"graph", launch_graph, 40},    {"sync", synchronize, 1000},
+    {"memcpy", copy_and_wait, 200},
+};
+
+static void make_graph(void)
+{
+    CUgraph captured;
+
+    must("cuStreamBeginCapture", cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    for (int i = 0; i < GRAPH_NODES; i++)
+        launch();
+    must("cuStreamEndCapture", cuStreamEndCapture(stream, &captured));
+    must("cuGraphInstantiate", cuGraphInstantiateWithFlags(&graph, captured, 0));
+}
+
+static void prepare(void)
+{
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+
+    must("cuInit", cuInit(0));
+    must("cuDeviceGet", cuDeviceGet(&device, 0));
+    must("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain(&context, device));
+    must("cuCtxSetCurrent", cuCtxSetCurrent(context));
+    must("cuModuleLoadData", cuModuleLoadData(&module, empty_ptx));
+    must("cuModuleGetFunction", cuModuleGetFunction(&empty, module, "empty"));
+    must("cuStreamCreate", cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    must("cuMemAlloc", cuMemAlloc(&memory, 4096));
+    must("cuMemHostAlloc", cuMemHostAlloc(&pinned, 4096, 0));
+    make_graph();
+}
+
+static int by_size(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static void measure(int loop, int bursts)
+{
+    static double each_ns[BURSTS_MOST];
+
+    for (int i = -2; i < bursts; i++) {
+        uint64_t start;
+
+        must("cuStreamSynchronize", cuStreamSynchronize(stream));
+        start = now_ns();
+        for (int n = 0; n < loops[loop].burst; n++)
+            loops[loop].call();
+        if (i >= 0)
+            each_ns[i] = (double)(now_ns() - start) / loops[loop].burst;
+    }
+    qsort(each_ns, (size_t)bursts, sizeof each_ns[0], by_size);
+    printf("%s %.1f %.1f\n", loops[loop].name, each_ns[bursts / 2], each_ns[bursts / 10]);
+}
+
+int main(int argc, char **argv)
+{
+    int bursts = argc > 1 ? atoi(argv[1]) : 200;
+    long launches = argc > 2 ? atol(argv[2]) : 0;
+
+    if (bursts < 1 || bursts > BURSTS_MOST) {
+        fprintf(stderr, "usage: bench_gpu_calls [BURSTS] [LAUNCHES]\n");
+        return 2;
+    }
+    prepare();
+    if (launches == 0)
+        for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++)
+            measure((int)i, bursts);
+    for (long i = 0; i < launches; i++)
+        launch();
+    must("cuStreamSynchronize", cuStreamSynchronize(stream));
+    printf("end_ns %llu 0\n", (unsigned long long)now_ns());
+    return 0;
+}

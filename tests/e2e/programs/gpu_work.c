@@ -1,0 +1,212 @@
+/*
+ * gpu_work HOW [COUNT]: work for the GPU in one of many ways, so that its side of the trace can be
+ * held against what was done. Prints how many operations it made.
+ */
+#include "e2e.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STREAMS 4
+#define BYTES   (256u << 10)
+
+static struct e2e_gpu gpu;
+static unsigned count = 10;
+
+static void streams(void)
+{
+    CUstream stream[STREAMS];
+    CUdeviceptr memory;
+    void *pinned;
+
+    e2e_open(&gpu);
+    OK(cuMemAlloc(&memory, BYTES));
+    OK(cuMemAllocHost(&pinned, BYTES));
+    for (int i = 0; i < STREAMS; i++)
+        OK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < count; i++) {
+        CUstream here = stream[i % STREAMS];
+
+        e2e_spin(&gpu, here, 20000);
+        OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, here));
+        OK(cuMemsetD8Async(memory, 1, BYTES, here));
+    }
+    OK(cuCtxSynchronize());
+    printf("%u kernels, %u copies, %u sets\n", count, count, count);
+}
+
+static void *launch_on_own_stream(void *unused)
+{
+    OK(cuCtxSetCurrent(gpu.context));
+    for (unsigned i = 0; i < count; i++)
+        e2e_spin(&gpu, CU_STREAM_PER_THREAD, 1000);
+    OK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    return unused;
+}
+
+static void own_streams(void)
+{
+    pthread_t threads[STREAMS];
+
+    e2e_open(&gpu);
+    for (int i = 0; i < STREAMS; i++)
+        REQUIRE(!pthread_create(&threads[i], NULL, launch_on_own_stream, NULL));
+    for (int i = 0; i < STREAMS; i++)
+        pthread_join(threads[i], NULL);
+    printf("%u kernels\n", STREAMS * count);
+}
+
+static void blocking_copies(void)
+{
+    static char host[BYTES];
+    CUdeviceptr memory;
+
+    e2e_open(&gpu);
+    OK(cuMemAlloc(&memory, BYTES));
+    for (unsigned i = 0; i < count; i++) {
+        OK(cuMemcpyHtoD(memory, host, BYTES));
+        OK(cuMemcpyDtoH(host, memory, BYTES));
+    }
+    printf("%u copies\n", 2 * count);
+}
+
+static void graphs(void)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec exec;
+
+    e2e_open(&gpu);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    for (int i = 0; i < 3; i++)
+        e2e_spin(&gpu, stream, 10000);
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    for (unsigned i = 0; i < count; i++)
+        OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    printf("%u graphs of 3 kernels\n", count);
+}
+
+static void contexts(void)
+{
+    e2e_open(&gpu);
+    e2e_tick(&gpu, 1);
+    for (unsigned i = 0; i < count; i++) {
+        struct e2e_gpu other;
+
+        OK(cuCtxCreate(&other.context, NULL, 0, 0));
+        OK(cuModuleLoadData(&other.module, e2e_ptx));
+        OK(cuModuleGetFunction(&other.tick, other.module, "tick"));
+        e2e_tick(&other, 2);
+        OK(cuCtxDestroy(other.context));
+    }
+    OK(cuCtxSetCurrent(gpu.context));
+    e2e_tick(&gpu, 1);
+    OK(cuCtxSynchronize());
+    printf("%u kernels\n", 2 * count + 2);
+}
+
+static void reset(void)
+{
+    for (unsigned i = 0; i < count; i++) {
+        e2e_open(&gpu);
+        e2e_tick(&gpu, 3);
+        OK(cuDevicePrimaryCtxReset(gpu.device));
+    }
+    printf("%u kernels\n", 3 * count);
+}
+
+static void devices(void)
+{
+    CUcontext both[2];
+    CUdeviceptr memory[2];
+
+    OK(cuInit(0));
+    for (int i = 0; i < 2; i++) {
+        OK(cuDevicePrimaryCtxRetain(&both[i], i));
+        OK(cuCtxSetCurrent(both[i]));
+        OK(cuMemAlloc(&memory[i], BYTES));
+        OK(cuModuleLoadData(&gpu.module, e2e_ptx));
+        OK(cuModuleGetFunction(&gpu.tick, gpu.module, "tick"));
+        e2e_tick(&gpu, count);
+    }
+    OK(cuMemcpyPeer(memory[1], both[1], memory[0], both[0], BYTES));
+    for (int i = 0; i < 2; i++) {
+        OK(cuCtxSetCurrent(both[i]));
+        OK(cuCtxSynchronize());
+    }
+    printf("%u kernels on 2 devices, 1 copy between them\n", 2 * count);
+}
+
+static void lazy(void)
+{
+    CUlibrary library;
+    CUkernel kernel;
+    CUstream stream;
+
+    e2e_open(&gpu);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuLibraryLoadData(&library, e2e_ptx, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetKernel(&kernel, library, "tick"));
+    e2e_spin(&gpu, stream, 50000000);
+    OK(cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    OK(cuCtxSynchronize());
+    printf("2 kernels\n");
+}
+
+static void measured(void)
+{
+    CUevent before, after;
+    CUstream stream;
+    float ms;
+
+    e2e_open(&gpu);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&before, CU_EVENT_DEFAULT));
+    OK(cuEventCreate(&after, CU_EVENT_DEFAULT));
+    OK(cuEventRecord(before, stream));
+    for (unsigned i = 0; i < count; i++)
+        e2e_spin(&gpu, stream, 5000000);
+    OK(cuEventRecord(after, stream));
+    OK(cuEventSynchronize(after));
+    OK(cuEventElapsedTime(&ms, before, after));
+    printf("%.0f ns\n", (double)ms * 1e6);
+}
+
+static void stuck(void)
+{
+    e2e_open(&gpu);
+    e2e_tick(&gpu, count);
+    OK(cuCtxSynchronize());
+    printf("ready\n");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } ways[] = {{"streams", streams},        {"own-streams", own_streams},
+                {"copies", blocking_copies}, {"graphs", graphs},
+                {"contexts", contexts},      {"reset", reset},
+                {"devices", devices},        {"lazy", lazy},
+                {"measured", measured},      {"stuck", stuck}};
+
+    REQUIRE(argc >= 2);
+    if (argc > 2)
+        count = (unsigned)atoi(argv[2]);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        if (strcmp(argv[1], ways[i].name) != 0)
+            continue;
+        ways[i].run();
+        return 0;
+    }
+    fprintf(stderr, "gpu_work: no such way: %s\n", argv[1]);
+    return 2;
+}

@@ -1,0 +1,77 @@
+/*
+ * own_profiler LIBCUPTI: profiles itself, as torch.profiler does: it goes on without callbacks when
+ * somebody else has them, and asks for records of kernels. Prints what its work was, and on stderr
+ * what it saw of it.
+ */
+#include "e2e.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+#define BUFFERS      64
+#define BUFFER_BYTES 65536u
+#define KERNELS      10 /* CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL */
+
+static int (*next_record)(uint8_t *, size_t, void *);
+static uint8_t buffers[BUFFERS][BUFFER_BYTES] __attribute__((aligned(8)));
+static unsigned given, seen;
+
+static void give(uint8_t **buffer, size_t *bytes, size_t *records)
+{
+    REQUIRE(given < BUFFERS);
+    *buffer = buffers[given++];
+    *bytes = BUFFER_BYTES;
+    *records = 0;
+}
+
+static void take(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+    void *record = NULL;
+
+    (void)context, (void)stream, (void)bytes;
+    if (buffer < buffers[0] || buffer >= buffers[0] + sizeof buffers)
+        return; /* not ours */
+    while (next_record(buffer, valid, &record) == 0)
+        seen++;
+}
+
+static void ignore(void *user, int domain, uint32_t id, const void *data)
+{
+    (void)user, (void)domain, (void)id, (void)data;
+}
+
+int main(int argc, char **argv)
+{
+    struct e2e_gpu gpu;
+    void *library, *subscriber = NULL;
+
+    REQUIRE(argc == 2);
+    e2e_open(&gpu);
+    e2e_tick(&gpu, 5);
+    OK(cuCtxSynchronize());
+    library = dlopen(argv[1], RTLD_NOW);
+    REQUIRE(library);
+    *(void **)&next_record = dlsym(library, "cuptiActivityGetNextRecord");
+    int (*subscribe)(void **, void (*)(void *, int, uint32_t, const void *), void *);
+    int (*callbacks)(void *, void *);
+    int (*enable)(int), (*disable)(int), (*flush)(uint32_t);
+    *(void **)&subscribe = dlsym(library, "cuptiSubscribe");
+    *(void **)&callbacks = dlsym(library, "cuptiActivityRegisterCallbacks");
+    *(void **)&enable = dlsym(library, "cuptiActivityEnable");
+    *(void **)&disable = dlsym(library, "cuptiActivityDisable");
+    *(void **)&flush = dlsym(library, "cuptiActivityFlushAll");
+    REQUIRE(next_record && subscribe && callbacks && enable && disable && flush);
+    fprintf(stderr, "cuptiSubscribe: %d\n", subscribe(&subscriber, ignore, NULL));
+    OK(callbacks((void *)give, (void *)take));
+    OK(enable(KERNELS));
+    e2e_tick(&gpu, 2000);
+    OK(cuCtxSynchronize());
+    OK(flush(1));
+    OK(disable(KERNELS));
+    e2e_tick(&gpu, 5);
+    OK(cuCtxSynchronize());
+    printf("2010 launches\n");
+    fprintf(stderr, "records: %u\n", seen);
+    return 0;
+}

@@ -1,0 +1,419 @@
+"""The GPU's side of a trace, through the simulated libcupti in each of its versions."""
+
+import os
+import re
+import signal
+import time
+import unittest
+
+import harness
+import test_lifecycle
+import test_traps
+
+VERSIONS = {"11.8": 18, "12": 22, "13": 130000}
+
+
+def libcupti(version="13"):
+    return os.path.join(harness.simulator(), f"libcupti.so.{version}")
+
+
+@unittest.skipUnless(os.path.exists(libcupti()),
+                     "no simulated libcupti was built: no cupti.h beside the CUDA headers")
+class Seen(harness.Case):
+    gpu = "auto"
+
+    def work(self, how, *arguments, losses=False, **env):
+        result = self.run_well([harness.program("gpu_work"), how, *map(str, arguments)], env=env)
+        trace = self.trace(losses=losses)
+        self.assertEqual(trace.rows("SELECT DISTINCT gpu, gpu_why FROM processes"),
+                         [("cupti", None)])
+        return result, trace
+
+    def all_found_their_call(self, trace):
+        self.assertEqual(trace.dicts("SELECT * FROM gpu_ops WHERE call IS NULL"), [])
+        self.assertEqual(trace.dicts(
+            "SELECT o.name, c.name AS call, o.start_ns, c.start_ns AS call_start_ns FROM gpu_ops o "
+            "JOIN calls c ON c.id = o.call WHERE o.start_ns < c.start_ns"), [],
+            "nothing runs before it is asked for")
+
+    def kinds(self, trace):
+        return dict(trace.rows("SELECT kind, count(*) FROM gpu_ops GROUP BY kind"))
+
+
+class Operations(Seen):
+    """Every piece of work is a row, and has its call."""
+
+    def test_streams(self):
+        _, trace = self.work("streams", 40)
+        self.assertEqual(self.kinds(trace), {"kernel": 40, "copy": 40, "set": 40})
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.value("SELECT count(DISTINCT stream) FROM gpu_ops"), 4)
+        self.assertEqual(trace.rows(
+            "SELECT DISTINCT o.kind, c.name, o.name, o.bytes FROM gpu_ops o "
+            "JOIN calls c ON c.id = o.call ORDER BY 1"),
+            [("copy", "cuMemcpyHtoDAsync_v2", "host to device", 262144),
+             ("kernel", "cuLaunchKernel", "spin", None),
+             ("set", "cuMemsetD8Async", "memset", 262144)])
+        self.assertEqual(trace.value(
+            "SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call "
+            "WHERE o.stream <> c.stream"), 0)
+
+    def test_order_within_a_stream(self):
+        _, trace = self.work("streams", 40)
+        self.assertEqual(trace.value(
+            "SELECT count(*) FROM (SELECT start_ns, lag(start_ns + duration_ns) OVER "
+            "(PARTITION BY stream ORDER BY start_ns) AS before FROM gpu_ops) "
+            "WHERE start_ns < before - 1000"), 0, "the clocks meet within 1 us")
+
+    def test_per_thread_default_streams_from_several_threads(self):
+        _, trace = self.work("own-streams", 100)
+        self.assertEqual(self.kinds(trace), {"kernel": 400})
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.rows(
+            "SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call GROUP BY c.thread"),
+            [(100,)] * 4)
+
+    def test_blocking_copies_lie_inside_their_calls(self):
+        _, trace = self.work("copies", 20)
+        self.assertEqual(self.kinds(trace), {"copy": 40})
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.dicts(
+            "SELECT o.start_ns, o.duration_ns, c.start_ns AS call_start_ns, c.duration_ns AS took "
+            "FROM gpu_ops o JOIN calls c ON c.id = o.call WHERE c.name = 'cuMemcpyDtoH_v2' "
+            "AND o.start_ns + o.duration_ns > c.start_ns + c.duration_ns"), [])
+
+    def test_shape_of_a_kernel(self):
+        _, trace = self.work("measured", 1)
+        self.assertEqual(trace.rows(
+            "SELECT name, device, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, "
+            "shared_bytes, local_bytes, bytes FROM gpu_ops"),
+            [("spin", 0, 1, 1, 1, 1, 1, 1, 16, 0, 0, None)])
+
+    def test_times_agree_with_the_programs_events(self):
+        result, trace = self.work("measured", 10)
+        rows = trace.rows("SELECT duration_ns FROM gpu_ops WHERE kind = 'kernel'")
+        self.assertEqual(len(rows), 10)
+        for (duration_ns,) in rows:
+            self.assertAlmostEqual(duration_ns, 5e6, delta=5e4)
+        measured = int(re.match(r"(\d+) ns", result.out).group(1))
+        self.assertAlmostEqual(sum(row[0] for row in rows), measured, delta=measured * 0.02)
+
+    def test_graphs_are_one_row_each(self):
+        _, trace = self.work("graphs", 7)
+        self.assertEqual(self.kinds(trace), {"graph": 7})
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.rows(
+            "SELECT DISTINCT c.name FROM gpu_ops o JOIN calls c ON c.id = o.call"),
+            [("cuGraphLaunch",)])
+
+    def test_nodes_of_graphs_on_request(self):
+        _, trace = self.work("graphs", 7, GPUVERIFY_GRAPHS="nodes")
+        self.assertEqual(self.kinds(trace), {"kernel": 21})
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.value("SELECT count(DISTINCT graph_node) FROM gpu_ops"), 3)
+
+    def test_contexts_that_come_and_go(self):
+        _, trace = self.work("contexts", 5)
+        self.assertEqual(self.kinds(trace), {"kernel": 12})
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.value("SELECT count(DISTINCT cupti_context) FROM gpu_ops"), 6)
+
+    def test_device_that_is_reset(self):
+        _, trace = self.work("reset", 4)
+        self.assertEqual(self.kinds(trace), {"kernel": 12})
+        self.all_found_their_call(trace)
+
+    def test_two_devices(self):
+        _, trace = self.work("devices", 5, GV_SIM_DEVICES=2)
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.rows(
+            "SELECT device, kind, name, count(*) FROM gpu_ops GROUP BY 1, 2, 3 "
+            "HAVING kind = 'kernel'"), [(0, "kernel", "tick", 5), (1, "kernel", "tick", 5)])
+        self.assertEqual(trace.rows("SELECT bytes FROM gpu_ops WHERE name = 'peer to peer'"),
+                         [(262144,)])
+        self.assertEqual(trace.rows(
+            "SELECT device, name, compute_capability, multiprocessors FROM devices ORDER BY 1"),
+            [(i, f"GV_SIM simulated GPU {i}", "9.0", 132) for i in range(2)])
+
+    def test_every_version_of_cupti(self):
+        for version, number in VERSIONS.items():
+            with self.subTest(version):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                _, trace = self.work("streams", 20, GPUVERIFY_CUPTI=libcupti(version))
+                self.assertEqual(self.kinds(trace), {"kernel": 20, "copy": 20, "set": 20})
+                self.all_found_their_call(trace)
+                self.assertEqual(trace.rows("SELECT cupti_version, cupti_library FROM processes"),
+                                 [(number, libcupti(version))])
+                self.assertEqual(trace.rows(
+                    "SELECT DISTINCT name, grid_x, registers FROM gpu_ops WHERE kind = 'kernel'"),
+                    [("spin", 1, 16)])
+
+    def test_runtime_launches(self):
+        self.run_well([harness.workload("runtime_tour_shared")], quiet=False)
+        trace = self.trace()
+        self.all_found_their_call(trace)
+        self.assertLessEqual(
+            {("kernel", "cudaLaunchKernel"), ("copy", "cudaMemcpy"), ("set", "cudaMemset"),
+             ("graph", "cudaGraphLaunch")},
+            set(trace.rows("SELECT DISTINCT o.kind, c.name FROM gpu_ops o "
+                           "JOIN calls c ON c.id = o.call")))
+
+    def test_however_a_program_reaches_cuda(self):
+        for name in ("driver_tour", "driver_tour_dlsym", "driver_tour_dlvsym", "driver_tour_proc",
+                     "driver_tour_proc_v2", "runtime_tour_static", "runtime_tour_dlsym"):
+            with self.subTest(name):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                self.run_well([harness.workload(name)], quiet=False)
+                trace = self.trace()
+                self.all_found_their_call(trace)
+                self.assertEqual(self.kinds(trace)["graph"], 1)
+                self.assertEqual(trace.value(
+                    "SELECT count(*) FROM gpu_ops WHERE kind = 'kernel'"), trace.value(
+                    "SELECT count(*) FROM calls WHERE name LIKE 'cu%LaunchKernel%'") - 4,
+                    "all launches but the four that were captured")
+
+    def test_a_hundred_thousand_kernels(self):
+        _, trace = self.work("own-streams", 25000)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 100000)
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.rows("SELECT name, count FROM kernel_summary"), [("spin", 100000)])
+        self.assertLess(os.path.getsize(self.path("trace.db")) / 100000, 90,
+                        "bytes per launch, with its call")
+
+
+class Code(Seen):
+    def test_lazy_load_behind_a_kernel(self):
+        _, trace = self.work("lazy")
+        rows = trace.dicts("SELECT l.kind, l.kernel, l.bytes, c.name AS function, l.duration_ns "
+                           "FROM loads l JOIN calls c ON c.id = l.call WHERE l.kind = 'lazy'")
+        self.assertEqual([(r["kernel"], r["function"]) for r in rows], [("tick", "cuLaunchKernel")])
+        self.assertGreater(rows[0]["bytes"], 0)
+        self.assertGreater(rows[0]["duration_ns"], 40e6)
+        # CUPTI says how long the loading took, and nothing of the wait.
+        self.assertLess(trace.value("SELECT duration_ns FROM overheads "
+                                    "WHERE kind = 'lazy function loading'"), 10e6)
+
+    def test_compiling(self):
+        _, trace = self.work("lazy", GV_SIM_JIT_NS=7000000)
+        self.assertEqual([row[0] for row in trace.rows("SELECT operation FROM jits ORDER BY id")],
+                         ["compile", "cache load"])
+        jit_ns, duration_ns = trace.rows(
+            "SELECT jit_ns, duration_ns FROM loads WHERE function = 'cuModuleLoadData'")[0]
+        self.assertGreaterEqual(jit_ns, 7e6)
+        self.assertGreater(duration_ns, jit_ns)
+
+    def test_no_jit_time_is_known_from_an_old_cupti(self):
+        _, trace = self.work("lazy", GPUVERIFY_CUPTI=libcupti("11.8"))
+        self.assertEqual(trace.rows("SELECT * FROM jits"), [])
+
+
+class HostOnly(Seen):
+    """What keeps the GPU's side out is said once, and nothing else suffers."""
+
+    def reason(self, mode="auto", quiet=True, **env):
+        result = self.run_well([harness.program("gpu_work"), "streams"], quiet=quiet,
+                               env={"GPUVERIFY_GPU": mode, **env})
+        trace = self.trace()
+        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
+        self.assertEqual(trace.count("cuLaunchKernel"), 10)
+        gpu, why = trace.rows("SELECT gpu, gpu_why FROM processes")[0]
+        self.assertNotEqual(gpu, "cupti")
+        report = self.command("report", self.path("trace.db"))
+        self.assertIn("host-only", report.out)
+        return why, result
+
+    def test_switched_off(self):
+        why, _ = self.reason("off")
+        self.assertIn("GPUVERIFY_GPU=off", why)
+
+    def test_library_that_is_not_there(self):
+        why, _ = self.reason(GPUVERIFY_CUPTI=self.path("libcupti.so.13"))
+        self.assertIn("No such file", why)
+
+    def test_another_subscriber_is_named(self):
+        why, _ = self.reason(GV_SIM_CUPTI_OWNER="CUPTI for another tool")
+        self.assertIn("another profiler", why)
+        self.assertIn("another tool", why)
+
+    def test_another_subscriber_of_an_older_library(self):
+        why, _ = self.reason(GV_SIM_CUPTI_OWNER="CUPTI for another tool",
+                             GPUVERIFY_CUPTI=libcupti("12"))
+        self.assertIn("another profiler", why)
+
+    def test_an_error_at_any_step(self):
+        for step in ("cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks", "cuptiActivityEnable",
+                     "cuptiActivityRegisterTimestampCallback", "cuptiEnableCallback",
+                     "cuptiActivityEnable:2"):
+            with self.subTest(step):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                why, _ = self.reason(GV_SIM_CUPTI_FAIL=f"{step}=15")
+                self.assertIn("failed with 15", why)
+
+    def test_asked_for_and_not_had_is_said(self):
+        _, result = self.reason("on", quiet=False, GV_SIM_CUPTI_FAIL="cuptiSubscribe_v2=15")
+        self.assertEqual(result.err.count("\n"), 1, str(result))
+        self.assertIn("failed with 15", result.err)
+
+
+class Lost(Seen):
+    """What is missing is counted."""
+
+    def test_records_that_cupti_drops(self):
+        _, trace = self.work("own-streams", 25, losses=True, GV_SIM_CUPTI_DROP=10)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 90)
+        self.assertEqual(trace.value("SELECT sum(count) FROM losses WHERE process = 1"), 10)
+
+    def test_records_that_come_late(self):
+        _, trace = self.work("streams", 20, GV_SIM_CUPTI_LATE_MS=60000)
+        self.assertEqual(self.kinds(trace), {"kernel": 20, "copy": 20, "set": 20})
+        self.all_found_their_call(trace)
+
+    def test_flush_that_hangs_does_not_hold_the_program(self):
+        start = time.monotonic()
+        result = self.run_well([harness.program("gpu_work"), "streams"],
+                               env={"GV_SIM_CUPTI_HANG": "cuptiActivityFlushAll",
+                                    "GPUVERIFY_EXIT_WAIT": "2"})
+        self.assertLess(time.monotonic() - start, 15)
+        self.assertEqual(result.out, "10 kernels, 10 copies, 10 sets\n")
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 10)
+        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
+        self.assertNotEqual(trace.lost(), [])
+
+    def killed(self, sig):
+        process = self.start([harness.program("gpu_work"), "stuck", "50"],
+                             env={"GPUVERIFY_FLUSH_MS": "50"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        time.sleep(1)
+        process.send_signal(sig)
+        process.communicate()
+        trace = self.trace(losses=True)
+        self.assertEqual(self.kinds(trace), {"kernel": 50})
+        self.all_found_their_call(trace)
+
+    def test_last_flush_of_a_killed_program_is_told(self):
+        process = self.start([harness.program("gpu_work"), "stuck", "50"],
+                             env={"GPUVERIFY_FLUSH_MS": "60000"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.kill()
+        process.communicate()
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 50)
+        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
+                         [("GPU operation", "last flush", 50)])
+
+    def test_killed_program_keeps_what_was_flushed(self):
+        self.killed(signal.SIGKILL)
+
+    def test_terminated_program_keeps_what_was_flushed(self):
+        self.killed(signal.SIGTERM)
+
+    def test_end_of_a_program_loses_nothing(self):
+        for how, status in (("return", 0), ("exit", 4), ("_exit", 5), ("quick_exit", 6),
+                            ("atexit", 7), ("thread", 9), ("pthread_exit", 8)):
+            with self.subTest(how):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                self.run_well([harness.program("ending"), how], status=status,
+                              env={"GPUVERIFY_FLUSH_MS": "60000"})
+                trace = self.trace()
+                launches = trace.value("SELECT count(*) FROM calls WHERE class = 'launch'")
+                # What quick_exit's handlers launch may still run when the program is gone.
+                self.assertGreaterEqual(trace.value("SELECT count(*) FROM gpu_ops"), 3)
+                self.assertLessEqual(trace.value("SELECT count(*) FROM gpu_ops"), launches)
+
+
+class Recovered(Seen):
+    """What no collector took is brought into the trace later."""
+
+    def recovered(self):
+        self.command("recover", self.spool)
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"kernel": 400})
+        self.all_found_their_call(trace)
+        return trace
+
+    def test_without_a_collector(self):
+        self.run_well([harness.program("gpu_work"), "own-streams", "100"],
+                      env={"GPUVERIFY_COLLECTOR": "off"})
+        self.recovered()
+
+    def test_collector_that_is_killed(self):
+        process = self.start([harness.program("gpu_work"), "stuck", "400"],
+                             env={"GPUVERIFY_FLUSH_MS": "50"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        os.kill(self.await_collector(), signal.SIGKILL)
+        time.sleep(0.5)
+        process.kill()
+        process.communicate()
+        harness.wait_for(lambda: not self.processes(), "everybody is gone")
+        self.recovered()
+
+    def test_more_than_the_spool_holds(self):
+        _, trace = self.work("own-streams", 20000, losses=True, GPUVERIFY_SPOOL_MB=1)
+        launches = trace.count("cuLaunchKernel")
+        lost = trace.value("SELECT coalesce(sum(count), 0) FROM losses WHERE what = 'call'")
+        self.assertEqual(launches + lost, 80000)
+        # A launch that was lost cannot be found; every other one is.
+        self.assertEqual(trace.value("SELECT count(call) FROM gpu_ops"),
+                         trace.value("SELECT count(DISTINCT call) FROM gpu_ops"))
+        operations = trace.value("SELECT count(*) FROM gpu_ops")
+        unseen = trace.value("SELECT coalesce(sum(count), 0) FROM losses "
+                             "WHERE what = 'GPU operation'")
+        self.assertEqual(operations + unseen, 80000)
+
+
+class Unharmed(Seen):
+    """A program does not notice."""
+
+    def test_same_output(self):
+        for program in ("driver_tour", "runtime_tour_shared", "runtime_tour_static", "threads"):
+            with self.subTest(program):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                self.run_twice([harness.workload(program)],
+                               mask=lambda text: re.sub(r"\d[\d.]*", "N", text))
+                self.settle()
+
+    def test_one_thread_of_ours_that_takes_no_signals(self):
+        result = self.run_well([harness.program("state"), "threads"])
+        self.assertIn("threads: 2\n", result.out)
+
+
+class OwnProfiler(Seen):
+    """A program that profiles itself through CUPTI."""
+
+    def profiled(self, mode):
+        result = self.run_well([harness.program("own_profiler"), libcupti()], quiet=False,
+                               env={"GPUVERIFY_GPU": mode})
+        self.assertEqual(result.out, "2010 launches\n", str(result))
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 2010)
+        return result, trace
+
+    def test_two_profilers_meet(self):
+        result, trace = self.profiled("auto")
+        self.assertIn("cuptiSubscribe: 39\n", result.err)
+        why = trace.value("SELECT gpu_why FROM processes")
+        self.assertIn("another profiler inside the program", why or "")
+        self.assertIn("GPUVERIFY_GPU=off", why)
+        report = self.command("report", self.path("trace.db"))
+        self.assertIn("another profiler inside the program", report.out)
+
+    def test_switched_off_leaves_it_alone(self):
+        result, trace = self.profiled("off")
+        self.assertEqual(result.err, "cuptiSubscribe: 0\nrecords: 2000\n")
+        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
+
+
+class Children(Seen, test_lifecycle.Children):
+    """A child of a program that uses CUPTI never calls it: the simulated one would abort it."""
+
+    test_exec_in_place = None  # loses the last flush, which is told
+
+
+class Traps(Seen, test_traps.Callbacks):
+    pass
+
+
+class Threads(Seen, test_lifecycle.Threads):
+    pass
