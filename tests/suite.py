@@ -7,10 +7,12 @@ own under build/test-logs/.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -275,6 +277,14 @@ VALGRIND_PROGRAMS = (("kernels/driver_tour",), ("kernels/driver_tour_proc_v2",),
                      ("kernels/reload",), ("kernels/threads", "4", "50"))
 
 
+def rows_of(trace):
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{trace}?mode=ro", uri=True)) as reader:
+            return reader.execute("SELECT count(*) FROM calls").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
 def part_valgrind(run):
     command = tool("valgrind")
     for words in VALGRIND_PROGRAMS:
@@ -286,6 +296,10 @@ def part_valgrind(run):
                      "--error-exitcode=99", "--trace-children=no", os.path.join(BUILD, words[0]),
                      *words[1:], env={"GPUVERIFY_TRACE": os.path.join(folder, "trace.db"),
                                       "GPUVERIFY_SPOOL_DIR": folder})
+            if rows_of(os.path.join(folder, "trace.db")) > 10:
+                run.passed(f"valgrind {words[0]}: its calls are in the trace")
+            else:
+                run.failed(f"valgrind {words[0]}: its calls are in the trace", "too few rows")
 
 
 def part_clang(run):
@@ -297,30 +311,47 @@ def part_clang(run):
     run.passed("build with clang")
 
 
+# Every assembly stub, and what it leads to.
+AARCH64_PROGRAMS = {
+    "kernels/driver_tour": ("cuModuleLoadData", "cuLaunchKernel", "cuModuleUnload"),
+    "kernels/driver_tour_dlsym": ("cuLaunchKernel",),
+    "kernels/driver_tour_proc_v2": ("cuLaunchKernel",),
+    "kernels/runtime_tour_shared": ("cudaLaunchKernel", "cudaMemcpy"),
+    "kernels/runtime_tour_dlsym": ("cudaLaunchKernel",),
+    "tests/e2e/programs/e2e_jumped": ("cuCtxSynchronize", "cuLaunchKernel"),
+}
+
+
+def under_qemu(run, emulator, folder, program):
+    """The report of a program that ran emulated; its records are collected here."""
+    with tempfile.TemporaryDirectory() as spool:
+        trace = os.path.join(spool, "trace.db")
+        settings = {"LD_PRELOAD": os.path.join(folder, PRELOAD),
+                    "LD_LIBRARY_PATH": os.path.join(folder, "tests/sim"),
+                    "GPUVERIFY_COLLECTOR": "off", "GPUVERIFY_GPU": "off",
+                    "GPUVERIFY_SPOOL_DIR": spool, "GPUVERIFY_TRACE": trace}
+        words = [emulator, "-L", "/usr/aarch64-linux-gnu"]
+        for name, value in settings.items():
+            words += ["-E", f"{name}={value}"]
+        run.must(f"run {program}", *words, os.path.join(folder, program))
+        run.must("recover", os.path.join(BUILD, COMMAND), "recover", spool, "-o", trace,
+                 env={"GPUVERIFY_SPOOL_DIR": spool})
+        return run.must("report", os.path.join(BUILD, COMMAND), "report", trace)
+
+
 def part_aarch64(run):
     tool("aarch64-linux-gnu-gcc")
     folder = compile_in(run, "build-aarch64", "--cross-file", "cross/aarch64-linux-gnu.ini",
                         "-Dreport=false")
     run.passed("build for aarch64")
     emulator = tool("qemu-aarch64-static", "qemu-aarch64")
-    with tempfile.TemporaryDirectory() as spool:
-        trace = os.path.join(spool, "trace.db")
-        settings = {"LD_PRELOAD": os.path.join(folder, PRELOAD),
-                    "LD_LIBRARY_PATH": os.path.join(folder, "tests/sim"),
-                    "GPUVERIFY_COLLECTOR": "off", "GPUVERIFY_SPOOL_DIR": spool,
-                    "GPUVERIFY_TRACE": trace}
-        words = [emulator, "-L", "/usr/aarch64-linux-gnu"]
-        for name, value in settings.items():
-            words += ["-E", f"{name}={value}"]
-        run.must("run", *words, os.path.join(folder, "kernels/driver_tour"))
-        run.must("recover", os.path.join(BUILD, COMMAND), "recover", spool, "-o", trace,
-                 env={"GPUVERIFY_SPOOL_DIR": spool})
-        text = run.must("report", os.path.join(BUILD, COMMAND), "report", trace)
-    for call in ("cuModuleLoadData", "cuLaunchKernel", "cuModuleUnload"):
-        if call in text:
-            run.passed(f"aarch64 under qemu: {call} in the trace")
-        else:
-            run.failed(f"aarch64 under qemu: {call} in the trace", tail(text))
+    for program, calls in AARCH64_PROGRAMS.items():
+        text = under_qemu(run, emulator, folder, program)
+        for call in calls:
+            if call in text:
+                run.passed(f"aarch64 under qemu: {call} of {program} in the trace")
+            else:
+                run.failed(f"aarch64 under qemu: {call} of {program} in the trace", tail(text))
 
 
 Part = collections.namedtuple("Part", "name function quick after")

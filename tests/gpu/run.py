@@ -24,7 +24,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PYTHON_WORKLOADS = os.path.join(ROOT, "kernels", "python")
-TIMES = re.compile(r"\d+\.\d+ (ms|us|ns|s)\b|\d+(\.\d+)? ns per launch")
+TIMES = re.compile(r"\d+\.\d+ (ms|us|ns|s)\b|\d+(\.\d+)? ns per launch|\d+ handles were reused")
 
 
 class Skip(Exception):
