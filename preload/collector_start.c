@@ -57,7 +57,7 @@ static int find_helper(const struct gv_settings *settings, char *path, size_t by
     static const char *const beside[] = {"/../report/gpuverify", "/../bin/gpuverify",
                                          "/../../bin/gpuverify"};
     struct gv_object object;
-    char directory[GV_SESSION_PATH_BYTES];
+    static char directory[GV_SESSION_PATH_BYTES]; /* by the one thread that attaches */
     char *slash;
 
     if (settings->collector[0])
@@ -176,7 +176,7 @@ static int run_children(struct start *start, char *outer_stack)
 
 int gv_collector_start(const struct gv_process *process, int lock_fd)
 {
-    char helper[GV_SESSION_PATH_BYTES];
+    static char helper[GV_SESSION_PATH_BYTES];
     struct start start = {
         .helper = helper, .session_path = process->session_path, .lock_fd = lock_fd};
     size_t variables = 0;

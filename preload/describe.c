@@ -57,7 +57,7 @@ static const char *script_of(const char *arguments, size_t bytes)
 
 void gv_process_program_name(char *name, size_t bytes)
 {
-    char arguments[GV_SPOOL_ARGUMENTS_BYTES + 1];
+    static char arguments[GV_SPOOL_ARGUMENTS_BYTES + 1]; /* by the one thread that attaches */
     size_t length = read_file("/proc/self/cmdline", arguments, sizeof arguments - 1);
     const char *program;
     const char *script;

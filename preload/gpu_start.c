@@ -94,7 +94,7 @@ static void write_devices(struct gv_thread *thread)
 static void *open_beside(const char *relative)
 {
     struct gv_object object;
-    char path[GV_SESSION_PATH_BYTES];
+    static char path[GV_SESSION_PATH_BYTES]; /* once in a process, maybe on a small stack */
     const char *slash;
 
     if (!gv_objects_at((uintptr_t)gv_plt_slots, &object))

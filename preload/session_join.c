@@ -12,10 +12,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#define PROGRAM_BYTES     128
 #define READY_PATIENCE_MS 1000 /* for the process that is just making the session */
 #define JOIN_TRIES        5    /* when its collector ends in just this moment */
 
@@ -52,8 +54,8 @@ static int expand_one(struct expansion *to, char what)
 
     if (what == 'p')
         snprintf(text, sizeof text, "%d", (int)getpid());
-    else if (what == 'n')
-        gv_process_program_name(text, sizeof text);
+    else if (what == 'n') /* a name of 255 characters is as long as a file's may be */
+        gv_process_program_name(text, PROGRAM_BYTES);
     else if (what == 'h' && gethostname(text, sizeof text - 1) < 0)
         snprintf(text, sizeof text, "localhost");
     else if (!strchr("pnh%", what) && append(to, "%") < 0)
@@ -70,7 +72,7 @@ static int expand(char *path, size_t bytes, const char *pattern)
 
     *path = 0;
     if (*pattern != '/') {
-        char here[GV_SESSION_PATH_BYTES];
+        static char here[GV_SESSION_PATH_BYTES];
 
         if (!getcwd(here, sizeof here))
             return -errno;
@@ -100,8 +102,13 @@ static int trace_path(const struct gv_settings *settings, char *path, size_t byt
 static int use_directory(const char *path)
 {
     struct stat status;
+    bool made = false;
 
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+    if (mkdir(path, 0700) == 0)
+        made = true;
+    else if (errno != EEXIST)
+        return -errno;
+    if (made && chmod(path, 0700) < 0) /* whatever the program's umask takes away */
         return -errno;
     if (lstat(path, &status) < 0)
         return -errno;
@@ -123,6 +130,19 @@ static int beside_trace(const char *trace, char *path, size_t bytes)
     return use_directory(path);
 }
 
+/* The collector has another working directory. */
+static int make_absolute(const char *relative, char *path, size_t bytes)
+{
+    size_t length;
+
+    if (!getcwd(path, bytes))
+        return -errno;
+    length = strlen(path);
+    if ((size_t)snprintf(path + length, bytes - length, "/%s", relative) >= bytes - length)
+        return -ENAMETOOLONG;
+    return use_directory(path);
+}
+
 static int choose_directory(const struct gv_settings *settings, const char *trace, int attempt,
                             char *path, size_t bytes)
 {
@@ -130,6 +150,8 @@ static int choose_directory(const struct gv_settings *settings, const char *trac
 
     if (attempt > 0)
         return beside_trace(trace, path, bytes);
+    if (settings->spool_dir[0] && settings->spool_dir[0] != '/')
+        return make_absolute(settings->spool_dir, path, bytes);
     if (settings->spool_dir[0])
         length = snprintf(path, bytes, "%s", settings->spool_dir);
     else
@@ -185,11 +207,17 @@ static int wait_until_ready(const struct gv_session_file *session)
 static int map_session(struct gv_process *process, int fd)
 {
     size_t bytes = sizeof *process->session;
+    struct rlimit limit;
     char again[32];
     void *mapping;
     int other;
     int error;
 
+    if (fchmod(fd, 0600) < 0)
+        return -errno;
+    /* Beyond it, a file that grows would get the program a deadly SIGXFSZ. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+        return -EFBIG;
     error = -posix_fallocate(fd, 0, (off_t)bytes);
     if (error)
         return error;
@@ -319,8 +347,9 @@ static int join_in(struct gv_process *process, const char *directory, const char
 
 int gv_session_join(struct gv_process *process, int *lock_fd)
 {
-    char directory[GV_SPOOL_PATH_BYTES] = "";
-    char trace[GV_SESSION_PATH_BYTES];
+    /* One thread at a time attaches, and its stack may be as small as 16 kB. */
+    static char directory[GV_SPOOL_PATH_BYTES];
+    static char trace[GV_SESSION_PATH_BYTES];
     int error;
 
     *lock_fd = -1;

@@ -86,8 +86,14 @@ bool gv_thread_join(struct gv_thread *thread)
     struct gv_own_work work;
     bool live;
 
+    /* A signal handler that calls CUDA while this very thread attaches: it would wait for itself.
+     */
+    if (thread->joining)
+        return false;
     gv_own_work_begin(&work);
+    thread->joining = true;
     live = gv_process_attach();
+    thread->joining = false;
 
     if (live) {
         memset(thread, 0, sizeof *thread);

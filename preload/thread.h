@@ -33,6 +33,7 @@ struct gv_thread {
     uint32_t correlation; /* of the call being made; the CUPTI module writes it, or nobody */
     uint16_t outer_api;
     bool scarce;  /* its segment is one of the last: only kept classes may write there */
+    bool joining; /* it is about to attach the process, or to join */
     bool writing; /* guards against a signal handler that calls CUDA in between */
 };
 

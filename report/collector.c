@@ -69,7 +69,7 @@ static void gv_collector_detach(void)
     sigset_t none;
     cpu_set_t all;
     struct sched_param plain = {0};
-    static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA};
+    static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_NOFILE};
 
     setsid();
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -121,6 +121,11 @@ static bool gv_collector_root_lives(struct gv_collector *collector)
     if (collector->zombie_since_ms == 0)
         collector->zombie_since_ms = now;
     return now - collector->zombie_since_ms < GV_COLLECTOR_ZOMBIE_MS;
+}
+
+static bool gv_collector_is_child_of_root(const struct gv_collector *collector)
+{
+    return (uint32_t)getppid() == collector->session->root_pid && collector->session->root_pid != 1;
 }
 
 static bool gv_collector_any_lives(const struct gv_collector *collector)
@@ -197,7 +202,8 @@ static int gv_collector_drain(struct gv_collector *collector)
         }
         atomic_store(&collector->session->trace_error, 0);
         collector->failing_since_ms = collector->alone_since_ms = 0;
-        if (drain->count == 0 && !root_lives)
+        /* A root that collects the orphans of its session has got us too, and may wait for us. */
+        if (drain->count == 0 && (!root_lives || gv_collector_is_child_of_root(collector)))
             return 0;
         if (drain->driver_known && exiting == 0 && root_lives)
             gv_samples_take(&collector->samples, &drain->database,

@@ -85,10 +85,17 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
     struct gv_drain *drain = calloc(1, sizeof(*drain));
     struct gv_session_file *file = NULL;
     int fd = -1, error;
+    uint64_t ticks;
+    uint32_t pid;
 
     memset(recovery, 0, sizeof(*recovery));
     if (!drain)
         return -ENOMEM;
+    /* It may come from a trace that somebody else made, and is about to name files. */
+    if (gv_session_id_parse(session, &pid, &ticks) < 0) {
+        free(drain);
+        return -EPROTO;
+    }
     drain->directory_fd = -1;
     error = gv_recovery_lock(directory, session, &fd, &file);
     if (!error)

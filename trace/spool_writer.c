@@ -97,7 +97,7 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
                            uint64_t identity, const struct gv_spool_name *names,
                            uint32_t names_count)
 {
-    struct gv_spool_header plan;
+    static struct gv_spool_header plan; /* 7 kB: the caller's stack may be small */
     unsigned char *start;
     int error;
     int fd;
@@ -111,7 +111,9 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    error = fill_file(fd, writer, &plan);
+    error = fchmod(fd, 0600) < 0 ? -errno : 0; /* whatever the umask took away */
+    if (!error)
+        error = fill_file(fd, writer, &plan);
     close(fd);
     if (error) {
         unlink(path);

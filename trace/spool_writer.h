@@ -32,7 +32,7 @@ struct gv_spool_writer {
 /*
  * Makes and maps a spool of at most `limit_mb` at `path`, which must not exist. `names` are written
  * behind the header. Of the header, magic, version, identity and geometry are filled in; the rest
- * is the caller's. 0 or -errno; then there is no file and nothing mapped.
+ * is the caller's. One thread at a time. 0 or -errno; then there is no file and nothing mapped.
  */
 int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uint64_t limit_mb,
                            uint64_t identity, const struct gv_spool_name *names,

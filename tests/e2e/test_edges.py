@@ -1,7 +1,9 @@
 """Programs at the edges of what threads, signals, forks and scopes allow."""
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -36,6 +38,10 @@ class Threads(harness.Case):
         self.assertEqual(trace.count(LAUNCH), 1001)
         self.assertEqual(trace.rows("SELECT result FROM calls WHERE name = 'cuCtxSynchronize'"),
                          [(None,)])
+
+    def test_first_call_on_the_smallest_stack(self):
+        self.run_well([harness.program("small_stack")])
+        self.assertEqual(self.trace().count("cuInit"), 1)
 
     def test_fork_while_another_thread_registers_kernels(self):
         result = self.run_well([harness.program("fork_registering")])
@@ -114,6 +120,44 @@ class Surroundings(harness.Case):
         self.assertEqual(result.status, 4, str(result))
         self.assertIn("cannot record", result.err)
         self.assertFalse(os.path.exists(f"/.gpuverify-{os.getuid()}"))
+
+    def test_umask_that_takes_everything_is_not_for_ever(self):
+        self.spool = self.path("spools")  # made by the program
+        self.run_program(["sh", "-c", 'umask 777; exec "$0"', harness.program("ending")],
+                         env={"GPUVERIFY_SPOOL_DIR": self.spool,
+                              "GPUVERIFY_TRACE": self.path("first.db")})
+        self.run_well([harness.program("ending")], env={"GPUVERIFY_SPOOL_DIR": self.spool})
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_small_file_size_limit_kills_nobody(self):
+        result = self.run_program(["sh", "-c", 'ulimit -f 4; exec "$0"',
+                                   harness.program("ending")])
+        self.assertEqual(result.status, 0, str(result))
+
+    def test_parent_that_collects_orphans_and_waits_for_all(self):
+        script = self.write("reaper.py", "import ctypes, os, subprocess, sys\n"
+                                         "ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
+                                         "subprocess.run(sys.argv[1:])\n"
+                                         "try:\n"
+                                         "    while True:\n"
+                                         "        os.wait()\n"
+                                         "except ChildProcessError:\n"
+                                         "    print('nobody left')\n")
+        result = self.run_well([sys.executable, script, harness.program("ending")], timeout=20)
+        self.assertIn("nobody left", result.out)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_trace_that_names_foreign_files_removes_none(self):
+        self.run_well([harness.program("ending")])
+        self.trace().close()
+        precious = self.write("precious.session", "keep me")
+        with contextlib.closing(sqlite3.connect(self.path("trace.db"))) as trace, trace:
+            for key, value in (("state", "recording"), ("session", "precious"),
+                               ("spool_directory", self.dir)):
+                trace.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
+        self.command("report", self.path("trace.db"), status=None)
+        self.command("recover", self.path("trace.db"), status=None)
+        self.assertTrue(os.path.exists(precious))
 
     def test_collector_of_a_real_time_program_is_none(self):
         if not shutil.which("chrt"):
