@@ -33,7 +33,7 @@ static const char gv_help_recover[] =
     "those of the traces, spools, session files or directories given, or all of this user's.\n"
     "What belongs to a collector at work is left to it.\n\n"
     "  -o FILE   where the trace goes, for one session\n\n"
-    "Exit code: 0, 1 if nothing was there to recover, or 3 if something failed.\n";
+    "Exit code: 0, also if nothing was there to recover, or 3 if something failed.\n";
 static const char gv_help_help[] =
     "gpuverify help environment lists the variables that are obeyed.\n";
 static const char gv_help_collect[] = "Started by the library, with the session's file locked as\n"

@@ -135,15 +135,50 @@ bool gv_trace_file_session_remains(const char *directory, const char *session)
     return remains;
 }
 
+/*
+ * The file that this process made, kept open with a lock on it until the process ends: an empty
+ * file whose owner lives is not an old one. Never closed before, since closing any descriptor of a
+ * file drops the locks that SQLite has on it.
+ */
+static struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+} gv_trace_file_own = {.fd = -1};
+
+static bool gv_trace_file_is_own(const struct stat *status)
+{
+    return gv_trace_file_own.fd >= 0 && status->st_dev == gv_trace_file_own.device &&
+           status->st_ino == gv_trace_file_own.inode;
+}
+
+/* 0; -EAGAIN: somebody took the new file for an old one, and removed it. */
+static int gv_trace_file_keep(const char *path, int fd)
+{
+    struct stat opened, named;
+
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0 || fstat(fd, &opened) < 0 || lstat(path, &named) < 0 ||
+        opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        return -EAGAIN;
+    gv_trace_file_own.fd = fd;
+    gv_trace_file_own.device = opened.st_dev;
+    gv_trace_file_own.inode = opened.st_ino;
+    return 0;
+}
+
 /* Removes the file that `fd` is open on, unless another process has put something else there. */
 static int gv_trace_file_remove(const char *path, int fd)
 {
     struct stat opened, named;
 
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return -EBUSY;
     if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0)
         return -errno;
+    if (gv_trace_file_is_own(&opened)) { /* another session's, that this process has finished */
+        close(gv_trace_file_own.fd);
+        gv_trace_file_own.fd = -1;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return -EBUSY;
     if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
         return -EBUSY;
     return unlink(path) < 0 ? -errno : 0;
@@ -166,7 +201,8 @@ static int gv_trace_file_consider(const char *path, const char *session)
         error = -EEXIST;
     else if (!error)
         error = gv_trace_file_read_meta(path, &probe);
-    if (!error && strcmp(probe.session, session) == 0) {
+    if ((!error && strcmp(probe.session, session) == 0) ||
+        (error == -ENODATA && gv_trace_file_is_own(&status))) {
         close(fd);
         return 0;
     }
@@ -183,9 +219,11 @@ static int gv_trace_file_try(const char *path, const char *session)
 {
     for (int tries = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 && gv_trace_file_keep(path, fd) == 0)
+            return 0;
         if (fd >= 0) {
             close(fd);
-            return 0;
+            continue;
         }
         if (errno != EEXIST)
             return -errno;

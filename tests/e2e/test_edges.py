@@ -159,6 +159,27 @@ class Surroundings(harness.Case):
         self.command("recover", self.path("trace.db"), status=None)
         self.assertTrue(os.path.exists(precious))
 
+    def test_sessions_that_want_the_same_trace_keep_their_records(self):
+        running = [self.start([harness.program("flood"), "500", "0"], stdin=subprocess.PIPE)
+                   for _ in range(12)]
+        for process in running:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        for process in running:
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        for process in running:
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0)
+        self.settle()
+        traces = [name for name in os.listdir(self.dir) if name.endswith(".db")]
+        counts = []
+        for name in traces:
+            with contextlib.closing(sqlite3.connect(self.path(name))) as trace:
+                counts.append(trace.execute("SELECT count(*) FROM calls WHERE name = ?",
+                                            (LAUNCH,)).fetchone()[0])
+        # A trace that was complete gave way to a later session's, as it should; none was cut.
+        self.assertEqual(set(counts), {500}, dict(zip(traces, counts)))
+
     def test_collector_of_a_real_time_program_is_none(self):
         if not shutil.which("chrt"):
             self.skipTest("no chrt")
