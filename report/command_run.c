@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -170,6 +171,19 @@ static int gv_run_end(int status)
     return 128 + WTERMSIG(status);
 }
 
+/* Before the program starts: a trace that nobody can write is better known now than at its end. */
+static int gv_run_check_folder(const char *trace)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(trace, '/');
+    int length = slash ? (int)(slash - trace) + 1 : 1;
+
+    if ((size_t)snprintf(folder, sizeof(folder), "%.*s", length, slash ? trace : ".") >=
+        sizeof(folder))
+        return -ENAMETOOLONG;
+    return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
 int gv_command_run(int argc, char **argv)
 {
     const char *wanted = NULL;
@@ -185,6 +199,11 @@ int gv_command_run(int argc, char **argv)
     }
     if (optind == argc)
         return gv_command_usage("run");
+    error = wanted ? gv_run_check_folder(wanted) : 0;
+    if (error) {
+        gv_message("cannot write %s: %s", wanted, strerror(-error));
+        return GV_EXIT_FAILED;
+    }
     error = gv_run_find_library(library, sizeof(library));
     if (error) {
         gv_message("libgpuverify.so is not where it belongs");

@@ -180,6 +180,12 @@ class Surroundings(harness.Case):
         # A trace that was complete gave way to a later session's, as it should; none was cut.
         self.assertEqual(set(counts), {500}, dict(zip(traces, counts)))
 
+    def test_run_says_at_once_that_the_trace_cannot_be_written(self):
+        result = self.command("run", "-o", self.path("nowhere", "x.db"), "--",
+                              harness.program("ending"), status=3)
+        self.assertIn("cannot write", result.err)
+        self.assertEqual(result.out, "")
+
     def test_collector_of_a_real_time_program_is_none(self):
         if not shutil.which("chrt"):
             self.skipTest("no chrt")

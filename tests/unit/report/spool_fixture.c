@@ -207,6 +207,8 @@ static sqlite3_stmt *fixture_query(const char *trace, const char *sql, sqlite3 *
     sqlite3_stmt *rows = NULL;
 
     assert_int_equal(sqlite3_open_v2(trace, database, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    /* The collector may still be writing how the process ended. */
+    sqlite3_busy_timeout(*database, 5000);
     if (sqlite3_prepare_v2(*database, sql, -1, &rows, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(*database));
     if (sqlite3_step(rows) != SQLITE_ROW)
