@@ -291,7 +291,7 @@ def part_valgrind(run):
         if not os.path.exists(os.path.join(BUILD, words[0])):
             run.failed(words[0], f"build/{words[0]} does not exist")
             continue
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             run.test(f"valgrind {words[0]}", "scripts/with-sim", "--preload", command, "-q",
                      "--error-exitcode=99", "--trace-children=no", os.path.join(BUILD, words[0]),
                      *words[1:], env={"GPUVERIFY_TRACE": os.path.join(folder, "trace.db"),
