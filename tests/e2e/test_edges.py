@@ -43,10 +43,6 @@ class Threads(harness.Case):
         self.run_well([harness.program("small_stack")])
         self.assertEqual(self.trace().count("cuInit"), 1)
 
-    def test_fork_while_another_thread_registers_kernels(self):
-        result = self.run_well([harness.program("fork_registering")])
-        self.assertEqual(result.out, "30 children finished\n")
-
     def test_a_moment_without_descriptors_is_not_for_ever(self):
         self.run_well([harness.program("no_descriptors")], env={"GPUVERIFY_COLLECTOR": "off"})
         self.command("recover", self.spool)
