@@ -1,0 +1,387 @@
+-- The views of a trace, which are the contract with everybody who reads one.
+--
+-- The comments are part of it: SQLite keeps them with the view, `gpuverify schema` prints them.
+-- The first, after AS, says what a row is; one behind each column says what that holds. Left joins
+-- throughout: SQLite drops those whose columns nobody asks for.
+
+CREATE VIEW calls AS -- one outermost CUDA call each
+SELECT
+    c.id AS id, -- counts up in the order of storage; within a thread that is the order of the calls
+    t.process AS process, -- id in processes
+    c.thread AS thread, -- id in threads
+    a.name AS name, -- the exported symbol, such as cuLaunchKernel_ptsz
+    a.class AS class, -- init, context, load, unload, function, launch, copy, set, sync, alloc, free, stream, event, graph
+    c.start_ns AS start_ns, -- since the session's start
+    c.duration_ns AS duration_ns, -- until it returned
+    c.result AS result, -- as returned; NULL if a C++ exception left the call
+    coalesce(c.context, s.context) AS context, -- id in contexts, where it worked
+    c.stream AS stream, -- id in streams
+    c.bytes AS bytes, -- moved, or asked for
+    k.name AS kernel, -- name of the launched kernel
+    coalesce(k.module, m.module) AS module, -- that the call loaded or unloaded, or that its kernel lives in; id in modules
+    c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
+    cs.stack AS stack, -- where in the program; see frames. Only of calls that took long
+    c.object AS object, -- pointer or handle that it made or took
+    c.kernel AS kernel_id -- id in kernels
+FROM call c
+    LEFT JOIN thread t ON t.id = c.thread
+    LEFT JOIN api a ON a.id = c.api
+    LEFT JOIN stream s ON s.id = c.stream
+    LEFT JOIN kernel k ON k.id = c.kernel
+    LEFT JOIN call_module m ON m.call = c.id
+    LEFT JOIN call_stack cs ON cs.call = c.id;
+
+CREATE VIEW gpu_ops AS -- one kernel, copy, memory set or graph that ran on a GPU
+SELECT
+    o.id AS id, -- counts up
+    CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- kernel, copy, set, or graph: a whole launched one, unless GPUVERIFY_GRAPHS=nodes
+    CASE o.kind WHEN 1 THEN n.name WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' WHEN 4 THEN 'graph' END AS name, -- the kernel's name as written in C++, or the copy's direction
+    p.process AS process, -- id in processes
+    p.device AS device, -- number that the process knows the device by
+    coalesce(c.context, st.context) AS context, -- the call's, id in contexts
+    CASE WHEN o.graph_node IS NULL THEN c.stream END AS stream, -- the call's, id in streams
+    o.start_ns AS start_ns, -- on the GPU, on the clock of the calls
+    o.duration_ns AS duration_ns, -- on the GPU
+    o.bytes AS bytes, -- of a copy or set
+    o.call AS call, -- that started it, id in calls
+    s.grid_x AS grid_x, -- blocks
+    s.grid_y AS grid_y, -- blocks
+    s.grid_z AS grid_z, -- blocks
+    s.block_x AS block_x, -- threads
+    s.block_y AS block_y, -- threads
+    s.block_z AS block_z, -- threads
+    s.registers AS registers, -- of one thread
+    s.static_shared_bytes + s.dynamic_shared_bytes AS shared_bytes, -- of one block
+    s.local_bytes AS local_bytes, -- of one thread
+    s.static_shared_bytes AS static_shared_bytes, -- of one block, declared in the kernel
+    s.dynamic_shared_bytes AS dynamic_shared_bytes, -- of one block, asked for by the launch
+    n.linkage AS linkage_name, -- the kernel's name as it is linked
+    o.graph_node AS graph_node, -- of an operation recorded as a node of a graph
+    p.context AS cupti_context, -- CUPTI's number of the context
+    p.stream AS cupti_stream -- CUPTI's number of the stream: tells streams apart where stream is NULL
+FROM gpu_op o
+    LEFT JOIN gpu_place p ON p.id = o.place
+    LEFT JOIN gpu_shape s ON s.id = o.shape
+    LEFT JOIN gpu_name n ON n.id = s.name
+    LEFT JOIN copy_kind y ON y.id = o.copy_kind
+    LEFT JOIN call c ON c.id = o.call
+    LEFT JOIN stream st ON st.id = c.stream;
+
+CREATE VIEW loads AS -- one load of code each, also those inside another call
+SELECT
+    l.id AS id, -- negative for a lazy load
+    l.call AS call, -- outermost call that it happened in, id in calls; NULL if that never returned
+    l.kind AS kind, -- cubin, ptx, fatbin, image, file, library, link (input of a linker), lazy (came with a call that loads none by itself)
+    l.name AS name, -- the file, the link input's name, or the lazily loaded kernel
+    l.bytes AS bytes, -- of the image
+    CASE WHEN l.hash IS NOT NULL THEN printf('%016x', l.hash) END AS hash, -- of size and samples of the image
+    l.start_ns AS start_ns, -- since the session's start
+    l.duration_ns AS duration_ns, -- of the load; of the whole call for a lazy one
+    CASE WHEN p.gpu = 'cupti' THEN coalesce((SELECT sum(j.duration_ns) FROM jit j
+        WHERE j.process = p.id AND j.start_ns >= l.start_ns
+            AND j.start_ns <= l.start_ns + l.duration_ns
+            AND (j.call = l.call OR j.call IS NULL OR l.call IS NULL)), 0) END AS jit_ns, -- compiling, or finding compiled code in the cache; NULL if the GPU's side was not seen
+    w.wait_ns AS wait_ns, -- waiting for the GPU to finish what it had
+    w.gpu_busy AS gpu_busy, -- 1: the GPU was at work when the load began
+    l.result AS result, -- 0, or the driver's error
+    l.image AS image, -- what the image is: cubin, ptx, fatbin
+    l.module AS module, -- that came of it, id in modules; NULL if it failed
+    t.process AS process, -- id in processes
+    l.thread AS thread, -- id in threads
+    a.name AS function, -- the call that loads
+    l.handle AS handle, -- of the module or library
+    NULL AS kernel -- whose first use loaded it lazily
+FROM load l
+    LEFT JOIN thread t ON t.id = l.thread
+    LEFT JOIN api a ON a.id = l.api
+    LEFT JOIN process p ON p.id = t.process
+    LEFT JOIN load_wait w ON w.load = l.id
+UNION ALL SELECT -m.id, m.call, 'lazy', k.name, m.bytes,
+    CASE WHEN m.hash IS NOT NULL THEN printf('%016x', m.hash) END, c.start_ns, c.duration_ns,
+    coalesce((SELECT sum(j.duration_ns) FROM jit j WHERE j.call = m.call), 0), w.wait_ns,
+    w.gpu_busy, c.result, NULL, k.module, m.process, c.thread, a.name, NULL, k.name
+FROM gpu_module m
+    JOIN call c ON c.id = m.call
+    LEFT JOIN api a ON a.id = c.api
+    LEFT JOIN kernel k ON k.id = c.kernel
+    LEFT JOIN load_wait w ON w.load = -m.id
+WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL);
+
+CREATE VIEW stalls AS -- one call that was held up, and why
+SELECT
+    x.id AS id, -- counts up, in the order of the calls' start
+    x.call AS call, -- id in calls
+    x.cause AS cause, -- see docs/stalls.md
+    x.expected AS expected, -- 1: the program asked to wait (explicit-sync)
+    c.start_ns AS start_ns, -- of the call
+    c.duration_ns AS duration_ns, -- of the call: wait_ns + work_ns + jit_ns
+    x.wait_ns AS wait_ns, -- waiting: for the GPU, for another thread's call, or for what is not known
+    x.work_ns AS work_ns, -- the call's own work
+    x.jit_ns AS jit_ns, -- compiling
+    x.waited_for AS waited_for, -- the last operation that had to finish, id in gpu_ops
+    x.blocked_by AS blocked_by, -- the call that stood in the way, id in calls
+    x.confidence AS confidence, -- measured: the GPU's side was seen; inferred: from the calls alone
+    x.advice AS advice, -- what to do
+    x.drained_count AS drained_count, -- operations that had to finish
+    x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
+    t.process AS process, -- id in processes
+    c.thread AS thread, -- id in threads
+    a.name AS name, -- the call's name
+    k.name AS kernel, -- that the call launches
+    cs.stack AS stack -- where in the program; see frames
+FROM stall x
+    LEFT JOIN call c ON c.id = x.call
+    LEFT JOIN thread t ON t.id = c.thread
+    LEFT JOIN api a ON a.id = c.api
+    LEFT JOIN kernel k ON k.id = c.kernel
+    LEFT JOIN call_stack cs ON cs.call = c.id;
+
+CREATE VIEW frames AS -- one frame of a stack each
+SELECT
+    f.stack AS stack, -- as in calls
+    f.depth AS depth, -- 0 is the innermost
+    f.kind AS kind, -- native or python
+    f.function AS function, -- as written in C++ or Python
+    f.library AS library, -- file that holds the code
+    f.file AS file, -- source file
+    f.line AS line, -- line in it
+    f.address AS address -- program counter, in the library
+FROM frame f;
+
+CREATE VIEW in_flight AS -- one call that had not returned when its process ended, or when the watchdog looked
+SELECT
+    f.process AS process, -- id in processes
+    t.id AS thread, -- id in threads
+    f.tid AS tid, -- the system's number of the thread
+    f.name AS thread_name, -- the thread's name
+    a.name AS name, -- the call's name
+    a.class AS class, -- the call's class
+    f.start_ns AS start_ns, -- since the session's start
+    k.name AS kernel, -- that the call launches
+    f.stream_handle AS stream_handle, -- that it works on
+    f.seen_ns - f.start_ns AS elapsed_ns, -- how long it had been in the call when last seen
+    f.cause AS cause, -- as in stalls, as far as it could be known
+    f.waited_for AS waited_for, -- id in gpu_ops, or NULL: an operation that has not ended is not there
+    f.blocked_by_thread AS blocked_by_thread, -- thread whose call stood in the way, id in threads
+    f.confidence AS confidence, -- as in stalls
+    f.advice AS advice -- what it waits for, and what to do
+FROM flight f
+    LEFT JOIN api a ON a.id = f.api
+    LEFT JOIN kernel k ON k.id = f.kernel
+    LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial;
+
+CREATE VIEW kernels AS -- one kernel that the program got a handle of
+SELECT
+    k.id AS id, -- counts up; a handle that is used again after an unload is another kernel
+    k.process AS process, -- id in processes
+    k.name AS name, -- NULL if nothing named it
+    k.module AS module, -- id in modules
+    k.handle AS handle, -- as the program saw it
+    k.named_ns AS named_ns, -- when it got its name
+    k.number AS number -- counts up in each process
+FROM kernel k;
+
+CREATE VIEW modules AS -- one module or library of code
+SELECT
+    m.id AS id, -- counts up
+    m.process AS process, -- id in processes
+    m.number AS number, -- counts up in each process
+    m.unloaded_ns AS unloaded_ns -- NULL: never unloaded
+FROM module m;
+
+CREATE VIEW streams AS -- one stream
+SELECT
+    s.id AS id, -- counts up
+    s.process AS process, -- id in processes
+    s.context AS context, -- id in contexts
+    s.thread AS thread, -- whose per-thread default stream it is, id in threads
+    s.handle AS handle, -- as the program saw it
+    s.kind AS kind -- legacy default, per-thread default, created
+FROM stream s;
+
+CREATE VIEW contexts AS -- one context
+SELECT
+    id, -- counts up
+    process, -- id in processes
+    handle -- as the program saw it
+FROM context;
+
+CREATE VIEW processes AS -- one process that used CUDA
+SELECT
+    p.id AS id, -- counts up
+    p.pid AS pid, -- the system's number
+    p.parent_pid AS parent_pid, -- of its parent
+    p.program AS program, -- what to call it: train for python train.py
+    p.executable AS executable, -- its file
+    p.arguments AS arguments, -- quoted for a shell
+    p.directory AS directory, -- that it worked in
+    p.forked AS forked, -- 1: a fork without exec
+    p.start_ns AS start_ns, -- of recording
+    p.end_ns AS end_ns, -- when it ended
+    p.ended AS ended, -- exit; killed: it vanished without a word (a signal, a crash, exec); NULL while it runs
+    p.exit_code AS exit_code, -- as given to exit()
+    p.driver_version AS driver_version, -- 13000 is CUDA 13.0
+    p.gpu AS gpu, -- cupti: the GPU's side was seen; host-only: it was not; off: it was not wanted
+    p.gpu_why AS gpu_why, -- what stood in the way, and what to do
+    p.cupti_version AS cupti_version, -- as CUPTI gives it
+    p.cupti_library AS cupti_library -- the file in use
+FROM process p;
+
+CREATE VIEW threads AS -- one thread that called CUDA
+SELECT
+    id, -- counts up
+    process, -- id in processes
+    serial, -- counts up in each process
+    tid, -- the system's number
+    name, -- the thread's name
+    records -- that are in the trace
+FROM thread WHERE serial < 1 << 62;
+
+CREATE VIEW devices AS -- one device of one process
+SELECT
+    d.id AS id, -- counts up
+    d.process AS process, -- id in processes
+    d.device AS device, -- number that the process knows it by
+    d.name AS name, -- as the driver says
+    d.uuid AS uuid, -- the same in all processes
+    CASE WHEN d.cc_major IS NOT NULL THEN d.cc_major || '.' || d.cc_minor END AS compute_capability, -- such as 9.0
+    d.multiprocessors AS multiprocessors, -- count
+    d.memory_bytes AS memory_bytes, -- in all
+    d.clock_khz AS clock_khz, -- highest, of the multiprocessors
+    d.memory_clock_khz AS memory_clock_khz, -- highest, of the memory
+    p.driver_version AS driver_version -- 13000 is CUDA 13.0
+FROM device d LEFT JOIN process p ON p.id = d.process;
+
+CREATE VIEW samples AS -- one look at a device by NVIDIA's management library, every 100 ms
+SELECT
+    s.id AS id, -- counts up
+    s.uuid AS uuid, -- of the device
+    s.at_ns AS at_ns, -- since the session's start
+    s.gpu_percent AS gpu_percent, -- of the time in which a kernel ran
+    s.memory_percent AS memory_percent, -- of the time in which memory was read or written
+    s.memory_used_bytes AS memory_used_bytes, -- by all processes
+    s.power_mw AS power_mw, -- milliwatts
+    s.sm_clock_mhz AS sm_clock_mhz, -- of the multiprocessors
+    s.memory_clock_mhz AS memory_clock_mhz, -- of the memory
+    s.temperature_c AS temperature_c -- degrees Celsius
+FROM sample s;
+
+CREATE VIEW jits AS -- one time that the driver compiled, or looked for compiled code
+SELECT
+    j.id AS id, -- counts up
+    j.process AS process, -- id in processes
+    j.call AS call, -- id in calls
+    CASE j.operation WHEN 1 THEN 'cache load' WHEN 2 THEN 'cache store' WHEN 3 THEN 'compile' END AS operation, -- compile, cache load, cache store
+    CASE j.entry WHEN 1 THEN 'ptx to cubin' WHEN 2 THEN 'nvvm to ptx' END AS entry, -- ptx to cubin, nvvm to ptx
+    j.start_ns AS start_ns, -- since the session's start
+    j.duration_ns AS duration_ns, -- of it
+    j.cache_bytes AS cache_bytes, -- size in the cache
+    j.device AS device -- number that the process knows the device by
+FROM jit j;
+
+CREATE VIEW overheads AS -- one time that CUPTI reports as overhead, less its own upkeep
+SELECT
+    o.id AS id, -- counts up
+    o.process AS process, -- id in processes
+    t.id AS thread, -- id in threads
+    CASE o.kind WHEN 1 THEN 'driver compiler' WHEN 1 << 16 THEN 'buffer flush'
+        WHEN 2 << 16 THEN 'instrumentation' WHEN 3 << 16 THEN 'resource'
+        WHEN 4 << 16 THEN 'module loading' WHEN 5 << 16 THEN 'lazy function loading'
+        WHEN 6 << 16 THEN 'command buffer full' WHEN 7 << 16 THEN 'buffer request'
+        ELSE 'kind ' || o.kind END AS kind, -- what CUPTI calls it; the wait for a busy GPU is in none
+    o.start_ns AS start_ns, -- since the session's start
+    o.duration_ns AS duration_ns -- of it
+FROM overhead o
+    LEFT JOIN thread t ON t.process = o.process AND t.tid = o.tid AND t.serial < 1 << 62;
+
+CREATE VIEW losses AS -- one kind of thing that did not fit; no row: nothing was lost
+SELECT
+    process, -- id in processes
+    what, -- call, name, load, thread, GPU record, GPU operation
+    nullif(class, '') AS class, -- the calls'; of GPU records why; last flush: operations that CUPTI still held
+    count -- how many
+FROM loss;
+
+-- The median needs every name's durations in order: they are counted by duration first, which
+-- leaves far fewer to order.
+
+CREATE VIEW api_summary AS -- one name of a call
+WITH counted AS MATERIALIZED (
+    SELECT api, duration_ns, count(*) AS count,
+        count(nullif(nullif(result, 0), 600)) AS errors
+    FROM call GROUP BY api, duration_ns),
+ranked AS (
+    SELECT api, duration_ns, count,
+        sum(count) OVER (PARTITION BY api ORDER BY duration_ns) AS rank
+    FROM counted),
+total AS (
+    SELECT api, sum(count) AS count, sum(count * duration_ns) AS total_ns,
+        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, sum(errors) AS errors
+    FROM counted GROUP BY api)
+SELECT
+    a.name AS name, -- as in calls
+    a.class AS class, -- as in calls
+    n.count AS count, -- calls
+    n.total_ns AS total_ns, -- time in them
+    n.min_ns AS min_ns, -- shortest
+    r.duration_ns AS median_ns, -- the lower one of an even count
+    n.max_ns AS max_ns, -- longest
+    n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time in all calls, 0 to 1
+    n.errors AS errors -- results other than 0 and 600 (not ready)
+FROM ranked r
+    JOIN total n ON n.api = r.api
+    JOIN api a ON a.id = n.api
+WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
+
+CREATE VIEW kernel_summary AS -- one name of a kernel
+WITH counted AS MATERIALIZED (
+    SELECT coalesce(n.name, '?') AS key, o.duration_ns AS duration_ns, count(*) AS count
+    FROM gpu_op o
+        LEFT JOIN gpu_shape s ON s.id = o.shape
+        LEFT JOIN gpu_name n ON n.id = s.name
+    WHERE o.kind = 1 AND o.duration_ns IS NOT NULL GROUP BY 1, 2),
+ranked AS (
+    SELECT key, duration_ns, count,
+        sum(count) OVER (PARTITION BY key ORDER BY duration_ns) AS rank
+    FROM counted),
+total AS (
+    SELECT key, sum(count) AS count, sum(count * duration_ns) AS total_ns,
+        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
+    FROM counted GROUP BY key)
+SELECT
+    n.key AS name, -- as in gpu_ops
+    n.count AS count, -- times that it ran
+    n.total_ns AS total_ns, -- on the GPU
+    n.min_ns AS min_ns, -- shortest
+    r.duration_ns AS median_ns, -- the lower one of an even count
+    n.max_ns AS max_ns, -- longest
+    n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share -- of the time of all kernels, 0 to 1
+FROM ranked r JOIN total n ON n.key = r.key
+WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
+
+CREATE VIEW copy_summary AS -- one direction of copies, or memory sets
+WITH counted AS MATERIALIZED (
+    SELECT CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind, 0) END AS key,
+        o.duration_ns AS duration_ns, count(*) AS count, sum(o.bytes) AS bytes
+    FROM gpu_op o WHERE o.kind IN (2, 3) AND o.duration_ns IS NOT NULL GROUP BY 1, 2),
+ranked AS (
+    SELECT key, duration_ns, count,
+        sum(count) OVER (PARTITION BY key ORDER BY duration_ns) AS rank
+    FROM counted),
+total AS (
+    SELECT key, sum(count) AS count, sum(count * duration_ns) AS total_ns,
+        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, sum(bytes) AS bytes
+    FROM counted GROUP BY key)
+SELECT
+    CASE n.key WHEN -1 THEN 'memset' ELSE coalesce(y.name, 'copy') END AS name, -- as in gpu_ops
+    n.count AS count, -- copies or sets
+    n.total_ns AS total_ns, -- on the GPU
+    n.min_ns AS min_ns, -- shortest
+    r.duration_ns AS median_ns, -- the lower one of an even count
+    n.max_ns AS max_ns, -- longest
+    n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time of all copies and sets, 0 to 1
+    n.bytes AS bytes -- in all
+FROM ranked r
+    JOIN total n ON n.key = r.key
+    LEFT JOIN copy_kind y ON y.id = n.key
+WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
