@@ -3,6 +3,7 @@
 #include "report/drain.h"
 #include "report/nvml_samples.h"
 #include "report/session_place.h"
+#include "report/watchdog.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ struct gv_collector {
     struct gv_drain drain;
     struct gv_session_file *session;
     struct gv_samples samples;
+    struct gv_watchdog watchdog;
     char directory[GV_SESSION_PATH_BYTES];
     char name[NAME_MAX + 1];
     int64_t zombie_since_ms; /* 0: the root is none */
@@ -193,6 +195,8 @@ static int gv_collector_drain(struct gv_collector *collector)
 
         if (!error)
             error = gv_drain_pass(drain, &stored, &exiting);
+        if (!error)
+            error = gv_watchdog_look(&collector->watchdog, drain);
         gv_collector_tell_path(collector);
         if (error) {
             error = gv_collector_after_error(collector, error);
@@ -245,6 +249,7 @@ int gv_collector_run(const char *path, int lock_fd)
         return -ENOMEM;
     gv_collector_detach();
     collector->drain.directory_fd = -1;
+    gv_watchdog_start(&collector->watchdog);
     error = gv_collector_prepare(collector, path, lock_fd);
     while (!error && again) {
         error = gv_collector_drain(collector);

@@ -28,6 +28,8 @@ static const char gv_help_report[] =
     "that had not returned, and what was lost. Records that are still in shared memory are\n"
     "brought into the trace before.\n\n"
     "Exit code: 0, or 3 if FILE cannot be read or is no trace.\n";
+static const char gv_help_stalls[] = "Lists stalls.\n";
+static const char gv_help_explain[] = "Tells one stall.\n";
 static const char gv_help_recover[] =
     "Brings records into their trace that stayed in shared memory because no collector took them:\n"
     "those of the traces, spools, session files or directories given, or all of this user's.\n"

@@ -147,7 +147,7 @@ static int gv_drain_claim(struct gv_drain *drain, const struct gv_spool_facts *f
     return gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
 }
 
-static int gv_drain_commit(struct gv_drain *drain)
+int gv_drain_commit(struct gv_drain *drain)
 {
     int error = -EBUSY;
 
@@ -255,6 +255,17 @@ static void gv_drain_drop(struct gv_drain *drain, size_t index)
     drain->spools[index] = drain->spools[--drain->count];
 }
 
+void gv_drain_start_afresh(struct gv_drain *drain)
+{
+    if (drain->writing)
+        gv_database_rollback(&drain->database);
+    gv_drain_stop_writing(drain);
+    /* Find the file again, or make another one should it have been taken away. */
+    if (drain->path[0])
+        strcpy(drain->wanted, drain->path);
+    drain->path[0] = '\0';
+}
+
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
 {
     int error = 0;
@@ -273,15 +284,8 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
         if (!error && gone)
             gv_drain_drop(drain, i);
     }
-    if (error) {
-        if (drain->writing)
-            gv_database_rollback(&drain->database);
-        gv_drain_stop_writing(drain);
-        /* Find the file again, or make another one should it have been taken away. */
-        if (drain->path[0])
-            strcpy(drain->wanted, drain->path);
-        drain->path[0] = '\0';
-    }
+    if (error)
+        gv_drain_start_afresh(drain);
     return error;
 }
 

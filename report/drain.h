@@ -47,6 +47,11 @@ int gv_drain_find(struct gv_drain *drain);
  * their end. After an error everything stored is whole, and the next pass starts afresh. */
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 
+/* For writing between passes: -EBUSY, as of gv_database_commit(), was waited for. After an error in
+ * a transaction, gv_drain_start_afresh(). */
+int gv_drain_commit(struct gv_drain *drain);
+void gv_drain_start_afresh(struct gv_drain *drain);
+
 /* Marks the trace as complete and closes it. */
 int gv_drain_finish(struct gv_drain *drain);
 

@@ -89,6 +89,9 @@ struct gv_ingest {
     struct gv_call_batch calls;         /* not inserted yet */
     struct gv_spool_status status;      /* as last stored */
     bool status_stored;
+    /* the calls that the process is in */
+    uint64_t seen_ns;       /* when it was last looked at, of the session's clock; 0: unknown */
+    uint64_t flights_shape; /* tells one set of calls from another; 0: none is stored */
 };
 
 /* Finds the spool's process in the trace, or adds it. */
@@ -108,8 +111,9 @@ void gv_ingest_committed(struct gv_ingest *ingest);
 int gv_ingest_status(struct gv_ingest *ingest);
 /* Stores how the process ended, and the calls it was in. */
 int gv_ingest_end(struct gv_ingest *ingest);
-/* Stores the calls that the process is in now. */
+/* Stores the calls that the process is in now, with why; or that it is in none any more. */
 int gv_ingest_flights(struct gv_ingest *ingest);
+int gv_ingest_flights_clear(struct gv_ingest *ingest);
 
 /* Rows of things known by number or handle, added when new; *id 0 for number or handle 0.
  * (report/ingest_intern.c) */

@@ -1,5 +1,6 @@
 #include "report/ingest.h"
 
+#include "report/flight_cause.h"
 #include "trace/text.h"
 
 #include <stdio.h>
@@ -59,27 +60,66 @@ int gv_ingest_status(struct gv_ingest *ingest)
     return error;
 }
 
+static int gv_ingest_flight(struct gv_ingest *ingest, const struct gv_spool_flight *flight)
+{
+    char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
+    int64_t api, kernel = 0;
+    int64_t seen_ns = ingest->seen_ns ? gv_ingest_time(ingest, ingest->seen_ns) : 0;
+    int error = gv_ingest_intern_api(ingest, flight->api, &api);
+
+    gv_text_repair(name, sizeof(name), flight->comm, sizeof(flight->comm));
+    if (!error && flight->detail <= UINT32_MAX)
+        error = gv_ingest_intern_kernel(ingest, (uint32_t)flight->detail, &kernel);
+    if (!error)
+        error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_ADD, "iiitiizzz",
+                                ingest->process, (int64_t)flight->thread, (int64_t)flight->tid,
+                                name, api, gv_ingest_time(ingest, flight->start_ns), kernel,
+                                (int64_t)flight->stream, seen_ns);
+    return error;
+}
+
+/* FNV-1a over who is in a call since when. */
+static uint64_t gv_ingest_flights_shape(struct gv_ingest *ingest)
+{
+    struct gv_spool_flight flight;
+    uint64_t shape = UINT64_C(0xcbf29ce484222325);
+    bool any = false;
+
+    for (uint32_t i = 0; i < ingest->reader->slots_count; i++)
+        if (gv_spool_reader_flight(ingest->reader, i, &flight)) {
+            shape = (shape ^ flight.thread) * UINT64_C(0x100000001b3);
+            shape = (shape ^ flight.start_ns) * UINT64_C(0x100000001b3);
+            any = true;
+        }
+    return any ? shape | 1 : 0;
+}
+
+int gv_ingest_flights_clear(struct gv_ingest *ingest)
+{
+    ingest->flights_shape = 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_CLEAR, "i", ingest->process);
+}
+
 int gv_ingest_flights(struct gv_ingest *ingest)
 {
-    int error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_CLEAR, "i", ingest->process);
+    uint64_t shape = gv_ingest_flights_shape(ingest);
+    int error;
 
+    /* Looking for causes reads much of the trace: once for each set of calls is enough. */
+    if (shape && shape == ingest->flights_shape)
+        return gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_SEEN, "iz", ingest->process,
+                               ingest->seen_ns ? gv_ingest_time(ingest, ingest->seen_ns) : 0);
+    error = gv_ingest_flights_clear(ingest);
     for (uint32_t i = 0; i < ingest->reader->slots_count && !error; i++) {
         struct gv_spool_flight flight;
-        char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
-        int64_t api, kernel = 0;
 
-        if (!gv_spool_reader_flight(ingest->reader, i, &flight))
-            continue;
-        gv_text_repair(name, sizeof(name), flight.comm, sizeof(flight.comm));
-        error = gv_ingest_intern_api(ingest, flight.api, &api);
-        if (!error && flight.detail <= UINT32_MAX)
-            error = gv_ingest_intern_kernel(ingest, (uint32_t)flight.detail, &kernel);
-        if (!error)
-            error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_ADD, "iiitiizz",
-                                    ingest->process, (int64_t)flight.thread, (int64_t)flight.tid,
-                                    name, api, gv_ingest_time(ingest, flight.start_ns), kernel,
-                                    (int64_t)flight.stream);
+        if (gv_spool_reader_flight(ingest->reader, i, &flight))
+            error = gv_ingest_flight(ingest, &flight);
     }
+    if (!error)
+        error = gv_flight_causes(ingest->database, ingest->process);
+    if (!error)
+        ingest->flights_shape = shape;
     return error;
 }
 

@@ -1,0 +1,134 @@
+#include "report/explain.h"
+#include "report/explain_lines.h"
+#include "report/format.h"
+#include "report/timeline.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum gv_flight_column {
+    GV_FLIGHT_PROCESS,
+    GV_FLIGHT_THREAD,
+    GV_FLIGHT_THREAD_NAME,
+    GV_FLIGHT_NAME,
+    GV_FLIGHT_KERNEL,
+    GV_FLIGHT_START,
+    GV_FLIGHT_ELAPSED,
+    GV_FLIGHT_CAUSE,
+    GV_FLIGHT_BLOCKED_BY,
+    GV_FLIGHT_CONFIDENCE,
+    GV_FLIGHT_ADVICE,
+    GV_FLIGHT_ENDED,
+    GV_FLIGHT_PID,
+};
+
+static const char gv_flights_sql[] =
+    "SELECT f.process, f.thread, f.thread_name, f.name, f.kernel, f.start_ns, f.elapsed_ns, "
+    "f.cause,"
+    " f.blocked_by_thread, f.confidence, f.advice, p.ended, p.pid FROM in_flight f"
+    " LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
+
+static const char *gv_flight_text(sqlite3_stmt *row, enum gv_flight_column column)
+{
+    return (const char *)sqlite3_column_text(row, column);
+}
+
+static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
+{
+    const char *name = gv_flight_text(row, GV_FLIGHT_NAME);
+    const char *kernel = gv_flight_text(row, GV_FLIGHT_KERNEL);
+    bool ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL;
+    char elapsed[GV_FORMAT_BYTES];
+
+    fprintf(text, "thread %lld of process %lld called %s%s%s %.3f s into the run",
+            sqlite3_column_int64(row, GV_FLIGHT_THREAD), sqlite3_column_int64(row, GV_FLIGHT_PID),
+            name ? name : "a call", kernel ? " of " : "", kernel ? kernel : "",
+            (double)sqlite3_column_int64(row, GV_FLIGHT_START) / 1e9);
+    if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
+        fputs(", and the process ended inside it", text);
+    else
+        fprintf(text,
+                ended ? ", and the process ended inside it, after %s"
+                      : ", and is still inside it, after %s",
+                gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
+}
+
+static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
+{
+    int waits;
+
+    fputs(gv_explain_why(gv_flight_text(row, GV_FLIGHT_CAUSE), &waits), text);
+    if (sqlite3_column_type(row, GV_FLIGHT_BLOCKED_BY) != SQLITE_NULL)
+        fprintf(text, ": thread %lld", sqlite3_column_int64(row, GV_FLIGHT_BLOCKED_BY));
+    fputc('.', text);
+}
+
+static int gv_explain_flight_section(FILE *out, const char *title, int columns,
+                                     void (*write)(sqlite3_stmt *, FILE *), sqlite3_stmt *row)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+
+    if (!memory)
+        return -ENOMEM;
+    write(row, memory);
+    if (fclose(memory) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    gv_explain_lines(out, title, text, columns);
+    free(text);
+    return 0;
+}
+
+static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int columns)
+{
+    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
+    const char *advice = gv_flight_text(row, GV_FLIGHT_ADVICE);
+    int64_t start_ns = sqlite3_column_int64(row, GV_FLIGHT_START);
+    struct gv_timeline_focus focus = {
+        .process = sqlite3_column_int64(row, GV_FLIGHT_PROCESS),
+        .thread = sqlite3_column_int64(row, GV_FLIGHT_THREAD),
+        .other_thread = sqlite3_column_int64(row, GV_FLIGHT_BLOCKED_BY),
+        .start_ns = start_ns,
+        .end_ns = start_ns + sqlite3_column_int64(row, GV_FLIGHT_ELAPSED),
+    };
+    int error;
+
+    fputs("not returned   ", out);
+    gv_format_text(out, cause ? cause : "unknown", 40, 0);
+    fputs("   ", out);
+    gv_format_text(out, gv_flight_text(row, GV_FLIGHT_CONFIDENCE), 40, 0);
+    fputc('\n', out);
+    error = gv_explain_flight_section(out, "what", columns, gv_explain_flight_what, row);
+    if (!error && cause)
+        error = gv_explain_flight_section(out, "why", columns, gv_explain_flight_why, row);
+    if (!error)
+        error = gv_timeline_print(trace, &focus, out, columns);
+    if (!error && advice)
+        gv_explain_lines(out, "fix", advice, columns);
+    return error;
+}
+
+int gv_explain_flights(sqlite3 *trace, FILE *out, int columns, int *told)
+{
+    sqlite3_stmt *rows = NULL;
+    int result, error = 0;
+
+    *told = 0;
+    if (sqlite3_prepare_v2(trace, gv_flights_sql, -1, &rows, NULL) != SQLITE_OK)
+        error = -EIO;
+    while (!error && (result = sqlite3_step(rows)) != SQLITE_DONE) {
+        if (result != SQLITE_ROW) {
+            error = -EIO;
+        } else {
+            if ((*told)++)
+                fputc('\n', out);
+            error = gv_explain_flight(trace, rows, out, columns);
+        }
+    }
+    sqlite3_finalize(rows);
+    return error;
+}

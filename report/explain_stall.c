@@ -1,0 +1,210 @@
+#include "report/explain.h"
+#include "report/explain_lines.h"
+#include "report/format.h"
+#include "report/stack_text.h"
+#include "report/timeline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_EXPLAIN_FRAMES      6
+#define GV_EXPLAIN_WHERE_BYTES 8192
+#define GV_EXPLAIN_BEHIND      5
+#define GV_EXPLAIN_CHAIN       8
+
+struct gv_why {
+    const char *cause;
+    const char *sentence;
+    int waits;
+};
+
+static const struct gv_why gv_whys[] = {
+#define GV_WHY(cause, sentence, waits) {cause, sentence, waits},
+#include "report/explain_why.def"
+};
+
+const char *gv_explain_why(const char *cause, int *waits)
+{
+    for (size_t i = 0; i < sizeof(gv_whys) / sizeof(gv_whys[0]); i++)
+        if (cause && strcmp(gv_whys[i].cause, cause) == 0) {
+            *waits = gv_whys[i].waits;
+            return gv_whys[i].sentence;
+        }
+    *waits = 0;
+    return "This version does not know the cause";
+}
+
+static void gv_explain_title(const struct gv_stall_row *row, FILE *out)
+{
+    char lost[GV_FORMAT_BYTES];
+
+    fprintf(out, "stall %" PRId64 "   ", row->id);
+    gv_format_text(out, row->cause, 40, 0);
+    fprintf(out, "   %s %s   ", gv_format_duration(lost, gv_stall_lost_ns(row)),
+            row->expected ? "waited, as asked" : "lost");
+    gv_format_text(out, row->confidence, 40, 0);
+    fputc('\n', out);
+}
+
+static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
+{
+    char took[GV_FORMAT_BYTES];
+
+    fprintf(text, "%s", row->name ? row->name : "a call");
+    if (row->kernel)
+        fprintf(text, " of %s", row->kernel);
+    if (row->kernel && row->cause && strcmp(row->cause, "lazy-load") == 0)
+        fputs(" (its first launch)", text);
+    fprintf(text, ", %.3f s into the run, returned after %s", (double)row->start_ns / 1e9,
+            gv_format_duration(took, row->duration_ns));
+}
+
+static void gv_explain_drained(const struct gv_stall_row *row, FILE *text)
+{
+    char span[GV_FORMAT_BYTES];
+
+    if (row->waited_for == 0)
+        return;
+    if (row->drained_count > 1)
+        fprintf(text,
+                ". %" PRId64 " operations were running or queued, for %s together; the last of "
+                "them, %s, ended %.3f s into the run",
+                row->drained_count, gv_format_duration(span, row->drained_ns),
+                row->waited_name ? row->waited_name : "one without a name",
+                (double)row->waited_end_ns / 1e9);
+    else
+        fprintf(text, ". %s was running or queued, and ended %.3f s into the run",
+                row->waited_name ? row->waited_name : "An operation without a name",
+                (double)row->waited_end_ns / 1e9);
+}
+
+static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
+{
+    char wait[GV_FORMAT_BYTES], jit[GV_FORMAT_BYTES], work[GV_FORMAT_BYTES];
+    int waits;
+
+    fputs(gv_explain_why(row->cause, &waits), text);
+    if (row->blocked_by) {
+        fprintf(text, ": %s on thread %" PRId64, row->blocked_name ? row->blocked_name : "a call",
+                row->blocked_thread);
+        if (row->blocked_stall)
+            fprintf(text, " (stall %" PRId64 ")", row->blocked_stall);
+    }
+    if (waits || row->blocked_by)
+        gv_explain_drained(row, text);
+    fprintf(text, ". Of its time, it waited %s", gv_format_duration(wait, row->wait_ns));
+    if (row->jit_ns > 0)
+        fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
+    fprintf(text, " and did %s of work of its own.", gv_format_duration(work, row->work_ns));
+    if (row->confidence && strcmp(row->confidence, "inferred") == 0)
+        fputs(" The GPU's side was not seen: this follows from the calls alone.", text);
+}
+
+/* A paragraph that a function writes. */
+static int gv_explain_section(FILE *out, const char *title, int columns,
+                              void (*write)(const struct gv_stall_row *, FILE *),
+                              const struct gv_stall_row *row)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+
+    if (!memory)
+        return -ENOMEM;
+    write(row, memory);
+    if (fclose(memory) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    gv_explain_lines(out, title, text, columns);
+    free(text);
+    return 0;
+}
+
+static void gv_explain_behind_one(const struct gv_stall_row *row, FILE *text)
+{
+    char lost[GV_FORMAT_BYTES];
+
+    fprintf(text, "thread %" PRId64 " lost %s behind it: %s (stall %" PRId64 ")", row->thread,
+            gv_format_duration(lost, gv_stall_lost_ns(row)), row->name ? row->name : "a call",
+            row->id);
+}
+
+/* Who else was held up by this call. */
+static int gv_explain_behind(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+{
+    struct gv_stall_filter filter = {.blocked_by = row->call, .limit = GV_EXPLAIN_BEHIND + 1};
+    struct gv_stall_rows rows;
+    int error = gv_stall_rows_read(trace, &filter, &rows);
+
+    for (size_t i = 0; i < rows.count && i < GV_EXPLAIN_BEHIND && !error; i++)
+        error =
+            gv_explain_section(out, i ? "" : "also", columns, gv_explain_behind_one, &rows.rows[i]);
+    if (!error && rows.count > GV_EXPLAIN_BEHIND)
+        gv_explain_lines(out, "", "and more", columns);
+    gv_stall_rows_free(&rows);
+    return error;
+}
+
+/* What the call that stood in the way was itself held up by. */
+static int gv_explain_chain(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+{
+    int64_t next = row->blocked_stall, seen = 0;
+    int error = 0;
+
+    while (next && seen++ < GV_EXPLAIN_CHAIN && !error) {
+        struct gv_stall_filter filter = {.id = next, .expected = true};
+        struct gv_stall_rows rows;
+        char line[512], lost[GV_FORMAT_BYTES];
+
+        next = 0;
+        error = gv_stall_rows_read(trace, &filter, &rows);
+        if (!error && rows.count) {
+            const struct gv_stall_row *by = &rows.rows[0];
+            snprintf(line, sizeof(line),
+                     "stall %" PRId64 ", %s of thread %" PRId64 ", is a %s: %s lost%s%s", by->id,
+                     by->name ? by->name : "a call", by->thread, by->cause,
+                     gv_format_duration(lost, gv_stall_lost_ns(by)),
+                     by->waited_name ? ", until the end of " : "",
+                     by->waited_name ? by->waited_name : "");
+            gv_explain_lines(out, seen == 1 ? "chain" : "", line, columns);
+            next = by->blocked_stall != by->id ? by->blocked_stall : 0;
+        }
+        gv_stall_rows_free(&rows);
+    }
+    return error;
+}
+
+int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+{
+    char where[GV_EXPLAIN_WHERE_BYTES];
+    struct gv_timeline_focus focus = {
+        .process = row->process,
+        .thread = row->thread,
+        .other_thread = row->blocked_thread,
+        .call = row->call,
+        .start_ns = row->start_ns,
+        .end_ns = row->start_ns + row->duration_ns,
+    };
+    int error;
+
+    gv_explain_title(row, out);
+    error = gv_explain_section(out, "what", columns, gv_explain_what, row);
+    if (!error)
+        error = gv_explain_section(out, "why", columns, gv_explain_because, row);
+    if (!error)
+        error = gv_timeline_print(trace, &focus, out, columns);
+    if (!error)
+        error = gv_stack_text(trace, row->stack, GV_EXPLAIN_FRAMES, where, sizeof(where));
+    if (!error && where[0])
+        gv_explain_lines(out, "where", where, columns);
+    if (!error)
+        error = gv_explain_chain(trace, row, out, columns);
+    if (!error)
+        error = gv_explain_behind(trace, row, out, columns);
+    if (!error && row->advice)
+        gv_explain_lines(out, "fix", row->advice, columns);
+    return error;
+}

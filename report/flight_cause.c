@@ -1,0 +1,280 @@
+#include "report/flight_cause.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_FLIGHT_ROWS_MOST 1024
+/* Launches in one stream that have not begun, before the driver makes the next one wait. */
+#define GV_FLIGHT_QUEUE_FULL 900
+/* How far back unfinished launches are looked for: in rows, since there is no index. */
+#define GV_FLIGHT_LOOK_BACK "20000"
+
+struct gv_flight_rule {
+    const char *name;
+    const char *class_name;
+    const char *cause;
+    bool holds;
+    bool held;
+};
+
+static const struct gv_flight_rule gv_flight_rules[] = {
+#define GV_FLIGHT_CAUSE(name, class_name, cause, holds, held)                                      \
+    {name, class_name, cause, holds, held},
+#include "report/flight_causes.def"
+};
+
+struct gv_flight {
+    int64_t row;
+    int64_t thread; /* row; 0: it has stored nothing yet */
+    int64_t start_ns;
+    int64_t kernel;
+    char name[65];
+    char class_name[16];
+    char kernel_name[128];
+    const struct gv_flight_rule *rule;
+    const char *cause;
+    int64_t blocked_by; /* index + 1 of the flight that holds it */
+};
+
+struct gv_flights {
+    struct gv_flight *list;
+    size_t count;
+    /* what the GPU had not finished when last heard of */
+    int64_t unfinished;
+    int64_t running_start_ns;
+    char running[128];
+};
+
+static const struct gv_flight_rule *gv_flight_rule(const struct gv_flight *flight)
+{
+    size_t last = sizeof(gv_flight_rules) / sizeof(gv_flight_rules[0]) - 1;
+
+    for (size_t i = 0; i < last; i++) {
+        const struct gv_flight_rule *rule = &gv_flight_rules[i];
+        if (strstr(flight->name, rule->name) &&
+            (!rule->class_name[0] || strcmp(rule->class_name, flight->class_name) == 0))
+            return rule;
+    }
+    return &gv_flight_rules[last];
+}
+
+static void gv_flight_copy(char *out, size_t size, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+static int gv_flights_read(sqlite3 *trace, int64_t process, struct gv_flights *flights)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(
+        trace,
+        "SELECT f.rowid, t.id, f.start_ns, f.kernel, a.name, a.class, k.name FROM flight f"
+        " LEFT JOIN api a ON a.id = f.api LEFT JOIN kernel k ON k.id = f.kernel"
+        " LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial"
+        " WHERE f.process = ? ORDER BY f.start_ns, f.rowid",
+        -1, &rows, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 1, process);
+    while ((result == SQLITE_OK || result == SQLITE_ROW) && flights->count < GV_FLIGHT_ROWS_MOST) {
+        result = sqlite3_step(rows);
+        if (result != SQLITE_ROW)
+            break;
+        struct gv_flight *flight = &flights->list[flights->count++];
+        flight->row = sqlite3_column_int64(rows, 0);
+        flight->thread = sqlite3_column_int64(rows, 1);
+        flight->start_ns = sqlite3_column_int64(rows, 2);
+        flight->kernel = sqlite3_column_int64(rows, 3);
+        gv_flight_copy(flight->name, sizeof(flight->name), rows, 4);
+        gv_flight_copy(flight->class_name, sizeof(flight->class_name), rows, 5);
+        gv_flight_copy(flight->kernel_name, sizeof(flight->kernel_name), rows, 6);
+        flight->rule = gv_flight_rule(flight);
+        flight->cause = flight->rule->cause;
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}
+
+/* Launches of which no operation has ended: with CUPTI those without one, otherwise all since the
+ * program last waited for the GPU. */
+static const char gv_flight_unfinished_sql[] =
+    "WITH recent AS (SELECT c.id, c.start_ns, c.correlation, c.kernel, c.result, a.class FROM"
+    "  (SELECT * FROM call ORDER BY id DESC LIMIT " GV_FLIGHT_LOOK_BACK ") c"
+    "  JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api WHERE t.process = ?1),"
+    " seen AS (SELECT gpu = 'cupti' AS yes FROM process WHERE id = ?1),"
+    " ended AS (SELECT call FROM (SELECT call FROM gpu_op ORDER BY id DESC"
+    "  LIMIT " GV_FLIGHT_LOOK_BACK ") WHERE call IS NOT NULL),"
+    " synced AS (SELECT coalesce(max(start_ns), -1) AS at FROM recent WHERE class = 'sync'"
+    "  AND result = 0)"
+    " SELECT k.name, r.start_ns, count(*) OVER () FROM recent r"
+    " LEFT JOIN kernel k ON k.id = r.kernel, seen, synced"
+    " WHERE r.class IN ('launch', 'graph') AND r.result = 0 AND r.start_ns > synced.at"
+    " AND (r.kernel IS NOT NULL OR r.correlation IS NOT NULL)"
+    " AND (coalesce(seen.yes, 0) = 0 OR (r.correlation IS NOT NULL"
+    "  AND r.id NOT IN (SELECT call FROM ended)))"
+    " ORDER BY r.start_ns LIMIT 1";
+
+static int gv_flights_read_unfinished(sqlite3 *trace, int64_t process, struct gv_flights *flights)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(trace, gv_flight_unfinished_sql, -1, &rows, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 1, process);
+    if (result == SQLITE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        gv_flight_copy(flights->running, sizeof(flights->running), rows, 0);
+        flights->running_start_ns = sqlite3_column_int64(rows, 1);
+        flights->unfinished = sqlite3_column_int64(rows, 2);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}
+
+/* Whether no launch of the kernel has returned yet. */
+static int gv_flight_is_first_use(sqlite3 *trace, const struct gv_flight *flight, bool *first)
+{
+    sqlite3_stmt *rows = NULL;
+    int result;
+
+    *first = false;
+    if (flight->kernel == 0)
+        return 0;
+    result =
+        sqlite3_prepare_v2(trace, "SELECT 1 FROM call WHERE kernel = ? LIMIT 1", -1, &rows, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 1, flight->kernel);
+    if (result == SQLITE_OK) {
+        result = sqlite3_step(rows);
+        *first = result == SQLITE_DONE;
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}
+
+/* The call of another thread that began first and keeps this one out. */
+static void gv_flight_find_holder(struct gv_flights *flights, struct gv_flight *flight)
+{
+    for (size_t i = 0; flight->rule->held && &flights->list[i] != flight; i++) {
+        struct gv_flight *other = &flights->list[i];
+        bool loads = other->cause && strcmp(other->cause, "lazy-load") == 0;
+
+        if ((other->rule->holds || loads) && other->thread && !other->blocked_by) {
+            flight->blocked_by = (int64_t)i + 1;
+            flight->cause = "lock";
+            return;
+        }
+    }
+}
+
+static int gv_flight_find_cause(sqlite3 *trace, struct gv_flights *flights,
+                                struct gv_flight *flight)
+{
+    bool first;
+    int error = 0;
+
+    gv_flight_find_holder(flights, flight);
+    if (!flight->cause && strcmp(flight->class_name, "launch") == 0) {
+        error = gv_flight_is_first_use(trace, flight, &first);
+        if (first)
+            flight->cause = "lazy-load";
+        else if (flights->unfinished >= GV_FLIGHT_QUEUE_FULL)
+            flight->cause = "queue-full";
+    }
+    if (!flight->cause)
+        flight->cause = "unknown";
+    return error;
+}
+
+static void gv_flight_advise(const struct gv_flights *flights, const struct gv_flight *flight,
+                             char *out, size_t size)
+{
+    const struct gv_flight *by = flight->blocked_by ? &flights->list[flight->blocked_by - 1] : NULL;
+    const struct gv_flight *waits = by ? by : flight;
+    const char *running = flights->running[0] ? flights->running : "a kernel";
+    size_t used = 0;
+
+    out[0] = '\0';
+    if (by)
+        used =
+            (size_t)snprintf(out, size, "Thread %" PRId64 " is in %s since %.3f s into the run. ",
+                             by->thread, by->name, (double)by->start_ns / 1e9);
+    if (used >= size || strcmp(waits->cause, "unknown") == 0 ||
+        strcmp(waits->cause, "context") == 0)
+        return;
+    if (flights->unfinished == 0) {
+        snprintf(out + used, size - used, "No launch is known to be unfinished.");
+        return;
+    }
+    used += (size_t)snprintf(
+        out + used, size - used,
+        "It waits for %s, launched %.3f s into the run, which is not known to have ended", running,
+        (double)flights->running_start_ns / 1e9);
+    if (used < size && flights->unfinished > 1)
+        used += (size_t)snprintf(out + used, size - used, ", nor are %" PRId64 " launched after it",
+                                 flights->unfinished - 1);
+    if (used >= size)
+        return;
+    if (strcmp(waits->cause, "lazy-load") == 0)
+        snprintf(out + used, size - used,
+                 ". If it waits for %s in its turn, neither can ever go on. Load %s before: "
+                 "cudaFuncGetAttributes or cuKernelGetFunction of it at the start, or "
+                 "CUDA_MODULE_LOADING=EAGER.",
+                 waits->kernel_name[0] ? waits->kernel_name : "this kernel",
+                 waits->kernel_name[0] ? waits->kernel_name : "it");
+    else if (strcmp(waits->cause, "module-load") == 0)
+        snprintf(out + used, size - used, ". Load code before the GPU gets its work.");
+    else
+        snprintf(out + used, size - used, ".");
+}
+
+static int gv_flight_store(sqlite3 *trace, const struct gv_flights *flights,
+                           const struct gv_flight *flight)
+{
+    sqlite3_stmt *update = NULL;
+    char advice[1024];
+    int64_t by = flight->blocked_by ? flights->list[flight->blocked_by - 1].thread : 0;
+    int result =
+        sqlite3_prepare_v2(trace,
+                           "UPDATE flight SET cause = ?2, blocked_by_thread = nullif(?3, 0),"
+                           " confidence = 'inferred', advice = nullif(?4, '')"
+                           " WHERE rowid = ?1",
+                           -1, &update, NULL);
+
+    gv_flight_advise(flights, flight, advice, sizeof(advice));
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(update, 1, flight->row);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(update, 2, flight->cause, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(update, 3, by);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(update, 4, advice, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(update);
+    sqlite3_finalize(update);
+    return gv_database_error(trace, result);
+}
+
+int gv_flight_causes(struct gv_database *database, int64_t process)
+{
+    struct gv_flights flights = {.list = calloc(GV_FLIGHT_ROWS_MOST, sizeof(*flights.list))};
+    int error;
+
+    if (!flights.list)
+        return -ENOMEM;
+    error = gv_flights_read(database->handle, process, &flights);
+    if (!error && flights.count)
+        error = gv_flights_read_unfinished(database->handle, process, &flights);
+    for (size_t i = 0; i < flights.count && !error; i++)
+        error = gv_flight_find_cause(database->handle, &flights, &flights.list[i]);
+    for (size_t i = 0; i < flights.count && !error; i++)
+        error = gv_flight_store(database->handle, &flights, &flights.list[i]);
+    free(flights.list);
+    return error;
+}

@@ -1,0 +1,66 @@
+#include "report/stack_text.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where frames of the program itself are to be had, those of libraries only take the place. */
+static const char gv_stack_text_sql[] =
+    "SELECT function, library, file, line, address FROM frames WHERE stack = ?1 AND"
+    " CASE WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND kind = 'python')"
+    "   THEN kind = 'python'"
+    "  WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND file IS NOT NULL)"
+    "   THEN file IS NOT NULL"
+    "  ELSE function IS NOT NULL OR library IS NOT NULL END"
+    " ORDER BY depth LIMIT ?2";
+
+static const char *gv_stack_text_base(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash ? slash + 1 : path;
+}
+
+static void gv_stack_text_add(sqlite3_stmt *frame, char *out, size_t size)
+{
+    const char *function = (const char *)sqlite3_column_text(frame, 0);
+    const char *library = gv_stack_text_base((const char *)sqlite3_column_text(frame, 1));
+    const char *file = gv_stack_text_base((const char *)sqlite3_column_text(frame, 2));
+    size_t used = strlen(out);
+    const char *arrow = used ? " <- " : "";
+
+    out += used;
+    size -= used;
+    if (file)
+        snprintf(out, size, "%s%s:%lld%s%s", arrow, file, (long long)sqlite3_column_int64(frame, 3),
+                 function ? " " : "", function ? function : "");
+    else if (function)
+        snprintf(out, size, "%s%s%s%s", arrow, library ? library : "", library ? " " : "",
+                 function);
+    else
+        snprintf(out, size, "%s%s+0x%llx", arrow, library ? library : "?",
+                 (unsigned long long)sqlite3_column_int64(frame, 4));
+}
+
+int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size)
+{
+    sqlite3_stmt *statement = NULL;
+    int result, error = 0;
+
+    out[0] = '\0';
+    if (stack == 0)
+        return 0;
+    if (sqlite3_prepare_v2(trace, gv_stack_text_sql, -1, &statement, NULL) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 1, stack) != SQLITE_OK ||
+        sqlite3_bind_int(statement, 2, frames) != SQLITE_OK)
+        error = -EIO;
+    while (!error && (result = sqlite3_step(statement)) != SQLITE_DONE) {
+        if (result == SQLITE_ROW)
+            gv_stack_text_add(statement, out, size);
+        else
+            error = -EIO;
+    }
+    sqlite3_finalize(statement);
+    return error;
+}

@@ -1,0 +1,138 @@
+#include "report/stall_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_STALL_ROWS_SQL                                                                          \
+    "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
+    " s.waited_for, s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,"    \
+    " o.start_ns + o.duration_ns, b.start_ns, b.thread,"                                           \
+    " (SELECT max(id) FROM stalls WHERE call = s.blocked_by), s.expected, s.cause, s.confidence,"  \
+    " s.advice, s.name, s.kernel, o.name, b.name"                                                  \
+    " FROM stalls s LEFT JOIN gpu_ops o ON o.id = s.waited_for"                                    \
+    " LEFT JOIN calls b ON b.id = s.blocked_by"                                                    \
+    " WHERE (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2"                           \
+    " AND (s.expected = 0 OR ?3) AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)"      \
+    " ORDER BY s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
+
+static int gv_stall_rows_text(sqlite3_stmt *statement, int column, char **text)
+{
+    const char *found = (const char *)sqlite3_column_text(statement, column);
+
+    *text = found ? strdup(found) : NULL;
+    return found && !*text ? -ENOMEM : 0;
+}
+
+static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row)
+{
+    int64_t *const numbers[] = {
+        &row->id,
+        &row->call,
+        &row->start_ns,
+        &row->duration_ns,
+        &row->wait_ns,
+        &row->work_ns,
+        &row->jit_ns,
+        &row->waited_for,
+        &row->blocked_by,
+        &row->drained_count,
+        &row->drained_ns,
+        &row->process,
+        &row->thread,
+        &row->stack,
+        &row->waited_end_ns,
+        &row->blocked_start_ns,
+        &row->blocked_thread,
+        &row->blocked_stall,
+    };
+    char **const texts[] = {&row->cause,  &row->confidence,  &row->advice,      &row->name,
+                            &row->kernel, &row->waited_name, &row->blocked_name};
+    int column = 0, error = 0;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        *numbers[i] = sqlite3_column_int64(statement, column++);
+    row->expected = sqlite3_column_int(statement, column++) != 0;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
+        error = gv_stall_rows_text(statement, column++, texts[i]);
+    return error;
+}
+
+static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement)
+{
+    if (rows->count == rows->room) {
+        size_t room = rows->room ? rows->room * 2 : 64;
+        struct gv_stall_row *grown = realloc(rows->rows, room * sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        rows->rows = grown;
+        rows->room = room;
+    }
+    struct gv_stall_row *row = &rows->rows[rows->count++];
+    memset(row, 0, sizeof(*row));
+    return gv_stall_rows_take(statement, row);
+}
+
+int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
+                       struct gv_stall_rows *rows)
+{
+    sqlite3_stmt *statement = NULL;
+    int result = sqlite3_prepare_v2(trace, GV_STALL_ROWS_SQL, -1, &statement, NULL), error = 0;
+
+    memset(rows, 0, sizeof(*rows));
+    if (result != SQLITE_OK ||
+        sqlite3_bind_text(statement, 1, filter->cause, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 2, filter->least_ns) != SQLITE_OK ||
+        sqlite3_bind_int(statement, 3, filter->expected) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 4, filter->id) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 5, filter->blocked_by) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 6, filter->limit ? filter->limit : -1) != SQLITE_OK)
+        error = -EIO;
+    while (!error && (result = sqlite3_step(statement)) == SQLITE_ROW)
+        error = gv_stall_rows_add(rows, statement);
+    if (!error && result != SQLITE_DONE)
+        error = -EIO;
+    sqlite3_finalize(statement);
+    return error;
+}
+
+void gv_stall_rows_free(struct gv_stall_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        struct gv_stall_row *row = &rows->rows[i];
+        char *const texts[] = {row->cause,  row->confidence,  row->advice,      row->name,
+                               row->kernel, row->waited_name, row->blocked_name};
+
+        for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
+            free(texts[j]);
+    }
+    free(rows->rows);
+    memset(rows, 0, sizeof(*rows));
+}
+
+int gv_stall_rows_sum(sqlite3 *trace, struct gv_stall_sums *sums)
+{
+    static const char sql[] =
+        "SELECT coalesce(sum(NOT expected), 0),"
+        " coalesce(sum(CASE WHEN expected THEN 0 ELSE wait_ns + jit_ns END), 0),"
+        " coalesce(sum(expected), 0),"
+        " coalesce(sum(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END), 0),"
+        " (SELECT coalesce(max(start_ns + duration_ns) - min(start_ns), 0) FROM calls)"
+        " FROM stalls";
+    sqlite3_stmt *statement = NULL;
+    int error = -EIO;
+
+    memset(sums, 0, sizeof(*sums));
+    if (sqlite3_prepare_v2(trace, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW) {
+        sums->count = sqlite3_column_int64(statement, 0);
+        sums->lost_ns = sqlite3_column_int64(statement, 1);
+        sums->expected_count = sqlite3_column_int64(statement, 2);
+        sums->expected_ns = sqlite3_column_int64(statement, 3);
+        sums->run_ns = sqlite3_column_int64(statement, 4);
+        error = 0;
+    }
+    sqlite3_finalize(statement);
+    return error;
+}
