@@ -1,6 +1,7 @@
 #include "report/explain.h"
 #include "report/explain_lines.h"
 #include "report/format.h"
+#include "report/time_sum.h"
 #include "report/timeline.h"
 
 #include <errno.h>
@@ -41,7 +42,9 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
     bool ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL;
     char elapsed[GV_FORMAT_BYTES];
 
-    fprintf(text, "thread %lld of process %lld called %s%s%s %.3f s into the run",
+    fprintf(text,
+            "thread %lld of process %lld called " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME
+            " %.3f s into the run",
             sqlite3_column_int64(row, GV_FLIGHT_THREAD), sqlite3_column_int64(row, GV_FLIGHT_PID),
             name ? name : "a call", kernel ? " of " : "", kernel ? kernel : "",
             (double)sqlite3_column_int64(row, GV_FLIGHT_START) / 1e9);
@@ -93,7 +96,7 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int c
         .thread = sqlite3_column_int64(row, GV_FLIGHT_THREAD),
         .other_thread = sqlite3_column_int64(row, GV_FLIGHT_BLOCKED_BY),
         .start_ns = start_ns,
-        .end_ns = start_ns + sqlite3_column_int64(row, GV_FLIGHT_ELAPSED),
+        .end_ns = gv_time_sum(start_ns, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)),
     };
     int error;
 

@@ -52,9 +52,9 @@ static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
 {
     char took[GV_FORMAT_BYTES];
 
-    fprintf(text, "%s", row->name ? row->name : "a call");
+    fprintf(text, GV_EXPLAIN_NAME, row->name ? row->name : "a call");
     if (row->kernel)
-        fprintf(text, " of %s", row->kernel);
+        fprintf(text, " of " GV_EXPLAIN_NAME, row->kernel);
     if (row->kernel && row->cause && strcmp(row->cause, "lazy-load") == 0)
         fputs(" (its first launch)", text);
     fprintf(text, ", %.3f s into the run, returned after %s", (double)row->start_ns / 1e9,
@@ -70,12 +70,12 @@ static void gv_explain_drained(const struct gv_stall_row *row, FILE *text)
     if (row->drained_count > 1)
         fprintf(text,
                 ". %" PRId64 " operations were running or queued, for %s together; the last of "
-                "them, %s, ended %.3f s into the run",
+                "them, " GV_EXPLAIN_NAME ", ended %.3f s into the run",
                 row->drained_count, gv_format_duration(span, row->drained_ns),
                 row->waited_name ? row->waited_name : "one without a name",
                 (double)row->waited_end_ns / 1e9);
     else
-        fprintf(text, ". %s was running or queued, and ended %.3f s into the run",
+        fprintf(text, ". " GV_EXPLAIN_NAME " was running or queued, and ended %.3f s into the run",
                 row->waited_name ? row->waited_name : "An operation without a name",
                 (double)row->waited_end_ns / 1e9);
 }
@@ -87,8 +87,8 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
 
     fputs(gv_explain_why(row->cause, &waits), text);
     if (row->blocked_by) {
-        fprintf(text, ": %s on thread %" PRId64, row->blocked_name ? row->blocked_name : "a call",
-                row->blocked_thread);
+        fprintf(text, ": " GV_EXPLAIN_NAME " on thread %" PRId64,
+                row->blocked_name ? row->blocked_name : "a call", row->blocked_thread);
         if (row->blocked_stall)
             fprintf(text, " (stall %" PRId64 ")", row->blocked_stall);
     }
@@ -127,9 +127,9 @@ static void gv_explain_behind_one(const struct gv_stall_row *row, FILE *text)
 {
     char lost[GV_FORMAT_BYTES];
 
-    fprintf(text, "thread %" PRId64 " lost %s behind it: %s (stall %" PRId64 ")", row->thread,
-            gv_format_duration(lost, gv_stall_lost_ns(row)), row->name ? row->name : "a call",
-            row->id);
+    fprintf(text, "thread %" PRId64 " lost %s behind it: " GV_EXPLAIN_NAME " (stall %" PRId64 ")",
+            row->thread, gv_format_duration(lost, gv_stall_lost_ns(row)),
+            row->name ? row->name : "a call", row->id);
 }
 
 /* Who else was held up by this call. */
@@ -157,15 +157,16 @@ static int gv_explain_chain(sqlite3 *trace, const struct gv_stall_row *row, FILE
     while (next && seen++ < GV_EXPLAIN_CHAIN && !error) {
         struct gv_stall_filter filter = {.id = next, .expected = true};
         struct gv_stall_rows rows;
-        char line[512], lost[GV_FORMAT_BYTES];
+        char line[1024], lost[GV_FORMAT_BYTES];
 
         next = 0;
         error = gv_stall_rows_read(trace, &filter, &rows);
         if (!error && rows.count) {
             const struct gv_stall_row *by = &rows.rows[0];
             snprintf(line, sizeof(line),
-                     "stall %" PRId64 ", %s of thread %" PRId64 ", is a %s: %s lost%s%s", by->id,
-                     by->name ? by->name : "a call", by->thread, by->cause,
+                     "stall %" PRId64 ", " GV_EXPLAIN_NAME " of thread %" PRId64
+                     ", is a " GV_EXPLAIN_NAME ": %s lost%s" GV_EXPLAIN_NAME,
+                     by->id, by->name ? by->name : "a call", by->thread, by->cause,
                      gv_format_duration(lost, gv_stall_lost_ns(by)),
                      by->waited_name ? ", until the end of " : "",
                      by->waited_name ? by->waited_name : "");
@@ -186,7 +187,7 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, 
         .other_thread = row->blocked_thread,
         .call = row->call,
         .start_ns = row->start_ns,
-        .end_ns = row->start_ns + row->duration_ns,
+        .end_ns = gv_time_sum(row->start_ns, row->duration_ns),
     };
     int error;
 

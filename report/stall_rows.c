@@ -115,9 +115,9 @@ int gv_stall_rows_sum(sqlite3 *trace, struct gv_stall_sums *sums)
 {
     static const char sql[] =
         "SELECT coalesce(sum(NOT expected), 0),"
-        " coalesce(sum(CASE WHEN expected THEN 0 ELSE wait_ns + jit_ns END), 0),"
-        " coalesce(sum(expected), 0),"
-        " coalesce(sum(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END), 0),"
+        " CAST(total(CASE WHEN expected THEN 0 ELSE wait_ns + jit_ns END) AS INTEGER),"
+        " coalesce(sum(expected != 0), 0),"
+        " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER),"
         " (SELECT coalesce(max(start_ns + duration_ns) - min(start_ns), 0) FROM calls)"
         " FROM stalls";
     sqlite3_stmt *statement = NULL;

@@ -7,6 +7,8 @@
 #ifndef GV_REPORT_STALL_ROWS_H
 #define GV_REPORT_STALL_ROWS_H
 
+#include "report/time_sum.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,7 +62,7 @@ struct gv_stall_filter {
 /* Time that was lost: waiting and compiling. */
 static inline int64_t gv_stall_lost_ns(const struct gv_stall_row *row)
 {
-    return row->wait_ns + row->jit_ns;
+    return gv_time_sum(row->wait_ns, row->jit_ns);
 }
 
 /* Sorted by the time lost, longest first. 0 or -errno; *rows is to be freed in any case. */

@@ -1,6 +1,7 @@
 #include "report/timeline.h"
 
 #include "report/format.h"
+#include "report/time_sum.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -18,6 +19,8 @@
 /* What is shown before and after the call, as parts of its duration. */
 #define GV_TIMELINE_BEFORE 6
 #define GV_TIMELINE_AFTER  10
+/* A hundred years: what is longer is no time. */
+#define GV_TIMELINE_MOST_NS (INT64_C(3155760000) * 1000000000)
 
 struct gv_timeline_lane {
     int64_t key[3];
@@ -88,9 +91,9 @@ static void gv_timeline_add(struct gv_timeline *timeline, struct gv_timeline_lan
         int64_t right = gv_timeline_edge(timeline, column + 1);
         int64_t busy = (end_ns < right ? end_ns : right) - (start_ns > left ? start_ns : left);
         /* what is too short to be seen still leaves a trace */
-        lane->busy_ns[column] += busy > 0 ? busy : 1;
+        lane->busy_ns[column] = gv_time_sum(lane->busy_ns[column], busy > 0 ? busy : 1);
     }
-    lane->total_ns += end_ns - start_ns;
+    lane->total_ns = gv_time_sum(lane->total_ns, end_ns - start_ns);
     if (end_ns - start_ns >= lane->longest_ns) {
         lane->longest_ns = end_ns - start_ns;
         lane->first = first;
@@ -131,7 +134,7 @@ static void gv_timeline_take_call(struct gv_timeline *timeline, sqlite3_stmt *ro
     int64_t start_ns = sqlite3_column_int64(row, 1);
     snprintf(lane->title, sizeof(lane->title), "thread %" PRId64, key[0]);
     lane->wanted = key[0] == timeline->focus->thread || key[0] == timeline->focus->other_thread;
-    gv_timeline_add(timeline, lane, start_ns, start_ns + sqlite3_column_int64(row, 2),
+    gv_timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 2)),
                     (const char *)sqlite3_column_text(row, 3));
 }
 
@@ -148,7 +151,7 @@ static void gv_timeline_take_op(struct gv_timeline *timeline, sqlite3_stmt *row)
         snprintf(lane->title, sizeof(lane->title), "stream %" PRId64, key[2]);
     else
         snprintf(lane->title, sizeof(lane->title), "gpu%" PRId64 " str %" PRId64, key[0], key[2]);
-    gv_timeline_add(timeline, lane, start_ns, start_ns + sqlite3_column_int64(row, 4),
+    gv_timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 4)),
                     (const char *)sqlite3_column_text(row, 5));
 }
 
@@ -191,7 +194,7 @@ static void gv_timeline_print_lane(const struct gv_timeline *timeline,
     int64_t span = (timeline->to_ns - timeline->from_ns) / timeline->columns;
 
     for (int i = 0; i < timeline->columns; i++)
-        cells[i] = lane->busy_ns[i] == 0 ? '.' : lane->busy_ns[i] * 2 >= span ? busy : '-';
+        cells[i] = lane->busy_ns[i] == 0 ? '.' : lane->busy_ns[i] >= span / 2 ? busy : '-';
     cells[timeline->columns] = '\0';
     gv_timeline_label(cells, lane);
     if (busy == '=' && lane->key[0] == timeline->focus->thread) {
@@ -243,7 +246,7 @@ static const char gv_timeline_ops_sql[] =
 int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus, FILE *out, int columns)
 {
     struct gv_timeline timeline = {.focus = focus};
-    int64_t duration_ns = focus->end_ns - focus->start_ns;
+    int64_t duration_ns = gv_time_difference(focus->end_ns, focus->start_ns);
     int error;
 
     columns -= GV_TIMELINE_TITLE_COLUMNS + 3;
@@ -252,8 +255,10 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus, FIL
                                                              : columns;
     if (duration_ns <= 0)
         return 0;
-    timeline.from_ns = focus->start_ns - duration_ns / GV_TIMELINE_BEFORE;
-    timeline.to_ns = focus->end_ns + duration_ns / GV_TIMELINE_AFTER + 1;
+    if (duration_ns > GV_TIMELINE_MOST_NS)
+        return 0;
+    timeline.from_ns = gv_time_difference(focus->start_ns, duration_ns / GV_TIMELINE_BEFORE);
+    timeline.to_ns = gv_time_sum(focus->end_ns, duration_ns / GV_TIMELINE_AFTER + 1);
     timeline.lanes = calloc(GV_TIMELINE_LANES, sizeof(*timeline.lanes));
     if (!timeline.lanes)
         return -ENOMEM;

@@ -1,0 +1,91 @@
+"""Stored small traces: tests/e2e/traces/NAME.sql fills the project's own schema, and what a command
+prints of it is compared, whole, with a text file beside it.
+
+    tests/e2e/stored.py [--build DIR]      writes all these files anew; look at the difference
+"""
+
+import argparse
+import glob
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TRACES = os.path.join(HERE, "traces")
+APPLICATION_ID = 0x47707556
+
+# (trace, file that holds the output, the command's words with the trace as {})
+OUTPUTS = []
+
+
+def output(trace, name, *words, status=0):
+    """Declares that a command about a stored trace prints what is in traces/<trace>.<name>."""
+    OUTPUTS.append((trace, name, words, status))
+
+
+output("lazy_launch", "explain.txt", "explain", "{}")
+output("lazy_launch", "explain_2.txt", "explain", "{}", "2")
+output("lazy_launch", "explain_3.txt", "explain", "{}", "3")
+output("lazy_launch", "stalls.txt", "stalls", "{}")
+output("hostile", "explain.txt", "explain", "{}")
+output("hostile", "stalls.txt", "stalls", "{}")
+
+
+def schema_version():
+    with open(os.path.join(ROOT, "trace", "schema.h"), encoding="utf-8") as header:
+        for line in header:
+            if line.startswith("#define GV_SCHEMA_VERSION"):
+                return int(line.split()[2])
+    raise LookupError("no GV_SCHEMA_VERSION in trace/schema.h")
+
+
+def make(name, path):
+    """Makes the stored trace `name` as the file `path`."""
+    database = sqlite3.connect(path)
+    database.executescript(f"PRAGMA application_id = {APPLICATION_ID};"
+                           f"PRAGMA user_version = {schema_version()};")
+    for file in (os.path.join(ROOT, "trace", "tables.sql"), os.path.join(ROOT, "trace", "views.sql"),
+                 os.path.join(TRACES, name + ".sql")):
+        with open(file, encoding="utf-8") as sql:
+            database.executescript(sql.read())
+    database.commit()
+    database.close()
+    os.chmod(path, 0o600)
+
+
+def expected(trace, name):
+    with open(os.path.join(TRACES, f"{trace}.{name}"), encoding="utf-8") as file:
+        return file.read()
+
+
+def refresh(build):
+    command = os.path.join(os.path.abspath(build), "report", "gpuverify")
+    with tempfile.TemporaryDirectory() as place:
+        for trace in sorted({trace for trace, *_ in OUTPUTS}):
+            make(trace, os.path.join(place, trace + ".db"))
+        for trace, name, words, status in OUTPUTS:
+            argv = [command, *(word.format(trace + ".db") for word in words)]
+            done = subprocess.run(argv, cwd=place, stdout=subprocess.PIPE, check=False,
+                                  stdin=subprocess.DEVNULL)
+            if done.returncode != status:
+                sys.exit(f"{' '.join(argv)}: exit status {done.returncode}, not {status}")
+            with open(os.path.join(TRACES, f"{trace}.{name}"), "wb") as file:
+                file.write(done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    refresh(parser.parse_args().build)
+    known = {f"{trace}.{name}" for trace, name, *_ in OUTPUTS}
+    for path in glob.glob(os.path.join(TRACES, "*")):
+        name = os.path.basename(path)
+        if not name.endswith(".sql") and name not in known:
+            print(f"{name}: nothing prints this any more")
+
+
+if __name__ == "__main__":
+    main()
