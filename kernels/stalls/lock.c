@@ -1,0 +1,62 @@
+/*
+ * Another thread's call waits while a load waits for the GPU. Built once for each such call:
+ * lock_launch, lock_copy, lock_alloc, lock_event.
+ */
+#include "kernels/stalls/stage.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define LOCK_LAUNCH 1
+#define LOCK_COPY   2
+#define LOCK_ALLOC  3
+#define LOCK_EVENT  4
+
+static struct gv_stage stage;
+
+static void *load(void *unused)
+{
+    CUmodule module;
+
+    (void)unused;
+    CHECK(cuCtxSetCurrent(stage.context));
+    TIMED("load", cuModuleLoadData, (&module, gv_ptx_second));
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t loader;
+    CUdeviceptr memory, more;
+    CUevent event;
+    void *pinned;
+    CUmodule warm;
+
+    gv_stage_open(&stage, argc, argv);
+    CHECK(cuMemAlloc(&memory, 4096));
+    CHECK(cuMemAllocHost(&pinned, 4096));
+    CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
+    CHECK(cuMemcpyHtoDAsync(memory, pinned, 4096, stage.other));
+    CHECK(cuEventRecord(event, stage.other));
+    CHECK(cuModuleLoadData(&warm, gv_ptx_second));
+    CHECK(cuModuleUnload(warm));
+    CHECK(cuCtxSynchronize());
+    gv_stage_busy(&stage);
+    if (pthread_create(&loader, NULL, load, NULL) != 0)
+        return 1;
+    usleep(20000); /* it is inside the load by now */
+#if LOCK_CALL == LOCK_LAUNCH
+    (void)more;
+    TIMED("behind", cuLaunchKernel, (stage.empty, 1, 1, 1, 1, 1, 1, 0, stage.other, NULL, NULL));
+#elif LOCK_CALL == LOCK_COPY
+    (void)more;
+    TIMED("behind", cuMemcpyHtoDAsync, (memory, pinned, 4096, stage.other));
+#elif LOCK_CALL == LOCK_ALLOC
+    TIMED("behind", cuMemAlloc, (&more, 64u << 20));
+#else
+    (void)more;
+    TIMED("behind", cuEventRecord, (event, stage.other));
+#endif
+    pthread_join(loader, NULL);
+    return gv_stage_close(&stage);
+}

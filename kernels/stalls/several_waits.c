@@ -1,0 +1,22 @@
+/* A copy that waits for a kernel and then takes its own time: only the wait is lost. */
+#include "kernels/stalls/stage.h"
+
+int main(int argc, char **argv)
+{
+    struct gv_stage stage;
+    CUdeviceptr memory;
+    const size_t bytes = 512u << 20;
+    char *pageable = calloc(1, bytes);
+
+    if (!pageable)
+        return 1;
+    gv_stage_open(&stage, argc, argv);
+    CHECK(cuMemAlloc(&memory, bytes));
+    CHECK(cuMemcpyDtoH(pageable, memory, bytes)); /* its pages are there now */
+    CHECK(cuStreamDestroy(stage.stream));
+    CHECK(cuStreamCreate(&stage.stream, CU_STREAM_DEFAULT));
+    gv_stage_busy(&stage);
+    TIMED("copy", cuMemcpyDtoH, (pageable, memory, bytes));
+    free(pageable);
+    return gv_stage_close(&stage);
+}

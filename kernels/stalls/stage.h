@@ -1,0 +1,123 @@
+/*
+ * What the workloads of stalls stand on: a context, a kernel that keeps the GPU busy on a stream of
+ * its own, and calls that are timed by the program's own clock.
+ *
+ *     PROGRAM [idle] [MILLISECONDS]
+ *
+ * `idle`: the same call on a GPU that has nothing to do. MILLISECONDS: how long the GPU is kept
+ * busy; default 150. What a program has timed it says in lines of the form "timed LABEL CALL
+ * MILLISECONDS". What must come of it in a trace stands beside each program, in NAME.expect.
+ */
+#ifndef GV_KERNELS_STALLS_STAGE_H
+#define GV_KERNELS_STALLS_STAGE_H
+
+#include <cuda.h>
+
+#include "kernels/check.h"
+#include "kernels/clock.h"
+#include "kernels/ptx.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The status of a program that cannot show its point on this machine. */
+#define GV_STAGE_SKIPPED 77
+
+struct gv_stage {
+    bool idle;
+    uint64_t busy_ms;
+    CUdevice device;
+    CUcontext context;
+    CUmodule module; /* gv_ptx_tour: empty, spin, fill */
+    CUfunction empty;
+    CUfunction spin;
+    CUstream stream; /* non-blocking: what works there is waited for by nobody who did not ask */
+    CUstream other;
+};
+
+static inline void gv_stage_arguments(struct gv_stage *stage, int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    memset(stage, 0, sizeof(*stage));
+    stage->busy_ms = 150;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "idle") == 0)
+            stage->idle = true;
+        else
+            stage->busy_ms = strtoull(argv[i], NULL, 10);
+    }
+}
+
+/* Launches `kernel` for so long. */
+static inline void gv_stage_spin(CUfunction kernel, CUstream stream, uint64_t ms)
+{
+    uint64_t ns = ms * 1000000u;
+    void *parameters[] = {&ns};
+
+    CHECK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+}
+
+static inline void gv_stage_launch_empty(CUfunction kernel, CUstream stream)
+{
+    CHECK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+}
+
+/* Streams and kernels in the current context; nothing that comes later is done for the first time.
+ */
+static inline void gv_stage_set(struct gv_stage *stage)
+{
+    CHECK(cuStreamCreate(&stage->stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamCreate(&stage->other, CU_STREAM_NON_BLOCKING));
+    CHECK(cuModuleLoadData(&stage->module, gv_ptx_tour));
+    CHECK(cuModuleGetFunction(&stage->empty, stage->module, "empty"));
+    CHECK(cuModuleGetFunction(&stage->spin, stage->module, "spin"));
+    gv_stage_spin(stage->spin, stage->stream, 0);
+    gv_stage_launch_empty(stage->empty, stage->other);
+    CHECK(cuCtxSynchronize());
+}
+
+static inline void gv_stage_open(struct gv_stage *stage, int argc, char **argv)
+{
+    gv_stage_arguments(stage, argc, argv);
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&stage->device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&stage->context, stage->device));
+    CHECK(cuCtxSetCurrent(stage->context));
+    gv_stage_set(stage);
+}
+
+/* Gives the GPU its work, unless it is to be idle. */
+static inline void gv_stage_busy(struct gv_stage *stage)
+{
+    if (!stage->idle)
+        gv_stage_spin(stage->spin, stage->stream, stage->busy_ms);
+}
+
+static inline void gv_stage_say(const char *label, const char *call, double ms)
+{
+    printf("timed %s %s %.3f\n", label, call, ms);
+}
+
+/* TIMED("label", cuCall, (arguments)) */
+#define TIMED(label, call, arguments)                                                              \
+    do {                                                                                           \
+        uint64_t timed_start_ns = gv_clock_ns();                                                   \
+        CUresult timed_result = call arguments;                                                    \
+        double timed_ms = gv_clock_ms_since(timed_start_ns);                                       \
+        CHECK(timed_result);                                                                       \
+        gv_stage_say(label, #call, timed_ms);                                                      \
+    } while (0)
+
+static inline int gv_stage_close(struct gv_stage *stage)
+{
+    CHECK(cuCtxSynchronize());
+    CHECK(cuStreamDestroy(stage->stream));
+    CHECK(cuStreamDestroy(stage->other));
+    CHECK(cuDevicePrimaryCtxRelease(stage->device));
+    return 0;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* A kernel in one context does not hold up a load in another one for its whole length. */
+#include "kernels/stalls/stage.h"
+
+int main(int argc, char **argv)
+{
+    struct gv_stage stage, second;
+    CUmodule module;
+
+    gv_stage_open(&stage, argc, argv);
+    second = stage;
+#if CUDA_VERSION >= 13000
+    CHECK(cuCtxCreate(&second.context, NULL, 0, stage.device));
+#else
+    CHECK(cuCtxCreate(&second.context, 0, stage.device));
+#endif
+    gv_stage_set(&second);
+    CHECK(cuModuleLoadData(&module, gv_ptx_second));
+    CHECK(cuModuleUnload(module));
+
+    CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_busy(&stage);
+    CHECK(cuCtxSetCurrent(second.context));
+    TIMED("other", cuModuleLoadData, (&module, gv_ptx_second));
+    CHECK(cuCtxSynchronize());
+    gv_stage_busy(&second);
+    TIMED("same", cuModuleUnload, (module));
+    CHECK(cuCtxDestroy(second.context));
+    CHECK(cuCtxSetCurrent(stage.context));
+    return gv_stage_close(&stage);
+}

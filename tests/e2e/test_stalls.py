@@ -1,0 +1,49 @@
+"""Each workload of kernels/stalls on the simulator, with the GPU's side and without: what its trace
+says of the calls that were held up is what its .expect says."""
+
+import os
+import sys
+
+import harness
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import stall_expectations as expectations  # noqa: E402
+
+BUSY_MS = 100
+# Long enough to be told from everything else; compiling too.
+SIMULATED = {"GV_SIM_JIT_NS": "30000000", "GV_SIM_LOAD_NS": "60000", "GV_SIM_KERNEL_NS": "2000"}
+MODES = {"measured": "auto", "inferred": "off"}
+# Those whose length is not their argument's.
+OWN_LENGTH = ("no_stalls", "lazy_deadlock")
+
+
+class Stalls(harness.Case):
+    """One case for each program, mode and state, made below."""
+
+    def check(self, name, mode, state):
+        expectation = expectations.load(name)
+        env = {**SIMULATED, **expectation.get("environment", {}), "GPUVERIFY_GPU": MODES[mode],
+               "GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")}
+        words = ["idle"] if state == "idle" else []
+        if name not in OWN_LENGTH:
+            words.append(str(BUSY_MS))
+        result = self.run_program([harness.workload(os.path.join("stalls", name)), *words], env=env)
+        killed = state == "busy" and "in_flight" in expectation
+        self.assertEqual(result.status, -9 if killed else 0, str(result))
+        self.trace(losses=killed)
+        try:
+            expectations.check(name, self.path("trace.db"), result.out, mode, state, BUSY_MS)
+        except expectations.Mismatch as mismatch:
+            self.fail(str(mismatch))
+
+
+def add(name, mode, state):
+    def case(self):
+        self.check(name, mode, state)
+    setattr(Stalls, f"test_{name}_{mode}_{state}", case)
+
+
+for program in expectations.names():
+    for how in MODES:
+        for when in ("busy", "idle"):
+            add(program, how, when)

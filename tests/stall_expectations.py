@@ -1,0 +1,174 @@
+"""What a trace must say of a workload of kernels/stalls: its NAME.expect against the stalls found.
+
+An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels are those of the lines
+"timed LABEL CALL MILLISECONDS" that the program prints. WHAT:
+
+  cause             of the stall that the timed call is; null: it is none
+  expected          whether the program asked to wait; default false
+  waited_for        name of the kernel that had to end (not in host-only mode, where it is not seen)
+  blocked_by        name of the call that stood in the way
+  wait_ms "busy"    the wait is as long as the GPU was kept busy
+  jit               true: part of the time went into compiling
+  drained_at_least  operations that had to end
+  may_be_absent     true: no such stall is fine too, another cause is not
+  if_timed_below_ms the expectation holds if the program itself timed less
+
+What is not said for a label on an idle GPU: no stall. "in_flight": the call that the program was killed
+in. "environment": variables that the program needs on the simulator.
+"""
+
+import json
+import os
+import re
+import sqlite3
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXPECTATIONS = os.path.join(os.path.dirname(HERE), "kernels", "stalls")
+TIMED = re.compile(r"^timed (\S+) (\S+) ([\d.]+)$", re.M)
+# What a call may take of its own account around the wait, and what clocks may differ by.
+MARGIN_MS = 2.0
+MARGIN_PART = 0.05
+# Causes that a program has while it sets itself up, before anything is timed.
+SETTING_UP = ("jit", "context", "module-load", "lazy-load", "lock", "unknown")
+
+
+class Mismatch(AssertionError):
+    """The trace does not say what it should."""
+
+
+def names():
+    return sorted(name[:-len(".expect")] for name in os.listdir(EXPECTATIONS)
+                  if name.endswith(".expect"))
+
+
+def load(name):
+    with open(os.path.join(EXPECTATIONS, name + ".expect"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def near(found_ms, wanted_ms, more_ms=0.0):
+    return abs(found_ms - wanted_ms) <= max(MARGIN_MS, MARGIN_PART * wanted_ms) + more_ms
+
+
+def need(condition, message):
+    if not condition:
+        raise Mismatch(message)
+
+
+def base(name):
+    """cuMemcpyDtoH_v2_ptds is what a program calls cuMemcpyDtoH."""
+    return re.sub(r"(_ptsz|_ptds)$", "", re.sub(r"(_v\d+)?(_ptsz|_ptds)?$", "", name))
+
+
+class Told:
+    """One trace and what the program said of itself."""
+
+    def __init__(self, path, output, mode, state, busy_ms):
+        self.database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
+        self.database.row_factory = sqlite3.Row
+        self.timed = [(label, call, float(ms)) for label, call, ms in TIMED.findall(output)]
+        self.mode = mode  # "measured" or "inferred"
+        self.state = state  # "busy" or "idle"
+        self.busy_ms = busy_ms
+
+    def close(self):
+        self.database.close()
+
+    def rows(self, sql, *values):
+        return [dict(row) for row in self.database.execute(sql, values)]
+
+    def find_calls(self):
+        """The call of each timed line: of that name, in that order, as long as the program says."""
+        calls = self.rows("SELECT id, name, start_ns, duration_ns FROM calls ORDER BY start_ns")
+        found = {}
+        taken = set()
+        for label, name, ms in self.timed:
+            fits = [call for call in calls if base(call["name"]) == name and call["id"] not in taken]
+            need(fits, f"{label}: no call {name} in the trace")
+            call = min(fits, key=lambda call: abs(call["duration_ns"] / 1e6 - ms))
+            need(near(call["duration_ns"] / 1e6, ms),
+                 f"{label}: {name} took {ms} ms, the trace says {call['duration_ns'] / 1e6:.3f}")
+            taken.add(call["id"])
+            found[label] = (call, ms)
+        return found
+
+    def stall_of(self, call):
+        rows = self.rows("SELECT s.*, o.name AS op, b.name AS blocker FROM stalls s"
+                         " LEFT JOIN gpu_ops o ON o.id = s.waited_for"
+                         " LEFT JOIN calls b ON b.id = s.blocked_by WHERE s.call = ?", call["id"])
+        need(len(rows) <= 1, f"call {call['id']} has {len(rows)} stalls")
+        return rows[0] if rows else None
+
+    def check_label(self, label, what, call, ms):
+        stall = self.stall_of(call)
+        told = f"{label}: {stall}"
+        if ms >= what.get("if_timed_below_ms", float("inf")):
+            return
+        if what["cause"] is None:
+            need(stall is None or stall["expected"], f"{told} should be no stall")
+            return
+        if stall is None and what.get("may_be_absent"):
+            return
+        need(stall, f"{label}: no stall, {what['cause']} wanted; the call took {ms} ms")
+        need(stall["cause"] == what["cause"], f"{told}: cause {what['cause']} wanted")
+        need(bool(stall["expected"]) == what.get("expected", False), f"{told}: expected is wrong")
+        self.check_parts(told, what, stall)
+        if self.mode == "measured" and "waited_for" in what:
+            need(stall["op"] and what["waited_for"] in stall["op"],
+                 f"{told}: waited for {what['waited_for']}")
+        if "blocked_by" in what:
+            need(stall["blocker"] and base(stall["blocker"]) == what["blocked_by"],
+                 f"{told}: blocked by {what['blocked_by']}")
+        if self.mode == "measured" and "drained_at_least" in what:
+            need((stall["drained_count"] or 0) >= what["drained_at_least"],
+                 f"{told}: {what['drained_at_least']} operations had to end")
+        if not stall["expected"]:
+            need(stall["advice"], f"{told}: no advice")
+
+    def check_parts(self, told, what, stall):
+        parts = [stall["wait_ns"], stall["work_ns"], stall["jit_ns"]]
+        need(all(part >= 0 for part in parts), f"{told}: a part is negative")
+        need(sum(parts) == stall["duration_ns"], f"{told}: the parts do not add up")
+        # A stall that waits for nothing on the GPU is measured too, when the GPU was seen.
+        need(stall["confidence"] == self.mode, f"{told}: confidence {self.mode} wanted")
+        if what.get("wait_ms") == "busy":
+            need(near(stall["wait_ns"] / 1e6, self.busy_ms, 3 if self.mode == "inferred" else 0),
+                 f"{told}: the wait should be {self.busy_ms} ms")
+        if what.get("jit") and self.mode == "measured":
+            need(stall["jit_ns"] > 0, f"{told}: nothing was compiled")
+
+    def check_others(self, known):
+        """No finding that the program's own timing does not bear out."""
+        for stall in self.rows("SELECT * FROM stalls WHERE expected = 0"):
+            if stall["call"] in known or stall["cause"] in SETTING_UP:
+                continue
+            need(self.state == "busy", f"on an idle GPU: {stall}")
+
+    def check(self, name, expectation):
+        labels = expectation.get(self.state, {})
+        calls = self.find_calls()
+        for label, what in labels.items():
+            need(label in calls, f"{name} did not time {label}")
+        for label, (call, ms) in calls.items():
+            self.check_label(label, labels.get(label, {"cause": None}), call, ms)
+        self.check_others({call["id"] for call, _ in calls.values()})
+
+    def check_in_flight(self, wanted):
+        rows = self.rows("SELECT * FROM in_flight")
+        need(len(rows) >= 1, "no call in flight")
+        fits = [row for row in rows if base(row["name"]) == wanted["name"]]
+        need(fits, f"{rows}: {wanted['name']} wanted")
+        need(fits[0]["cause"] == wanted["cause"], f"{fits[0]}: cause {wanted['cause']} wanted")
+        need(wanted["advice"] in (fits[0]["advice"] or ""), f"{fits[0]}: {wanted['advice']} wanted")
+        need((fits[0]["elapsed_ns"] or 0) > 50e6, f"{fits[0]}: for how long?")
+
+
+def check(name, path, output, mode, state, busy_ms):
+    expectation = load(name)
+    told = Told(path, output, mode, state, busy_ms)
+    try:
+        told.check(name, expectation)
+        if state == "busy" and "in_flight" in expectation:
+            told.check_in_flight(expectation["in_flight"])
+    finally:
+        told.close()
