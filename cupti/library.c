@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OLDEST_VERSION 16 /* CUPTI 11.6: the first with a timestamp callback */
+#define OLDEST_VERSION 17 /* CUPTI 11.6: the first with a timestamp callback */
 #define ORIGINS        64
 
 struct gv_cupti_library gv_cupti;

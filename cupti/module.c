@@ -267,7 +267,7 @@ static void *run(void *context)
         done = now_asked;
         /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
         if (gv_buffers_given() > 0)
-            atomic_store(&host.spool->header->gpu.interrupted, 1);
+            atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
         atomic_store(&host.spool->header->gpu.finished, 1);
         atomic_store(&answered, done);
         syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

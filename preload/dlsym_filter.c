@@ -2,11 +2,13 @@
 
 #include "preload/entry_points.h"
 #include "preload/objects.h"
+#include "preload/other_profilers.h"
 #include "preload/process.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 void *(*gv_real_dlsym)(void *handle, const char *name);
 void *(*gv_real_dlvsym)(void *handle, const char *name, const char *version);
@@ -117,6 +119,26 @@ static bool is_more_than_ours(const struct gv_object *caller, const char *name, 
     return gv_objects_visit(is_seen, &sight);
 }
 
+/* RTLD_NEXT is left to the real one, which is told the caller by the stub. */
+static struct gv_dlsym_answer find_subscription(void *handle, const char *name, const char *version,
+                                                uintptr_t caller_address)
+{
+    struct gv_dlsym_answer pass = {NULL, 0};
+    void *found;
+
+    if (handle == RTLD_NEXT || !gv_process_is_ours() || gv_entry_points_is_tool(caller_address))
+        return pass;
+    if (!gv_real_dlsym)
+        gv_dlsym_find_real();
+    found = ask_real(handle, name, version);
+    if (!found)
+        return pass;
+    found = gv_other_profilers_swap(name, found);
+    if (!found)
+        ask_real(RTLD_NEXT, name, version); /* for dlerror() */
+    return (struct gv_dlsym_answer){found, 1};
+}
+
 struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const char *version,
                                        uintptr_t caller_address)
 {
@@ -125,6 +147,8 @@ struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const cha
     struct gv_object caller;
     void *found;
 
+    if (api == GV_API_UNKNOWN && strncmp(name, "cuptiSub", 8) == 0)
+        return find_subscription(handle, name, version, caller_address);
     if (api == GV_API_UNKNOWN || !gv_process_is_ours() || gv_entry_points_is_tool(caller_address) ||
         !gv_objects_at(caller_address, &caller))
         return pass;

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 2u
+#define GV_SPOOL_VERSION 3u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -317,6 +317,12 @@ enum gv_gpu_state {
     GV_GPU_SEEN = 3,      /* through CUPTI */
 };
 
+/* What came of another profiler in the same process. */
+enum gv_gpu_interrupted {
+    GV_GPU_TAKEN_OVER = 1u << 0,    /* it took CUPTI's buffers over: its records, not ours */
+    GV_GPU_REFUSED_OTHER = 1u << 1, /* CUPTI refused its subscription, because of ours */
+};
+
 /* The thread that writes what the GPU's side tells: read after the calls that it belongs to. */
 #define GV_SPOOL_GPU_THREAD (UINT64_C(1) << 62)
 
@@ -329,7 +335,7 @@ struct gv_spool_gpu {
     _Atomic uint64_t lost;          /* records that this spool had no room for */
     _Atomic uint64_t flushed_ns;    /* all that ended before is here; 0: never flushed */
     _Atomic uint32_t finished;      /* 1: the last flush, at the end, came through */
-    _Atomic uint32_t interrupted;   /* 1: another profiler took CUPTI's buffers over */
+    _Atomic uint32_t interrupted;   /* enum gv_gpu_interrupted */
     char why[GV_SPOOL_WHY_BYTES];
     char library[GV_SPOOL_PATH_BYTES]; /* the libcupti in use */
 };

@@ -64,7 +64,7 @@ struct gv_spool_status {
     uint64_t gpu_lost;
     uint64_t gpu_flushed_ns;
     bool gpu_finished;
-    bool gpu_interrupted;
+    uint32_t gpu_interrupted; /* enum gv_gpu_interrupted */
 };
 
 struct gv_spool_view {

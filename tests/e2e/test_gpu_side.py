@@ -399,6 +399,18 @@ class OwnProfiler(Seen):
         report = self.command("report", self.path("trace.db"))
         self.assertIn("another profiler inside the program", report.out)
 
+    def test_refused_profiler_is_told(self):
+        result = self.run_well([harness.program("own_profiler"), libcupti(), "gives-up"], quiet=False,
+                               env={"GPUVERIFY_GPU": "auto"})
+        self.assertEqual(result.err, "cuptiSubscribe: 39\n")
+        trace = self.trace()
+        why = trace.value("SELECT gpu_why FROM processes")
+        self.assertIn("was refused by CUPTI", why or "")
+        self.assertIn("GPUVERIFY_GPU=off", why)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NOT NULL"), 2010)
+        report = self.command("report", self.path("trace.db"))
+        self.assertIn("was refused by CUPTI", report.out)
+
     def test_switched_off_leaves_it_alone(self):
         result, trace = self.profiled("off")
         self.assertEqual(result.err, "cuptiSubscribe: 0\nrecords: 2000\n")
