@@ -96,6 +96,19 @@ static enum gv_image_kind kind_of(const unsigned char *image)
     return GV_IMAGE_PTX;
 }
 
+const void *gv_image_data(const void *image)
+{
+    struct fatbin_wrapper wrapper;
+
+    if (!image)
+        return NULL;
+    memcpy(&wrapper, image, sizeof wrapper.magic);
+    if (wrapper.magic != FATBIN_WRAPPER_MAGIC)
+        return image;
+    memcpy(&wrapper, image, sizeof wrapper);
+    return wrapper.data;
+}
+
 void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result)
 {
     const unsigned char *start = image;

@@ -26,6 +26,9 @@ struct gv_image {
 /* `bytes` is the image's size where the caller knows it, otherwise 0. */
 void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result);
 
+/* Where an image in memory itself begins, which a wrapper only points to. NULL stays NULL. */
+const void *gv_image_data(const void *image);
+
 /* The same for a file. One that cannot be read leaves everything unknown. */
 void gv_image_inspect_file(const char *path, struct gv_image *result);
 

@@ -3,6 +3,7 @@
 #include "preload/clock.h"
 #include "preload/images.h"
 #include "preload/names.h"
+#include "preload/objects.h"
 
 #include <string.h>
 
@@ -19,11 +20,29 @@ static void inspect(const struct gv_facts *facts, struct gv_image *image)
         gv_image_inspect(facts->data, facts->data_bytes, image);
 }
 
-static const char *label_of(const struct gv_facts *facts)
+/* The file that an image in memory is mapped from, if that is a shared object or the program. It
+ * stays mapped: the image in it is being used. */
+static const char *object_of(const struct gv_facts *facts)
 {
+    const void *image = gv_image_data(facts->data);
+    struct gv_object object;
+
+    if (!image || !gv_objects_at((uintptr_t)image, &object))
+        return NULL;
+    return object.path && object.path[0] ? object.path : gv_process.spool.header->executable;
+}
+
+static const char *label_of(const struct gv_facts *facts, uint8_t *flags)
+{
+    const char *object;
+
     if (facts->what == GV_FACT_LOADS_FILE || facts->what == GV_FACT_LINKS_FILE)
         return facts->data;
-    return facts->label;
+    if (facts->what != GV_FACT_LOADS_IMAGE)
+        return facts->label;
+    object = object_of(facts);
+    *flags |= object ? GV_RECORD_IN_OBJECT : 0;
+    return object;
 }
 
 void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_t result,
@@ -34,6 +53,7 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
     union gv_record *record;
     uint32_t module = 0;
     uint32_t text_bytes;
+    uint8_t flags = GV_RECORD_MORE;
 
     /* cudaLibraryLoadData() hands on what the driver call inside it made: one load, told there. */
     if (call->depth == 0 && thread->loaded && thread->loaded == facts->made)
@@ -42,7 +62,7 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
     /* What the driver refused may be no image at all, or no string: it is not looked at. */
     if (result == 0) {
         inspect(facts, &image);
-        label = label_of(facts);
+        label = label_of(facts, &flags);
         if (facts->load_kind != GV_LOAD_LINK)
             module = gv_names_add_owner((uintptr_t)facts->made);
     }
@@ -54,7 +74,7 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
     }
     record->load = (struct gv_record_load){
         .head = {.kind = GV_RECORD_LOAD,
-                 .flags = (uint8_t)(GV_RECORD_MORE | (call->depth ? GV_RECORD_NESTED : 0) |
+                 .flags = (uint8_t)(flags | (call->depth ? GV_RECORD_NESTED : 0) |
                                     (image.knows_bytes ? GV_RECORD_HAS_BYTES : 0)),
                  .api = call->api,
                  .result = result},

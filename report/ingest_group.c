@@ -169,12 +169,14 @@ static int gv_ingest_load(struct gv_ingest *ingest, struct gv_ingest_thread *thr
         error = gv_ingest_intern_module(ingest, load->module, module);
     if (error)
         return error;
+    bool in_object = load->head.flags & GV_RECORD_IN_OBJECT;
     int64_t bytes = load->head.flags & GV_RECORD_HAS_BYTES ? (int64_t)load->bytes : 0;
-    error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_ADD, "iiiiitttzzzz", thread->id,
+    error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_ADD, "iiiiitttzzzzt", thread->id,
                             api, gv_ingest_time(ingest, load->start_ns), (int64_t)load->duration_ns,
                             (int64_t)load->head.result, gv_ingest_load_kind(load),
-                            gv_ingest_image_name(load->image_kind), name, bytes,
-                            (int64_t)load->hash, (int64_t)load->handle, *module);
+                            gv_ingest_image_name(load->image_kind), in_object ? NULL : name, bytes,
+                            (int64_t)load->hash, (int64_t)load->handle, *module,
+                            in_object ? name : NULL);
     if (error)
         return error;
     return gv_ingest_expect_call(thread, gv_database_last_id(ingest->database),

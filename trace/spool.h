@@ -64,8 +64,9 @@ enum gv_record_flags {
     GV_RECORD_HAS_STREAM = 1u << 1, /* `stream` is known (0 is the default stream) */
     GV_RECORD_HAS_BYTES = 1u << 2,
     GV_RECORD_HAS_CONTEXT = 1u << 3,
-    GV_RECORD_NESTED = 1u << 4,  /* LOAD: made inside another hooked call */
-    GV_RECORD_UNWOUND = 1u << 5, /* CALL: left by an exception; `result` means nothing */
+    GV_RECORD_NESTED = 1u << 4,    /* LOAD: made inside another hooked call */
+    GV_RECORD_UNWOUND = 1u << 5,   /* CALL: left by an exception; `result` means nothing */
+    GV_RECORD_IN_OBJECT = 1u << 6, /* LOAD: the text is the file that the image is mapped from */
 };
 
 struct gv_record_head {
@@ -112,7 +113,8 @@ struct gv_record_load {
     uint32_t module;         /* number, counted from 1 in each process; 0: the load failed */
     uint8_t load_kind;
     uint8_t image_kind;
-    uint16_t text_bytes; /* file name or link input's name, in the TEXT records that follow */
+    uint16_t text_bytes; /* in the TEXT records that follow: the loaded file's name, the link
+                            input's, or with IN_OBJECT that of the object that holds the image */
 };
 
 struct gv_record_name {

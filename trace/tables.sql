@@ -41,7 +41,7 @@ CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
     call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,
     kind TEXT NOT NULL, image TEXT, name TEXT, bytes INTEGER, hash INTEGER, handle INTEGER,
-    module INTEGER);
+    module INTEGER, library TEXT);
 
 CREATE TABLE loss (process INTEGER NOT NULL, what TEXT NOT NULL, class TEXT NOT NULL,
     count INTEGER NOT NULL, PRIMARY KEY (process, what, class)) WITHOUT ROWID;

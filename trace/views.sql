@@ -90,7 +90,8 @@ SELECT
     l.thread AS thread, -- id in threads
     a.name AS function, -- the call that loads
     l.handle AS handle, -- of the module or library
-    NULL AS kernel -- whose first use loaded it lazily
+    NULL AS kernel, -- whose first use loaded it lazily
+    l.library AS library -- the program or shared library that the image is part of
 FROM load l
     LEFT JOIN thread t ON t.id = l.thread
     LEFT JOIN api a ON a.id = l.api
@@ -99,7 +100,8 @@ FROM load l
 UNION ALL SELECT -m.id, m.call, 'lazy', k.name, m.bytes,
     CASE WHEN m.hash IS NOT NULL THEN printf('%016x', m.hash) END, c.start_ns, c.duration_ns,
     coalesce((SELECT sum(j.duration_ns) FROM jit j WHERE j.call = m.call), 0), w.wait_ns,
-    w.gpu_busy, c.result, NULL, k.module, m.process, c.thread, a.name, NULL, k.name
+    w.gpu_busy, c.result, NULL, k.module, m.process, c.thread, a.name, NULL, k.name,
+    (SELECT library FROM load WHERE module = k.module AND library IS NOT NULL)
 FROM gpu_module m
     JOIN call c ON c.id = m.call
     LEFT JOIN api a ON a.id = c.api

@@ -243,6 +243,16 @@ class Images(harness.Case):
                           "FROM loads JOIN calls ON calls.id = loads.call")
         self.assertEqual(rows, [("cuModuleLoadData", 0, 0)], "apart by ns")
 
+    def test_image_inside_a_program_or_library(self):
+        self.run_well([harness.workload("load_while_busy"), "1"])
+        libraries = {row[0] for row in self.trace().rows("SELECT library FROM loads")}
+        self.assertEqual(libraries, {harness.workload("load_while_busy")})
+
+    def test_image_that_the_program_made(self):
+        self.run_well([harness.workload("stalls/module_load_ptx_warm"), "idle"])
+        libraries = self.trace().rows("SELECT library FROM loads WHERE bytes > 100000")
+        self.assertEqual({row[0] for row in libraries}, {None})
+
     def test_equal_images_have_equal_hashes_and_others_other(self):
         one = self.cubin("one.cubin", "tick")
         same = self.cubin("same.cubin", "tick")

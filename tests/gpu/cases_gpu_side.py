@@ -1,0 +1,162 @@
+"""The GPU's side: its times against the programs' own and CUDA's, and whose work it was."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+
+from ground import Skip, both, check, gpu_side, launches_are_named, one, trace_of
+
+CLOCK_SECONDS = 5.0  # run.py --clock-seconds
+
+
+def a_spin_kernel_of_known_length(bench, folder):
+    """load_while_busy spins for 150 ms by the GPU's own clock."""
+    both(bench, bench.workload("load_while_busy") + ["150"], folder)
+    with trace_of(folder) as trace:
+        longest = one(trace, "SELECT max(duration_ns) / 1e6 FROM gpu_ops WHERE name = 'spin'")
+        loads = trace.execute("SELECT kind, duration_ns / 1e6, jit_ns / 1e6 FROM loads").fetchall()
+    check(longest is not None, "no kernel 'spin'")
+    check(abs(longest - 150) < 1.5, f"{longest:.2f} ms, it spins for 150 ms")
+    return f"{longest:.2f} ms of 150 ms; loads {loads}"
+
+
+def a_matrix_product_loop(bench, folder):
+    done = bench.run(bench.python("torch_matmul.py", "torch"), folder, True)
+    check(done.returncode == 0, done.stderr[-300:])
+    said_ms = float(re.search(r"events say (\d+\.\d+) ms", done.stdout).group(1))
+    with trace_of(folder) as trace:
+        # What ran between the two marks: the last 50 kernels.
+        summed_ms = one(trace, "SELECT sum(duration_ns) / 1e6 FROM (SELECT duration_ns FROM gpu_ops "
+                               "WHERE kind = 'kernel' ORDER BY start_ns DESC LIMIT 50)")
+        samples = one(trace, "SELECT count(*) FROM samples WHERE gpu_percent >= 0 AND power_mw > 0")
+    check(abs(summed_ms - said_ms) < 0.02 * said_ms,
+          f"kernels {summed_ms:.2f} ms, events {said_ms:.2f} ms")
+    check(samples > 0, "no samples of what the device did")
+    return (f"kernels {summed_ms:.2f} ms, events {said_ms:.2f} ms; {samples} samples; "
+            f"{gpu_side(folder)}")
+
+
+def synchronous_copies(bench, folder):
+    both(bench, bench.workload("saxpy_static_real"), folder)
+    with trace_of(folder) as trace:
+        count, outside = trace.execute(
+            "SELECT count(*), sum(o.start_ns < c.start_ns OR o.start_ns + o.duration_ns > "
+            "c.start_ns + c.duration_ns) FROM gpu_ops o JOIN calls c ON c.id = o.call "
+            "WHERE o.kind = 'copy' AND o.name = 'device to host'").fetchone()
+    check(count > 0, "no copy from the device")
+    check(not outside, f"{outside} of {count} copies lie outside their call")
+    return f"{count} copies inside their calls"
+
+
+def torch_profiler_meets_us(bench, folder):
+    done = bench.run(bench.python("torch_profiler.py", "torch"), folder, True)
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+    with trace_of(folder) as trace:
+        why = one(trace, "SELECT gpu_why FROM processes")
+    check(why and "GPUVERIFY_GPU=off" in why, f"the trace does not say that two profilers met: {why}")
+    return f"{done.stdout.strip()}: {why}"
+
+
+def a_load_behind_a_kernel(bench, folder):
+    done = both(bench, bench.workload("load_while_busy"), folder)
+    said = [float(number) for number in re.findall(r"held the host for (\d+\.\d+) ms",
+                                                   done.stdout)]
+    check(len(said) >= 2, f"the program said {done.stdout!r}")
+    with trace_of(folder) as trace:
+        longest = one(trace, "SELECT max(duration_ns) / 1e6 FROM loads")
+    check(abs(longest - max(said)) < max(2, 0.05 * max(said)),
+          f"longest load {longest:.1f} ms, the program says {max(said):.1f} ms")
+    return f"{longest:.1f} ms, the program says {max(said):.1f} ms"
+
+
+def clocks(bench, folder):
+    """A kernel never begins before its call, a synchronous copy lies inside its call, for long."""
+    done = bench.run(bench.workload("clock_drift") + [str(CLOCK_SECONDS)], folder, True,
+                     timeout=CLOCK_SECONDS + 60)
+    check(done.returncode == 0, done.stderr[-300:])
+    with trace_of(folder) as trace:
+        copies, outside, kernels, early, span = trace.execute(
+            "SELECT sum(o.kind = 'copy'), sum(o.kind = 'copy' AND (o.start_ns < c.start_ns OR "
+            "o.start_ns + o.duration_ns > c.start_ns + c.duration_ns)), sum(o.kind = 'kernel'), "
+            "sum(o.kind = 'kernel' AND o.start_ns < c.start_ns), max(c.start_ns) / 1e9 "
+            "FROM gpu_ops o JOIN calls c ON c.id = o.call").fetchone()
+    check(not outside, f"{outside} of {copies} copies lie outside their call")
+    check(not early, f"{early} of {kernels} kernels began before their launch")
+    return f"{span:.0f} s, {copies} copies, {kernels} kernels; {gpu_side(folder)}"
+
+
+def several_streams(bench, folder):
+    both(bench, bench.workload(os.path.join("stalls", "several_streams")), folder)
+    with trace_of(folder) as trace:
+        streams = one(trace, "SELECT count(DISTINCT cupti_stream) FROM gpu_ops "
+                             "WHERE name LIKE 'spin_%'")
+    check(streams == 3, f"{streams} streams, three are used")
+    return launches_are_named(folder, 3)
+
+
+def per_thread_default_streams(bench, folder):
+    both(bench, bench.workload("threads_per_thread") + ["4", "500"], folder)
+    return launches_are_named(folder, 2000)
+
+
+def contexts_that_come_and_go(bench, folder):
+    both(bench, bench.workload("device_reset"), folder)
+    with trace_of(folder) as trace:
+        contexts = one(trace, "SELECT count(DISTINCT cupti_context) FROM gpu_ops")
+    check(contexts >= 6, f"{contexts} contexts, six are made")
+    return launches_are_named(folder, 60)
+
+
+def two_devices(bench, folder):
+    done = bench.run(bench.workload(os.path.join("stalls", "two_devices")), folder, True)
+    if done.returncode == 77:
+        raise Skip("this needs two devices")
+    check(done.returncode == 0, done.stderr[-300:])
+    with trace_of(folder) as trace:
+        devices = one(trace, "SELECT count(DISTINCT device) FROM gpu_ops")
+        known = one(trace, "SELECT count(DISTINCT uuid) FROM devices")
+    check((devices, known) == (2, 2), f"work on {devices} devices, {known} known")
+    return launches_are_named(folder, 4)
+
+
+def under_mps(bench, folder):
+    """NVIDIA's multi-process service, started for this case and stopped again."""
+    daemon = shutil.which("nvidia-cuda-mps-control")
+    if not daemon:
+        raise Skip("no nvidia-cuda-mps-control here")
+    places = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(folder, "mps"),
+              "CUDA_MPS_LOG_DIRECTORY": os.path.join(folder, "mps-log")}
+    for place in places.values():
+        os.mkdir(place)
+    environment = dict(os.environ, **places)
+    started = subprocess.run([daemon, "-d"], env=environment, capture_output=True, text=True,
+                             timeout=30, check=False)
+    if started.returncode != 0:
+        raise Skip(f"the daemon does not start: {(started.stdout + started.stderr).strip()[-200:]}")
+    try:
+        time.sleep(1)
+        done = bench.run(bench.workload("threads") + ["4", "500"], folder, False, **places)
+        if done.returncode != 0:
+            raise Skip(f"no CUDA under MPS here: {done.stderr.strip()[-200:]}")
+        both(bench, bench.workload("threads") + ["4", "500"], folder, **places)
+    finally:
+        subprocess.run([daemon], input="quit\n", env=environment, capture_output=True, text=True,
+                       timeout=30, check=False)
+    return launches_are_named(folder, 2000)
+
+
+CASES = [
+    ("a spin kernel of known length", a_spin_kernel_of_known_length),
+    ("the kernels of a matrix product loop and CUDA events", a_matrix_product_loop),
+    ("synchronous copies lie inside their calls", synchronous_copies),
+    ("clocks stay together", clocks),
+    ("several streams", several_streams),
+    ("per-thread default streams", per_thread_default_streams),
+    ("contexts that come and go", contexts_that_come_and_go),
+    ("two devices", two_devices),
+    ("multi-process service", under_mps),
+    ("torch.profiler under us", torch_profiler_meets_us),
+    ("a module load behind a running kernel", a_load_behind_a_kernel),
+]

@@ -1,0 +1,120 @@
+"""Programs of every kind: the same output with the library and without, and all their launches."""
+
+import os
+import signal
+import subprocess
+import time
+
+from ground import (both, check, launches_are_named, one, rows, trace_of)
+
+
+def same_rows(bench, folder, variants, **environment):
+    expected = None
+    for name in variants:
+        trace = os.path.join(folder, name)
+        os.mkdir(trace)
+        both(bench, bench.workload(name), trace, **environment)
+        found = rows(trace)
+        check(found, f"{name}: an empty trace")
+        check(expected is None or found == expected, f"{name}: other rows than {variants[0]}: "
+              f"{[pair for pair in zip(found, expected or []) if pair[0] != pair[1]][:2]}")
+        expected = found
+    return f"{len(expected)} rows each"
+
+
+def driver_in_every_linkage(bench, folder):
+    return same_rows(bench, folder, ["driver_tour", "driver_tour_dlsym", "driver_tour_dlvsym",
+                                     "driver_tour_proc", "driver_tour_proc_v2"])
+
+
+def saxpy_with_shared_runtime(bench, folder):
+    both(bench, bench.workload("saxpy_shared_real"), folder)
+    return launches_are_named(folder, 1)
+
+
+def saxpy_with_static_runtime(bench, folder):
+    both(bench, bench.workload("saxpy_static_real"), folder)
+    return launches_are_named(folder, 1)
+
+
+def shared_without_runtime_rows_equals_static(bench, folder):
+    found = []
+    for name in ("saxpy_shared_real", "saxpy_static_real"):
+        place = os.path.join(folder, name)
+        os.mkdir(place)
+        both(bench, bench.workload(name), place, GPUVERIFY_RUNTIME="off")
+        found.append(rows(place))
+    check(found[0] == found[1], "other driver calls")
+    return f"{len(found[0])} rows each"
+
+
+def threads_that_launch(bench, folder):
+    both(bench, bench.workload("threads") + ["8", "2000"], folder)
+    return launches_are_named(folder, 16000)
+
+
+def a_kernel_handle_used_again(bench, folder):
+    both(bench, bench.workload("reload"), folder)
+    return launches_are_named(folder, 2)
+
+
+def processes_that_fork(bench, folder):
+    both(bench, bench.workload("fork_tree"), folder)
+    bench.recover(folder)
+    with trace_of(folder) as trace:
+        count = one(trace, "SELECT count(*) FROM processes")
+    check(count >= 2, f"{count} processes in the trace")
+    return f"{count} processes"
+
+
+def a_program_that_is_killed(bench, folder):
+    variables = dict(os.environ, LD_PRELOAD=bench.library,
+                     GPUVERIFY_TRACE=os.path.join(folder, "trace.db"))
+    with subprocess.Popen(bench.workload("launch_loop") + ["100000000"], env=variables,
+                          cwd=folder, stdout=subprocess.DEVNULL) as program:
+        time.sleep(3)
+        program.send_signal(signal.SIGKILL)
+    bench.recover(folder)
+    with trace_of(folder) as trace:
+        check(one(trace, "PRAGMA integrity_check") == "ok", "the trace is damaged")
+        count = one(trace, "SELECT count(*) FROM calls")
+    check(count > 100000, f"{count} calls")
+    return f"{count} calls"
+
+
+def python_case(script, packages, least=1, environment=None):
+    def case(bench, folder):
+        environment_ = environment or {}
+        both(bench, bench.python(script, *packages), folder, **environment_)
+        return launches_are_named(folder, least, gpu="GPUVERIFY_GPU" not in environment_)
+    return case
+
+
+def torch_with_workers(bench, folder):
+    both(bench, bench.python("torch_workers.py", "torch"), folder)
+    bench.recover(folder)
+    with trace_of(folder) as trace:
+        count = one(trace, "SELECT count(*) FROM processes")
+    check(count == 2, f"{count} processes in the trace, expected the two that use CUDA")
+    return f"{count} processes"
+
+
+CASES = [
+    ("driver API, linked, dlsym, dlvsym, cuGetProcAddress: the same rows", driver_in_every_linkage),
+    ("<<<>>> with a shared cudart", saxpy_with_shared_runtime),
+    ("<<<>>> with a static cudart", saxpy_with_static_runtime),
+    ("shared without runtime rows is what static shows", shared_without_runtime_rows_equals_static),
+    ("eight threads that launch", threads_that_launch),
+    ("a kernel's handle used again after an unload", a_kernel_handle_used_again),
+    ("forked processes", processes_that_fork),
+    ("a program that is killed", a_program_that_is_killed),
+    ("PyTorch", python_case("torch_ops.py", ["torch"])),
+    ("PyTorch, captured graph", python_case("torch_graph.py", ["torch"])),
+    ("PyTorch, forked workers and a spawned process", torch_with_workers),
+    ("PyTorch with its own profiler, GPUVERIFY_GPU=off",
+     python_case("torch_profiler.py", ["torch"], environment={"GPUVERIFY_GPU": "off"})),
+    ("CuPy", python_case("cupy_ops.py", ["cupy"])),
+    ("Numba", python_case("numba_ops.py", ["numba"])),
+    ("Triton", python_case("triton_ops.py", ["torch", "triton"])),
+    ("JAX", python_case("jax_ops.py", ["jax"])),
+]

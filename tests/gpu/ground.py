@@ -1,0 +1,134 @@
+"""What the cases of the GPU suite stand on: where the programs are, how one is run, and what every
+trace of a run must fulfil."""
+
+import contextlib
+import importlib.util
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PYTHON_WORKLOADS = os.path.join(ROOT, "kernels", "python")
+TIMES = re.compile(r"\d+\.\d+ (ms|us|ns|s)\b|\d+(\.\d+)? ns per launch|\d+ handles were reused"
+                   r"|^timed .*$", re.M)
+
+
+class Skip(Exception):
+    """A case that cannot be shown here; says why."""
+
+
+class Failure(Exception):
+    """A case that did not show what it should."""
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Bench:
+    """Where the programs are, and how one is run."""
+
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.library = os.path.join(self.build, "preload", "libgpuverify.so")
+        self.command = os.path.join(self.build, "report", "gpuverify")
+
+    def workload(self, name):
+        path = os.path.join(self.build, "kernels", name)
+        if not os.path.exists(path):
+            raise Skip(f"{name} is not built")
+        return [path]
+
+    def python(self, name, *packages):
+        for package in packages:
+            if importlib.util.find_spec(package) is None:
+                raise Skip(f"no {package} here")
+        return [sys.executable, os.path.join(PYTHON_WORKLOADS, name)]
+
+    def run(self, command, folder, traced, timeout=120, **environment):
+        variables = dict(os.environ, **environment)
+        if traced:
+            variables["LD_PRELOAD"] = self.library
+            variables["GPUVERIFY_TRACE"] = os.path.join(folder, "trace.db")
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True,
+                              timeout=timeout, check=False)
+        return done
+
+    def recover(self, folder):
+        """Waits for the trace of a program that did not wait itself."""
+        subprocess.run([self.command, "report", os.path.join(folder, "trace.db")],
+                       capture_output=True, timeout=60, check=False)
+
+
+@contextlib.contextmanager
+def trace_of(folder):
+    path = os.path.join(folder, "trace.db")
+    check(os.path.exists(path), "there is no trace")
+    trace = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        yield trace
+    finally:
+        trace.close()
+
+
+def one(trace, query, *values):
+    return trace.execute(query, values).fetchone()[0]
+
+
+def both(bench, command, folder, **environment):
+    """Runs it plain and traced; the output must be the same but for times."""
+    plain = bench.run(command, folder, False, **environment)
+    traced = bench.run(command, folder, True, **environment)
+    check(plain.returncode == traced.returncode,
+          f"exit code {traced.returncode}, plain {plain.returncode}: {traced.stderr[-300:]}")
+    for stream in ("stdout", "stderr"):
+        before, after = (TIMES.sub("TIME", getattr(run, stream)) for run in (plain, traced))
+        check(before == after, f"{stream} differs: {after[-300:]!r}, plain {before[-300:]!r}")
+    return traced
+
+
+def launches_are_named(folder, least, gpu=True):
+    with trace_of(folder) as trace:
+        count = one(trace, "SELECT count(*) FROM calls WHERE name LIKE '%aunch%ernel%'")
+        unnamed = one(trace, "SELECT count(*) FROM calls WHERE name LIKE '%aunch%ernel%' "
+                             "AND kernel IS NULL AND result = 0")
+        lost = one(trace, "SELECT count(*) FROM losses")
+    check(count >= least, f"{count} launches in the trace, expected {least} or more")
+    check(unnamed == 0, f"{unnamed} of {count} launches without a kernel's name")
+    check(lost == 0, f"{lost} rows of losses")
+    return f"{count} launches" + (f", {gpu_side(folder)}" if gpu else "")
+
+
+def gpu_side(folder, least=1):
+    """Every operation found its call, and none began before it."""
+    with trace_of(folder) as trace:
+        said = trace.execute("SELECT gpu, gpu_why FROM processes ORDER BY id").fetchone()
+        check(said[0] == "cupti", f"the GPU's side is {said[0]}: {said[1]}")
+        count, matched, timed = trace.execute(
+            "SELECT count(*), count(call), count(start_ns) FROM gpu_ops").fetchone()
+        missing = trace.execute("SELECT kind, name, count(*) FROM gpu_ops WHERE call IS NULL "
+                                "GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 3").fetchall()
+        early = one(trace, "SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call "
+                           "WHERE o.start_ns < c.start_ns")
+        alone = trace.execute(
+            "SELECT name, count(*) FROM calls WHERE class = 'launch' AND result = 0 "
+            "AND id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL) GROUP BY 1").fetchall()
+    check(count >= least, f"{count} operations on the GPU, expected {least} or more")
+    check(matched == count, f"{count - matched} of {count} operations without their call: {missing}")
+    check(timed == count, f"{count - timed} of {count} operations without their time")
+    check(early == 0, f"{early} of {count} operations began before their call")
+    return f"{count} GPU operations, all with their call" + (
+        f" (launches without one: {alone})" if alone else "")
+
+
+def rows(folder):
+    with trace_of(folder) as trace:
+        return trace.execute("SELECT name, class, result, bytes, kernel FROM calls "
+                             "ORDER BY start_ns").fetchall()
+
+
+# ---- the cases: name, function(bench, folder) -> what to say ----
