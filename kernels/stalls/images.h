@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Enough for the compiler to work on for some tens of milliseconds. */
-#define GV_IMAGES_STEPS 6000u
+#define GV_IMAGES_STEPS 1500u
 
 /* PTX with a kernel "late", to be freed. `fresh`: no program has compiled it before. */
 static inline char *gv_images_ptx(bool fresh)
