@@ -1,6 +1,6 @@
 /*
- * Launches and synchronous copies, about a thousand a second, for so long as asked: whether the clocks of
- * the GPU and of the host stay together shows in the order of what they time.
+ * Launches and synchronous copies, about a thousand a second, for so long as asked: whether the
+ * clocks of the GPU and of the host stay together shows in the order of what they time.
  *
  *     clock_drift [SECONDS]      default 5
  */
