@@ -243,9 +243,10 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
                  "another profiler inside the program (torch.profiler?) took CUPTI's records over: "
                  "run without it, or leave CUPTI to it with GPUVERIFY_GPU=off");
     else if (now->gpu_interrupted & GV_GPU_REFUSED_OTHER)
-        snprintf(why, sizeof(why),
-                 "another profiler inside the program (torch.profiler?) was refused by CUPTI, which "
-                 "serves one: its own profile lacks the GPU; GPUVERIFY_GPU=off gives it back");
+        snprintf(
+            why, sizeof(why),
+            "another profiler inside the program (torch.profiler?) was refused by CUPTI, which "
+            "serves one: its own profile lacks the GPU; GPUVERIFY_GPU=off gives it back");
     gv_text_repair(why_text, sizeof(why_text), why, strlen(why));
     gv_text_repair(library_text, sizeof(library_text), library, strlen(library));
     return gv_database_run(ingest->database, GV_STATEMENT_PROCESS_GPU, "ittztz", ingest->process,
