@@ -1,6 +1,8 @@
 #include "report/drain.h"
 
+#include "report/commands.h"
 #include "report/session_place.h"
+#include "report/stall_analysis.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
 
@@ -289,6 +291,15 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     return error;
 }
 
+/* A trace without its stalls is still one: the commands look for them when it has none. */
+static void gv_drain_find_stalls(struct gv_drain *drain)
+{
+    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
+
+    if (error)
+        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
+}
+
 int gv_drain_finish(struct gv_drain *drain)
 {
     int error = 0;
@@ -299,6 +310,8 @@ int gv_drain_finish(struct gv_drain *drain)
         error = gv_database_open(&drain->database, drain->path);
         drain->writing = !error;
     }
+    if (!error)
+        gv_drain_find_stalls(drain);
     if (!error)
         error = gv_database_begin(&drain->database);
     if (!error)

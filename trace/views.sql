@@ -130,7 +130,8 @@ SELECT
     c.thread AS thread, -- id in threads
     a.name AS name, -- the call's name
     k.name AS kernel, -- that the call launches
-    cs.stack AS stack -- where in the program; see frames
+    cs.stack AS stack, -- where in the program; see frames
+    x.presumed AS presumed -- inferred: the last call whose work was not known to be finished, id in calls
 FROM stall x
     LEFT JOIN call c ON c.id = x.call
     LEFT JOIN thread t ON t.id = c.thread
