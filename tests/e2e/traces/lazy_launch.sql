@@ -1,6 +1,6 @@
 -- A program that launches a kernel for the first time while 38 others run; another thread's copy
 -- waits behind it. Thread 2 also waits once as it asked to.
-INSERT INTO meta VALUES ('state', 'complete'), ('session', 'stored'), ('program', 'train'), ('unix_offset_ns', 1700000000000000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 1), ('session', 'stored'), ('program', 'train'), ('unix_offset_ns', 1700000000000000000);
 INSERT INTO api VALUES (1, 'cudaLaunchKernel', 'launch'), (2, 'cudaMemcpyAsync', 'copy'), (3, 'cudaDeviceSynchronize', 'sync');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'train', 0, 6000000000, 'exit', 0, 'cupti');
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 40), (2, 1, 2, 4243, 'loader', 2);
@@ -21,4 +21,4 @@ INSERT INTO gpu_op VALUES (39, 1, 1, 2, 5063010000, 3000, 39, NULL, NULL, NULL, 
 INSERT INTO stack VALUES (1, 1, 1);
 INSERT INTO call_stack VALUES (39, 1);
 INSERT INTO frame VALUES (1, 0, 'native', 'gpu_kernel_impl', '/lib/libtorch_cuda.so', NULL, NULL, 4660), (1, 1, 'python', 'step', NULL, '/home/u/train.py', 31, NULL), (1, 2, 'python', 'main', NULL, '/home/u/train.py', 88, NULL);
-INSERT INTO stall VALUES (1, 39, 'lazy-load', 0, 0, 852900000, 100000, 38, NULL, 38, 852500000, 'measured', 'Load it before the loop queues work: call torch.tanh once on a tiny tensor.'), (2, 40, 'lock', 0, 0, 813040000, 10000, 38, 39, 38, 852500000, 'measured', NULL), (3, 41, 'explicit-sync', 1, 0, 99900000, 100000, NULL, NULL, NULL, NULL, 'measured', NULL);
+INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_for, blocked_by, drained_count, drained_ns, confidence, advice) VALUES (1, 39, 'lazy-load', 0, 0, 852900000, 100000, 38, NULL, 38, 852500000, 'measured', 'Load it before the loop queues work: call torch.tanh once on a tiny tensor.'), (2, 40, 'lock', 0, 0, 813040000, 10000, 38, 39, 38, 852500000, 'measured', NULL), (3, 41, 'explicit-sync', 1, 0, 99900000, 100000, NULL, NULL, NULL, NULL, 'measured', NULL);
