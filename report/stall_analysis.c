@@ -77,8 +77,10 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
     int error = gv_stalls_memory(trace, 1);
 
     if (!error)
-        error = gv_stall_execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall; DELETE FROM "
-                                        "main.load_wait;");
+        error = gv_stall_execute(
+            trace,
+            "BEGIN IMMEDIATE; DELETE FROM main.stall; DELETE FROM main.stall_advice; DELETE FROM "
+            "main.load_wait;");
     if (!error)
         error = gv_stalls_run(trace, false, threshold_ns);
     if (!error)
@@ -117,12 +119,15 @@ int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const struct {
         const char *kind, *name;
-    } shadows[] = {
-        {"TABLE", "stall"}, {"TABLE", "load_wait"}, {"VIEW", "stalls"}, {"VIEW", "loads"}};
-    int error =
-        gv_stall_execute(trace, "DROP VIEW IF EXISTS temp.stalls; DROP VIEW IF EXISTS temp.loads;"
-                                "DROP TABLE IF EXISTS temp.stall;"
-                                "DROP TABLE IF EXISTS temp.load_wait;");
+    } shadows[] = {{"TABLE", "stall"},
+                   {"TABLE", "stall_advice"},
+                   {"TABLE", "load_wait"},
+                   {"VIEW", "stalls"},
+                   {"VIEW", "loads"}};
+    int error = gv_stall_execute(
+        trace, "DROP VIEW IF EXISTS temp.stalls; DROP VIEW IF EXISTS temp.loads;"
+               "DROP TABLE IF EXISTS temp.stall; DROP TABLE IF EXISTS temp.stall_advice;"
+               "DROP TABLE IF EXISTS temp.load_wait;");
 
     for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++)
         error = gv_stalls_shadow(trace, shadows[i].kind, shadows[i].name);

@@ -11,6 +11,8 @@
 #define GV_STALL_COPY_BYTES_PER_NS 10
 /* An asynchronous copy that takes no longer is not taken for one that waits. */
 #define GV_STALL_COPY_NS 1000000
+/* Nor is a load that takes no longer for one that compiles. */
+#define GV_STALL_JIT_NS 1000000
 
 static void gv_stall_infer(struct gv_held *held, enum gv_cause cause, int64_t own_ns,
                            int64_t unfinished, int64_t last_call)
@@ -36,7 +38,7 @@ static void gv_stall_infer_jit(struct gv_held *held)
 {
     int64_t duration_ns = held->end_ns - held->start_ns;
 
-    if (!held->ptx || held->cause != GV_CAUSE_UNKNOWN || duration_ns <= GV_STALL_OWN_NS)
+    if (!held->ptx || held->cause != GV_CAUSE_UNKNOWN || duration_ns < GV_STALL_JIT_NS)
         return;
     held->cause = GV_CAUSE_JIT;
     held->jit_ns = duration_ns - GV_STALL_OWN_NS;

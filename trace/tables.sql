@@ -62,7 +62,8 @@ CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NO
 CREATE TABLE stall (id INTEGER PRIMARY KEY, call INTEGER NOT NULL, cause TEXT NOT NULL,
     expected INTEGER NOT NULL, jit_ns INTEGER NOT NULL, wait_ns INTEGER NOT NULL,
     work_ns INTEGER NOT NULL, waited_for INTEGER, blocked_by INTEGER, drained_count INTEGER,
-    drained_ns INTEGER, confidence TEXT NOT NULL, advice TEXT, presumed INTEGER);
+    drained_ns INTEGER, confidence TEXT NOT NULL, advice INTEGER, presumed INTEGER);
+CREATE TABLE stall_advice (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 -- load: as in the view "loads", so negative for a lazy one
 CREATE TABLE load_wait (load INTEGER PRIMARY KEY, wait_ns INTEGER, gpu_busy INTEGER);
 

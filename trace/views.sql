@@ -123,7 +123,7 @@ SELECT
     x.waited_for AS waited_for, -- the last operation that had to finish, id in gpu_ops
     x.blocked_by AS blocked_by, -- the call that stood in the way, id in calls
     x.confidence AS confidence, -- measured: the GPU's side was seen; inferred: from the calls alone
-    x.advice AS advice, -- what to do
+    v.text AS advice, -- what to do
     x.drained_count AS drained_count, -- operations that had to finish
     x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
     t.process AS process, -- id in processes
@@ -133,6 +133,7 @@ SELECT
     cs.stack AS stack, -- where in the program; see frames
     x.presumed AS presumed -- inferred: the last call whose work was not known to be finished, id in calls
 FROM stall x
+    LEFT JOIN stall_advice v ON v.id = x.advice
     LEFT JOIN call c ON c.id = x.call
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
