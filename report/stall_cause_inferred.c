@@ -9,7 +9,7 @@
 #define GV_STALL_OWN_NS 150000
 /* What a copy moves, bytes of pageable memory. */
 #define GV_STALL_COPY_BYTES_PER_NS 10
-/* An asynchronous copy that takes no longer is not taken for one that waits. */
+/* A copy that takes no longer is not taken for one that waits. */
 #define GV_STALL_COPY_NS 1000000
 /* Nor is a load that takes no longer for one that compiles. */
 #define GV_STALL_JIT_NS 1000000
@@ -66,8 +66,7 @@ static void gv_stall_infer_copy(const struct gv_stall_run *run, struct gv_held *
     bool all = !stream || stream->legacy;
     int64_t unfinished = all ? held->unfinished : held->unfinished_stream;
 
-    if (held->rule->cause == GV_CAUSE_PAGEABLE_COPY &&
-        held->end_ns - held->start_ns < GV_STALL_COPY_NS)
+    if (held->end_ns - held->start_ns < GV_STALL_COPY_NS)
         return;
     if (unfinished > 0 && own_ns < (held->end_ns - held->start_ns) / 2)
         gv_stall_infer(held, held->rule->cause, own_ns, unfinished,

@@ -14,7 +14,7 @@
 #define GV_STALL_SMALL_BYTES (1 << 20)
 
 struct gv_stall_queue {
-    int64_t context, last_ns, last_call, count;
+    int64_t process, context, last_ns, last_call, count;
     int64_t long_ns;                     /* of the last that may take a while; last_call is it */
     int64_t finished_ns, finished_count; /* all before this is; so many of count */
     bool capturing;
@@ -35,6 +35,7 @@ struct gv_stall_replay {
     struct gv_stall_queue *queues; /* by stream; 0: those that are not known */
     size_t queue_count;
     int64_t *contexts; /* by context: all that began before is finished */
+    int64_t *legacy;   /* by context: its legacy default stream */
     size_t context_count;
     struct gv_stall_proof *proofs;
     size_t proof_count, proof_room;
@@ -175,9 +176,13 @@ static int gv_stall_step_proves(struct gv_stall_replay *replay, const struct gv_
         proof.stream = event->stream;
         proof.from_ns = event->at_ns;
         proof.count = event->count;
-    } else if (step->scope == GV_SCOPE_STREAM && step->stream) {
-        proof.stream = step->stream;
-        proof.count = replay->queues[step->stream].count;
+    } else if (step->scope == GV_SCOPE_STREAM) {
+        /* A synchronous copy that names no stream is in the default one. */
+        const int64_t *legacy = GV_STALL_ROW(replay->legacy, replay->context_count, step->context);
+        proof.stream = step->stream || !legacy ? step->stream : *legacy;
+        if (!proof.stream)
+            return 0;
+        proof.count = replay->queues[proof.stream].count;
     } else if (step->scope == GV_SCOPE_CONTEXT && step->context) {
         proof.context = step->context;
     } else {
@@ -197,12 +202,13 @@ static int gv_stall_replay_step(struct gv_stall_replay *replay, const struct gv_
         queue->capturing = true;
     if (step->flags & GV_CALL_ENDS_CAPTURE)
         queue->capturing = false;
-    if ((step->flags & GV_CALL_SUBMITS) && !queue->capturing) {
+    if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capturing) {
         /* Nothing is left of what was there before: the count begins anew. */
         if (queue->last_ns < gv_stall_replay_finished(replay, queue))
             queue->finished_count = queue->count;
         if (step->context)
             queue->context = step->context;
+        queue->process = step->process;
         queue->last_ns = step->start_ns;
         queue->count++;
         if (step->bytes < 0 || step->bytes >= GV_STALL_SMALL_BYTES) {
@@ -235,7 +241,9 @@ static void gv_stall_replay_tell(const struct gv_stall_replay *replay, struct gv
     for (size_t i = 0; i < replay->queue_count; i++) {
         const struct gv_stall_queue *queue = &replay->queues[i];
         int64_t count;
-        if (held->context && queue->context && queue->context != held->context)
+        if (queue->process != held->process ||
+            (held->rule->scope != GV_SCOPE_DEVICE && held->context && queue->context &&
+             queue->context != held->context))
             continue;
         count = gv_stall_replay_unfinished(replay, queue);
         held->unfinished += count;
@@ -257,7 +265,15 @@ static int gv_stall_replay_open(struct gv_stall_run *run)
     replay->context_count = run->context_count;
     replay->queues = calloc(replay->queue_count, sizeof(*replay->queues));
     replay->contexts = calloc(replay->context_count, sizeof(*replay->contexts));
-    return replay->queues && replay->contexts ? 0 : -ENOMEM;
+    replay->legacy = calloc(replay->context_count, sizeof(*replay->legacy));
+    if (!replay->queues || !replay->contexts || !replay->legacy)
+        return -ENOMEM;
+    for (size_t i = 1; i < run->stream_count; i++) {
+        int64_t context = run->streams[i].context;
+        if (run->streams[i].legacy && context > 0 && (uint64_t)context < replay->context_count)
+            replay->legacy[context] = (int64_t)i;
+    }
+    return 0;
 }
 
 void gv_stall_replay_close(struct gv_stall_run *run)
@@ -266,6 +282,7 @@ void gv_stall_replay_close(struct gv_stall_run *run)
         return;
     free(run->replay->queues);
     free(run->replay->contexts);
+    free(run->replay->legacy);
     free(run->replay->proofs);
     free(run->replay);
     run->replay = NULL;

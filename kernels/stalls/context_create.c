@@ -1,4 +1,4 @@
-/* Making a context takes long by itself, whether the GPU is busy or not. */
+/* Making a context takes long by itself, and waits for the device's work too. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

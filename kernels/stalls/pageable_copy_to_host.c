@@ -13,6 +13,8 @@ int main(int argc, char **argv)
     gv_stage_open(&stage, argc, argv);
     CHECK(cuMemAlloc(&memory, 1 << 20));
     CHECK(cuMemAllocHost(&pinned, 1 << 20));
+    CHECK(cuMemcpyDtoH(pinned, memory, 1 << 20)); /* the pages are there now */
+    CHECK(cuMemcpyDtoH(pageable, memory, 1 << 20));
     gv_stage_busy(&stage);
     TIMED("pinned", cuMemcpyDtoHAsync, (pinned, memory, 1 << 20, stage.stream));
     TIMED("pageable", cuMemcpyDtoHAsync, (pageable, memory, 1 << 20, stage.stream));

@@ -18,6 +18,10 @@ int main(int argc, char **argv)
     CHECK(cuDevicePrimaryCtxRetain(&second.context, second.device));
     CHECK(cuCtxSetCurrent(second.context));
     gv_stage_set(&second);
+    CHECK(cuCtxSetCurrent(stage.context));
+    CHECK(cuModuleLoadData(&module, gv_ptx_second)); /* it is compiled now */
+    CHECK(cuModuleUnload(module));
+    CHECK(cuCtxSetCurrent(second.context));
     gv_stage_busy(&second);
     CHECK(cuCtxSetCurrent(stage.context));
     TIMED("other", cuModuleLoadData, (&module, gv_ptx_second));
