@@ -5,6 +5,7 @@
 #include "preload/gpu_start.h"
 #include "preload/loads.h"
 #include "preload/names.h"
+#include "preload/stacks.h"
 #include "preload/own_work.h"
 #include "preload/thread.h"
 
@@ -228,6 +229,8 @@ static void end_outermost(struct gv_thread *thread, const struct gv_call *call, 
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
+    if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns), 0))
+        gv_stacks_write(thread);
     write_call(thread, call, result, end_ns, facts);
     atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
     if (__builtin_expect(class == GV_CLASS_INIT, 0) && result == 0)

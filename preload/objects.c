@@ -68,7 +68,7 @@ static void *symbol_address(const struct gv_object *object, const struct tables 
     const ElfW(Sym) *symbol = &tables->symbols[index];
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
 
-    if (symbol->st_shndx == SHN_UNDEF || type != STT_FUNC)
+    if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_OBJECT))
         return NULL;
     if (tables->versions && (tables->versions[index] & HIDDEN_VERSION))
         return NULL;

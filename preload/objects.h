@@ -40,7 +40,8 @@ bool gv_object_reaches(const struct gv_object *object, const struct gv_object *o
 /* Is an object with this dynamic section still mapped at that base? */
 bool gv_objects_mapped(const struct gv_object *object);
 
-/* The address of an exported function of this name, or NULL. Hidden versions do not count. */
+/* The address of an exported function or variable of this name, or NULL. Hidden versions do not
+ * count. */
 void *gv_object_symbol(const struct gv_object *object, const char *name);
 
 /* DT_SONAME, or the last part of the path. */

@@ -8,6 +8,7 @@
 #include "preload/jumps.h"
 #include "preload/log.h"
 #include "preload/names.h"
+#include "preload/stacks.h"
 #include "preload/objects.h"
 #include "preload/thread.h"
 #include "trace/session_id.h"
@@ -127,6 +128,7 @@ static int attach(struct gv_process *process)
     /* Complaints obey GPUVERIFY_LOG as it was read when the library was loaded. */
     gv_settings_read(&settings, complain, NULL);
     process->settings = settings;
+    gv_stacks_prepare(&settings);
     error = gv_thread_prepare();
     if (!error)
         error = gv_session_join(process, &lock_fd);

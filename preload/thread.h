@@ -27,7 +27,9 @@ struct gv_thread {
     uint64_t launched;     /* handle of a kernel that a call inside the outermost one launched */
     uint64_t loaded;       /* handle that a load inside the outermost call made */
     uint64_t context;      /* current context; 0: ask the driver */
-    uint32_t sequence;     /* of the next segment */
+    uintptr_t stack_low;   /* of the thread's own stack: [low, high); 0: not asked yet */
+    uintptr_t stack_high;
+    uint32_t sequence; /* of the next segment */
     uint32_t tid;
     uint32_t depth;       /* hooked calls that this thread is in */
     uint32_t correlation; /* of the call being made; the CUPTI module writes it, or nobody */

@@ -138,9 +138,30 @@ int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *st
 int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
+/* Stacks: what the records of one group say, in their order. (report/ingest_stack.c) */
+struct gv_ingest_stack {
+    int64_t stack; /* whose frames follow; 0: none */
+    int64_t of_call;
+    uint32_t native_frames; /* stored so far */
+    uint32_t python_frames;
+    uint32_t python_expected;
+    bool inside_python; /* an interpreter's frame has been seen */
+    uint64_t python_low;
+    uint64_t python_high;
+};
+int gv_ingest_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                    const union gv_record *record, const union gv_record *rest, size_t rest_count);
+/* To be called with each call's row: the stack that was told for it. */
+int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call);
+
 /* Stores one whole group of records. (report/ingest_group.c) */
 int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                     const union gv_record *records, size_t count);
+
+/* Collects the text in records[at + 1] and on; returns its valid form in `out`, or NULL if empty.
+ * (report/ingest_group.c) */
+const char *gv_ingest_text(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
+                           char *out, size_t size);
 
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);
 

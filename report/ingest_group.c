@@ -15,8 +15,8 @@ int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns)
 }
 
 /* Collects the text that follows records[at]; returns its valid form in `out`, or NULL if empty. */
-static const char *gv_ingest_text(const union gv_record *records, size_t count, size_t at,
-                                  uint32_t bytes, char *out, size_t size)
+const char *gv_ingest_text(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
+                           char *out, size_t size)
 {
     char raw[GV_RECORD_TEXT_LIMIT];
     size_t used = 0;
@@ -77,7 +77,8 @@ static int gv_ingest_match_loads(struct gv_ingest *ingest, struct gv_ingest_thre
 }
 
 static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
-                          const struct gv_record_call *call, int64_t module)
+                          const struct gv_record_call *call, int64_t module,
+                          struct gv_ingest_stack *stack)
 {
     int64_t id = *ingest->next_call, api;
     int error = gv_ingest_intern_api(ingest, call->head.api, &api);
@@ -104,6 +105,8 @@ static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thr
         return error;
     if (module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
+    if (!error)
+        error = gv_ingest_stack_call(ingest, stack, id);
     if (!error && thread->pending_count > 0)
         error = gv_ingest_match_loads(ingest, thread, call, id);
     return error;
@@ -214,6 +217,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     char text[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
     int64_t module = 0; /* that the group's call made or unloaded */
     uint64_t outer_start_ns = 0;
+    struct gv_ingest_stack stack = {0};
     int error = 0;
 
     for (size_t i = 0; i < count && !error; i++) {
@@ -227,7 +231,7 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             if (outer_start_ns && outer_start_ns != record->call.start_ns)
                 module = 0;
             outer_start_ns = 0;
-            error = gv_ingest_call(ingest, thread, &record->call, module);
+            error = gv_ingest_call(ingest, thread, &record->call, module, &stack);
             module = 0;
             break;
         case GV_RECORD_LOAD:
@@ -247,6 +251,13 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             break;
         case GV_RECORD_UNLOAD:
             error = gv_ingest_unload(ingest, &record->unload, &module);
+            break;
+        case GV_RECORD_OBJECT:
+        case GV_RECORD_STACK:
+        case GV_RECORD_FRAMES_OF_STACK:
+        case GV_RECORD_PYTHON_FRAME:
+        case GV_RECORD_STACK_OF_CALL:
+            error = gv_ingest_stack(ingest, &stack, record, records + i + 1, count - i - 1);
             break;
         default: /* text is read with its owner; what is unknown is left out */
             error = gv_ingest_gpu(ingest, record,

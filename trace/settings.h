@@ -51,6 +51,12 @@ enum gv_setting_graphs {
     GV_GRAPHS_NODES = 1,
 };
 
+enum gv_setting_stacks {
+    GV_STACKS_OFF = 0,
+    GV_STACKS_STALLS = 1,
+    GV_STACKS_ALL = 2,
+};
+
 enum gv_setting_kind {
     GV_SETTING_IS_TEXT,
     GV_SETTING_IS_NUMBER,

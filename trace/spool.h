@@ -45,13 +45,19 @@ enum gv_record_kind {
     GV_RECORD_TEXT = 4,   /* a piece of the text of the LOAD or NAME before it */
     GV_RECORD_UNLOAD = 5, /* a module number is void from now on */
     /* From here on: what the GPU's side tells, written by one thread of ours. */
-    GV_RECORD_DEVICE = 6,     /* facts of a device; followed by its name */
-    GV_RECORD_GPU_NAME = 7,   /* a kernel's name, as it is linked, gets a number; text follows */
-    GV_RECORD_GPU_SHAPE = 8,  /* a kernel with its grid, block, registers, memory gets a number */
-    GV_RECORD_GPU_OP = 9,     /* a kernel, copy, set or graph ran on a device */
-    GV_RECORD_JIT = 10,       /* code was compiled, or found compiled in the cache */
-    GV_RECORD_OVERHEAD = 11,  /* the driver or CUPTI itself held up the program */
-    GV_RECORD_GPU_MODULE = 12 /* code came onto a device */
+    GV_RECORD_DEVICE = 6,      /* facts of a device; followed by its name */
+    GV_RECORD_GPU_NAME = 7,    /* a kernel's name, as it is linked, gets a number; text follows */
+    GV_RECORD_GPU_SHAPE = 8,   /* a kernel with its grid, block, registers, memory gets a number */
+    GV_RECORD_GPU_OP = 9,      /* a kernel, copy, set or graph ran on a device */
+    GV_RECORD_JIT = 10,        /* code was compiled, or found compiled in the cache */
+    GV_RECORD_OVERHEAD = 11,   /* the driver or CUPTI itself held up the program */
+    GV_RECORD_GPU_MODULE = 12, /* code came onto a device */
+    /* Where in the program: of a call that took long, before its record. */
+    GV_RECORD_OBJECT = 13,          /* a mapped file that addresses lie in; its path follows */
+    GV_RECORD_STACK = 14,           /* a stack gets a number; its frames follow */
+    GV_RECORD_FRAMES_OF_STACK = 15, /* native frames of the STACK before it, innermost first */
+    GV_RECORD_PYTHON_FRAME = 16, /* a Python frame of it; its file's and function's names follow */
+    GV_RECORD_STACK_OF_CALL = 17 /* the group's call was made with that stack */
 };
 
 /*
@@ -225,6 +231,45 @@ struct gv_record_gpu_module {
     uint64_t reserved[2];
 };
 
+#define GV_RECORD_BUILD_ID_BYTES 20u
+
+struct gv_record_object {
+    struct gv_record_head head;
+    uint64_t base; /* what the file's own addresses are relative to */
+    uint64_t low;  /* [low, high): where it was mapped */
+    uint64_t high;
+    uint16_t text_bytes;
+    uint8_t build_id_bytes; /* 0: it has none */
+    uint8_t reserved8;
+    uint8_t build_id[GV_RECORD_BUILD_ID_BYTES];
+    uint64_t reserved;
+};
+
+/* STACK and STACK_OF_CALL */
+struct gv_record_stack {
+    struct gv_record_head head;
+    uint32_t number; /* counted from 1 in each process */
+    uint32_t python_frames; /* that follow */
+    uint64_t python_low; /* the object that holds a Python interpreter; 0: there is none */
+    uint64_t python_high;
+    uint64_t reserved[4];
+};
+
+#define GV_RECORD_FRAMES 7u
+
+struct gv_record_frames {
+    struct gv_record_head head; /* api: addresses used */
+    uint64_t address[GV_RECORD_FRAMES];
+};
+
+struct gv_record_python_frame {
+    struct gv_record_head head;
+    uint32_t line; /* 0: unknown */
+    uint16_t file_bytes;
+    uint16_t function_bytes;
+    uint64_t reserved[6];
+};
+
 #define GV_RECORD_TEXT_BYTES 56u
 
 struct gv_record_text {
@@ -249,6 +294,10 @@ union gv_record {
     struct gv_record_jit jit;
     struct gv_record_overhead overhead;
     struct gv_record_gpu_module gpu_module;
+    struct gv_record_object object;
+    struct gv_record_stack stack;
+    struct gv_record_frames frames;
+    struct gv_record_python_frame python_frame;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
 };
 
@@ -407,6 +456,10 @@ _Static_assert(sizeof(struct gv_record_gpu_op) == 64, "GPU operation record");
 _Static_assert(sizeof(struct gv_record_jit) == 64, "JIT record");
 _Static_assert(sizeof(struct gv_record_overhead) == 64, "overhead record");
 _Static_assert(sizeof(struct gv_record_gpu_module) == 64, "GPU module record");
+_Static_assert(sizeof(struct gv_record_object) == 64, "object record");
+_Static_assert(sizeof(struct gv_record_stack) == 64, "stack record");
+_Static_assert(sizeof(struct gv_record_frames) == 64, "frames record");
+_Static_assert(sizeof(struct gv_record_python_frame) == 64, "Python frame record");
 _Static_assert(sizeof(struct gv_spool_segment) == GV_SPOOL_SEGMENT_BYTES, "segment size");
 _Static_assert(sizeof(struct gv_spool_slot) == 128, "slot size");
 _Static_assert(sizeof(struct gv_spool_name) == 80, "name size");

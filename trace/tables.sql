@@ -53,10 +53,14 @@ CREATE TABLE flight (process INTEGER NOT NULL, thread_serial INTEGER, tid INTEGE
     advice TEXT);
 
 -- A stack is stored once in each process; its frames are named when the trace is finished.
-CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL);
+CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
+    UNIQUE (process, number));
 CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NOT NULL,
-    function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER,
+    function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER, object INTEGER,
     PRIMARY KEY (stack, depth)) WITHOUT ROWID;
+-- A file that was mapped at [low, high); addresses in frames are relative to its base.
+CREATE TABLE object (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, base INTEGER NOT NULL,
+    low INTEGER NOT NULL, high INTEGER NOT NULL, path TEXT, build_id TEXT);
 
 -- What the analysis found (report/stall_*.c), written when the trace is finished.
 CREATE TABLE stall (id INTEGER PRIMARY KEY, call INTEGER NOT NULL, cause TEXT NOT NULL,

@@ -1,0 +1,192 @@
+#include "preload/python_frames.h"
+
+#include "preload/own_memory.h"
+#include "preload/python_lines.h"
+
+#include <string.h>
+
+/* Places that are the same in all versions: CPython's objects on 64-bit Linux. */
+#define GV_PYTHON_OBJECT_TYPE  8
+#define GV_PYTHON_TEXT_LENGTH  16
+#define GV_PYTHON_TEXT_STATE   32
+#define GV_PYTHON_BYTES_LENGTH 16
+#define GV_PYTHON_BYTES_DATA   32
+/* A frame's owner from here on is no Python function: a call from C to the interpreter. */
+#define GV_PYTHON_OWNED_BY_C 3
+#define GV_PYTHON_TAG_BITS   3u /* 3.14 keeps facts in a reference's lowest bits */
+
+static bool is_of_type(uintptr_t object, uintptr_t type)
+{
+    uintptr_t found;
+
+    return gv_own_memory_pointer(object + GV_PYTHON_OBJECT_TYPE, &found) && found == type;
+}
+
+/* 0: the frame is none of a Python function; otherwise its code. */
+static uintptr_t code_of(const struct gv_python *python, uintptr_t frame)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t code;
+    uint8_t owner;
+
+    if (layout->owner != GV_PYTHON_NONE && layout->minor >= 12 &&
+        (!gv_own_memory_read(&owner, frame + layout->owner, sizeof owner) ||
+         owner >= GV_PYTHON_OWNED_BY_C))
+        return 0;
+    if (!gv_own_memory_pointer(frame + layout->code, &code))
+        return 0;
+    code &= ~(uintptr_t)GV_PYTHON_TAG_BITS;
+    return is_of_type(code, python->code_type) ? code : 0;
+}
+
+static bool instruction_of(const struct gv_python *python, uintptr_t frame, uintptr_t code,
+                           uint32_t *instruction)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t at;
+    int32_t index;
+
+    if (layout->code_bytes != GV_PYTHON_NONE) {
+        if (!gv_own_memory_pointer(frame + layout->instruction, &at))
+            return false;
+        uintptr_t start = code + layout->code_bytes;
+        *instruction = at >= start && at - start < UINT32_MAX ? (uint32_t)(at - start) : 0;
+        return true;
+    }
+    if (!gv_own_memory_read(&index, frame + layout->instruction, sizeof index))
+        return false;
+    /* 3.10 counts instructions, 3.9 bytes; before the first one it is -1. */
+    *instruction = index < 0 ? 0 : (uint32_t)index * (layout->minor == 10 ? 2 : 1);
+    return true;
+}
+
+static uintptr_t innermost(const struct gv_python *python)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t state = (uintptr_t)python->thread_state(), frame;
+
+    if (!state || !gv_own_memory_pointer(state + layout->frame, &frame))
+        return 0;
+    if (layout->cframe_frame != GV_PYTHON_NONE &&
+        !gv_own_memory_pointer(frame + layout->cframe_frame, &frame))
+        return 0;
+    return frame;
+}
+
+unsigned gv_python_frames(const struct gv_python *python,
+                          struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST])
+{
+    uintptr_t frame = innermost(python);
+    unsigned count = 0;
+
+    for (unsigned steps = 0; frame && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
+        uintptr_t code = code_of(python, frame);
+
+        if (code && instruction_of(python, frame, code, &frames[count].instruction)) {
+            frames[count].code = code;
+            if (++count == GV_PYTHON_FRAMES_MOST)
+                break;
+        }
+        if (!gv_own_memory_pointer(frame + python->layout.previous, &frame))
+            break;
+    }
+    return count;
+}
+
+/* The characters of a text as UTF-8; of a longer one the end, which says more of a path. */
+static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
+{
+    char piece[4];
+    size_t bytes;
+
+    if (character < 0x80) {
+        piece[0] = (char)character;
+        bytes = 1;
+    } else if (character < 0x800) {
+        piece[0] = (char)(0xc0 | character >> 6);
+        piece[1] = (char)(0x80 | (character & 63));
+        bytes = 2;
+    } else if (character < 0x10000) {
+        piece[0] = (char)(0xe0 | character >> 12);
+        piece[1] = (char)(0x80 | (character >> 6 & 63));
+        piece[2] = (char)(0x80 | (character & 63));
+        bytes = 3;
+    } else {
+        piece[0] = (char)(0xf0 | (character >> 18 & 7));
+        piece[1] = (char)(0x80 | (character >> 12 & 63));
+        piece[2] = (char)(0x80 | (character >> 6 & 63));
+        piece[3] = (char)(0x80 | (character & 63));
+        bytes = 4;
+    }
+    if (used + bytes > size)
+        return used;
+    memcpy(out + used, piece, bytes);
+    return used + bytes;
+}
+
+static bool read_text(const struct gv_python *python, uintptr_t text, char *out, size_t *used)
+{
+    unsigned char raw[GV_PYTHON_TEXT_BYTES];
+    uint32_t state;
+    int64_t length;
+
+    *used = 0;
+    if (!is_of_type(text, python->text_type) ||
+        !gv_own_memory_read(&length, text + GV_PYTHON_TEXT_LENGTH, sizeof length) ||
+        !gv_own_memory_read(&state, text + GV_PYTHON_TEXT_STATE, sizeof state) || length < 0)
+        return false;
+    /* 3.14 has moved these bits behind 16 of another field. */
+    if (python->layout.minor >= 14)
+        state >>= 14;
+    unsigned width = state >> 2 & 7;
+    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    if (!compact || (width != 1 && width != 2 && width != 4))
+        return false;
+    size_t most = sizeof raw / width, skipped = (size_t)length > most ? (size_t)length - most : 0;
+    size_t count = (size_t)length - skipped;
+    uintptr_t data = text + python->layout.ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
+    if (!ascii && python->layout.minor < 12)
+        data += sizeof(void *);
+    if (count && !gv_own_memory_read(raw, data + skipped * width, count * width))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t character = 0;
+
+        memcpy(&character, raw + i * width, width);
+        *used = put_utf8(out, *used, GV_PYTHON_TEXT_BYTES, character);
+    }
+    return true;
+}
+
+static int32_t line_of(const struct gv_python *python, const struct gv_python_frame *frame)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    struct gv_python_table table = {0};
+    uintptr_t bytes;
+    int32_t first_line;
+    int64_t length;
+
+    if (!gv_own_memory_read(&first_line, frame->code + layout->first_line, sizeof first_line) ||
+        !gv_own_memory_pointer(frame->code + layout->line_table, &bytes) ||
+        !gv_own_memory_read(&length, bytes + GV_PYTHON_BYTES_LENGTH, sizeof length) || length < 0)
+        return 0;
+    table.from = bytes + GV_PYTHON_BYTES_DATA;
+    table.bytes = (size_t)length;
+    return gv_python_line(layout->minor, &table, first_line, frame->instruction);
+}
+
+bool gv_python_place(const struct gv_python *python, const struct gv_python_frame *frame,
+                     struct gv_python_place *place)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uint16_t name = layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
+    uintptr_t file, function;
+
+    if (!gv_own_memory_pointer(frame->code + layout->filename, &file) ||
+        !gv_own_memory_pointer(frame->code + name, &function) ||
+        !read_text(python, file, place->file, &place->file_bytes) ||
+        !read_text(python, function, place->function, &place->function_bytes))
+        return false;
+    place->line = line_of(python, frame);
+    return true;
+}

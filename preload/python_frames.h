@@ -1,0 +1,38 @@
+/*
+ * The Python frames of the calling thread, innermost first, without the GIL and without running any
+ * Python code. All that belongs to the interpreter is read through the kernel: what is not as it
+ * should be ends the walk, and never faults.
+ */
+#ifndef GV_PRELOAD_PYTHON_FRAMES_H
+#define GV_PRELOAD_PYTHON_FRAMES_H
+
+#include "preload/python_runtime.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GV_PYTHON_FRAMES_MOST 48u
+#define GV_PYTHON_TEXT_BYTES  512u
+
+struct gv_python_frame {
+    uintptr_t code;
+    uint32_t instruction; /* in bytes from the code's start */
+};
+
+/* How many frames there are, at most GV_PYTHON_FRAMES_MOST; 0 outside Python. */
+unsigned gv_python_frames(const struct gv_python *python,
+                          struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST]);
+
+struct gv_python_place {
+    int32_t line; /* 0: unknown */
+    size_t file_bytes;
+    size_t function_bytes;
+    char file[2 * GV_PYTHON_TEXT_BYTES]; /* UTF-8, the end of a longer one; room for both */
+    char function[GV_PYTHON_TEXT_BYTES];
+};
+
+/* What a frame is called. False: it does not look like one. */
+bool gv_python_place(const struct gv_python *python, const struct gv_python_frame *frame,
+                     struct gv_python_place *place);
+
+#endif

@@ -1,0 +1,124 @@
+#include "preload/stack_objects.h"
+
+#include "preload/objects.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define GV_TOLD_MOST 1024u /* a power of two */
+
+/* What was told: an object is known by its base and its dynamic section. 0: free. A place is never
+ * given back; an object that is mapped again elsewhere is another one. */
+static _Atomic uint64_t told[GV_TOLD_MOST];
+
+static uint64_t key_of(const struct gv_object *object)
+{
+    uint64_t key = (uint64_t)object->base * 0x9fb21c651e98df25u ^ (uintptr_t)object->dynamic;
+
+    return key ? key : 1;
+}
+
+/* True for the first thread that asks. With a full table, for none. */
+static bool is_new(const struct gv_object *object)
+{
+    uint64_t key = key_of(object);
+
+    for (unsigned i = 0; i < GV_TOLD_MOST; i++) {
+        _Atomic uint64_t *place = &told[(key + i) % GV_TOLD_MOST];
+        uint64_t found = atomic_load_explicit(place, memory_order_relaxed);
+
+        if (found == 0 && atomic_compare_exchange_strong(place, &found, key))
+            return true;
+        if (found == key)
+            return false;
+    }
+    return false;
+}
+
+struct build_id {
+    uintptr_t base;
+    uint8_t *out;
+    uint8_t bytes;
+};
+
+static void read_notes(const char *at, size_t left, struct build_id *id)
+{
+    while (left >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        size_t name, text;
+
+        memcpy(&note, at, sizeof note);
+        name = (note.n_namesz + 3u) & ~(size_t)3;
+        text = (note.n_descsz + 3u) & ~(size_t)3;
+        if (sizeof note + name + text > left)
+            return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(at + sizeof note, "GNU", 4) == 0) {
+            id->bytes = note.n_descsz < GV_RECORD_BUILD_ID_BYTES ? (uint8_t)note.n_descsz
+                                                                 : GV_RECORD_BUILD_ID_BYTES;
+            memcpy(id->out, at + sizeof note + name, id->bytes);
+            return;
+        }
+        at += sizeof note + name + text;
+        left -= sizeof note + name + text;
+    }
+}
+
+static int find_notes(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+    struct build_id *id = context;
+
+    (void)bytes;
+    if (info->dlpi_addr != id->base)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum && !id->bytes; i++)
+        if (info->dlpi_phdr[i].p_type == PT_NOTE)
+            read_notes((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+                       info->dlpi_phdr[i].p_memsz, id);
+    return 1;
+}
+
+static void write_object(struct gv_thread *thread, const struct gv_object *object)
+{
+    const char *path =
+        object->path && object->path[0] ? object->path : gv_process.spool.header->executable;
+    uint32_t text_bytes = gv_thread_text_bytes(path);
+    struct gv_record_object told_object = {
+        .head = {.kind = GV_RECORD_OBJECT, .flags = GV_RECORD_MORE},
+        .base = object->base,
+        .low = object->low,
+        .high = object->high,
+        .text_bytes = (uint16_t)text_bytes,
+    };
+    struct build_id id = {.base = object->base, .out = told_object.build_id};
+    union gv_record *record;
+
+    dl_iterate_phdr(find_notes, &id);
+    told_object.build_id_bytes = id.bytes;
+    record = gv_thread_reserve(thread, true);
+    if (!record)
+        return;
+    record->object = told_object;
+    gv_thread_publish(thread);
+    gv_thread_write_text(thread, path, text_bytes, true);
+}
+
+void gv_stack_objects_tell(struct gv_thread *thread, const uintptr_t *addresses, unsigned count)
+{
+    uintptr_t low = 0, high = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct gv_object object;
+
+        if (addresses[i] >= low && addresses[i] < high)
+            continue;
+        if (!gv_objects_at(addresses[i], &object))
+            continue;
+        low = object.low;
+        high = object.high;
+        if (is_new(&object))
+            write_object(thread, &object);
+    }
+}

@@ -1,0 +1,256 @@
+#include "preload/stacks.h"
+
+#include "preload/entry_points.h"
+#include "preload/objects.h"
+#include "preload/own_work.h"
+#include "preload/python_frames.h"
+#include "preload/stack_objects.h"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <string.h>
+
+#define GV_STACK_FRAMES_MOST 64u
+#define GV_STACKS_MOST       4096u /* distinct ones in a process; a power of two */
+#define GV_STACKS_FULL_AT    (GV_STACKS_MOST / 4 * 3)
+/* What taking a stack may need of the thread's own. */
+#define GV_STACK_ROOM_BYTES 24576u
+
+uint64_t gv_stacks_least_ns = UINT64_MAX;
+
+struct known_stack {
+    _Atomic uint64_t hash; /* 0: free */
+    _Atomic uint32_t number;
+};
+static struct known_stack known[GV_STACKS_MOST];
+static _Atomic uint32_t numbers;
+
+struct stack {
+    uintptr_t native[GV_STACK_FRAMES_MOST];
+    unsigned native_count;
+    const struct gv_python *python; /* NULL: no frames of it */
+    struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
+    unsigned frame_count;
+};
+
+void gv_stacks_prepare(const struct gv_settings *settings)
+{
+    if (settings->stacks == GV_STACKS_OFF)
+        gv_stacks_least_ns = UINT64_MAX;
+    else if (settings->stacks == GV_STACKS_ALL)
+        gv_stacks_least_ns = 0;
+    else
+        gv_stacks_least_ns = (uint64_t)settings->stall_us * 1000u;
+}
+
+/* glibc's backtrace() loads libgcc_s when it is first called, and walks by the tables that C++
+ * exceptions use: 3 to 6 us for a stack of 20 frames. */
+static void take_native(struct stack *stack)
+{
+    void *addresses[GV_STACK_FRAMES_MOST + 8];
+    int count = backtrace(addresses, sizeof addresses / sizeof addresses[0]), first = 0;
+    struct gv_object us;
+
+    if (!gv_objects_at((uintptr_t)gv_plt_slots, &us))
+        return;
+    while (first < count && (uintptr_t)addresses[first] >= us.low &&
+           (uintptr_t)addresses[first] < us.high)
+        first++;
+    for (; first < count && stack->native_count < GV_STACK_FRAMES_MOST; first++)
+        stack->native[stack->native_count++] = (uintptr_t)addresses[first];
+}
+
+static void take_python(struct stack *stack)
+{
+    stack->python = gv_python_runtime();
+    if (stack->python)
+        stack->frame_count = gv_python_frames(stack->python, stack->frames);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9fb21c651e98df25u;
+    return hash ^ hash >> 32;
+}
+
+static uint64_t hash_of(const struct stack *stack)
+{
+    uint64_t hash = stack->native_count;
+
+    for (unsigned i = 0; i < stack->native_count; i++)
+        hash = mix(hash, stack->native[i]);
+    for (unsigned i = 0; i < stack->frame_count; i++)
+        hash = mix(mix(hash, stack->frames[i].code), stack->frames[i].instruction);
+    return hash ? hash : 1;
+}
+
+/* The stack's number, *is_new for who has to write it. 0: there is no room for more of them, or
+ * another thread is about to give it its number. */
+static uint32_t number_of(uint64_t hash, bool *is_new)
+{
+    *is_new = false;
+    for (unsigned i = 0; i < GV_STACKS_MOST; i++) {
+        struct known_stack *place = &known[(hash + i) % GV_STACKS_MOST];
+        uint64_t found = atomic_load_explicit(&place->hash, memory_order_acquire);
+
+        if (found == hash)
+            return atomic_load_explicit(&place->number, memory_order_acquire);
+        if (found)
+            continue;
+        if (atomic_load_explicit(&numbers, memory_order_relaxed) >= GV_STACKS_FULL_AT)
+            return 0;
+        if (!atomic_compare_exchange_strong(&place->hash, &found, hash)) {
+            i--;
+            continue;
+        }
+        uint32_t number = atomic_fetch_add(&numbers, 1) + 1;
+        atomic_store_explicit(&place->number, number, memory_order_release);
+        *is_new = true;
+        return number;
+    }
+    return 0;
+}
+
+static bool write_addresses(struct gv_thread *thread, const struct stack *stack)
+{
+    for (unsigned at = 0; at < stack->native_count; at += GV_RECORD_FRAMES) {
+        union gv_record *record = gv_thread_reserve(thread, true);
+        unsigned count = stack->native_count - at;
+
+        if (!record)
+            return false;
+        if (count > GV_RECORD_FRAMES)
+            count = GV_RECORD_FRAMES;
+        memset(record, 0, sizeof *record);
+        record->head = (struct gv_record_head){
+            .kind = GV_RECORD_FRAMES_OF_STACK, .flags = GV_RECORD_MORE, .api = (uint16_t)count};
+        for (unsigned i = 0; i < count; i++)
+            record->frames.address[i] = stack->native[at + i];
+        gv_thread_publish(thread);
+    }
+    return true;
+}
+
+static bool write_python(struct gv_thread *thread, const struct stack *stack)
+{
+    struct gv_python_place place;
+
+    for (unsigned i = 0; i < stack->frame_count; i++) {
+        union gv_record *record;
+
+        if (!gv_python_place(stack->python, &stack->frames[i], &place)) {
+            gv_python_runtime_distrust();
+            return true;
+        }
+        record = gv_thread_reserve(thread, true);
+        if (!record)
+            return false;
+        memset(record, 0, sizeof *record);
+        record->python_frame = (struct gv_record_python_frame){
+            .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
+            .line = (uint32_t)place.line,
+            .file_bytes = (uint16_t)place.file_bytes,
+            .function_bytes = (uint16_t)place.function_bytes,
+        };
+        gv_thread_publish(thread);
+        /* one text: the file's name, then the function's */
+        memcpy(place.file + place.file_bytes, place.function, place.function_bytes);
+        gv_thread_write_text(thread, place.file,
+                             (uint32_t)(place.file_bytes + place.function_bytes), true);
+    }
+    return true;
+}
+
+static void write_new(struct gv_thread *thread, const struct stack *stack, uint32_t number)
+{
+    union gv_record *record;
+
+    gv_stack_objects_tell(thread, stack->native, stack->native_count);
+    record = gv_thread_reserve(thread, true);
+    if (!record)
+        return;
+    memset(record, 0, sizeof *record);
+    record->stack = (struct gv_record_stack){
+        .head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
+        .number = number,
+        .python_frames = stack->frame_count,
+        .python_low = stack->python ? stack->python->low : 0,
+        .python_high = stack->python ? stack->python->high : 0,
+    };
+    gv_thread_publish(thread);
+    if (write_addresses(thread, stack))
+        write_python(thread, stack);
+}
+
+static void write_number(struct gv_thread *thread, uint32_t number)
+{
+    union gv_record *record = gv_thread_reserve(thread, true);
+
+    if (!record)
+        return;
+    memset(record, 0, sizeof *record);
+    record->stack = (struct gv_record_stack){
+        .head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE}, .number = number};
+    gv_thread_publish(thread);
+}
+
+/* Asked once for each thread: for the first one, glibc reads all of /proc/self/maps. */
+static void find_bounds(struct gv_thread *thread)
+{
+    pthread_attr_t attributes;
+    void *low = NULL;
+    size_t bytes = 0;
+
+    thread->stack_low = thread->stack_high = 1;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
+        thread->stack_low = (uintptr_t)low;
+        thread->stack_high = (uintptr_t)low + bytes;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+/* A thread of the smallest size has made its call with what it has; we must not need more. On a
+ * signal's own stack we are outside, and how much there is of that is not known. */
+static bool has_room(struct gv_thread *thread)
+{
+    char here;
+    uintptr_t now = (uintptr_t)&here;
+
+    if (thread->stack_low == 0)
+        find_bounds(thread);
+    return now > thread->stack_low && now < thread->stack_high &&
+           now - thread->stack_low > GV_STACK_ROOM_BYTES;
+}
+
+static void take_and_write(struct gv_thread *thread)
+{
+    struct stack stack;
+    uint32_t number;
+    bool is_new;
+
+    stack.native_count = stack.frame_count = 0;
+    take_native(&stack);
+    take_python(&stack);
+    if (stack.native_count == 0 && stack.frame_count == 0)
+        return;
+    number = number_of(hash_of(&stack), &is_new);
+    if (is_new)
+        write_new(thread, &stack, number);
+    if (number)
+        write_number(thread, number);
+}
+
+void gv_stacks_write(struct gv_thread *thread)
+{
+    struct gv_own_work work;
+
+    /* In a forked child, a lock of the unwinder may be held by a thread that is not there. */
+    if (gv_process.forked)
+        return;
+    gv_own_work_begin(&work);
+    if (has_room(thread))
+        take_and_write(thread);
+    gv_own_work_end(&work);
+}

@@ -1,0 +1,29 @@
+/*
+ * Where in the program a call was made that took long: its native stack, and the Python frames of
+ * its thread.
+ *
+ * Taken on the calling thread after the real call has returned, and written once for each distinct
+ * stack. A call that did not take long pays one comparison.
+ */
+#ifndef GV_PRELOAD_STACKS_H
+#define GV_PRELOAD_STACKS_H
+
+#include "preload/thread.h"
+
+#include <stdint.h>
+
+/* Whether a call that took so long gets a stack: GPUVERIFY_STACKS, GPUVERIFY_STALL_US. */
+extern uint64_t gv_stacks_least_ns;
+
+static inline bool gv_stacks_wanted(uint64_t duration_ns)
+{
+    return duration_ns >= gv_stacks_least_ns;
+}
+
+/* To be called when the process attaches, with its settings. */
+void gv_stacks_prepare(const struct gv_settings *settings);
+
+/* Writes the stack, if it is new, and which one belongs to the call whose record comes next. */
+void gv_stacks_write(struct gv_thread *thread);
+
+#endif
