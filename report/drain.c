@@ -2,6 +2,7 @@
 
 #include "report/commands.h"
 #include "report/session_place.h"
+#include "report/stack_names.h"
 #include "report/stall_analysis.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
@@ -291,6 +292,21 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     return error;
 }
 
+/* A stack without names is still one. */
+static void gv_drain_name_stacks(struct gv_drain *drain)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_stack_names_find(&drain->database);
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error) {
+        gv_database_rollback(&drain->database);
+        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
+    }
+}
+
 /* A trace without its stalls is still one: the commands look for them when it has none. */
 static void gv_drain_find_stalls(struct gv_drain *drain)
 {
@@ -310,6 +326,8 @@ int gv_drain_finish(struct gv_drain *drain)
         error = gv_database_open(&drain->database, drain->path);
         drain->writing = !error;
     }
+    if (!error)
+        gv_drain_name_stacks(drain);
     if (!error)
         gv_drain_find_stalls(drain);
     if (!error)

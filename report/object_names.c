@@ -1,0 +1,104 @@
+#include "report/object_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef GV_HAS_ELFUTILS
+
+#include <elfutils/libdwfl.h>
+
+#define GV_BUILD_ID_MOST 64
+
+struct gv_object_names {
+    Dwfl *session;
+    Dwfl_Module *module;
+    GElf_Addr bias;
+};
+
+static const Dwfl_Callbacks gv_object_names_callbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+};
+
+static int gv_object_names_check(Dwfl_Module *module, const char *build_id)
+{
+    const unsigned char *bits;
+    GElf_Addr address;
+    char text[2 * GV_BUILD_ID_MOST + 1] = "";
+    int bytes = dwfl_module_build_id(module, &bits, &address);
+
+    if (!build_id)
+        return 0;
+    for (int i = 0; i < bytes && i < GV_BUILD_ID_MOST; i++)
+        snprintf(text + 2 * i, 3, "%02x", bits[i]);
+    return strcmp(text, build_id) == 0 ? 0 : -ESTALE;
+}
+
+int gv_object_names_open(struct gv_object_names **names, const char *path, const char *build_id)
+{
+    struct gv_object_names *opened = calloc(1, sizeof(*opened));
+    int error = 0;
+
+    if (!opened)
+        return -ENOMEM;
+    opened->session = dwfl_begin(&gv_object_names_callbacks);
+    if (opened->session)
+        opened->module = dwfl_report_offline(opened->session, path, path, -1);
+    if (!opened->module || dwfl_report_end(opened->session, NULL, NULL) != 0 ||
+        !dwfl_module_getelf(opened->module, &opened->bias))
+        error = -ENOENT;
+    if (!error)
+        error = gv_object_names_check(opened->module, build_id);
+    if (error) {
+        gv_object_names_close(opened);
+        return error;
+    }
+    *names = opened;
+    return 0;
+}
+
+void gv_object_names_close(struct gv_object_names *names)
+{
+    if (names && names->session)
+        dwfl_end(names->session);
+    free(names);
+}
+
+void gv_object_names_find(struct gv_object_names *names, uint64_t address,
+                          struct gv_object_place *place)
+{
+    GElf_Addr at = names->bias + address;
+    GElf_Off offset;
+    GElf_Sym symbol;
+
+    memset(place, 0, sizeof(*place));
+    place->function = dwfl_module_addrinfo(names->module, at, &offset, &symbol, NULL, NULL, NULL);
+    Dwfl_Line *line = dwfl_module_getsrc(names->module, at);
+    if (line)
+        place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
+}
+
+#else
+
+int gv_object_names_open(struct gv_object_names **names, const char *path, const char *build_id)
+{
+    (void)names, (void)path, (void)build_id;
+    return -ENOSYS;
+}
+
+void gv_object_names_close(struct gv_object_names *names)
+{
+    (void)names;
+}
+
+void gv_object_names_find(struct gv_object_names *names, uint64_t address,
+                          struct gv_object_place *place)
+{
+    (void)names, (void)address;
+    memset(place, 0, sizeof(*place));
+}
+
+#endif
