@@ -1,0 +1,136 @@
+"""Where in the program a slow call was made: native frames with their names, Python's frames of
+every version that is here, exactly as Python itself tells them."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import harness
+
+# Loading takes long enough to be worth a stack, the rest does not.
+SLOW = {"GV_SIM_LOAD_NS": "3000000", "GV_SIM_CONTEXT_NS": "0"}
+PYTHONS = [f"python3.{minor}" for minor in range(9, 15)]
+
+
+def line_of(file, text):
+    with open(os.path.join(harness.SOURCE, "tests", "e2e", "programs", file),
+              encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if text in line:
+                return number
+    raise LookupError(text)
+
+
+class Native(harness.Case):
+
+    def deep(self, **env):
+        self.run_well([harness.program("deep")], env={**SLOW, **env})
+        return self.trace()
+
+    def test_functions_files_and_lines(self):
+        trace = self.deep()
+        stacks = trace.rows("SELECT stack FROM calls WHERE name = 'cuModuleLoadData'")
+        self.assertEqual(len(stacks), 3)
+        self.assertEqual(len(set(stacks)), 1, "the same place three times is one stack")
+        frames = trace.dicts("SELECT * FROM frames WHERE stack = ? ORDER BY depth", stacks[0][0])
+        self.assertEqual({frame["kind"] for frame in frames}, {"native"})
+        functions = [frame["function"] for frame in frames[:3]]
+        if functions[0] is None:
+            self.skipTest("this gpuverify was built without elfutils: frames have no names")
+        self.assertIn("load()", functions[0])
+        self.assertIn("Pipeline::stage<long>(long)", functions[1])
+        self.assertEqual(functions[2], "main")
+        self.assertEqual(os.path.basename(frames[0]["file"]), "deep.cpp")
+        self.assertEqual(frames[0]["line"], line_of("deep.cpp", "the line that a stack shows"))
+        self.assertEqual(frames[0]["library"], harness.program("deep"))
+        for frame in frames:
+            self.assertNotIn("libgpuverify", frame["library"] or "")
+
+    def test_quick_calls_have_none(self):
+        trace = self.deep()
+        slow = "duration_ns >= 100000"
+        self.assertEqual(trace.value(f"SELECT count(*) FROM calls WHERE NOT {slow} "
+                                     "AND stack IS NOT NULL"), 0)
+        self.assertEqual(trace.value(f"SELECT count(*) FROM calls WHERE {slow} "
+                                     "AND stack IS NULL"), 0)
+
+    def test_all_and_off(self):
+        trace = self.deep(GPUVERIFY_STACKS="all")
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE stack IS NULL"), 0)
+
+    def test_off(self):
+        trace = self.deep(GPUVERIFY_STACKS="off")
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE stack IS NOT NULL"), 0)
+        self.assertEqual(trace.rows("SELECT * FROM frames"), [])
+
+    def test_threshold_is_that_of_stalls(self):
+        trace = self.deep(GPUVERIFY_STALL_US="60000000")
+        self.assertEqual(trace.rows("SELECT * FROM frames"), [])
+
+    def test_file_that_has_changed_is_not_misnamed(self):
+        """Another build at the same path: its symbols are not those of the program that ran."""
+        copy = self.path("program")
+        shutil.copy(harness.program("deep"), copy)
+        self.run_well([copy], env={**SLOW, "GPUVERIFY_COLLECTOR": "off"})
+        shutil.copy(harness.program("ending"), self.path("other"))
+        os.rename(self.path("other"), copy)
+        self.command("recover", "-o", self.path("trace.db"))
+        frames = self.trace().dicts("SELECT * FROM frames WHERE library = ?", copy)
+        self.assertTrue(frames)
+        self.assertEqual({frame["function"] for frame in frames}, {None})
+
+    def test_smallest_stacks(self):
+        self.run_well([harness.program("small_stack")], env={**SLOW, "GPUVERIFY_STACKS": "all"})
+        self.trace()
+
+
+class Python(harness.Case):
+    """One case for each version, made below."""
+
+    def check(self, name):
+        python = shutil.which(name)
+        works = python and subprocess.run([python, "-c", "import ctypes"], capture_output=True,
+                                          check=False).returncode == 0
+        if not works:
+            self.skipTest(f"no {name} here")
+        self.check_python(python)
+
+    def check_python(self, python):
+        script = os.path.join(harness.SOURCE, "tests", "e2e", "programs", "slow_loads.py")
+        result = self.run_well([python, script],
+                               env={**SLOW, "PYENV_VERSION": None, "GPUVERIFY_LOG": "info"})
+        told = [line.split() for line in result.out.splitlines()]
+        self.assertEqual(len(told), 9)
+        trace = self.trace()
+        calls = trace.rows("SELECT stack FROM calls WHERE name = 'cuModuleLoadData' "
+                           "ORDER BY start_ns")
+        self.assertEqual(len(calls), len(told))
+        for (stack,), wanted in zip(calls, told):
+            frames = trace.dicts("SELECT * FROM frames WHERE stack = ? AND kind = 'python' "
+                                 "ORDER BY depth", stack)
+            found = [f"{frame['function'].rsplit('.', 1)[-1]}:{frame['line']}" for frame in frames]
+            self.assertEqual(found, wanted)
+        first = trace.dicts("SELECT * FROM frames WHERE stack = ? AND kind = 'python' "
+                            "ORDER BY depth", calls[0][0])
+        self.assertEqual({frame["file"] for frame in first}, {script})
+        files = {row[0] for row in trace.rows("SELECT file FROM frames WHERE kind = 'python'")}
+        self.assertIn("/no/such/ürl/file.py", files)
+        innermost = trace.value("SELECT kind FROM frames WHERE stack = ? ORDER BY depth LIMIT 1",
+                                calls[0][0])
+        self.assertEqual(innermost, "native", "what ctypes calls through comes before Python")
+
+    def test_this_python(self):
+        if not (3, 9) <= sys.version_info < (3, 15):
+            self.skipTest(f"Python {sys.version.split()[0]} is not known")
+        self.check_python(sys.executable)
+
+
+def add(name):
+    def case(self):
+        self.check(name)
+    setattr(Python, "test_" + name.replace(".", "_"), case)
+
+
+for version in PYTHONS:
+    add(version)
