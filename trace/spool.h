@@ -248,9 +248,9 @@ struct gv_record_object {
 /* STACK and STACK_OF_CALL */
 struct gv_record_stack {
     struct gv_record_head head;
-    uint32_t number; /* counted from 1 in each process */
+    uint32_t number;        /* counted from 1 in each process */
     uint32_t python_frames; /* that follow */
-    uint64_t python_low; /* the object that holds a Python interpreter; 0: there is none */
+    uint64_t python_low;    /* the object that holds a Python interpreter; 0: there is none */
     uint64_t python_high;
     uint64_t reserved[4];
 };
