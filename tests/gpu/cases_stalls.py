@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ground import ROOT, Failure, Skip, check
+from ground import PYTHON_WORKLOADS, ROOT, Failure, Skip, check, trace_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import stall_expectations as expectations  # noqa: E402
@@ -44,5 +44,50 @@ def stall_case(name, mode):
     return case
 
 
+def line_of_the_stall(script):
+    with open(os.path.join(PYTHON_WORKLOADS, script), encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if "# the stall" in line:
+                return number
+    raise LookupError(script)
+
+
+def python_case(script, package, causes, mode):
+    """The longest stall is that of the marked line, with its cause, as long as the program says."""
+    def case(bench, folder):
+        done = bench.run(bench.python(script, package), folder, True, GPUVERIFY_GPU=MODES[mode])
+        check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+        bench.recover(folder)
+        with trace_of(folder) as trace:
+            worst = trace.execute(
+                "SELECT s.cause, s.duration_ns / 1e6, s.wait_ns / 1e6, s.confidence, s.name, s.kernel,"
+                " s.stack, o.name, s.advice FROM stalls s LEFT JOIN gpu_ops o ON o.id = s.waited_for"
+                " WHERE NOT s.expected AND s.cause != 'context'"
+                " ORDER BY s.wait_ns + s.jit_ns DESC LIMIT 1").fetchone()
+            check(worst, "no stall")
+            cause, ms, wait_ms, confidence, name, _, stack, waited, advice = worst
+            frames = trace.execute("SELECT file, line, function FROM frames WHERE stack = ?"
+                                   " AND kind = 'python' ORDER BY depth", (stack,)).fetchall()
+        check(cause in causes, f"cause {cause}, one of {causes} wanted: {worst}")
+        check(confidence == mode, f"confidence {confidence}")
+        check(mode == "inferred" or waited, "it is not said what was waited for")
+        check(wait_ms > 50, f"it waited {wait_ms} ms")
+        check(advice, "no advice")
+        said_ms = expectations.TIMED.findall(done.stdout)[0][2]
+        check(ms <= float(said_ms) + 1, f"{ms} ms, the program says {said_ms} ms")
+        line = line_of_the_stall(script)
+        own = [frame for frame in frames if os.path.basename(frame[0]) == script]
+        check(own and own[0][1] == line and own[0][2] == "step",
+              f"it is line {line} in step, the trace says {frames[:4]}")
+        return f"{name} at {script}:{own[0][1]} waited {wait_ms:.0f} ms of {said_ms} for {waited}"
+    return case
+
+
 CASES = [(f"stall {name}, {mode}", stall_case(name, mode))
          for name in expectations.names() for mode in MODES]
+CASES += [(f"stall of {script}, {mode}", python_case(script, package, causes, mode))
+          for script, package, causes in (
+              ("torch_tanh_busy.py", "torch", ("lazy-load",)),
+              ("numba_first_launch_busy.py", "numba", ("lazy-load",)),
+              ("cupy_raw_module_busy.py", "cupy", ("module-load",)))
+          for mode in MODES]
