@@ -214,10 +214,12 @@ void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
             break;
         }
     while (*from) {
-        size_t word = *from == '{' ? gv_advice_word(&out, facts, from) : 0;
-        if (!word)
-            gv_advice_add(&out, "%c", *from);
-        from += word ? word : 1;
+        size_t length = *from == '{' ? gv_advice_word(&out, facts, from) : 0;
+        if (!length) {
+            length = 1 + strcspn(from + 1, "{");
+            gv_advice_add(&out, "%.*s", (int)length, from);
+        }
+        from += length;
     }
     while (out.used > 0 && text[out.used - 1] == ' ')
         text[--out.used] = '\0';

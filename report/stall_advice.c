@@ -27,7 +27,7 @@
     "  AND f.line IS NOT NULL ORDER BY f.kind = 'python' DESC, f.depth LIMIT 1)"                   \
     " FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = c.api"                   \
     " LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN thread t ON t.id = c.thread"                 \
-    " WHERE s.expected = 0"
+    " WHERE s.expected = 0 AND s.cause <> 'unknown'"
 
 enum gv_advised_column {
     GV_ADVISED_ID,
@@ -227,12 +227,34 @@ static int gv_advised_open(sqlite3 *trace, struct gv_advised *advised)
     return error;
 }
 
+/* There is one thing to be said of what is not known, however often it is. */
+static int gv_advised_unknown(struct gv_stall_run *run, struct gv_advised *advised)
+{
+    sqlite3_stmt *set = NULL;
+    int64_t id = 0;
+    int result, error;
+
+    gv_advice_write(&advised->facts, GV_CAUSE_UNKNOWN, advised->text);
+    error = gv_advised_row(run->trace, advised, GV_CAUSE_UNKNOWN, &id);
+    if (!error)
+        error = gv_advised_prepare(run->trace,
+                                   "UPDATE stall SET advice = ? WHERE cause = 'unknown'", &set);
+    if (error)
+        return error;
+    sqlite3_bind_int64(set, 1, id);
+    result = sqlite3_step(set);
+    sqlite3_finalize(set);
+    return gv_stall_error(run->trace, result);
+}
+
 int gv_stall_advise(struct gv_stall_run *run)
 {
     struct gv_advised *advised = calloc(1, sizeof(*advised));
     sqlite3_stmt *rows = NULL;
     int result = SQLITE_DONE, error = advised ? gv_advised_open(run->trace, advised) : -ENOMEM;
 
+    if (!error)
+        error = gv_advised_unknown(run, advised);
     if (!error)
         error = gv_advised_prepare(run->trace, GV_STALL_ADVISED_SQL, &rows);
     while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW)

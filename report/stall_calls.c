@@ -41,8 +41,8 @@ static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, str
     held->thread = sqlite3_column_int64(row, 1);
     process = GV_STALL_ROW(run->threads, run->thread_count, held->thread);
     held->process = process ? *process : 0;
-    held->start_ns = sqlite3_column_int64(row, 3);
-    held->end_ns = held->start_ns + sqlite3_column_int64(row, 4);
+    held->start_ns = gv_stall_ns(row, 3);
+    held->end_ns = held->start_ns + gv_stall_duration(row, 4);
     held->failed = sqlite3_column_int64(row, 5) != 0;
     held->stream = sqlite3_column_int64(row, 6);
     held->context = sqlite3_column_int64(row, 7);

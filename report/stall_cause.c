@@ -26,9 +26,9 @@ static int gv_stall_jit(struct gv_stall_run *run, const struct gv_held *held, in
         return error;
     sqlite3_bind_int64(rows, 1, held->call);
     while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
-        int64_t start_ns = gv_stall_most(sqlite3_column_int64(rows, 0), held->start_ns);
-        int64_t end_ns = gv_stall_least(
-            sqlite3_column_int64(rows, 0) + sqlite3_column_int64(rows, 1), held->end_ns);
+        int64_t start_ns = gv_stall_most(gv_stall_ns(rows, 0), held->start_ns);
+        int64_t end_ns =
+            gv_stall_least(gv_stall_ns(rows, 0) + gv_stall_duration(rows, 1), held->end_ns);
         *all_ns += gv_stall_most(end_ns - start_ns, 0);
         *before_ns += gv_stall_most(gv_stall_least(end_ns, until_ns) - start_ns, 0);
     }

@@ -30,8 +30,8 @@ static void gv_stall_op_take(struct gv_stall_run *run, sqlite3_stmt *row, struct
 
     op->id = sqlite3_column_int64(row, 0);
     op->place = GV_STALL_ROW(run->places, run->place_count, sqlite3_column_int64(row, 1));
-    op->start_ns = sqlite3_column_int64(row, 2);
-    op->end_ns = op->start_ns + sqlite3_column_int64(row, 3);
+    op->start_ns = gv_stall_ns(row, 2);
+    op->end_ns = op->start_ns + gv_stall_duration(row, 3);
     op->call = sqlite3_column_int64(row, 4);
     shape = GV_STALL_ROW(run->shapes, run->shape_count, sqlite3_column_int64(row, 5));
     op->local_bytes = shape ? *shape : 0;
@@ -276,6 +276,15 @@ static bool gv_stall_gpu_times(const struct gv_stall_run *run, int64_t *from_ns,
     return any;
 }
 
+/* What stands in a queue before a call's own operation may run long after the call. */
+static int64_t gv_stall_gpu_last_own(const struct gv_stall_run *run, int64_t to_ns)
+{
+    for (size_t i = 0; i < run->held_count; i++)
+        if (run->held[i].own_start_ns > to_ns)
+            to_ns = run->held[i].own_start_ns;
+    return to_ns;
+}
+
 int gv_stall_gpu_look(struct gv_stall_run *run)
 {
     struct gv_stall_order order;
@@ -291,7 +300,8 @@ int gv_stall_gpu_look(struct gv_stall_run *run)
     if (!error)
         error = gv_stall_order_streams(&order, run);
     if (!error)
-        error = gv_stall_gpu_visit(run, &order, from_ns, to_ns, gv_stall_op_seen);
+        error = gv_stall_gpu_visit(run, &order, from_ns, gv_stall_gpu_last_own(run, to_ns),
+                                   gv_stall_op_seen);
     if (!error)
         gv_stall_order_finish(&order, run->held);
     gv_stall_order_free(&order);

@@ -150,6 +150,21 @@ int gv_stall_error(sqlite3 *trace, int result);
 #define GV_STALL_ROW(array, count, row)                                                            \
     ((row) > 0 && (uint64_t)(row) < (count) ? &(array)[row] : NULL)
 
+/* A time or duration of a file that may say anything: such that sums of them cannot overflow. */
+static inline int64_t gv_stall_ns(sqlite3_stmt *row, int column)
+{
+    const int64_t most = INT64_C(1) << 60;
+    int64_t ns = sqlite3_column_int64(row, column);
+
+    return ns > most ? most : ns < -most ? -most : ns;
+}
+static inline int64_t gv_stall_duration(sqlite3_stmt *row, int column)
+{
+    int64_t ns = gv_stall_ns(row, column);
+
+    return ns < 0 ? 0 : ns;
+}
+
 /* report/stall_calls.c: reads the next chunk of calls, by start; 0 of them: no more. */
 int gv_stall_calls_next(struct gv_stall_run *run);
 

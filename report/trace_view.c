@@ -86,8 +86,9 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     if (error)
         gv_message("the records still in shared memory cannot be brought into %s: %s", path,
                    strerror(-error));
-    if (sqlite3_open_v2(path, trace, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, NULL) !=
-        SQLITE_OK) {
+    if (sqlite3_open_v2(path, trace,
+                        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK) {
         sqlite3_close(*trace);
         *trace = NULL;
         return -EIO;

@@ -98,8 +98,9 @@ int gv_database_open(struct gv_database *database, const char *path)
     int error;
 
     memset(database, 0, sizeof(*database));
-    int result = sqlite3_open_v2(path, &database->handle,
-                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL);
+    int result =
+        sqlite3_open_v2(path, &database->handle,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, NULL);
     error = gv_database_error(database->handle, result);
     if (!error) {
         sqlite3_extended_result_codes(database->handle, 1);

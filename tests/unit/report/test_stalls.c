@@ -1,0 +1,431 @@
+/* Every cause of a stall where the GPU's side is seen, and the same calls where they are none. */
+#include "tests/unit/report/stall_fixture.h"
+
+#include <stdio.h>
+
+/* A kernel of 50 ms from 1 ms on, in stream A. */
+static int busy(void)
+{
+    return launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
+}
+
+/* ---- loads ---- */
+
+static void a_load_waits_for_a_busy_gpu(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
+    expect("2 module-load 0+49000+200 for 1 drained 1\n");
+}
+
+static void a_load_on_an_idle_gpu_waits_for_nobody(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 60000, 3000), "cubin", 1);
+    expect("");
+}
+
+static void a_load_that_ends_before_the_kernel_has_not_waited(void **state)
+{
+    (void)state;
+    busy();
+    launched(910, STREAM_B, KERNEL_SPIN, 1000, 2500);
+    loaded(CALL("cuModuleLoadData", 2000, 3000), "cubin", 1);
+    expect("");
+}
+
+static void compiling_on_an_idle_gpu_is_no_wait(void **state)
+{
+    int load = CALL("cuModuleLoadData", 2000, 100200);
+
+    (void)state;
+    loaded(load, "ptx", 1);
+    compiled(load, 2100, 100000);
+    expect("1 jit 100000+0+200\n");
+}
+
+static void compiling_and_waiting_are_told_apart(void **state)
+{
+    int load;
+
+    (void)state;
+    busy();
+    load = CALL("cuModuleLoadData", 2000, 49200);
+    loaded(load, "ptx", 1);
+    compiled(load, 2010, 30000);
+    expect("2 module-load 30000+19000+200 for 1 drained 1\n");
+}
+
+static void a_gpu_that_is_done_while_the_driver_compiles_is_not_waited_for(void **state)
+{
+    int load;
+
+    (void)state;
+    launched(900, STREAM_A, KERNEL_SPIN, 1000, 10000);
+    load = CALL("cuModuleLoadData", 2000, 60000);
+    loaded(load, "ptx", 1);
+    compiled(load, 2010, 59900);
+    expect("2 jit 59900+0+100\n");
+}
+
+static void the_last_of_many_kernels_is_waited_for(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        launched(100 + i, STREAM_A, KERNEL_SPIN, 1000 + i * 500, 490);
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    expect("101 module-load 0+48990+110 for 100 drained 98\n");
+}
+
+static void several_streams_are_waited_for(void **state)
+{
+    (void)state;
+    launched(900, STREAM_A, KERNEL_SPIN, 1000, 20000);
+    launched(910, STREAM_B, KERNEL_SPIN, 1000, 50000);
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    expect("3 module-load 0+49000+100 for 2 drained 2\n");
+}
+
+static void another_context_is_not_waited_for(void **state)
+{
+    (void)state;
+    launched(900, STREAM_OTHER, KERNEL_SPIN, 1000, 50000);
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    expect("");
+}
+
+static void work_of_another_thread_that_came_later_is_not_waited_for(void **state)
+{
+    (void)state;
+    launched(900, STREAM_A, KERNEL_SPIN, 1000, 10000);
+    ran(CALL("cuLaunchKernel", 12000, 5, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN),
+        STREAM_B, KERNEL_SPIN, 12100, 20000);
+    loaded(CALL("cuModuleLoadData", 2000, 40000), "cubin", 1);
+    expect("3 module-load 0+9000+31000 for 1 drained 1\n");
+}
+
+/* ---- first uses ---- */
+
+static void a_first_launch_waits_until_its_code_is_there(void **state)
+{
+    int call;
+
+    (void)state;
+    busy();
+    call = CALL("cuLaunchKernel", 2000, 49100, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+    came(call);
+    ran(call, STREAM_B, KERNEL_LAZY, 51110, 10);
+    expect("2 lazy-load 0+49000+100 for 1 drained 1\n");
+}
+
+static void a_first_launch_on_an_idle_gpu_is_none(void **state)
+{
+    int call = CALL("cuLaunchKernel", 2000, 900, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+
+    (void)state;
+    came(call);
+    ran(call, STREAM_B, KERNEL_LAZY, 2910, 10);
+    expect("");
+}
+
+static void asking_for_a_function_loads_it(void **state)
+{
+    (void)state;
+    busy();
+    came(CALL("cuKernelGetFunction", 2000, 49100));
+    expect("2 lazy-load 0+49000+100 for 1 drained 1\n");
+}
+
+static void a_launch_that_needs_more_local_memory_waits(void **state)
+{
+    int call;
+
+    (void)state;
+    busy();
+    call = CALL("cuLaunchKernel", 2000, 49100, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+    ran(call, STREAM_B, KERNEL_DEEP, 51110, 10);
+    expect("2 local-memory 0+49000+100 for 1 drained 1\n");
+}
+
+static void a_full_queue_is_waited_for(void **state)
+{
+    int call;
+
+    (void)state;
+    launched(10, STREAM_A, KERNEL_SPIN, 1000, 50000);
+    for (int i = 0; i < 1023; i++)
+        launched(20 + i, STREAM_A, KERNEL_SPIN, 51000 + i * 10, 10);
+    call = CALL("cuLaunchKernel", 2000, 49020, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(call, STREAM_A, KERNEL_SPIN, 61230, 10);
+    expect("1025 queue-full 0+49020+0 for 8 drained 8\n");
+}
+
+static void a_launch_that_nothing_explains_is_unknown(void **state)
+{
+    int call;
+
+    (void)state;
+    launched(10, STREAM_A, KERNEL_SPIN, 1000, 50000);
+    call = CALL("cuLaunchKernel", 2000, 20000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(call, STREAM_A, KERNEL_SPIN, 51000, 10);
+    expect("2 unknown 0+20000+0\n");
+}
+
+static void a_launch_that_runs_on_after_the_gpu_is_unknown_too(void **state)
+{
+    int call;
+
+    (void)state;
+    launched(10, STREAM_A, KERNEL_SPIN, 1000, 5000);
+    call = CALL("cuLaunchKernel", 2000, 40000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(call, STREAM_A, KERNEL_SPIN, 42010, 10);
+    expect("2 unknown 0+40000+0\n");
+}
+
+/* ---- the context's other waits ---- */
+
+static void each_of_these_waits_for_the_context(void **state)
+{
+    static const char *const calls[][2] = {
+        {"cuModuleUnload", "module-unload"},
+        {"cuLibraryUnload", "module-unload"},
+        {"cuMemFree_v2", "free"},
+        {"cudaFree", "free"},
+        {"cudaFreeHost", "free"},
+        {"cuMemHostUnregister", "host-unregister"},
+        {"cudaHostUnregister", "host-unregister"},
+        {"cuCtxSetLimit", "limit"},
+        {"cudaDeviceSetLimit", "limit"},
+        {"cuCtxDestroy_v2", "context"},
+        {"cuCtxCreate_v4", "context"},
+    };
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        char wanted[128];
+        fixture_teardown(state);
+        fixture_setup(state);
+        CALL("cudaMallocHost", 10, 500); /* the runtime starts here */
+        launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
+        CALL(calls[i][0], 2000, 49100);
+        snprintf(wanted, sizeof(wanted), "3 %s 0+49000+100 for 1 drained 1\n", calls[i][1]);
+        expect(wanted);
+        fixture_teardown(state);
+        fixture_setup(state);
+        CALL("cudaMallocHost", 10, 500);
+        launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
+        CALL(calls[i][0], 60000, 1100);
+        expect("");
+    }
+}
+
+static void each_of_these_does_not_wait(void **state)
+{
+    static const char *const calls[] = {"cudaMallocAsync", "cudaFreeAsync_ptsz", "cuMemAlloc_v2",
+                                        "cudaMallocHost", "cuCtxSetCurrent"};
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        fixture_teardown(state);
+        fixture_setup(state);
+        busy();
+        CALL(calls[i], 2000, 49100);
+        expect("");
+    }
+}
+
+/* ---- copies ---- */
+
+static void a_pageable_copy_waits_for_its_stream(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 49500, .stream = STREAM_A, .bytes = 4096);
+    ran(copy, STREAM_A, 0, 51010, 300);
+    expect("2 pageable-copy 0+49000+500 for 1 drained 1\n");
+}
+
+static void a_pageable_copy_in_an_idle_stream_only_works(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyHtoDAsync_v2", 2000, 2200, .stream = STREAM_B, .bytes = 16 << 20);
+    ran(copy, STREAM_B, 0, 2100, 2000);
+    expect("");
+}
+
+static void a_pinned_copy_that_takes_long_has_not_waited_for_its_stream(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 500, .stream = STREAM_A, .bytes = 4096);
+    ran(copy, STREAM_A, 0, 51010, 300);
+    expect("2 unknown 0+500+0\n");
+}
+
+static void a_synchronous_copy_waits_and_then_works(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyDtoH_v2", 2000, 109000, .bytes = 1 << 30);
+    ran(copy, STREAM_LEGACY, 0, 51010, 60000);
+    expect("2 sync-copy 0+49000+60000 for 1 drained 1\n");
+}
+
+static void a_gigabyte_takes_its_time(void **state)
+{
+    int copy = CALL("cudaMemcpy", 2000, 40000, .stream = STREAM_LEGACY, .bytes = 1 << 30);
+
+    (void)state;
+    ran(copy, STREAM_LEGACY, 0, 2050, 39900);
+    expect("");
+}
+
+/* ---- waiting as asked ---- */
+
+static void waiting_as_asked_is_expected(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuStreamSynchronize", 2000, 49010, .stream = STREAM_A);
+    CALL("cuStreamSynchronize", 60000, 50, .stream = STREAM_A);
+    launched(69900, STREAM_A, KERNEL_SPIN, 70000, 50000);
+    CALL("cudaDeviceSynchronize", 71000, 49010);
+    expect("2 explicit-sync 0+49000+10 for 1 drained 1 expected\n"
+           "5 explicit-sync 0+49000+10 for 2 drained 1 expected\n");
+}
+
+static void an_idle_streams_sync_has_waited_for_something_unseen(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuStreamSynchronize", 2000, 30000, .stream = STREAM_B);
+    expect("2 explicit-sync 0+30000+0 expected\n");
+}
+
+/* ---- locks ---- */
+
+static void others_wait_behind_a_load(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    CALL("cuStreamQuery", 51200, 5, .thread = 2);
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 lock 0+41100+50 for 1 by 2\n");
+}
+
+static void an_allocation_behind_a_compiling_load_waits_for_no_operation(void **state)
+{
+    int load = CALL("cuModuleLoadData", 2000, 100000);
+
+    (void)state;
+    loaded(load, "ptx", 1);
+    compiled(load, 2000, 99900);
+    CALL("cuMemAlloc_v2", 20000, 82040, .thread = 2);
+    CALL("cuEventRecord", 102100, 300, .thread = 2);
+    expect("1 jit 99900+0+100\n"
+           "2 lock 0+82000+40 by 1\n"
+           "3 unknown 0+300+0\n");
+}
+
+static void a_query_does_not_wait_behind_a_load(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    CALL("cuStreamQuery", 10000, 41150, .thread = 2, .stream = STREAM_B);
+    CALL("cuLaunchKernel", 60000, 300, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 unknown 0+41150+0\n"
+           "4 unknown 0+300+0\n");
+}
+
+static void only_allocations_wait_behind_a_pageable_copy(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 49500, .stream = STREAM_A, .bytes = 4096);
+    ran(copy, STREAM_A, 0, 51010, 300);
+    CALL("cuMemAlloc_v2", 10000, 41600, .thread = 2);
+    CALL("cuLaunchKernel", 52000, 5, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    expect("2 pageable-copy 0+49000+500 for 1 drained 1\n"
+           "3 lock 0+41500+100 for 1 by 2\n");
+}
+
+/* ---- loads, in the view of them ---- */
+
+static void loads_say_how_long_they_waited(void **state)
+{
+    static const char sql[] =
+        "SELECT group_concat(printf('%d %d', wait_ns / 1000, gpu_busy), ', ') FROM"
+        " (SELECT * FROM loads WHERE call IS NOT NULL ORDER BY start_ns)";
+    sqlite3_stmt *row = NULL;
+    int lazy;
+
+    (void)state;
+    loaded(CALL("cuModuleLoadData", 100, 80), "cubin", 1);
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 2);
+    launched(59900, STREAM_A, KERNEL_SPIN, 60000, 10000);
+    lazy = CALL("cuLaunchKernel", 61000, 9100, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+    came(lazy);
+    expect("3 module-load 0+49000+100 for 1 drained 1\n"
+           "5 lazy-load 0+9000+100 for 2 drained 1\n");
+    assert_int_equal(sqlite3_prepare_v2(fixture_trace, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), "0 0, 49000 1, 9000 1");
+    sqlite3_finalize(row);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_load_waits_for_a_busy_gpu),
+        CASE(a_load_on_an_idle_gpu_waits_for_nobody),
+        CASE(a_load_that_ends_before_the_kernel_has_not_waited),
+        CASE(compiling_on_an_idle_gpu_is_no_wait),
+        CASE(compiling_and_waiting_are_told_apart),
+        CASE(a_gpu_that_is_done_while_the_driver_compiles_is_not_waited_for),
+        CASE(the_last_of_many_kernels_is_waited_for),
+        CASE(several_streams_are_waited_for),
+        CASE(another_context_is_not_waited_for),
+        CASE(work_of_another_thread_that_came_later_is_not_waited_for),
+        CASE(a_first_launch_waits_until_its_code_is_there),
+        CASE(a_first_launch_on_an_idle_gpu_is_none),
+        CASE(asking_for_a_function_loads_it),
+        CASE(a_launch_that_needs_more_local_memory_waits),
+        CASE(a_full_queue_is_waited_for),
+        CASE(a_launch_that_nothing_explains_is_unknown),
+        CASE(a_launch_that_runs_on_after_the_gpu_is_unknown_too),
+        CASE(each_of_these_waits_for_the_context),
+        CASE(each_of_these_does_not_wait),
+        CASE(a_pageable_copy_waits_for_its_stream),
+        CASE(a_pageable_copy_in_an_idle_stream_only_works),
+        CASE(a_pinned_copy_that_takes_long_has_not_waited_for_its_stream),
+        CASE(a_synchronous_copy_waits_and_then_works),
+        CASE(a_gigabyte_takes_its_time),
+        CASE(waiting_as_asked_is_expected),
+        CASE(an_idle_streams_sync_has_waited_for_something_unseen),
+        CASE(others_wait_behind_a_load),
+        CASE(an_allocation_behind_a_compiling_load_waits_for_no_operation),
+        CASE(a_query_does_not_wait_behind_a_load),
+        CASE(only_allocations_wait_behind_a_pageable_copy),
+        CASE(loads_say_how_long_they_waited),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* What is concluded from the calls alone, and what is not. */
+#include "tests/unit/report/stall_fixture.h"
+
+static int setup(void **state)
+{
+    int result = fixture_setup(state);
+
+    fixture_mode(INFERRED);
+    return result;
+}
+
+static void busy(void)
+{
+    launched(900, STREAM_A, KERNEL_SPIN, 0, 0);
+}
+
+static void a_load_waits_for_unfinished_work(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("2 module-load 0+50000+150 drained 1 presumed 1\n");
+}
+
+static void a_load_after_a_wait_has_nothing_to_wait_for(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuCtxSynchronize", 1000, 90);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("");
+}
+
+static void a_query_that_says_done_is_a_proof_too(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuStreamQuery", 1000, 5, .stream = STREAM_A);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("");
+}
+
+static void a_query_that_says_not_yet_is_none(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuStreamQuery", 1000, 5, .stream = STREAM_A, .result = 600);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("3 module-load 0+50000+150 drained 1 presumed 1\n");
+}
+
+static void an_event_proves_what_stood_before_it(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuEventRecord", 910, 5, .stream = STREAM_A, .object = 99);
+    CALL("cuEventSynchronize", 920, 50, .object = 99);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    launched(60000, STREAM_A, KERNEL_SPIN, 0, 0);
+    CALL("cuEventSynchronize", 60010, 5, .object = 99);
+    loaded(CALL("cuModuleLoadData", 61000, 50150), "cubin", 2);
+    expect("7 module-load 0+50000+150 drained 1 presumed 5\n");
+}
+
+static void another_streams_wait_proves_nothing(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuStreamSynchronize", 1000, 90, .stream = STREAM_B);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("3 module-load 0+50000+150 drained 1 presumed 1\n");
+}
+
+static void a_call_that_drained_the_context_is_a_proof(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuMemFree_v2", 1000, 50150);
+    loaded(CALL("cuModuleLoadData", 60000, 50150), "cubin", 1);
+    expect("2 free 0+50000+150 drained 1 presumed 1\n");
+}
+
+static void captured_launches_are_no_work(void **state)
+{
+    (void)state;
+    CALL("cuStreamBeginCapture_v2", 800, 5, .stream = STREAM_A);
+    busy();
+    CALL("cuStreamEndCapture", 950, 5, .stream = STREAM_A);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("");
+}
+
+static void a_launch_that_failed_is_no_work(void **state)
+{
+    (void)state;
+    CALL("cuLaunchKernel", 900, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN, .result = 1);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("");
+}
+
+static void ptx_on_an_idle_gpu_was_compiled_once(void **state)
+{
+    (void)state;
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "ptx", 1);
+    loaded(CALL("cuModuleLoadData", 60000, 50150), "ptx", 1);
+    expect("1 jit 50000+0+150\n");
+}
+
+static void a_first_launch_behind_work_is_a_lazy_load(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuLaunchKernel", 2000, 50150, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+    expect("2 lazy-load 0+50000+150 drained 1 presumed 1\n");
+}
+
+static void a_first_launch_of_loaded_code_needs_local_memory(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuLaunchKernel", 2000, 50150, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+    expect("2 local-memory 0+50000+150 drained 1 presumed 1\n");
+}
+
+static void a_second_launch_is_unknown(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuLaunchKernel", 2000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    expect("2 unknown 0+50000+0\n");
+}
+
+static void the_thousandth_launch_finds_a_full_queue(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1024; i++)
+        launched(10 + i * 6, STREAM_A, KERNEL_SPIN, 0, 0);
+    CALL("cuLaunchKernel", 8000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    expect("1025 queue-full 0+50000+0 drained 1024 presumed 1024\n");
+}
+
+static void a_queue_that_was_emptied_is_not_full(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1024; i++)
+        launched(10 + i * 6, STREAM_A, KERNEL_SPIN, 0, 0);
+    CALL("cuStreamSynchronize", 7000, 90, .stream = STREAM_A);
+    launched(7500, STREAM_A, KERNEL_SPIN, 0, 0);
+    CALL("cuLaunchKernel", 8000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    expect("1027 unknown 0+50000+0\n");
+}
+
+static void an_asynchronous_copy_that_takes_long_is_pageable(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuMemcpyDtoHAsync_v2", 2000, 50015, .stream = STREAM_A, .bytes = 4096);
+    expect("2 pageable-copy 0+50000+20 drained 1 presumed 1\n");
+}
+
+static void a_large_copy_works(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuMemcpyDtoH_v2", 2000, 110000, .bytes = 1 << 30);
+    expect("");
+}
+
+static void another_context_is_not_waited_for(void **state)
+{
+    (void)state;
+    launched(900, STREAM_OTHER, KERNEL_SPIN, 0, 0);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("");
+}
+
+static void others_wait_behind_a_load(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    CALL("cuMemAlloc_v2", 10000, 42200, .thread = 2);
+    expect("2 module-load 0+50000+150 drained 1 presumed 1\n"
+           "3 lock 0+42150+50 by 2 presumed 1\n");
+}
+
+static void waiting_as_asked_is_expected(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuStreamSynchronize", 2000, 50000, .stream = STREAM_A);
+    expect("2 explicit-sync 0+50000+0 expected\n");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_load_waits_for_unfinished_work),
+        CASE(a_load_after_a_wait_has_nothing_to_wait_for),
+        CASE(a_query_that_says_done_is_a_proof_too),
+        CASE(a_query_that_says_not_yet_is_none),
+        CASE(an_event_proves_what_stood_before_it),
+        CASE(another_streams_wait_proves_nothing),
+        CASE(a_call_that_drained_the_context_is_a_proof),
+        CASE(captured_launches_are_no_work),
+        CASE(a_launch_that_failed_is_no_work),
+        CASE(ptx_on_an_idle_gpu_was_compiled_once),
+        CASE(a_first_launch_behind_work_is_a_lazy_load),
+        CASE(a_first_launch_of_loaded_code_needs_local_memory),
+        CASE(a_second_launch_is_unknown),
+        CASE(the_thousandth_launch_finds_a_full_queue),
+        CASE(a_queue_that_was_emptied_is_not_full),
+        CASE(an_asynchronous_copy_that_takes_long_is_pageable),
+        CASE(a_large_copy_works),
+        CASE(another_context_is_not_waited_for),
+        CASE(others_wait_behind_a_load),
+        CASE(waiting_as_asked_is_expected),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
