@@ -11,5 +11,5 @@ INSERT INTO stall_advice VALUES (1, 'fix' || char(27) || '[0m' || char(10) || 'i
 INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_for, blocked_by, drained_count, drained_ns, confidence, advice) VALUES (1, 1, 'no' || char(10) || 'such cause', 0, 0, 199000000, 1000000, 77, 78, -5, -6, 'certain', 1);
 INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_for, blocked_by, drained_count, drained_ns, confidence, advice) VALUES (2, 2, 'free', 0, 9000000000000000000, 9000000000000000000, 0, NULL, 2, NULL, NULL, 'measured', NULL);
 INSERT INTO call_stack VALUES (1, 1);
-INSERT INTO frame VALUES (1, 0, 'native', char(27) || 'f', NULL, char(13) || 'x.py', -1, NULL);
+INSERT INTO frame (stack, depth, kind, function, library, file, line, address) VALUES (1, 0, 'native', char(27) || 'f', NULL, char(13) || 'x.py', -1, NULL);
 INSERT INTO flight (process, thread_serial, tid, name, api, start_ns, kernel, seen_ns, cause, blocked_by_thread, confidence, advice) VALUES (1, 1, 4242, char(7), 1, -5, 1, 9223372036854775807, 'lazy-load', 99, 'inferred', char(27) || 'advice');

@@ -20,6 +20,6 @@ INSERT INTO call VALUES (41, 2, 3, 5100000000, 100000000, 0, NULL, 1, NULL, NULL
 INSERT INTO gpu_op VALUES (39, 1, 1, 2, 5063010000, 3000, 39, NULL, NULL, NULL, NULL);
 INSERT INTO stack VALUES (1, 1, 1);
 INSERT INTO call_stack VALUES (39, 1);
-INSERT INTO frame VALUES (1, 0, 'native', 'gpu_kernel_impl', '/lib/libtorch_cuda.so', NULL, NULL, 4660), (1, 1, 'python', 'step', NULL, '/home/u/train.py', 31, NULL), (1, 2, 'python', 'main', NULL, '/home/u/train.py', 88, NULL);
+INSERT INTO frame (stack, depth, kind, function, library, file, line, address) VALUES (1, 0, 'native', 'gpu_kernel_impl', '/lib/libtorch_cuda.so', NULL, NULL, 4660), (1, 1, 'python', 'step', NULL, '/home/u/train.py', 31, NULL), (1, 2, 'python', 'main', NULL, '/home/u/train.py', 88, NULL);
 INSERT INTO stall_advice VALUES (1, 'Load it before the loop queues work: call torch.tanh once on a tiny tensor.');
 INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_for, blocked_by, drained_count, drained_ns, confidence, advice) VALUES (1, 39, 'lazy-load', 0, 0, 852900000, 100000, 38, NULL, 38, 852500000, 'measured', 1), (2, 40, 'lock', 0, 0, 813040000, 10000, 38, 39, 38, 852500000, 'measured', NULL), (3, 41, 'explicit-sync', 1, 0, 99900000, 100000, NULL, NULL, NULL, NULL, 'measured', NULL);
