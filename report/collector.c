@@ -108,8 +108,10 @@ static int gv_collector_prepare(struct gv_collector *collector, const char *path
         return error;
     collector->session->trace_path[GV_SESSION_PATH_BYTES - 1] = '\0';
     atomic_store(&collector->session->collector_pid, (uint32_t)getpid());
-    return gv_drain_open(&collector->drain, collector->directory, session,
-                         collector->session->trace_path);
+    error = gv_drain_open(&collector->drain, collector->directory, session,
+                          collector->session->trace_path);
+    collector->drain.root_pid = collector->session->root_pid;
+    return error;
 }
 
 static bool gv_collector_root_lives(struct gv_collector *collector)

@@ -19,6 +19,8 @@
 /* Records in one transaction: enough to be fast, few enough to give memory back soon. */
 #define GV_DRAIN_BATCH        32768u
 #define GV_DRAIN_COMMIT_TRIES 5
+/* As many calls are looked through in some tenths of a second. */
+#define GV_DRAIN_SETTLED_CALLS 200000
 
 int gv_drain_open(struct gv_drain *drain, const char *directory, const char *session,
                   const char *wanted)
@@ -208,6 +210,7 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
 static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
                           bool *done, size_t *stored)
 {
+    size_t before = *stored;
     int error = gv_database_begin(&drain->database);
 
     if (!error)
@@ -220,7 +223,66 @@ static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, 
         error = gv_drain_commit(drain);
     if (!error)
         gv_ingest_committed(&spool->ingest);
+    if (*stored > before)
+        drain->settled = false;
     return error;
+}
+
+/* A stack without names is still one. */
+static void gv_drain_name_stacks(struct gv_drain *drain)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_stack_names_find(&drain->database);
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error) {
+        gv_database_rollback(&drain->database);
+        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
+    }
+}
+
+/* A trace without its stalls is still one: the commands look for them when it has none. */
+static void gv_drain_find_stalls(struct gv_drain *drain)
+{
+    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
+
+    if (error)
+        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
+}
+
+/* Everything that is found by looking at the whole trace. */
+static void gv_drain_settle(struct gv_drain *drain)
+{
+    if (drain->settled)
+        return;
+    gv_drain_name_stacks(drain);
+    gv_drain_find_stalls(drain);
+    drain->settled = true;
+}
+
+/* No other process of the session would add to the trace while we look at all of it. */
+static bool gv_drain_is_last(const struct gv_drain *drain)
+{
+    size_t recording = 0;
+
+    for (size_t i = 0; i < drain->count; i++) {
+        struct gv_spool_status status;
+        gv_spool_reader_status(&drain->spools[i]->reader, &status);
+        recording += !status.exiting;
+    }
+    return recording == 0;
+}
+
+/* The process goes on to its end. A small trace is whole by then, for a script that reads it in its
+ * next line; a large one is left to the time after, and so are children: there may be thousands. */
+static void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    if (spool->pid == drain->root_pid && drain->next_call <= GV_DRAIN_SETTLED_CALLS &&
+        gv_drain_is_last(drain))
+        gv_drain_settle(drain);
+    gv_spool_reader_set_drained(&spool->reader);
 }
 
 static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
@@ -239,7 +301,7 @@ static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, 
     while (!error && !done)
         error = gv_drain_batch(drain, spool, gone, &done, stored);
     if (!error && status.exiting) {
-        gv_spool_reader_set_drained(&spool->reader);
+        gv_drain_release(drain, spool);
         (*exiting)++;
     }
     return error;
@@ -292,30 +354,6 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     return error;
 }
 
-/* A stack without names is still one. */
-static void gv_drain_name_stacks(struct gv_drain *drain)
-{
-    int error = gv_database_begin(&drain->database);
-
-    if (!error)
-        error = gv_stack_names_find(&drain->database);
-    if (!error)
-        error = gv_drain_commit(drain);
-    if (error) {
-        gv_database_rollback(&drain->database);
-        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
-    }
-}
-
-/* A trace without its stalls is still one: the commands look for them when it has none. */
-static void gv_drain_find_stalls(struct gv_drain *drain)
-{
-    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
-
-    if (error)
-        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
-}
-
 int gv_drain_finish(struct gv_drain *drain)
 {
     int error = 0;
@@ -327,9 +365,7 @@ int gv_drain_finish(struct gv_drain *drain)
         drain->writing = !error;
     }
     if (!error)
-        gv_drain_name_stacks(drain);
-    if (!error)
-        gv_drain_find_stalls(drain);
+        gv_drain_settle(drain);
     if (!error)
         error = gv_database_begin(&drain->database);
     if (!error)

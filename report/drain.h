@@ -26,8 +26,10 @@ struct gv_drain {
     char wanted[GV_SESSION_PATH_BYTES]; /* where the trace should go; empty: found out */
     char path[GV_SESSION_PATH_BYTES];   /* where it goes; empty: not known yet */
     struct gv_database database;
-    bool writing; /* `database` is open */
+    uint32_t root_pid; /* of the session, as far as known: the last that should end */
+    bool writing;      /* `database` is open */
     bool driver_known;
+    bool settled; /* stacks are named and stalls found, of all that is stored */
     int64_t next_call;
     struct gv_drain_spool **spools;
     size_t count;

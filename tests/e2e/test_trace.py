@@ -36,6 +36,12 @@ class File(harness.Case):
         self.settle()
         self.assertEqual(stat.S_IMODE(os.stat(self.path("trace.db")).st_mode), 0o600)
 
+    def test_stalls_are_there_when_the_program_has_ended(self):
+        result = self.run_well([harness.workload("stalls/lazy_launch"), "100"],
+                               env={"GPUVERIFY_EXIT_WAIT": "60"})
+        trace = self.open_trace()
+        self.assertIn(("lazy-load",), trace.rows("SELECT cause FROM stalls"), str(result))
+
     def test_default_name(self):
         process = self.start([harness.program("ending")], env={"GPUVERIFY_TRACE": None})
         process.communicate(timeout=30)
@@ -250,7 +256,7 @@ class Images(harness.Case):
 
     def test_image_that_the_program_made(self):
         self.run_well([harness.workload("stalls/module_load_ptx_warm"), "idle"])
-        libraries = self.trace().rows("SELECT library FROM loads WHERE bytes > 100000")
+        libraries = self.trace().rows("SELECT library FROM loads WHERE bytes > 10000")
         self.assertEqual({row[0] for row in libraries}, {None})
 
     def test_equal_images_have_equal_hashes_and_others_other(self):

@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace {
+namespace
+{
 
 const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                    ".visible .entry empty()\n{\n ret;\n}\n";
