@@ -31,12 +31,13 @@ static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, str
 {
     static const struct gv_stall_rule starts = {"", GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING,
                                                 GV_CALL_WORKS};
-    const struct gv_stall_api *api =
-        GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 2));
+    const struct gv_stall_api *api;
     const struct gv_stall_stream *stream;
     const int64_t *process;
 
     memset(held, 0, sizeof(*held));
+    held->api = sqlite3_column_int64(row, 2);
+    api = GV_STALL_ROW(run->apis, run->api_count, held->api);
     held->call = sqlite3_column_int64(row, 0);
     held->thread = sqlite3_column_int64(row, 1);
     process = GV_STALL_ROW(run->threads, run->thread_count, held->thread);

@@ -101,6 +101,17 @@ static int gv_stall_overheads(struct gv_stall_run *run, const struct gv_held *he
     return gv_stall_error(run->trace, result);
 }
 
+/* Whether nothing speaks against this launch having needed a larger pool of local memory. */
+static bool gv_stall_grows(const struct gv_stall_run *run, const struct gv_held *held)
+{
+    if (held->own_start_ns && held->own_start_ns + GV_STALL_SLACK_NS < held->in_scope.last_ns)
+        return false;
+    if (run->any_local)
+        return held->own_local_bytes > held->local_before_bytes;
+    /* A first launch that waits for the context although its code was there: for what else? */
+    return held->first_use && held->eager;
+}
+
 static int gv_stall_cause_launch(struct gv_stall_run *run, struct gv_held *held)
 {
     bool lazy, full, submits = (held->rule->flags & GV_CALL_SUBMITS) != 0;
@@ -118,8 +129,8 @@ static int gv_stall_cause_launch(struct gv_stall_run *run, struct gv_held *held)
     if (submits && held->in_stream.count > 0 &&
         (full || (held->ahead >= GV_STALL_QUEUE && !behind_all)))
         return gv_stall_waited(run, held, GV_CAUSE_QUEUE_FULL, &held->in_stream);
-    if (submits && held->own_local_bytes > held->local_before_bytes && behind_all &&
-        gv_stall_drained_all(held) && gv_stall_ends_with(held, &held->in_scope))
+    if (submits && behind_all && gv_stall_drained_all(held) &&
+        gv_stall_ends_with(held, &held->in_scope) && gv_stall_grows(run, held))
         return gv_stall_waited(run, held, GV_CAUSE_LOCAL_MEMORY, &held->in_scope);
     return 0;
 }
@@ -186,6 +197,8 @@ static bool gv_stall_worked(const struct gv_held *held)
     if (held->rule->flags & GV_CALL_WORKS)
         return true;
     if (held->lazy || held->loads)
+        return true;
+    if (held->first_use && held->end_ns - held->start_ns <= GV_STALL_FIRST_NS)
         return true;
     return held->rule->cause == GV_CAUSE_PAGEABLE_COPY &&
            (held->own_start_ns ? held->own_start_ns <= held->end_ns + GV_STALL_SLACK_NS

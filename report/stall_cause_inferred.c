@@ -7,10 +7,15 @@
 
 /* What a load, an unload, a free take by themselves on an idle GPU. */
 #define GV_STALL_OWN_NS 150000
-/* What a copy moves, bytes of pageable memory. */
-#define GV_STALL_COPY_BYTES_PER_NS 10
+/* What making room for local memory takes. */
+#define GV_STALL_LOCAL_NS 600000
+/* What a copy of pageable memory moves, as long as this program's copies have not shown it. */
+#define GV_STALL_COPY_BYTES_PER_US 10000
 /* A copy that takes no longer is not taken for one that waits. */
 #define GV_STALL_COPY_NS 1000000
+/* Reading a library takes its time: 25 ms were seen for a megabyte. With lazy loading it waits for
+ * nobody, and whether that is on is not known here. */
+#define GV_STALL_LIBRARY_NS 100000000
 /* Nor is a load that takes no longer for one that compiles. */
 #define GV_STALL_JIT_NS 1000000
 
@@ -29,8 +34,10 @@ static void gv_stall_infer(struct gv_held *held, enum gv_cause cause, int64_t ow
 
 static void gv_stall_infer_in_context(struct gv_held *held, enum gv_cause cause)
 {
+    int64_t own_ns = cause == GV_CAUSE_LOCAL_MEMORY ? GV_STALL_LOCAL_NS : GV_STALL_OWN_NS;
+
     if (held->unfinished > 0)
-        gv_stall_infer(held, cause, GV_STALL_OWN_NS, held->unfinished, held->unfinished_call);
+        gv_stall_infer(held, cause, own_ns, held->unfinished, held->unfinished_call);
 }
 
 /* PTX is compiled, unless the driver's cache has it. */
@@ -42,6 +49,15 @@ static void gv_stall_infer_jit(struct gv_held *held)
         return;
     held->cause = GV_CAUSE_JIT;
     held->jit_ns = duration_ns - GV_STALL_OWN_NS;
+}
+
+/* A library is compiled when it is read, and put onto the GPU later. */
+static void gv_stall_infer_load(struct gv_held *held)
+{
+    bool module = (held->rule->flags & GV_CALL_DRAINS) != 0;
+
+    if (module || (!held->ptx && held->end_ns - held->start_ns >= GV_STALL_LIBRARY_NS))
+        gv_stall_infer_in_context(held, GV_CAUSE_MODULE_LOAD);
 }
 
 static void gv_stall_infer_launch(struct gv_held *held)
@@ -62,7 +78,9 @@ static void gv_stall_infer_copy(const struct gv_stall_run *run, struct gv_held *
 {
     const struct gv_stall_stream *stream =
         GV_STALL_ROW(run->streams, run->stream_count, held->stream);
-    int64_t own_ns = GV_STALL_OWN_NS / 10 + held->bytes / GV_STALL_COPY_BYTES_PER_NS;
+    int64_t bytes_per_us =
+        held->copied_bytes_per_us ? held->copied_bytes_per_us : GV_STALL_COPY_BYTES_PER_US;
+    int64_t own_ns = GV_STALL_OWN_NS / 10 + held->bytes / bytes_per_us * 1000;
     bool all = !stream || stream->legacy;
     int64_t unfinished = all ? held->unfinished : held->unfinished_stream;
 
@@ -88,9 +106,7 @@ void gv_stall_cause_inferred(const struct gv_stall_run *run, struct gv_held *hel
         gv_stall_infer_launch(held);
         break;
     case GV_CAUSE_MODULE_LOAD:
-        /* A library is compiled when it is read, and put onto the GPU later. */
-        if (held->rule->flags & GV_CALL_DRAINS || !held->ptx)
-            gv_stall_infer_in_context(held, GV_CAUSE_MODULE_LOAD);
+        gv_stall_infer_load(held);
         break;
     default:
         if (held->rule->scope != GV_SCOPE_NOTHING && held->rule->cause != GV_CAUSE_UNKNOWN)

@@ -131,6 +131,7 @@ static int gv_stall_replay_expect(struct gv_stall_replay *replay,
 
 /* One call of the replay. */
 struct gv_stall_step {
+    struct gv_stall_api *api;
     int64_t call, start_ns, end_ns, process, stream, context, object, bytes;
     uint32_t flags;
     enum gv_stall_scope scope;
@@ -140,12 +141,13 @@ struct gv_stall_step {
 static void gv_stall_step_take(const struct gv_stall_run *run, sqlite3_stmt *row,
                                struct gv_stall_step *step)
 {
-    const struct gv_stall_api *api =
+    struct gv_stall_api *api =
         GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 2));
     const int64_t *process =
         GV_STALL_ROW(run->threads, run->thread_count, sqlite3_column_int64(row, 1));
     const struct gv_stall_stream *stream;
 
+    step->api = api;
     step->call = sqlite3_column_int64(row, 0);
     step->process = process ? *process : 0;
     step->start_ns = gv_stall_ns(row, 3);
@@ -191,6 +193,21 @@ static int gv_stall_step_proves(struct gv_stall_replay *replay, const struct gv_
     return gv_stall_replay_expect(replay, &proof);
 }
 
+/* The fastest copy was not held up: it tells what they take by themselves. */
+static void gv_stall_step_copied(const struct gv_stall_step *step)
+{
+    int64_t ns = step->end_ns - step->start_ns, bytes_per_us;
+
+    if (!step->fine || !step->api || !step->api->rule || ns <= 0 ||
+        step->api->rule->cause != GV_CAUSE_SYNC_COPY || step->bytes < GV_STALL_SMALL_BYTES ||
+        step->bytes > INT64_MAX / 1000)
+        return;
+    bytes_per_us = step->bytes * 1000 / ns;
+    step->api->copies++;
+    if (bytes_per_us > step->api->copied_bytes_per_us)
+        step->api->copied_bytes_per_us = bytes_per_us;
+}
+
 static int gv_stall_replay_step(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
     struct gv_stall_queue *queue = &replay->queues[step->stream];
@@ -229,10 +246,15 @@ static int gv_stall_replay_step(struct gv_stall_replay *replay, const struct gv_
 
 /* ---- what the calls of the chunk met ---- */
 
-static void gv_stall_replay_tell(const struct gv_stall_replay *replay, struct gv_held *held)
+static void gv_stall_replay_tell(const struct gv_stall_run *run, struct gv_held *held)
 {
+    const struct gv_stall_replay *replay = run->replay;
+    const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, held->api);
     int64_t last_ns = -1;
 
+    /* A single one may have had to wait, or to make its pages. */
+    if (api && api->copies >= 2)
+        held->copied_bytes_per_us = api->copied_bytes_per_us;
     if (held->stream > 0 && (uint64_t)held->stream < replay->queue_count) {
         const struct gv_stall_queue *queue = &replay->queues[held->stream];
         held->unfinished_stream = gv_stall_replay_unfinished(replay, queue);
@@ -311,6 +333,7 @@ static int gv_stall_replay_until(struct gv_stall_run *run, const struct gv_held 
             (step.start_ns == held->start_ns && step.call >= held->call))
             break;
         replay->waiting = false;
+        gv_stall_step_copied(&step);
         error = gv_stall_replay_step(replay, &step);
     }
     if (!error)
@@ -333,7 +356,7 @@ int gv_stall_replay_look(struct gv_stall_run *run)
         if (!error)
             error = gv_stall_replay_until(run, held);
         if (!error)
-            gv_stall_replay_tell(run->replay, held);
+            gv_stall_replay_tell(run, held);
     }
     return error;
 }

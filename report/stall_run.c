@@ -108,6 +108,7 @@ static void gv_stall_take_thread(struct gv_stall_run *run, sqlite3_stmt *row, in
 static void gv_stall_take_shape(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
 {
     run->shapes[id] = sqlite3_column_int64(row, 1);
+    run->any_local |= run->shapes[id] > 0;
 }
 
 static void gv_stall_take_module(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)

@@ -17,6 +17,9 @@
 #define GV_STALL_SLACK_NS 50000
 /* How long a call may take by itself after the wait, and the wait still explains it: */
 #define GV_STALL_TAIL_NS 2000000
+/* How long a kernel's first launch may take on an idle GPU, to bring its code or to make room for
+ * its local memory: */
+#define GV_STALL_FIRST_NS 10000000
 /* How many operations a stream's queue holds: about 1024. */
 #define GV_STALL_QUEUE 900
 
@@ -32,12 +35,12 @@ struct gv_stall_drained {
 struct gv_held {
     const struct gv_stall_rule *rule;
     int64_t call, start_ns, end_ns, bytes;
-    int64_t process, thread, stream, context, kernel; /* rows; 0: not known */
-    bool measured;                                    /* the GPU's side was seen */
-    bool loads;                                       /* a load of code was seen in it */
-    bool lazy;                                        /* code came onto the GPU in it */
-    bool ptx;                                         /* the load's image is PTX */
-    bool first_use;                                   /* of its kernel */
+    int64_t process, thread, api, stream, context, kernel; /* rows; 0: not known */
+    bool measured;                                         /* the GPU's side was seen */
+    bool loads;                                            /* a load of code was seen in it */
+    bool lazy;                                             /* code came onto the GPU in it */
+    bool ptx;                                              /* the load's image is PTX */
+    bool first_use;                                        /* of its kernel */
     bool eager; /* its kernel's code was put onto the GPU by the load */
     bool failed;
     /* the GPU's side */
@@ -50,6 +53,7 @@ struct gv_held {
     /* the calls alone: work put on the GPU that was not known to be finished */
     int64_t unfinished, unfinished_call;
     int64_t unfinished_stream, unfinished_stream_call;
+    int64_t copied_bytes_per_us; /* by such calls before; 0: there were none */
     /* what came of it */
     bool stalled;
     enum gv_cause cause;
@@ -71,6 +75,7 @@ struct gv_stall_process {
 struct gv_stall_api {
     const struct gv_stall_rule *rule;
     bool runtime;
+    int64_t copies, copied_bytes_per_us; /* of the fastest */
 };
 
 struct gv_stall_stream {
@@ -127,6 +132,7 @@ struct gv_stall_run {
     struct gv_stall_zone *zones;
     size_t zone_count, zone_room;
     bool any_measured, any_jit, any_overhead;
+    bool any_local; /* CUPTI said how much local memory kernels have: not all versions do */
     /* the chunk */
     struct gv_held *held;
     size_t held_count;

@@ -30,7 +30,8 @@ class Stalls(harness.Case):
         result = self.run_program([harness.workload(os.path.join("stalls", name)), *words], env=env)
         killed = state == "busy" and "in_flight" in expectation
         self.assertEqual(result.status, -9 if killed else 0, str(result))
-        self.trace(losses=killed)
+        # A program that is stopped in the middle of something may lose a record.
+        self.trace(losses=killed or name == "descheduled")
         try:
             expectations.check(name, self.path("trace.db"), result.out, mode, state, BUSY_MS)
         except expectations.Mismatch as mismatch:

@@ -248,13 +248,10 @@ static void tell_nodes(const struct gv_sim_graph *graph, const struct gv_sim_str
         struct gv_sim_operation work;
         uint64_t end_ns = start_ns + node->finish_ns, number = node_base + i + 1;
         const char *name;
-        int local_bytes;
         if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
-            if (gv_sim_cuFuncGetName(&name, node->function) ||
-                gv_sim_cuFuncGetAttribute(&local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
-                                          node->function))
+            if (gv_sim_cuFuncGetName(&name, node->function))
                 continue;
-            gv_sim_trace_kernel(&work, name, (uint64_t)local_bytes, &node->kernel);
+            gv_sim_trace_kernel(&work, name, &node->kernel);
         } else if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) {
             gv_sim_trace_copy(&work, &node->rows);
         } else if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) {

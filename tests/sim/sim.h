@@ -397,7 +397,7 @@ void gv_sim_trace_enter(enum gv_sim_symbol symbol);
 void gv_sim_trace_leave(enum gv_sim_symbol symbol, CUresult result);
 void gv_sim_trace_forked(void);
 /* Fill in what an operation is, then say when and where it runs. */
-void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name, uint64_t local_bytes,
+void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name,
                          const CUDA_KERNEL_NODE_PARAMS *shape);
 void gv_sim_trace_copy(struct gv_sim_operation *work, const struct gv_sim_rows *rows);
 void gv_sim_trace_set(struct gv_sim_operation *work, const struct gv_sim_fill *fill);

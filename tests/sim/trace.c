@@ -57,7 +57,7 @@ void gv_sim_trace_work(const struct gv_sim_stream *stream, uint64_t end_ns, uint
     tracer->operation(work);
 }
 
-void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name, uint64_t local_bytes,
+void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name,
                          const CUDA_KERNEL_NODE_PARAMS *shape)
 {
     *work =
@@ -66,8 +66,7 @@ void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name, uint64
                                   .grid = {shape->gridDimX, shape->gridDimY, shape->gridDimZ},
                                   .block = {shape->blockDimX, shape->blockDimY, shape->blockDimZ},
                                   .registers = GV_SIM_KERNEL_REGISTERS,
-                                  .dynamic_shared_bytes = shape->sharedMemBytes,
-                                  .local_bytes = (uint32_t)local_bytes};
+                                  .dynamic_shared_bytes = shape->sharedMemBytes};
 }
 
 static enum gv_sim_side side_of(const void *address)

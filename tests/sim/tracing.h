@@ -46,7 +46,7 @@ struct gv_sim_operation {
 
     const char *name; /* KERNEL: valid during the call */
     uint32_t grid[3], block[3];
-    uint32_t registers, static_shared_bytes, dynamic_shared_bytes, local_bytes;
+    uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
 };
 
 /* Numbers as in CUPTI, which has them so since long. */

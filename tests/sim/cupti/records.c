@@ -153,7 +153,7 @@ static void kernel_add(const struct gv_sim_operation *o, uint64_t start, uint64_
                         .blockZ = (int32_t)o->block[2],
                         .staticSharedMemory = (int32_t)o->static_shared_bytes,
                         .dynamicSharedMemory = (int32_t)o->dynamic_shared_bytes,
-                        .localMemoryPerThread = o->local_bytes,
+                        /* localMemoryPerThread: 0, as CUPTI says of every kernel on an H200 */
                         .gridId = o->correlation,
                         .name = gv_cupti_name(o->name),
                         .graphNodeId = o->graph_node,

@@ -149,6 +149,49 @@ static void a_launch_that_needs_more_local_memory_waits(void **state)
     expect("2 local-memory 0+49000+100 for 1 drained 1\n");
 }
 
+/* CUPTI says 0 of every kernel. */
+static void local_memory_is_told_by_a_first_launch_that_needs_no_code(void **state)
+{
+    int call;
+
+    (void)state;
+    fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
+    busy();
+    call = CALL("cuLaunchKernel", 2000, 49600, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+    ran(call, STREAM_B, KERNEL_DEEP, 51610, 10);
+    expect("2 local-memory 0+49000+600 for 1 drained 1\n");
+}
+
+static void a_first_launch_that_ran_beside_the_work_has_not_waited_for_it(void **state)
+{
+    int call;
+
+    (void)state;
+    fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
+    busy();
+    call = CALL("cuLaunchKernel", 2000, 49100, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+    ran(call, STREAM_B, KERNEL_DEEP, 2010, 10);
+    expect("2 unknown 0+49100+0\n");
+}
+
+static void room_for_local_memory_on_an_idle_gpu_is_work(void **state)
+{
+    int call = CALL("cuLaunchKernel", 2000, 650, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+
+    (void)state;
+    ran(call, STREAM_B, KERNEL_DEEP, 2660, 10);
+    expect("");
+}
+
+static void a_first_launch_of_half_a_second_is_unknown(void **state)
+{
+    int call = CALL("cuLaunchKernel", 2000, 500000, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+
+    (void)state;
+    ran(call, STREAM_B, KERNEL_DEEP, 502010, 10);
+    expect("1 unknown 0+500000+0\n");
+}
+
 static void a_full_queue_is_waited_for(void **state)
 {
     int call;
@@ -408,6 +451,10 @@ int main(void)
         CASE(a_first_launch_on_an_idle_gpu_is_none),
         CASE(asking_for_a_function_loads_it),
         CASE(a_launch_that_needs_more_local_memory_waits),
+        CASE(local_memory_is_told_by_a_first_launch_that_needs_no_code),
+        CASE(a_first_launch_that_ran_beside_the_work_has_not_waited_for_it),
+        CASE(room_for_local_memory_on_an_idle_gpu_is_work),
+        CASE(a_first_launch_of_half_a_second_is_unknown),
         CASE(a_full_queue_is_waited_for),
         CASE(a_launch_that_nothing_explains_is_unknown),
         CASE(a_launch_that_runs_on_after_the_gpu_is_unknown_too),

@@ -22,6 +22,15 @@ static void a_load_waits_for_unfinished_work(void **state)
     expect("2 module-load 0+50000+150 drained 1 presumed 1\n");
 }
 
+static void reading_a_library_takes_its_time(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuLibraryLoadData", 2000, 25000);
+    CALL("cuLibraryLoadData", 40000, 150150); /* as with CUDA_MODULE_LOADING=EAGER */
+    expect("3 module-load 0+150000+150 drained 1 presumed 1\n");
+}
+
 static void a_load_after_a_wait_has_nothing_to_wait_for(void **state)
 {
     (void)state;
@@ -118,8 +127,15 @@ static void a_first_launch_of_loaded_code_needs_local_memory(void **state)
 {
     (void)state;
     busy();
-    CALL("cuLaunchKernel", 2000, 50150, .stream = STREAM_B, .kernel = KERNEL_DEEP);
-    expect("2 local-memory 0+50000+150 drained 1 presumed 1\n");
+    CALL("cuLaunchKernel", 2000, 50600, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+    expect("2 local-memory 0+50000+600 drained 1 presumed 1\n");
+}
+
+static void a_first_launch_on_an_idle_gpu_may_make_room_for_local_memory(void **state)
+{
+    (void)state;
+    CALL("cuLaunchKernel", 2000, 650, .stream = STREAM_B, .kernel = KERNEL_DEEP);
+    expect("");
 }
 
 static void a_second_launch_is_unknown(void **state)
@@ -156,6 +172,17 @@ static void an_asynchronous_copy_that_takes_long_is_pageable(void **state)
     busy();
     CALL("cuMemcpyDtoHAsync_v2", 2000, 50015, .stream = STREAM_A, .bytes = 4096);
     expect("2 pageable-copy 0+50000+20 drained 1 presumed 1\n");
+}
+
+static void a_copy_takes_what_copies_took_before(void **state)
+{
+    (void)state;
+    /* the first one makes the pages */
+    CALL("cuMemcpyDtoH_v2", 2000, 274000, .bytes = 512 << 20);
+    CALL("cuMemcpyDtoH_v2", 300000, 28000, .bytes = 512 << 20);
+    launched(400000, STREAM_A, KERNEL_SPIN, 0, 0);
+    CALL("cuMemcpyDtoH_v2", 401000, 178000, .bytes = 512 << 20);
+    expect("4 sync-copy 0+149980+28020 drained 1 presumed 3\n");
 }
 
 static void a_large_copy_works(void **state)
@@ -198,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_load_waits_for_unfinished_work),
+        CASE(reading_a_library_takes_its_time),
         CASE(a_load_after_a_wait_has_nothing_to_wait_for),
         CASE(a_query_that_says_done_is_a_proof_too),
         CASE(a_query_that_says_not_yet_is_none),
@@ -209,10 +237,12 @@ int main(void)
         CASE(ptx_on_an_idle_gpu_was_compiled_once),
         CASE(a_first_launch_behind_work_is_a_lazy_load),
         CASE(a_first_launch_of_loaded_code_needs_local_memory),
+        CASE(a_first_launch_on_an_idle_gpu_may_make_room_for_local_memory),
         CASE(a_second_launch_is_unknown),
         CASE(the_thousandth_launch_finds_a_full_queue),
         CASE(a_queue_that_was_emptied_is_not_full),
         CASE(an_asynchronous_copy_that_takes_long_is_pageable),
+        CASE(a_copy_takes_what_copies_took_before),
         CASE(a_large_copy_works),
         CASE(another_context_is_not_waited_for),
         CASE(others_wait_behind_a_load),
