@@ -11,6 +11,7 @@
 #include "preload/stacks.h"
 #include "preload/objects.h"
 #include "preload/thread.h"
+#include "preload/warnings.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
@@ -135,6 +136,7 @@ static int attach(struct gv_process *process)
     if (error)
         return error;
     gv_clock = process->session->clock;
+    gv_warn_of_folder(process);
     gv_process_describe(process->spool.header);
     error = gv_process_watch_exit();
     if (!error)

@@ -11,6 +11,7 @@
 #include "preload/objects.h"
 #include "preload/own_work.h"
 #include "preload/process.h"
+#include "preload/warnings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +89,7 @@ static void finish(bool knows_code, int code)
         atomic_store(&header->ended_ns, gv_clock_now_ns());
         ring(gv_process.session);
         wait_until_drained(&gv_process);
+        gv_warn_of_trace(&gv_process);
     }
     gv_own_work_end(&work);
 }

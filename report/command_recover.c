@@ -40,6 +40,10 @@ static void gv_recover_session(struct gv_recover *recover, const char *directory
                      : -ENOMEM;
     if (error == -EBUSY) {
         gv_message("%s: its collector is at work, left to it", session);
+    } else if (error && recovery && recovery->path[0] && error != -EPROTO) {
+        gv_message("%s: cannot write %s: %s%s", session, recovery->path, strerror(-error),
+                   recover->wanted ? "" : " (-o names another file)");
+        recover->failed = true;
     } else if (error) {
         gv_message("%s: cannot be recovered: %s", session, strerror(-error));
         recover->failed = true;

@@ -45,6 +45,8 @@ static int gv_recovery_drain(struct gv_drain *drain, struct gv_recovery *recover
         recovery->records = stored;
         recovery->spools_left = drain->count;
         snprintf(recovery->path, sizeof(recovery->path), "%s", drain->path);
+    } else {
+        snprintf(recovery->path, sizeof(recovery->path), "%s", drain->wanted);
     }
     return error;
 }

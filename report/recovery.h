@@ -8,7 +8,9 @@
 #include <stddef.h>
 
 struct gv_recovery {
-    char path[GV_SESSION_PATH_BYTES]; /* of the trace; empty: there was nothing */
+    /* Of the trace; empty: there was nothing. After an error: where it should have gone, if that
+     * was tried. */
+    char path[GV_SESSION_PATH_BYTES];
     size_t records;
     size_t spools_left; /* of processes that still run */
 };

@@ -31,6 +31,11 @@
 /* The descriptor on which a collector finds the locked session file when it starts. */
 #define GV_SESSION_LOCK_FD 3
 
+/* Things that one process of the session tells its user, and the others then need not. */
+enum gv_session_told {
+    GV_SESSION_TOLD_TRACE = 1, /* that the trace cannot be written */
+};
+
 struct gv_session_file {
     char magic[8];
     _Atomic uint32_t ready;    /* 1 when all below is filled in */
@@ -43,6 +48,7 @@ struct gv_session_file {
     char session[GV_SESSION_ID_BYTES];
     char trace_path[GV_SESSION_PATH_BYTES]; /* absolute */
     _Atomic int32_t trace_error;            /* [collector] errno of the last failure to write; 0 */
+    _Atomic uint32_t told;                  /* enum gv_session_told: what a process has said */
 };
 
 #endif

@@ -1,0 +1,47 @@
+#include "preload/warnings.h"
+
+#include "preload/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_first(const struct gv_process *process, uint32_t what)
+{
+    return !(atomic_fetch_or(&process->session->told, what) & what);
+}
+
+static void tell_of_trace(const struct gv_process *process, int error)
+{
+    if (is_first(process, GV_SESSION_TOLD_TRACE))
+        gv_log_error("cannot write the trace %s: %s; the records stay in shared memory: "
+                     "gpuverify recover -o FILE %s",
+                     process->session->trace_path, strerror(error), process->session_path);
+}
+
+void gv_warn_of_folder(const struct gv_process *process)
+{
+    static char folder[GV_SESSION_PATH_BYTES]; /* by the one thread that attaches */
+    char *slash;
+    int saved_errno = errno;
+
+    snprintf(folder, sizeof folder, "%s", process->session->trace_path);
+    slash = strrchr(folder, '/');
+    if (!slash)
+        return;
+    slash[slash == folder] = 0;
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        tell_of_trace(process, errno);
+    errno = saved_errno;
+}
+
+void gv_warn_of_trace(const struct gv_process *process)
+{
+    int error = atomic_load(&process->session->trace_error);
+
+    if (error)
+        tell_of_trace(process, error);
+}

@@ -1,0 +1,17 @@
+/*
+ * What a session's user is told on stderr about it, once, by whichever of its processes sees it
+ * first: a bit in the session file says what has been told.
+ */
+#ifndef GV_PRELOAD_WARNINGS_H
+#define GV_PRELOAD_WARNINGS_H
+
+#include "preload/process.h"
+
+/* While attaching: the folder of the trace cannot be written, so that the records stay where they
+ * are. */
+void gv_warn_of_folder(const struct gv_process *process);
+
+/* At the end of a process: the collector could not write the trace. */
+void gv_warn_of_trace(const struct gv_process *process);
+
+#endif
