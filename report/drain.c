@@ -188,7 +188,7 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
     if (!drain->writing) {
         error = gv_drain_claim(drain, facts);
         if (!error)
-            error = gv_database_open(&drain->database, drain->path);
+            error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
         drain->writing = !error;
         if (!error)
             error = gv_drain_next_call(drain);
@@ -361,7 +361,7 @@ int gv_drain_finish(struct gv_drain *drain)
     if (!drain->path[0])
         return 0;
     if (!drain->writing) {
-        error = gv_database_open(&drain->database, drain->path);
+        error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
         drain->writing = !error;
     }
     if (!error)

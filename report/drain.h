@@ -57,7 +57,9 @@ void gv_drain_start_afresh(struct gv_drain *drain);
 /* Marks the trace as complete and closes it. */
 int gv_drain_finish(struct gv_drain *drain);
 
-/* The trace's rows about itself. (report/drain_meta.c) */
+/* The trace's rows about itself. (report/drain_meta.c) The first, a gv_database_begun with a drain:
+ * by these a trace whose collector has died leads to the rest of its records. */
+int gv_drain_write_session(struct gv_database *database, void *drain);
 int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *facts);
 int gv_drain_write_driver(struct gv_drain *drain, int32_t driver_version);
 void gv_drain_default_path(const struct gv_spool_facts *facts, char *out, size_t size);

@@ -20,12 +20,12 @@ static const char *gv_drain_clock_name(uint32_t kind)
     }
 }
 
-static int gv_drain_write_text(struct gv_drain *drain, const char *key, const char *text)
+static int gv_drain_write_text(struct gv_database *database, const char *key, const char *text)
 {
     char valid[GV_TEXT_REPAIRED_BYTES(GV_SESSION_PATH_BYTES)];
 
     gv_text_repair(valid, sizeof(valid), text, strlen(text));
-    return gv_database_set_meta(&drain->database, key, valid);
+    return gv_database_set_meta(database, key, valid);
 }
 
 /* The process's own row has its texts ready for printing. */
@@ -57,11 +57,7 @@ static int gv_drain_write_first(struct gv_drain *drain, const struct gv_spool_fa
     if (!error)
         error = gv_database_set_meta(database, "gpuverify_version", GV_VERSION);
     if (!error)
-        error = gv_drain_write_text(drain, "session", drain->session);
-    if (!error)
-        error = gv_drain_write_text(drain, "spool_directory", drain->directory);
-    if (!error)
-        error = gv_drain_write_text(drain, "host", host);
+        error = gv_drain_write_text(database, "host", host);
     if (!error)
         error = gv_database_set_meta(database, "clock", gv_drain_clock_name(facts->clock.kind));
     if (!error)
@@ -71,10 +67,22 @@ static int gv_drain_write_first(struct gv_drain *drain, const struct gv_spool_fa
     return error ? error : gv_drain_write_program(drain);
 }
 
+int gv_drain_write_session(struct gv_database *database, void *drain)
+{
+    const struct gv_drain *of = drain;
+    int error = gv_drain_write_text(database, "session", of->session);
+
+    if (!error)
+        error = gv_drain_write_text(database, "spool_directory", of->directory);
+    if (!error)
+        error = gv_database_set_meta(database, "state", "recording");
+    return error;
+}
+
 int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *facts)
 {
-    char session[GV_SESSION_ID_BYTES];
-    int found = gv_database_get_meta(&drain->database, "session", session, sizeof(session));
+    char clock[GV_SESSION_ID_BYTES];
+    int found = gv_database_get_meta(&drain->database, "clock", clock, sizeof(clock));
 
     if (found < 0)
         return found;

@@ -66,7 +66,7 @@ static int gv_database_number(struct gv_database *database, const char *sql, int
 }
 
 /* Empty: make the schema. Otherwise it must be a trace of this version. */
-static int gv_database_check(struct gv_database *database)
+static int gv_database_check(struct gv_database *database, gv_database_begun *begun, void *context)
 {
     int64_t application = 0, version = 0, tables = 0;
     int error;
@@ -82,6 +82,8 @@ static int gv_database_check(struct gv_database *database)
         error = gv_database_begin(database);
         if (!error)
             error = gv_database_execute(database, gv_schema_sql);
+        if (!error && begun)
+            error = begun(database, context);
         if (!error)
             error = gv_database_commit(database);
         if (error)
@@ -93,7 +95,8 @@ static int gv_database_check(struct gv_database *database)
     return 0;
 }
 
-int gv_database_open(struct gv_database *database, const char *path)
+int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
+                     void *context)
 {
     int error;
 
@@ -115,7 +118,7 @@ int gv_database_open(struct gv_database *database, const char *path)
                                               "PRAGMA trusted_schema = OFF;");
     }
     if (!error)
-        error = gv_database_check(database);
+        error = gv_database_check(database, begun, context);
     if (error)
         gv_database_close(database);
     return error;

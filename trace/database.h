@@ -23,9 +23,14 @@ struct gv_database {
     sqlite3_stmt *statements[GV_STATEMENT_COUNT];
 };
 
-/* Opens an existing file: makes the schema in an empty one, refuses what is no trace of this
- * schema version. 0; -EPROTO: no trace; -errno. */
-int gv_database_open(struct gv_database *database, const char *path);
+/* Writes the first rows of a new trace. 0 or -errno. */
+typedef int gv_database_begun(struct gv_database *database, void *context);
+
+/* Opens an existing file: makes the schema in an empty one, and in the same transaction what
+ * `begun` (may be NULL) writes; refuses what is no trace of this schema version. 0; -EPROTO: no
+ * trace; -errno. */
+int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
+                     void *context);
 void gv_database_close(struct gv_database *database);
 
 int gv_database_begin(struct gv_database *database);

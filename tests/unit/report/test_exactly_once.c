@@ -3,6 +3,7 @@
 
 #include "report/drain.h"
 #include "report/recovery.h"
+#include "report/trace_view.h"
 #include "tests/unit/report/spool_fixture.h"
 
 #include <fcntl.h>
@@ -80,7 +81,8 @@ static void die_after(size_t limit, bool commit)
     assert_int_equal(drain.count, 1);
     if (access(fixture.trace, F_OK) < 0)
         assert_int_equal(close(creat(fixture.trace, 0600)), 0);
-    assert_int_equal(gv_database_open(&drain.database, fixture.trace), 0);
+    assert_int_equal(
+        gv_database_open(&drain.database, fixture.trace, gv_drain_write_session, &drain), 0);
     drain.writing = true;
     assert_int_equal(gv_database_begin(&drain.database), 0);
     assert_int_equal(gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call),
@@ -135,6 +137,58 @@ static void a_collector_killed_at_any_moment_loses_and_doubles_nothing(void **st
     assert_true(kills > 0);
     recover();
     expect_exactly(400000);
+}
+
+static int commits_left;
+
+/* The end of the process comes just before its last commit. */
+static int count_commit(void *context)
+{
+    (void)context;
+    if (--commits_left == 0)
+        raise(SIGKILL);
+    return 0;
+}
+
+static int watch_commits(sqlite3 *handle, const char **message, const void *routines)
+{
+    (void)message;
+    (void)routines;
+    sqlite3_commit_hook(handle, count_commit, NULL);
+    return SQLITE_OK;
+}
+
+/* Whatever is in the trace after its first commit leads a command to the rest of the records. */
+static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commits(void **state)
+{
+    (void)state;
+    static struct gv_recovery recovery;
+    bool killed = true;
+
+    for (int commits = 2; killed; commits++) {
+        sqlite3 *trace = NULL;
+        int status;
+
+        unlink(fixture.trace);
+        fixture_spool_open(&fixture, &spool, 1, false);
+        fill(1000);
+        pid_t child = fork();
+        if (child == 0) {
+            commits_left = commits;
+            sqlite3_auto_extension((void (*)(void))watch_commits);
+            _exit(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery) != 0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        killed = WIFSIGNALED(status);
+        assert_true(killed || WEXITSTATUS(status) == 0);
+        assert_int_equal(gv_trace_view_open(fixture.trace, &trace), 0);
+        sqlite3_close(trace);
+        expect_exactly(1000);
+        fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'",
+                            "complete");
+        assert_true(commits > 2 || killed);
+        fixture_spool_close(&spool);
+    }
 }
 
 static void records_that_come_later_are_added(void **state)
@@ -250,6 +304,7 @@ int main(void)
         TEST(a_collector_that_dies_between_passes_loses_and_doubles_nothing),
         TEST(a_segment_taken_behind_a_scan_is_not_lost),
         TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),
+        TEST(a_command_finishes_the_trace_of_a_collector_killed_between_two_commits),
         TEST(records_that_come_later_are_added),
         TEST(memory_comes_back_to_a_living_process),
         TEST(half_a_group_waits_for_its_rest),
