@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-int gv_command_collect(int argc, char **argv)
+int gv_command_collect(const struct gv_arguments *arguments)
 {
-    if (argc != 2)
-        return gv_command_usage("collect");
-    int error = gv_collector_run(argv[1], GV_SESSION_LOCK_FD);
+    const char *session = arguments->operands[0];
+    int error = gv_collector_run(session, GV_SESSION_LOCK_FD);
+
     if (error) {
-        gv_message("cannot collect %s: %s", argv[1], strerror(-error));
+        gv_message("cannot collect %s: %s", session, strerror(-error));
         return GV_EXIT_FAILED;
     }
     return GV_EXIT_FINE;

@@ -2,11 +2,9 @@
 #include "report/commands.h"
 #include "report/explain.h"
 #include "report/trace_view.h"
+#include "report/value_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define GV_EXPLAIN_COLUMNS 100
 
@@ -45,24 +43,18 @@ static int gv_explain_one(sqlite3 *trace, int64_t id, int *told)
     return error;
 }
 
-int gv_command_explain(int argc, char **argv)
+int gv_command_explain(const struct gv_arguments *arguments)
 {
+    const char *path = arguments->operands[0], *stall = arguments->operands[1];
     sqlite3 *trace = NULL;
-    char *end = NULL;
     int64_t id = 0;
     int told = 0, error;
 
-    if (argc < 2 || argc > 3 || argv[1][0] == '-')
-        return gv_command_usage(argv[0]);
-    if (argc == 3) {
-        errno = 0;
-        id = strtoll(argv[2], &end, 10);
-        if (errno || *end || id <= 0) {
-            gv_message("%s is no number of a stall; 'gpuverify stalls' lists them", argv[2]);
-            return GV_EXIT_USAGE;
-        }
-    }
-    if (gv_trace_view_open(argv[1], &trace))
+    if (stall && (gv_value_number(stall, &id) < 0 || id == 0))
+        return gv_arguments_refuse(arguments->command,
+                                   "'%s' is no number of a stall; 'gpuverify stalls' lists them",
+                                   stall);
+    if (gv_trace_view_open(path, &trace))
         return GV_EXIT_FAILED;
     if (id) {
         error = gv_explain_one(trace, id, &told);
@@ -72,9 +64,9 @@ int gv_command_explain(int argc, char **argv)
             error = gv_explain_worst(trace, &told);
     }
     if (error)
-        gv_message("cannot read %s: %s", argv[1], sqlite3_errmsg(trace));
+        gv_message("cannot read %s: %s", path, sqlite3_errmsg(trace));
     else if (!told && id)
-        gv_message("there is no stall %" PRId64 " in %s", id, argv[1]);
+        gv_message("there is no stall %" PRId64 " in %s", id, path);
     else if (!told)
         puts("No call was held up: nothing to explain.");
     sqlite3_close(trace);

@@ -162,19 +162,13 @@ static int gv_recover_code(const struct gv_recover *recover)
     return GV_EXIT_FINE;
 }
 
-int gv_command_recover(int argc, char **argv)
+int gv_command_recover(const struct gv_arguments *arguments)
 {
     struct gv_recover recover = {0};
     char directory[PATH_MAX];
-    int option;
 
-    opterr = 0;
-    while ((option = getopt(argc, argv, "o:")) != -1) {
-        if (option != 'o')
-            return gv_command_usage("recover");
-        recover.wanted = optarg;
-    }
-    if (optind == argc) {
+    recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);
+    if (arguments->operand_count == 0) {
         gv_session_place_default(directory, sizeof(directory));
         int error = gv_recover_directory(&recover, directory);
         if (error && error != -ENOENT) {
@@ -182,7 +176,7 @@ int gv_command_recover(int argc, char **argv)
             recover.failed = true;
         }
     }
-    for (int i = optind; i < argc; i++)
-        gv_recover_given(&recover, argv[i]);
+    for (int i = 0; i < arguments->operand_count; i++)
+        gv_recover_given(&recover, arguments->operands[i]);
     return gv_recover_code(&recover);
 }

@@ -184,21 +184,14 @@ static int gv_run_check_folder(const char *trace)
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-int gv_command_run(int argc, char **argv)
+int gv_command_run(const struct gv_arguments *arguments)
 {
-    const char *wanted = NULL;
+    const char *wanted = gv_arguments_text(arguments, GV_OPTION_run_output, NULL);
+    char **program = arguments->operands;
     char library[PATH_MAX], session[GV_SESSION_ID_BYTES];
     struct gv_session_watch watch;
-    int option, error;
+    int error;
 
-    opterr = 0;
-    while ((option = getopt(argc, argv, "+o:")) != -1) {
-        if (option != 'o')
-            return gv_command_usage("run");
-        wanted = optarg;
-    }
-    if (optind == argc)
-        return gv_command_usage("run");
     error = wanted ? gv_run_check_folder(wanted) : 0;
     if (error) {
         gv_message("cannot write %s: %s", wanted, strerror(-error));
@@ -211,15 +204,15 @@ int gv_command_run(int argc, char **argv)
     }
     error = gv_run_set_environment(library, wanted);
     if (!error)
-        error = gv_run_start(argv + optind, session);
+        error = gv_run_start(program, session);
     if (error) {
-        gv_message("cannot run %s: %s", argv[optind], strerror(-error));
+        gv_message("cannot run %s: %s", program[0], strerror(-error));
         return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
     }
     gv_session_watch_start(&watch, session);
     int status = gv_run_wait(&watch);
     if (status < 0) {
-        gv_message("cannot wait for %s: %s", argv[optind], strerror(-status));
+        gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
     gv_run_summary(&watch);

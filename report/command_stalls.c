@@ -6,7 +6,6 @@
 #include "report/trace_view.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,15 +78,13 @@ static int gv_stalls_print(sqlite3 *trace, const struct gv_stalls_request *reque
     return error;
 }
 
-int gv_command_stalls(int argc, char **argv)
+int gv_command_stalls(const struct gv_arguments *arguments)
 {
     struct gv_stalls_request request = {0};
     sqlite3 *trace = NULL;
     int error;
 
-    if (argc != 2 || argv[1][0] == '-')
-        return gv_command_usage(argv[0]);
-    request.path = argv[1];
+    request.path = arguments->operands[0];
     if (gv_trace_view_open(request.path, &trace))
         return GV_EXIT_FAILED;
     error = gv_stalls_print(trace, &request);

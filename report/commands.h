@@ -2,6 +2,8 @@
 #ifndef GV_REPORT_COMMANDS_H
 #define GV_REPORT_COMMANDS_H
 
+#include "report/arguments.h"
+
 #include <stdio.h>
 
 enum gv_exit {
@@ -11,15 +13,16 @@ enum gv_exit {
     GV_EXIT_FAILED = 3, /* something could not be read or written */
 };
 
-#define GV_COMMAND(name, function, arguments, summary, listed) int function(int argc, char **argv);
+/* What every help says about them. */
+#define GV_EXIT_TEXT                                                                               \
+    "0 fine, 1 there is something to look at, 2 wrong use, 3 something could not be read or "      \
+    "written."
+
+#define GV_COMMAND(name, function, operands, fewest, most, placing, summary, listed)               \
+    int function(const struct gv_arguments *arguments);
 #include "report/commands.def"
 
 /* "gpuverify: ..." and a line end, on stderr. */
 void gv_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Says how a command is used, on stderr. Returns GV_EXIT_USAGE. */
-int gv_command_usage(const char *name);
-
-void gv_command_list(FILE *out);
 
 #endif
