@@ -79,20 +79,27 @@ static int visit_mapped(struct dl_phdr_info *info, size_t bytes, void *context)
     return 0;
 }
 
-/* Python's packages, by any library of theirs: numba, CuPy and JAX map no libcudart of their own.
- */
+/* NVIDIA's packages of CUDA 13 and of those before, in a folder of Python packages. */
+static void add_packages(struct origins *origins, const char *folder, size_t bytes)
+{
+    add_origin(origins, folder, bytes, "/nvidia/cu13/lib");
+    add_origin(origins, folder, bytes, "/nvidia/cuda_cupti/lib");
+}
+
+/* By any library that Python loaded from there: numba, CuPy and JAX map no libcudart of their own.
+ * Debian calls the folder dist-packages. */
 static int visit_packages(struct dl_phdr_info *info, size_t bytes, void *context)
 {
-    struct origins *origins = context;
-    const char *packages = info->dlpi_name ? strstr(info->dlpi_name, "/site-packages/") : NULL;
-    size_t length;
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+    const char *path = info->dlpi_name ? info->dlpi_name : "";
 
     (void)bytes;
-    if (!packages)
-        return 0;
-    length = (size_t)(packages - info->dlpi_name) + 14;
-    add_origin(origins, info->dlpi_name, length, "/nvidia/cu13/lib");
-    add_origin(origins, info->dlpi_name, length, "/nvidia/cuda_cupti/lib");
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        const char *packages = strstr(path, folders[i]);
+
+        if (packages)
+            add_packages(context, path, (size_t)(packages - path) + strlen(folders[i]) - 1);
+    }
     return 0;
 }
 
@@ -108,11 +115,10 @@ static void add_environment(struct origins *origins)
         size_t bytes = (size_t)snprintf(folder, sizeof folder, "%s/lib/python%s/site-packages",
                                         environment, versions[i]);
 
-        if (bytes >= sizeof folder)
-            continue;
-        add_origin(origins, folder, bytes, "/nvidia/cu13/lib");
-        add_origin(origins, folder, bytes, "/nvidia/cuda_cupti/lib");
+        if (bytes < sizeof folder)
+            add_packages(origins, folder, bytes);
     }
+    add_home(origins, getenv("CONDA_PREFIX"));
 }
 
 /* ---- opening ---- */

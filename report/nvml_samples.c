@@ -1,73 +1,87 @@
 #include "report/nvml_samples.h"
 
-#include <dlfcn.h>
+#include "report/nvml.h"
+
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define GV_NVML_CLOCK_SM     1
-#define GV_NVML_CLOCK_MEMORY 2
-#define GV_NVML_TEMPERATURE  0
+/* As many wait to be stored; what comes then is left out. */
+#define GV_SAMPLES_WAITING 1024
+/* The last question may be under way. */
+#define GV_SAMPLES_END_MS 300
 
-struct gv_nvml_utilization {
-    unsigned gpu;
-    unsigned memory;
+/* Shared by the collector's thread and the one that asks. */
+struct gv_sampler {
+    pthread_mutex_t lock;
+    pthread_cond_t ending_changed;
+    bool ending;
+    unsigned count;
+    struct gv_nvml_sample samples[GV_SAMPLES_WAITING];
+    pthread_t thread;
 };
 
-struct gv_nvml_memory {
-    unsigned long long total;
-    unsigned long long free;
-    unsigned long long used;
-};
-
-/* GV_NVML(field, symbol, parameters); each returns 0 for success. */
-#define GV_NVML_FUNCTIONS                                                                          \
-    GV_NVML(init, nvmlInit_v2, (void))                                                             \
-    GV_NVML(shutdown, nvmlShutdown, (void))                                                        \
-    GV_NVML(count, nvmlDeviceGetCount_v2, (unsigned *count))                                       \
-    GV_NVML(device, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **device))                \
-    GV_NVML(uuid, nvmlDeviceGetUUID, (void *device, char *uuid, unsigned bytes))                   \
-    GV_NVML(utilization, nvmlDeviceGetUtilizationRates,                                            \
-            (void *device, struct gv_nvml_utilization *rates))                                     \
-    GV_NVML(memory, nvmlDeviceGetMemoryInfo, (void *device, struct gv_nvml_memory *memory))        \
-    GV_NVML(power, nvmlDeviceGetPowerUsage, (void *device, unsigned *milliwatts))                  \
-    GV_NVML(clock, nvmlDeviceGetClockInfo, (void *device, int which, unsigned *mhz))               \
-    GV_NVML(temperature, nvmlDeviceGetTemperature, (void *device, int sensor, unsigned *celsius))
-
-struct gv_samples_functions {
-    void *library;
-#define GV_NVML(field, symbol, parameters) int(*field) parameters;
-    GV_NVML_FUNCTIONS
-#undef GV_NVML
-};
-
-static int64_t gv_samples_now_ns(void)
+static void gv_sampler_add(struct gv_sampler *sampler, const struct gv_nvml_sample *sample)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    pthread_mutex_lock(&sampler->lock);
+    if (sampler->count < GV_SAMPLES_WAITING)
+        sampler->samples[sampler->count++] = *sample;
+    pthread_mutex_unlock(&sampler->lock);
 }
 
-static struct gv_samples_functions *gv_samples_open(void)
+/* Sleeps until the next look; true when there will be none. */
+static bool gv_sampler_ends(struct gv_sampler *sampler, struct timespec *next)
 {
-    struct gv_samples_functions *functions = calloc(1, sizeof(*functions));
-    bool whole = true;
+    int result = 0;
 
-    if (!functions)
+    next->tv_nsec += GV_SAMPLES_MS * 1000000;
+    next->tv_sec += next->tv_nsec / 1000000000;
+    next->tv_nsec %= 1000000000;
+    pthread_mutex_lock(&sampler->lock);
+    while (!sampler->ending && result == 0)
+        result = pthread_cond_timedwait(&sampler->ending_changed, &sampler->lock, next);
+    bool ends = sampler->ending;
+    pthread_mutex_unlock(&sampler->lock);
+    return ends;
+}
+
+static void *gv_sampler_run(void *context)
+{
+    struct gv_sampler *sampler = context;
+    struct gv_nvml *nvml = gv_nvml_open();
+    struct gv_nvml_sample sample;
+    struct timespec next;
+
+    if (!nvml)
         return NULL;
-    functions->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (functions->library) {
-#define GV_NVML(field, symbol, parameters)                                                         \
-    *(void **)&functions->field = dlsym(functions->library, #symbol);                              \
-    whole = whole && functions->field;
-        GV_NVML_FUNCTIONS
-#undef GV_NVML
-        if (whole && functions->init() == 0)
-            return functions;
-        dlclose(functions->library);
-    }
-    free(functions);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &next);
+        for (unsigned i = 0; i < gv_nvml_count(nvml); i++) {
+            gv_nvml_ask(nvml, i, &sample);
+            gv_sampler_add(sampler, &sample);
+        }
+    } while (!gv_sampler_ends(sampler, &next));
+    gv_nvml_close(nvml);
+    return NULL;
+}
+
+static struct gv_sampler *gv_sampler_start(void)
+{
+    struct gv_sampler *sampler = calloc(1, sizeof(*sampler));
+    pthread_condattr_t monotonic;
+
+    if (!sampler)
+        return NULL;
+    pthread_mutex_init(&sampler->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&sampler->ending_changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (pthread_create(&sampler->thread, NULL, gv_sampler_run, sampler) == 0)
+        return sampler;
+    free(sampler);
     return NULL;
 }
 
@@ -87,104 +101,82 @@ static int gv_samples_knows(struct gv_database *database, const char *uuid)
     return error ? error : result == SQLITE_ROW;
 }
 
-static void gv_samples_find_devices(struct gv_samples *samples)
+static int gv_samples_store(struct gv_database *database, const struct gv_nvml_sample *sample,
+                            uint64_t epoch_ns)
 {
-    struct gv_samples_functions *nvml = samples->functions;
-    unsigned count = 0;
-
-    if (nvml->count(&count) != 0)
-        return;
-    for (unsigned i = 0; i < count && samples->count < GV_SAMPLES_DEVICES; i++) {
-        void *device = NULL;
-        char *uuid = samples->devices[samples->count].uuid;
-
-        if (nvml->device(i, &device) != 0 ||
-            nvml->uuid(device, uuid, sizeof(samples->devices[0].uuid) - 1) != 0)
-            continue;
-        samples->devices[samples->count++].handle = device;
-    }
-}
-
-/* What NVML does not say is left out. */
-static void gv_samples_bind(struct gv_samples_functions *nvml, void *device, sqlite3_stmt *add)
-{
-    struct gv_nvml_utilization rates;
-    struct gv_nvml_memory memory;
-    unsigned value;
-
-    if (nvml->utilization(device, &rates) == 0) {
-        sqlite3_bind_int64(add, 3, rates.gpu);
-        sqlite3_bind_int64(add, 4, rates.memory);
-    }
-    if (nvml->memory(device, &memory) == 0)
-        sqlite3_bind_int64(add, 5, (int64_t)memory.used);
-    if (nvml->power(device, &value) == 0)
-        sqlite3_bind_int64(add, 6, value);
-    if (nvml->clock(device, GV_NVML_CLOCK_SM, &value) == 0)
-        sqlite3_bind_int64(add, 7, value);
-    if (nvml->clock(device, GV_NVML_CLOCK_MEMORY, &value) == 0)
-        sqlite3_bind_int64(add, 8, value);
-    if (nvml->temperature(device, GV_NVML_TEMPERATURE, &value) == 0)
-        sqlite3_bind_int64(add, 9, value);
-}
-
-static int gv_samples_store(struct gv_samples *samples, unsigned device,
-                            struct gv_database *database, uint64_t epoch_ns)
-{
-    int error;
+    const int64_t values[] = {
+        sample->gpu_percent, sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
+        sample->sm_mhz,      sample->memory_mhz,     sample->temperature_c};
+    int error, result;
     sqlite3_stmt *add = gv_database_prepare(database, GV_STATEMENT_SAMPLE_ADD, &error);
 
     if (!add)
         return error;
-    sqlite3_clear_bindings(add);
-    sqlite3_bind_text(add, 1, samples->devices[device].uuid, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(add, 2, gv_samples_now_ns() - (int64_t)epoch_ns);
-    gv_samples_bind(samples->functions, samples->devices[device].handle, add);
-    error = gv_database_error(database->handle, sqlite3_step(add));
+    result = sqlite3_bind_text(add, 1, sample->uuid, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(add, 2, sample->at_ns - (int64_t)epoch_ns);
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && result == SQLITE_OK; i++)
+        result = values[i] < 0 ? sqlite3_bind_null(add, (int)i + 3)
+                               : sqlite3_bind_int64(add, (int)i + 3, values[i]);
+    error = gv_database_error(database->handle, result == SQLITE_OK ? sqlite3_step(add) : result);
     sqlite3_reset(add);
     return error;
 }
 
-static bool gv_samples_is_time(struct gv_samples *samples)
+static int gv_samples_store_known(struct gv_sampler *sampler, struct gv_database *database,
+                                  uint64_t epoch_ns)
 {
-    int64_t now_ms = gv_samples_now_ns() / 1000000;
+    int error = gv_database_begin(database);
 
-    if (samples->refused || now_ms < samples->next_ms)
-        return false;
-    samples->next_ms = now_ms + GV_SAMPLES_MS;
-    return true;
+    for (unsigned i = 0; i < sampler->count && !error; i++) {
+        const struct gv_nvml_sample *sample = &sampler->samples[i];
+        int known = gv_samples_knows(database, sample->uuid);
+
+        error = known <= 0 ? known : gv_samples_store(database, sample, epoch_ns);
+    }
+    return error ? error : gv_database_commit(database);
 }
 
 void gv_samples_take(struct gv_samples *samples, struct gv_database *database, uint64_t epoch_ns)
 {
-    int error = 0;
-
-    if (!gv_samples_is_time(samples))
-        return;
-    if (!samples->functions) {
-        samples->functions = gv_samples_open();
-        samples->refused = !samples->functions;
-        if (samples->refused)
-            return;
-        gv_samples_find_devices(samples);
+    if (!samples->sampler && !samples->failed) {
+        samples->sampler = gv_sampler_start();
+        samples->failed = !samples->sampler;
     }
-    if (gv_database_begin(database) < 0)
+    if (!samples->sampler)
         return;
-    for (unsigned i = 0; i < samples->count && !error; i++) {
-        int known = gv_samples_knows(database, samples->devices[i].uuid);
-
-        error = known <= 0 ? known : gv_samples_store(samples, i, database, epoch_ns);
+    struct gv_sampler *sampler = samples->sampler;
+    pthread_mutex_lock(&sampler->lock);
+    if (sampler->count > 0) {
+        if (gv_samples_store_known(sampler, database, epoch_ns) < 0)
+            gv_database_rollback(database);
+        sampler->count = 0;
     }
-    if (error || gv_database_commit(database) < 0)
-        gv_database_rollback(database);
+    pthread_mutex_unlock(&sampler->lock);
 }
 
 void gv_samples_close(struct gv_samples *samples)
 {
-    if (samples->functions) {
-        samples->functions->shutdown();
-        dlclose(samples->functions->library);
+    struct gv_sampler *sampler = samples->sampler;
+    struct timespec end;
+
+    samples->sampler = NULL;
+    if (!sampler)
+        return;
+    pthread_mutex_lock(&sampler->lock);
+    sampler->ending = true;
+    pthread_cond_signal(&sampler->ending_changed);
+    pthread_mutex_unlock(&sampler->lock);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += GV_SAMPLES_END_MS * 1000000;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    if (pthread_timedjoin_np(sampler->thread, NULL, &end) != 0) {
+        /* It still uses the sampler, and goes with the process. */
+        pthread_detach(sampler->thread);
+        return;
     }
-    free(samples->functions);
-    memset(samples, 0, sizeof(*samples));
+    pthread_cond_destroy(&sampler->ending_changed);
+    pthread_mutex_destroy(&sampler->lock);
+    free(sampler);
 }

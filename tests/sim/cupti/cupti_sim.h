@@ -31,6 +31,7 @@
 struct gv_cupti_settings {
     uint64_t late_ns;
     uint64_t drop_every; /* 0: none */
+    uint32_t version;    /* 0: its own */
     const char *owner;   /* of the subscription, if another tool has it */
 };
 extern struct gv_cupti_settings gv_cupti_settings;

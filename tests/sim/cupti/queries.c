@@ -6,7 +6,7 @@ GV_CUPTI_EXPORT CUptiResult cuptiGetVersion(uint32_t *version)
     GV_CUPTI_ENTER();
     if (!version)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    *version = GV_CUPTI_API;
+    *version = gv_cupti_settings.version ? gv_cupti_settings.version : GV_CUPTI_API;
     return CUPTI_SUCCESS;
 }
 

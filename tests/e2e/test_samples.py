@@ -1,0 +1,69 @@
+"""What NVIDIA's management library tells of the devices while a program runs, with a simulated one."""
+
+import os
+import unittest
+
+import harness
+
+
+class Samples(harness.Case):
+    def run_busy(self, nvml=None, here=True, **env):
+        """A program that keeps the simulated GPU busy for half a second."""
+        folders = [harness.simulator()]
+        if here:
+            folders.append(os.path.join(harness.simulator(), "nvml"))
+        if nvml:
+            env["GV_SIM_NVML"] = nvml
+        result = self.run_well([harness.workload("stalls/lazy_launch"), "500"],
+                               env={"LD_LIBRARY_PATH": ":".join(folders), **env})
+        self.assertIn("timed", result.out)
+        return self.trace()
+
+    def test_each_value(self):
+        trace = self.run_busy()
+        self.assertEqual(trace.rows(
+            "SELECT DISTINCT gpu_percent, memory_percent, memory_used_bytes, power_mw, sm_clock_mhz,"
+            " memory_clock_mhz, temperature_c FROM samples"),
+            [(97, 41, 1 << 30, 351000, 1980, 2619, 54)])
+        self.assertEqual(trace.rows("SELECT DISTINCT uuid FROM samples"),
+                         trace.rows("SELECT DISTINCT uuid FROM devices"))
+
+    def test_ten_times_a_second_while_the_program_runs(self):
+        trace = self.run_busy()
+        times = [row[0] for row in trace.rows("SELECT at_ns FROM samples ORDER BY id")]
+        end_ns = trace.value("SELECT end_ns FROM processes")
+        self.assertEqual(times, sorted(times))
+        self.assertGreaterEqual(len(times), 2)
+        self.assertLessEqual(len(times), 2 + (end_ns - times[0]) / 1e8)
+        self.assertGreaterEqual(times[0], 0)
+        self.assertLess(times[-1], end_ns)
+
+    def test_in_host_only_mode_too(self):
+        self.assertGreater(self.run_busy(GPUVERIFY_GPU="off").value("SELECT count(*) FROM samples"),
+                           0)
+
+    def test_only_devices_of_the_program(self):
+        """The machine has two, and the driver shows one to this program."""
+        trace = self.run_busy(GV_SIM_NVML_DEVICES="2")
+        self.assertEqual(trace.value("SELECT count(DISTINCT uuid) FROM samples"), 1)
+
+    def test_what_a_device_does_not_tell_is_null(self):
+        self.assertEqual(self.run_busy("partial").rows(
+            "SELECT DISTINCT gpu_percent, memory_percent, power_mw, temperature_c FROM samples"),
+            [(None, None, None, 54)])
+
+    def test_no_library_no_samples(self):
+        self.assertEqual(self.run_busy(here=False).rows("SELECT * FROM samples"), [])
+
+    def test_library_that_refuses(self):
+        self.assertEqual(self.run_busy("refuse").rows("SELECT * FROM samples"), [])
+
+    def test_library_that_hangs_holds_nothing(self):
+        trace = self.run_busy("hang", GPUVERIFY_EXIT_WAIT="60")
+        self.assertEqual(trace.rows("SELECT * FROM samples"), [])
+        self.assertGreater(trace.count("cuLaunchKernel"), 0)
+        self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'state'"), "complete")
+
+
+if __name__ == "__main__":
+    unittest.main()

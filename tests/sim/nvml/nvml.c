@@ -1,0 +1,122 @@
+/*
+ * A simulated libnvidia-ml for the simulator's devices: values that a test can recognise.
+ *
+ * GV_SIM_NVML: `refuse` (nvmlInit fails), `hang` (nvmlInit never returns), `partial` (devices that
+ * tell neither utilisation nor power, as some do). GV_SIM_NVML_DEVICES: how many, 1.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUCCESS       0
+#define NOT_SUPPORTED 3
+#define UNKNOWN       999
+#define EXPORT        __attribute__((visibility("default")))
+
+struct rates {
+    unsigned gpu;
+    unsigned memory;
+};
+
+struct memory {
+    unsigned long long total;
+    unsigned long long free;
+    unsigned long long used;
+};
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
+int nvmlDeviceGetUUID(void *device, char *uuid, unsigned bytes);
+int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates);
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
+int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz);
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
+
+static int is(const char *mode)
+{
+    const char *value = getenv("GV_SIM_NVML");
+
+    return value && strcmp(value, mode) == 0;
+}
+
+EXPORT int nvmlInit_v2(void)
+{
+    while (is("hang"))
+        pause();
+    return is("refuse") ? UNKNOWN : SUCCESS;
+}
+
+EXPORT int nvmlShutdown(void)
+{
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    const char *devices = getenv("GV_SIM_NVML_DEVICES");
+
+    *count = devices ? (unsigned)strtoul(devices, NULL, 10) : 1;
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
+{
+    *device = (void *)(uintptr_t)(index + 1);
+    return SUCCESS;
+}
+
+/* As tests/sim/device.c has it. */
+EXPORT int nvmlDeviceGetUUID(void *device, char *uuid, unsigned bytes)
+{
+    unsigned char raw[17] = "gv-sim-device-#";
+    size_t used = 0;
+
+    raw[15] = (unsigned char)((uintptr_t)device - 1);
+    used = (size_t)snprintf(uuid, bytes, "GPU-");
+    for (size_t i = 0; i < 16 && used + 3 < bytes; i++) {
+        const char *dash = i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+        used += (size_t)snprintf(uuid + used, bytes - used, "%s%02x", dash, raw[i]);
+    }
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates)
+{
+    (void)device;
+    *rates = (struct rates){.gpu = 97, .memory = 41};
+    return is("partial") ? NOT_SUPPORTED : SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
+{
+    (void)device;
+    *memory = (struct memory){.total = 80ull << 30, .free = 79ull << 30, .used = 1ull << 30};
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
+{
+    (void)device;
+    *milliwatts = 351000;
+    return is("partial") ? NOT_SUPPORTED : SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz)
+{
+    (void)device;
+    *mhz = which == 1 ? 1980 : 2619;
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
+{
+    (void)device;
+    (void)sensor;
+    *celsius = 54;
+    return SUCCESS;
+}
