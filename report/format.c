@@ -55,6 +55,16 @@ const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes)
     return out;
 }
 
+const char *gv_format_real(char out[GV_FORMAT_BYTES], double real)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, GV_FORMAT_BYTES, "%.*g", digits, real);
+        if (strtod(out, NULL) == real)
+            break;
+    }
+    return out;
+}
+
 /* Bytes of the first `columns` characters. */
 static size_t gv_format_prefix(const char *text, size_t columns)
 {

@@ -12,6 +12,9 @@ const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns);
 /* "4.0 KiB". */
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes);
 
+/* The shortest text that reads back as the same number. */
+const char *gv_format_real(char out[GV_FORMAT_BYTES], double real);
+
 /* Writes foreign text with its control characters made visible; longer than `width` columns, it is
  * cut, ending in "..."; shorter, and it is filled up with blanks if `pad`. NULL is "-". */
 void gv_format_text(FILE *out, const char *text, int width, int pad);

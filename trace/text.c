@@ -1,17 +1,13 @@
 #include "trace/text.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#define GV_TEXT_NO_CHARACTER UINT32_MAX
-
 static const unsigned char gv_text_replacement[] = {0xef, 0xbf, 0xbd};
 
-/* Reads one character of at most `bytes`; *length is what it takes, 1 when it is invalid. */
-static uint32_t gv_text_decode(const unsigned char *text, size_t bytes, size_t *length)
+uint32_t gv_text_decode(const char *start, size_t bytes, size_t *length)
 {
+    const unsigned char *text = (const unsigned char *)start;
     static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
     uint32_t character = text[0];
     size_t wanted;
@@ -49,20 +45,20 @@ size_t gv_text_repair(char *out, size_t size, const char *text, size_t bytes)
     if (size == 0)
         return 0;
     for (size_t at = 0; at < bytes && text[at] != '\0'; at += length) {
-        const unsigned char *from = (const unsigned char *)text + at;
+        const char *from = text + at;
         bool valid = gv_text_decode(from, bytes - at, &length) != GV_TEXT_NO_CHARACTER;
         size_t room = valid ? length : sizeof(gv_text_replacement);
 
         if (used + room >= size)
             break;
-        memcpy(out + used, valid ? from : gv_text_replacement, room);
+        memcpy(out + used, valid ? (const void *)from : gv_text_replacement, room);
         used += room;
     }
     out[used] = '\0';
     return used;
 }
 
-static bool gv_text_is_harmful(uint32_t character)
+bool gv_text_is_harmful(uint32_t character)
 {
     return character < 0x20 || (character >= 0x7f && character <= 0x9f) ||
            (character >= 0x200b && character <= 0x200f) ||
@@ -77,7 +73,7 @@ size_t gv_text_escape(char *out, size_t size, const char *text)
     if (size == 0)
         return 0;
     for (; left > 0; text += length, left -= length) {
-        uint32_t character = gv_text_decode((const unsigned char *)text, left, &length);
+        uint32_t character = gv_text_decode(text, left, &length);
         char piece[16];
 
         if (character == GV_TEXT_NO_CHARACTER)

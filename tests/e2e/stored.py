@@ -30,6 +30,12 @@ output("lazy_launch", "explain.txt", "explain", "{}")
 output("lazy_launch", "explain_2.txt", "explain", "{}", "2")
 output("lazy_launch", "explain_3.txt", "explain", "{}", "3")
 output("lazy_launch", "stalls.txt", "stalls", "{}")
+output("lazy_launch", "stalls.json", "stalls", "{}", "--format", "json")
+output("lazy_launch", "stalls.csv", "stalls", "{}", "--format=csv", "--all")
+output("lazy_launch", "stalls_lock.txt", "stalls", "{}", "--cause", "lock")
+output("lazy_launch", "stalls_min.txt", "stalls", "{}", "--min", "820ms")
+output("lazy_launch", "stalls_none.txt", "stalls", "{}", "--min", "2s")
+output("lazy_launch", "stalls.md", "stalls", "{}", "--format=markdown", "-n1")
 output("hostile", "explain.txt", "explain", "{}")
 output("hostile", "stalls.txt", "stalls", "{}")
 
@@ -57,7 +63,7 @@ def make(name, path):
 
 
 def expected(trace, name):
-    with open(os.path.join(TRACES, f"{trace}.{name}"), encoding="utf-8") as file:
+    with open(os.path.join(TRACES, f"{trace}.{name}"), encoding="utf-8", newline="") as file:
         return file.read()
 
 

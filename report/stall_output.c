@@ -1,0 +1,186 @@
+#include "report/stall_output.h"
+
+#include "report/format.h"
+#include "report/stack_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define GV_STALL_WHERE_BYTES 4096
+#define GV_STALLS_SMALL      0.01
+
+static const struct gv_column gv_stalls_table[] = {
+    {"stall", GV_COLUMN_NUMBER}, {"when", GV_COLUMN_MOMENT}, {"lost", GV_COLUMN_DURATION},
+    {"cause", GV_COLUMN_TEXT},   {"call", GV_COLUMN_TEXT},   {"waited for", GV_COLUMN_TEXT},
+    {"where", GV_COLUMN_TEXT},
+};
+
+/* docs/json.md describes them. */
+static const struct gv_column gv_stalls_fields[] = {
+    {"id", GV_COLUMN_NUMBER},          {"call", GV_COLUMN_NUMBER},
+    {"name", GV_COLUMN_TEXT},          {"cause", GV_COLUMN_TEXT},
+    {"expected", GV_COLUMN_NUMBER},    {"start_ns", GV_COLUMN_NUMBER},
+    {"duration_ns", GV_COLUMN_NUMBER}, {"wait_ns", GV_COLUMN_NUMBER},
+    {"work_ns", GV_COLUMN_NUMBER},     {"jit_ns", GV_COLUMN_NUMBER},
+    {"waited_for", GV_COLUMN_NUMBER},  {"waited_for_name", GV_COLUMN_TEXT},
+    {"blocked_by", GV_COLUMN_NUMBER},  {"blocked_by_name", GV_COLUMN_TEXT},
+    {"confidence", GV_COLUMN_TEXT},    {"process", GV_COLUMN_NUMBER},
+    {"thread", GV_COLUMN_NUMBER},      {"kernel", GV_COLUMN_TEXT},
+    {"where", GV_COLUMN_TEXT},         {"advice", GV_COLUMN_TEXT},
+};
+
+#define GV_STALLS_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
+
+/* Where in the program; NULL: not known. */
+static const char *gv_stall_where(sqlite3 *trace, const struct gv_stall_row *row,
+                                  char where[GV_STALL_WHERE_BYTES])
+{
+    where[0] = '\0';
+    if (gv_stack_text(trace, row->stack, 1, where, GV_STALL_WHERE_BYTES))
+        where[0] = '\0';
+    return where[0] ? where : NULL;
+}
+
+static void gv_stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
+{
+    char where[GV_STALL_WHERE_BYTES];
+
+    gv_rows_number(out, row->id);
+    gv_rows_number(out, row->start_ns);
+    gv_rows_number(out, gv_stall_lost_ns(row));
+    gv_rows_text(out, row->cause);
+    gv_rows_text(out, row->name);
+    gv_rows_text(out, row->blocked_name ? row->blocked_name : row->waited_name);
+    gv_rows_text(out, gv_stall_where(trace, row, where));
+}
+
+static void gv_stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
+{
+    char where[GV_STALL_WHERE_BYTES];
+
+    gv_rows_number(out, row->id);
+    gv_rows_known(out, row->call);
+    gv_rows_text(out, row->name);
+    gv_rows_text(out, row->cause);
+    gv_rows_number(out, row->expected);
+    gv_rows_number(out, row->start_ns);
+    gv_rows_number(out, row->duration_ns);
+    gv_rows_number(out, row->wait_ns);
+    gv_rows_number(out, row->work_ns);
+    gv_rows_number(out, row->jit_ns);
+    gv_rows_known(out, row->waited_for);
+    gv_rows_text(out, row->waited_name);
+    gv_rows_known(out, row->blocked_by);
+    gv_rows_text(out, row->blocked_name);
+    gv_rows_text(out, row->confidence);
+    gv_rows_known(out, row->process);
+    gv_rows_known(out, row->thread);
+    gv_rows_text(out, row->kernel);
+    gv_rows_text(out, gv_stall_where(trace, row, where));
+    gv_rows_text(out, row->advice);
+}
+
+static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum gv_format format,
+                         struct gv_json *json)
+{
+    bool people = format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
+    struct gv_rows out;
+
+    if (people)
+        gv_rows_begin(&out, stdout, format, gv_stalls_table, GV_STALLS_COUNT(gv_stalls_table),
+                      NULL);
+    else
+        gv_rows_begin(&out, stdout, format, gv_stalls_fields, GV_STALLS_COUNT(gv_stalls_fields),
+                      json);
+    for (size_t i = 0; i < rows->count; i++) {
+        if (people)
+            gv_stall_put_line(trace, &out, &rows->rows[i]);
+        else
+            gv_stall_put_fields(trace, &out, &rows->rows[i]);
+    }
+    return gv_rows_end(&out);
+}
+
+static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
+{
+    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES];
+    double share = sums->run_ns > 0 ? (double)sums->lost_ns / (double)sums->run_ns : 0;
+
+    if (sums->count == 0)
+        puts("No call was held up that had not asked for it.");
+    else
+        printf("%" PRId64 " call%s lost %s of the %s from the first call to the last%s.\n",
+               sums->count, sums->count == 1 ? "" : "s", gv_format_duration(lost, sums->lost_ns),
+               gv_format_duration(run, sums->run_ns),
+               share < GV_STALLS_SMALL ? ": less than 1 %, not worth changing the program for"
+                                       : "");
+    if (sums->expected_count)
+        printf("%" PRId64 " call%s waited for the GPU as asked, %s together (--all).\n",
+               sums->expected_count, sums->expected_count == 1 ? "" : "s",
+               gv_format_duration(asked, sums->expected_ns));
+}
+
+static int gv_stalls_print_table(sqlite3 *trace, const struct gv_stall_rows *rows,
+                                 const struct gv_stall_sums *sums)
+{
+    int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
+
+    if (error)
+        return error;
+    if (rows->count)
+        putchar('\n');
+    else if (sums->count)
+        puts("No stall is as asked for.");
+    gv_stalls_put_sums(sums);
+    if (rows->count)
+        puts("Why, call by call: gpuverify explain FILE STALL");
+    return 0;
+}
+
+static int gv_stalls_print_json(sqlite3 *trace, const char *path, const struct gv_stall_rows *rows,
+                                const struct gv_stall_sums *sums)
+{
+    struct gv_json json;
+
+    gv_json_begin(&json, stdout);
+    gv_json_open(&json, '{');
+    gv_json_key(&json, "trace");
+    gv_json_text(&json, path);
+    gv_json_key(&json, "run_ns");
+    gv_json_number(&json, sums->run_ns);
+    gv_json_key(&json, "count");
+    gv_json_number(&json, sums->count);
+    gv_json_key(&json, "lost_ns");
+    gv_json_number(&json, sums->lost_ns);
+    gv_json_key(&json, "expected_count");
+    gv_json_number(&json, sums->expected_count);
+    gv_json_key(&json, "expected_ns");
+    gv_json_number(&json, sums->expected_ns);
+    gv_json_key(&json, "stalls");
+    int error = gv_stalls_put(trace, rows, GV_FORMAT_JSON, &json);
+    gv_json_close(&json, '}');
+    gv_json_end(&json);
+    return error;
+}
+
+int gv_stall_output_print(sqlite3 *trace, const char *path, const struct gv_stall_filter *filter,
+                          enum gv_format format)
+{
+    struct gv_stall_rows rows = {0};
+    struct gv_stall_sums sums;
+    int error = gv_stall_rows_sum(trace, &sums);
+
+    if (!error)
+        error = gv_stall_rows_read(trace, filter, &rows);
+    if (error)
+        goto out;
+    if (format == GV_FORMAT_TABLE)
+        error = gv_stalls_print_table(trace, &rows, &sums);
+    else if (format == GV_FORMAT_JSON)
+        error = gv_stalls_print_json(trace, path, &rows, &sums);
+    else
+        error = gv_stalls_put(trace, &rows, format, NULL);
+out:
+    gv_stall_rows_free(&rows);
+    return error;
+}
