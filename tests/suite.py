@@ -240,6 +240,15 @@ def part_install(run):
              env={"MESON": meson()})
 
 
+def part_bundle(run):
+    run.test("archive made here", "python3", "tests/install/test_bundle.py", BUILD)
+
+
+def part_bundle_root(run):
+    run.test("archive made in an old distribution", "python3", "tests/install/test_bundle.py", BUILD,
+             os.path.join(BUILD, "bundle/root"), env={"GV_BUILD_ROOT_SECONDS": "150"})
+
+
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
     wanted = ("on the simulator", "cuModuleLoadData")
@@ -364,6 +373,8 @@ PARTS = (
     Part("e2e", part_e2e, True, "build"),
     Part("install", part_install, True, "build"),
     Part("demo", part_demo, True, "build"),
+    Part("bundle", part_bundle, False, "build"),
+    Part("bundle-root", part_bundle_root, False, "build"),
     Part("ubsan", part_ubsan, False, "build"),
     Part("asan", part_asan, False, "build"),
     Part("clang", part_clang, False, None),

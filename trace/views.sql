@@ -307,10 +307,11 @@ SELECT
 FROM loss;
 
 -- The median needs every name's durations in order: they are counted by duration first, which
--- leaves far fewer to order.
+-- leaves far fewer to order. What is used twice is computed once without saying MATERIALIZED, which
+-- SQLite before 3.35 could not read, and with it none of the file.
 
 CREATE VIEW api_summary AS -- one name of a call
-WITH counted AS MATERIALIZED (
+WITH counted AS (
     SELECT api, duration_ns, count(*) AS count,
         count(nullif(nullif(result, 0), 600)) AS errors
     FROM call GROUP BY api, duration_ns),
@@ -338,7 +339,7 @@ FROM ranked r
 WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
 
 CREATE VIEW kernel_summary AS -- one name of a kernel
-WITH counted AS MATERIALIZED (
+WITH counted AS (
     SELECT coalesce(n.name, '?') AS key, o.duration_ns AS duration_ns, count(*) AS count
     FROM gpu_op o
         LEFT JOIN gpu_shape s ON s.id = o.shape
@@ -364,7 +365,7 @@ FROM ranked r JOIN total n ON n.key = r.key
 WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
 
 CREATE VIEW copy_summary AS -- one direction of copies, or memory sets
-WITH counted AS MATERIALIZED (
+WITH counted AS (
     SELECT CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind, 0) END AS key,
         o.duration_ns AS duration_ns, count(*) AS count, sum(o.bytes) AS bytes
     FROM gpu_op o WHERE o.kind IN (2, 3) AND o.duration_ns IS NOT NULL GROUP BY 1, 2),

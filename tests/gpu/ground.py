@@ -30,15 +30,24 @@ def check(condition, message):
 
 
 class Bench:
-    """Where the programs are, and how one is run."""
+    """Where the programs are, and how one is run. `build` is a build folder or an unpacked bundle;
+    `programs` has the folder kernels of built ones, if `build` has not."""
 
-    def __init__(self, build):
-        self.build = os.path.abspath(build)
-        self.library = os.path.join(self.build, "preload", "libgpuverify.so")
-        self.command = os.path.join(self.build, "report", "gpuverify")
+    def __init__(self, build, programs=None):
+        build = os.path.abspath(build)
+        self.programs = os.path.abspath(programs) if programs else build
+        bundle = os.path.exists(os.path.join(build, "bin", "gpuverify"))
+        self.library = os.path.join(build, "lib" if bundle else "preload", "libgpuverify.so")
+        self.command = os.path.join(build, "bin" if bundle else "report", "gpuverify")
+        for path in (self.library, self.command):
+            if not os.path.exists(path):
+                raise FileNotFoundError(f"there is no {path}: neither a build nor a bundle")
+        # A bundle brings the runtime that its programs were linked with.
+        runtime = os.path.join(self.programs, "kernels", "runtime")
+        self.runtime = runtime if os.path.isdir(runtime) else None
 
     def workload(self, name):
-        path = os.path.join(self.build, "kernels", name)
+        path = os.path.join(self.programs, "kernels", name)
         if not os.path.exists(path):
             raise Skip(f"{name} is not built")
         return [path]
@@ -51,6 +60,9 @@ class Bench:
 
     def run(self, command, folder, traced, timeout=120, **environment):
         variables = dict(os.environ, **environment)
+        if self.runtime and command[0].startswith(self.programs):
+            places = (variables.get("LD_LIBRARY_PATH"), self.runtime)
+            variables["LD_LIBRARY_PATH"] = ":".join(filter(None, places))
         if traced:
             variables["LD_PRELOAD"] = self.library
             variables["GPUVERIFY_TRACE"] = os.path.join(folder, "trace.db")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The workloads on a real GPU, with and without the library.
 
-  tests/gpu/run.py [--build FOLDER] [-k PART-OF-A-NAME] [--clock-seconds N]
+  tests/gpu/run.py [--build FOLDER] [--programs FOLDER] [-k PART-OF-A-NAME] [--clock-seconds N]
 
+FOLDER is a build or an unpacked bundle; --programs says where the built workloads are if not there.
 Needs the built library, command and workloads, and nothing else but Python's own modules. One line
 for each case; last 'N passed, N failed, N skipped'. Without a GPU everything is skipped.
 """
@@ -11,8 +12,6 @@ import argparse
 import ctypes
 import os
 import shutil
-import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -42,8 +41,9 @@ def outcome(case, bench, skip_all, keep):
         return "passed", case(bench, folder)
     except Skip as reason:
         return "skipped", str(reason)
-    except (Failure, subprocess.TimeoutExpired, sqlite3.Error) as reason:
-        return "failed", str(reason)
+    except Exception as reason:  # a case must not take the others with it
+        kind = "" if isinstance(reason, Failure) else f"{type(reason).__name__}: "
+        return "failed", kind + str(reason)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -52,12 +52,16 @@ def outcome(case, bench, skip_all, keep):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    parser.add_argument("--programs", help="a folder with the built kernels, if not that")
     parser.add_argument("-k", dest="part", default="", help="only cases with this in their name")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the cases")
     parser.add_argument("--clock-seconds", type=float, default=5, help="of the case about clocks")
     options = parser.parse_args()
     cases_gpu_side.CLOCK_SECONDS = options.clock_seconds
-    bench = Bench(options.build)
+    try:
+        bench = Bench(options.build, options.programs)
+    except FileNotFoundError as missing:
+        parser.error(str(missing))
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     skip_all = why_no_gpu()
     for name, case in CASES:

@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+#
+# A root of an old distribution to build in, so that what is built runs on old ones too. Sourced, not
+# run, after tools.sh, which says where the checkout is. The functions return 1 after saying on stdout why they could not.
+
+# shellcheck source=scripts/tools.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tools.sh"
+
+build_root_suite=bullseye # Debian 11: glibc 2.31
+build_root_mirrors=(http://deb.debian.org/debian http://archive.debian.org/debian)
+build_root_packages=gcc,g++,libc6-dev,python3,python3-distutils,ninja-build,pkg-config,libsqlite3-dev
+build_root_packages+=,libdw-dev,libelf-dev,zlib1g-dev,libbz2-dev,liblzma-dev
+build_root_limit_s=${GV_BUILD_ROOT_SECONDS:-600}
+
+build_root_make() { # root
+    local mirror log=$1.log
+    [ ! -e "$1/complete" ] || return 0
+    [ "$(id -u)" -eq 0 ] || { echo "a root to build in needs to be root" && return 1; }
+    [ "$(uname -m)" = x86_64 ] || { echo "roots are only made on x86-64" && return 1; }
+    PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || { echo "no debootstrap" && return 1; }
+    for mirror in "${build_root_mirrors[@]}"; do
+        rm -rf "$1"
+        mkdir -p "$1"
+        if PATH=$PATH:/usr/sbin timeout "$build_root_limit_s" debootstrap --force-check-gpg \
+            --variant=minbase --include="$build_root_packages" "$build_root_suite" "$1" "$mirror" >"$log" 2>&1; then
+            rm -rf "$1"/var/cache/apt/archives/*.deb
+            touch "$1/complete"
+            return 0
+        fi
+    done
+    echo "debootstrap $build_root_suite: $(tail -n 1 "$log")"
+    return 1
+}
+
+# Copies the sources, the CUDA headers and meson into it.
+build_root_fill() { # root
+    local headers meson interpreter
+    headers=$("$checkout/scripts/find-cuda-headers") || return 1
+    headers=${headers%%$'\n'*}
+    rm -rf "$1/src"
+    mkdir -p "$1/src" "$1/meson" "$1/cuda"
+    (cd "$checkout" && git ls-files -co --exclude-standard -z | xargs -0 ls -d 2>/dev/null |
+        tar -cf - -T -) | tar -xf - -C "$1/src" || return 1
+    [ -e "$1/cuda/include/cuda.h" ] || cp -rL "$headers" "$1/cuda/include" || return 1
+    # Debian 11's own is older than 1.0; this one is Python and runs with its interpreter.
+    meson=$(find_meson) || return 1
+    interpreter=$(sed -n '1s/^#! *//p' "$meson")
+    meson=$("$interpreter" -c 'import mesonbuild, os; print(os.path.dirname(mesonbuild.__file__))') ||
+        return 1
+    rm -rf "$1/meson/mesonbuild"
+    cp -r "$meson" "$1/meson/mesonbuild"
+}
+
+build_root_chroot() { # root, words...
+    chroot "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
+        PYTHONPATH=/meson SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-0}" "${@:2}"
+}
+
+build_root_run() { # root, "setup" or "ninja", arguments...
+    case $2 in
+    setup)
+        [ -f "$1/b/build.ninja" ] ||
+            build_root_chroot "$1" /usr/bin/python3 -m mesonbuild.mesonmain setup /b /src "${@:3}"
+        ;;
+    ninja) build_root_chroot "$1" /usr/bin/ninja -C /b "${@:3}" ;;
+    esac
+}

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Makes archives with scripts/bundle, unpacks them in an empty folder and uses them with an empty
+environment.
+
+  test_bundle.py BUILD [ROOT]     BUILD has been compiled and has a simulator; ROOT: the root to build
+                                  in, made by debootstrap where it is not there; without: built here
+
+Exits 77 where there is no ROOT to be had.
+"""
+
+import filecmp
+import glob
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+ROOT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
+SIMULATOR = os.path.join(BUILD, "tests", "sim")
+# Of the root's distribution, Debian 11.
+GLIBC_OF_ROOT = (2, 31)
+LIMIT_BYTES = 5 << 20
+LIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux.*")
+
+
+def bundle(folder):
+    done = subprocess.run([os.path.join(CHECKOUT, "scripts", "bundle"), "--with-tests", "--root",
+                           ROOT or "host", "-o", folder], capture_output=True, text=True,
+                          check=False)
+    if ROOT and done.returncode != 0 and not os.path.exists(os.path.join(ROOT, "complete")):
+        print(f"no root to build in: {done.stderr.strip()[-200:]}")
+        sys.exit(77)
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
+
+
+class Bundle(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.made = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.made)
+        bundle(cls.made)
+        cls.archives = {"tests" in os.path.basename(path): path
+                        for path in glob.glob(os.path.join(cls.made, "gpuverify-*.tar.gz"))}
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def unpack(self, with_tests=False):
+        subprocess.run(["tar", "-xf", self.archives[with_tests], "-C", self.folder], check=True)
+        names = os.listdir(self.folder)
+        self.assertEqual(len(names), 1, names)
+        return os.path.join(self.folder, names[0])
+
+    def bare(self, *words, status=0, **variables):
+        """Runs it in the empty folder with nothing but PATH and what is given."""
+        place = os.path.join(self.folder, "place")
+        os.makedirs(place, exist_ok=True)
+        done = subprocess.run(words, cwd=place, env={"PATH": "/usr/bin:/bin", **variables},
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def on_simulator(self, *words):
+        return self.bare(*words, LD_LIBRARY_PATH=SIMULATOR, GPUVERIFY_SPOOL_DIR=self.folder,
+                         GPUVERIFY_CUPTI=os.path.join(SIMULATOR, "libcupti.so.13"))
+
+    def traced(self, command, program):
+        self.on_simulator(command, "run", "-o", "trace.db", "--",
+                          os.path.join(BUILD, "kernels", program))
+        trace = sqlite3.connect(os.path.join(self.folder, "place", "trace.db"))
+        self.addCleanup(trace.close)
+        return trace
+
+    def objects(self, place):
+        return glob.glob(f"{place}/lib/*") + glob.glob(f"{place}/bin/*")
+
+    def test_small_and_all_there(self):
+        self.assertEqual(set(self.archives), {False, True})
+        self.assertLess(os.path.getsize(self.archives[False]), LIMIT_BYTES)
+        place = self.unpack()
+        for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so",
+                     "install.sh", "LICENSE", "VERSION", "share/man/man1/gpuverify.1",
+                     "share/doc/gpuverify/README.md"):
+            self.assertTrue(os.path.exists(os.path.join(place, name)), name)
+        self.bare("sh", "-c", f"cd {place} && sha256sum --quiet -c SHA256SUMS")
+
+    def test_needs_only_libc_of_the_version_it_states(self):
+        place = self.unpack()
+        with open(os.path.join(place, "VERSION"), encoding="utf-8") as file:
+            stated = tuple(map(int, re.search(r"needs glibc ([\d.]+)", file.read()).group(1)
+                               .split(".")))
+        asked = []
+        for path in self.objects(place):
+            text = subprocess.run(["readelf", "-dVW", path], capture_output=True, text=True,
+                                  check=True).stdout
+            for library in re.findall(r"\(NEEDED\).*\[(.*)\]", text):
+                self.assertRegex(library, LIBC, path)
+            asked += [tuple(map(int, version.split(".")))
+                      for version in re.findall(r"GLIBC_([\d.]+)", text)]
+        self.assertEqual(max(asked), stated)
+        if ROOT:
+            self.assertLessEqual(stated, GLIBC_OF_ROOT)
+
+    def test_traces_with_an_empty_environment(self):
+        place = self.unpack()
+        trace = self.traced(os.path.join(place, "bin", "gpuverify"), "driver_tour")
+        launches, = trace.execute("SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'"
+                                  ).fetchone()
+        on_gpu, = trace.execute("SELECT count(*) FROM gpu_ops WHERE kind = 'kernel'").fetchone()
+        self.assertGreater(launches, 0)
+        self.assertGreater(on_gpu, 0, "the CUPTI module of the bundle")
+        said = self.bare(os.path.join(place, "bin", "gpuverify"), "report", "trace.db")
+        self.assertIn("cuLaunchKernel", said)
+
+    def test_names_native_frames(self):
+        place = self.unpack()
+        trace = self.traced(os.path.join(place, "bin", "gpuverify"), "stalls/module_load_cubin")
+        names = {name for name, in trace.execute(
+            "SELECT function FROM frames WHERE kind = 'native'")}
+        self.assertIn("main", names, "elfutils is not linked in")
+
+    def test_installs_again_and_uninstalls(self):
+        place = self.unpack()
+        prefix = os.path.join(self.folder, "prefix")
+        script = os.path.join(place, "install.sh")
+        for _ in range(2):
+            self.bare(script, "--prefix", prefix)
+        trace = self.traced(os.path.join(prefix, "bin", "gpuverify"), "driver_tour")
+        self.assertGreater(trace.execute("SELECT count(*) FROM calls").fetchone()[0], 0)
+        foreign = os.path.join(prefix, "lib", "foreign.so")
+        with open(foreign, "w", encoding="utf-8"):
+            pass
+        self.bare(script, f"--prefix={prefix}", "--uninstall")
+        left = [os.path.join(folder, name) for folder, _, names in os.walk(prefix)
+                for name in names]
+        self.assertEqual(left, [foreign])
+
+    def test_refuses_to_install_what_is_damaged(self):
+        place = self.unpack()
+        with open(os.path.join(place, "lib", "libgpuverify.so"), "ab") as file:
+            file.write(b"x")
+        prefix = os.path.join(self.folder, "prefix")
+        self.bare(os.path.join(place, "install.sh"), "--prefix", prefix, status=1)
+        self.assertFalse(os.path.exists(prefix))
+
+    def test_gpu_suite_of_the_archive(self):
+        place = self.unpack(with_tests=True)
+        said = self.on_simulator(os.path.join(place, "test-gpu"), "-k", "forked processes")
+        self.assertIn("1 passed, 0 failed, 0 skipped", said)
+        said = self.on_simulator(os.path.join(place, "test-gpu"), "-k", "module_load_cubin, inf")
+        self.assertIn("1 passed, 0 failed, 0 skipped", said)
+
+    @unittest.skipIf(ROOT, "shown by what is built here")
+    def test_the_same_sources_make_the_same_archive(self):
+        again = os.path.join(self.folder, "again")
+        bundle(again)
+        for path in self.archives.values():
+            self.assertTrue(filecmp.cmp(path, os.path.join(again, os.path.basename(path)), False),
+                            path)
+
+
+if __name__ == "__main__":
+    if not BUILD:
+        sys.exit(__doc__)
+    unittest.main(argv=sys.argv[:1])
