@@ -292,7 +292,8 @@ static const struct gv_summary_part gv_summary_parts[] = {
      "SELECT gpu, gpu_why, cupti_version, count(*), (SELECT count(*) FROM processes WHERE gpu IS"
      " NOT NULL) FROM processes WHERE gpu IS NOT NULL GROUP BY 1, 2, 3 ORDER BY min(id) LIMIT 10",
      gv_summary_gpu_row},
-    {NULL, "SELECT count(*), count(call) FROM gpu_ops HAVING count(*) > 0", gv_summary_found_row},
+    {NULL, "SELECT count(*), count(call) FROM gpu_ops WHERE EXISTS (SELECT 1 FROM gpu_ops)",
+     gv_summary_found_row},
     {"Processes (number, program)",
      "SELECT p.pid, p.program, (SELECT count(*) FROM calls c WHERE c.process = p.id), p.ended,"
      " p.exit_code FROM processes p WHERE p.ended = 'killed' OR coalesce(p.exit_code, 0) <> 0"

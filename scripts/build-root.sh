@@ -56,12 +56,6 @@ build_root_chroot() { # root, words...
         PYTHONPATH=/meson SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-0}" "${@:2}"
 }
 
-build_root_run() { # root, "setup" or "ninja", arguments...
-    case $2 in
-    setup)
-        [ -f "$1/b/build.ninja" ] ||
-            build_root_chroot "$1" /usr/bin/python3 -m mesonbuild.mesonmain setup /b /src "${@:3}"
-        ;;
-    ninja) build_root_chroot "$1" /usr/bin/ninja -C /b "${@:3}" ;;
-    esac
+build_root_meson() { # root, arguments...
+    build_root_chroot "$1" python3 -m mesonbuild.mesonmain "${@:2}"
 }
