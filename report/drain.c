@@ -4,6 +4,7 @@
 #include "report/session_place.h"
 #include "report/stack_names.h"
 #include "report/stall_analysis.h"
+#include "report/totals.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
 
@@ -252,6 +253,15 @@ static void gv_drain_find_stalls(struct gv_drain *drain)
         gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
 }
 
+/* A trace without its sums is still one: the commands make them when it has none. */
+static void gv_drain_keep_totals(struct gv_drain *drain)
+{
+    int error = gv_totals_keep(drain->database.handle);
+
+    if (error)
+        gv_message("the sums of %s cannot be made now: %s", drain->path, strerror(-error));
+}
+
 /* Everything that is found by looking at the whole trace. */
 static void gv_drain_settle(struct gv_drain *drain)
 {
@@ -259,6 +269,7 @@ static void gv_drain_settle(struct gv_drain *drain)
         return;
     gv_drain_name_stacks(drain);
     gv_drain_find_stalls(drain);
+    gv_drain_keep_totals(drain);
     drain->settled = true;
 }
 

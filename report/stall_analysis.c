@@ -1,7 +1,7 @@
 #include "report/stall_analysis.h"
 
+#include "report/shadow.h"
 #include "report/stall_run.h"
-#include "trace/schema.h"
 #include "trace/settings.h"
 
 #include <errno.h>
@@ -93,28 +93,6 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
     return error;
 }
 
-/* Makes one of the schema's tables or views as a temporary one. Not from the file's own text: that
- * may be anybody's. */
-static int gv_stalls_shadow(sqlite3 *trace, const char *kind, const char *name)
-{
-    char *head = sqlite3_mprintf("CREATE %s %s ", kind, name), *sql = NULL;
-    const char *found = head ? strstr(gv_schema_sql, head) : NULL;
-    sqlite3_stmt *statement = NULL;
-    int result = SQLITE_NOMEM;
-
-    if (found)
-        sql = sqlite3_mprintf("CREATE TEMP %s", found + strlen("CREATE "));
-    /* One statement is compiled, and what follows it left alone. */
-    if (sql)
-        result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(statement);
-    sqlite3_finalize(statement);
-    sqlite3_free(sql);
-    sqlite3_free(head);
-    return gv_stall_error(trace, result);
-}
-
 int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const struct {
@@ -130,7 +108,7 @@ int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
                "DROP TABLE IF EXISTS temp.load_wait;");
 
     for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++)
-        error = gv_stalls_shadow(trace, shadows[i].kind, shadows[i].name);
+        error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
     return error ? error : gv_stalls_run(trace, true, threshold_ns);
 }
 

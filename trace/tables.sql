@@ -71,6 +71,32 @@ CREATE TABLE stall_advice (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 -- load: as in the view "loads", so negative for a lazy one
 CREATE TABLE load_wait (load INTEGER PRIMARY KEY, wait_ns INTEGER, gpu_busy INTEGER);
 
+-- Sums over all calls and operations (report/totals_*.c), kept so that a report need not read them.
+-- Medians are right to a thousandth. "rank" is that of the name among all names of kernels.
+CREATE TABLE fact (key TEXT PRIMARY KEY NOT NULL, value INTEGER) WITHOUT ROWID;
+CREATE TABLE api_total (api INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    errors INTEGER NOT NULL, total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL,
+    median_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE kernel_total (rank INTEGER PRIMARY KEY, name TEXT, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
+    max_ns INTEGER NOT NULL, shape INTEGER, shapes INTEGER NOT NULL, multiprocessors INTEGER);
+CREATE TABLE copy_total (copy_kind INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
+    max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+-- One device, which several processes may have used; "device" is a row of the table device
+CREATE TABLE device_total (number INTEGER PRIMARY KEY, device INTEGER, operations INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, busy_ns INTEGER NOT NULL,
+    kernel_ns INTEGER NOT NULL, copy_ns INTEGER NOT NULL, gaps INTEGER NOT NULL,
+    short_gaps INTEGER NOT NULL, short_gap_ns INTEGER NOT NULL);
+-- The longest times in which a device had nothing to do, and what the host's calls were meanwhile
+CREATE TABLE gap (id INTEGER PRIMARY KEY, device_total INTEGER NOT NULL,
+    start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL);
+CREATE TABLE gap_call (gap INTEGER NOT NULL, api INTEGER NOT NULL, total_ns INTEGER NOT NULL,
+    PRIMARY KEY (gap, api)) WITHOUT ROWID;
+-- How much of each stretch of the run a lane was taken; fact "stretch_ns" says how long one is
+CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
+    PRIMARY KEY (lane, stretch)) WITHOUT ROWID;
+
 -- What the GPU's side tells. "correlation" is kept only where the call was not found at once.
 CREATE TABLE device (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,
     name TEXT, uuid TEXT, cc_major INTEGER, cc_minor INTEGER, multiprocessors INTEGER,

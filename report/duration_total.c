@@ -1,0 +1,79 @@
+#include "report/duration_total.h"
+
+#include "report/time_sum.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Lengths that an octave tells apart; the first one begins at 0 and has twice as many. */
+#define GV_DURATION_STEPS 512u
+#define GV_DURATION_FIRST (2 * GV_DURATION_STEPS)
+
+static unsigned int gv_duration_octave(uint64_t duration_ns)
+{
+    return duration_ns < GV_DURATION_FIRST ? 0
+                                           : 63u - (unsigned int)__builtin_clzll(duration_ns) - 9u;
+}
+
+static unsigned int gv_duration_steps(unsigned int octave)
+{
+    return octave == 0 ? GV_DURATION_FIRST : GV_DURATION_STEPS;
+}
+
+int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns)
+{
+    uint64_t length = duration_ns < 0 ? 0 : (uint64_t)duration_ns;
+    unsigned int octave = gv_duration_octave(length);
+    uint32_t **counts = &total->octaves[octave];
+
+    if (!*counts) {
+        *counts = calloc(gv_duration_steps(octave), sizeof(**counts));
+        if (!*counts)
+            return -ENOMEM;
+    }
+    (*counts)[octave == 0 ? length : (length >> octave) - GV_DURATION_STEPS]++;
+    if (total->count == 0 || (int64_t)length < total->min_ns)
+        total->min_ns = (int64_t)length;
+    if ((int64_t)length > total->max_ns)
+        total->max_ns = (int64_t)length;
+    total->total_ns = gv_time_sum(total->total_ns, (int64_t)length);
+    total->count++;
+    return 0;
+}
+
+/* The middle of a step, which may lie beyond what was seen. */
+static int64_t gv_duration_middle(const struct gv_duration_total *total, unsigned int octave,
+                                  unsigned int step)
+{
+    int64_t middle_ns = step;
+
+    if (octave > 0)
+        middle_ns = (int64_t)((((uint64_t)step + GV_DURATION_STEPS) << octave) +
+                              (UINT64_C(1) << (octave - 1)));
+    if (middle_ns < total->min_ns)
+        return total->min_ns;
+    return middle_ns > total->max_ns ? total->max_ns : middle_ns;
+}
+
+int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
+{
+    int64_t before = 0, rank = (total->count + 1) / 2;
+
+    for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
+        const uint32_t *counts = total->octaves[octave];
+        for (unsigned int step = 0; counts && step < gv_duration_steps(octave); step++) {
+            before += counts[step];
+            if (before >= rank && counts[step] > 0)
+                return gv_duration_middle(total, octave, step);
+        }
+    }
+    return 0;
+}
+
+void gv_duration_total_free(struct gv_duration_total *total)
+{
+    for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
+        free(total->octaves[octave]);
+        total->octaves[octave] = NULL;
+    }
+}

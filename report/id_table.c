@@ -1,0 +1,54 @@
+#include "report/id_table.h"
+
+#include "trace/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_ID_TABLE_MOST (INT64_C(1) << 26)
+
+static int gv_id_table_grow(struct gv_id_table *table, size_t rows)
+{
+    size_t room = table->rows ? table->rows : 64;
+
+    if (rows <= table->rows)
+        return 0;
+    while (room < rows)
+        room *= 2;
+    int64_t *values = realloc(table->values, room * table->columns * sizeof(*values));
+    if (!values)
+        return -ENOMEM;
+    memset(values + table->rows * table->columns, 0,
+           (room - table->rows) * table->columns * sizeof(*values));
+    table->values = values;
+    table->rows = room;
+    return 0;
+}
+
+int gv_id_table_read(struct gv_id_table *table, sqlite3 *trace, const char *sql)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(trace, sql, -1, &rows, NULL), error = 0;
+
+    if (result == SQLITE_OK) {
+        table->columns = (size_t)sqlite3_column_count(rows) - 1;
+        while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+            int64_t id = sqlite3_column_int64(rows, 0);
+            if (id <= 0 || id >= GV_ID_TABLE_MOST)
+                continue;
+            error = gv_id_table_grow(table, (size_t)id + 1);
+            for (size_t i = 0; !error && i < table->columns; i++)
+                table->values[(size_t)id * table->columns + i] =
+                    sqlite3_column_int64(rows, (int)i + 1);
+        }
+    }
+    sqlite3_finalize(rows);
+    return error ? error : gv_database_error(trace, result);
+}
+
+void gv_id_table_free(struct gv_id_table *table)
+{
+    free(table->values);
+    memset(table, 0, sizeof(*table));
+}

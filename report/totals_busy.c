@@ -1,0 +1,202 @@
+/*
+ * When each device was busy. The operations are stored in another order than they ran in: zones of
+ * ids that begin in a stretch of time are read together and sorted, one stretch after the other.
+ */
+#include "report/totals_run.h"
+
+#include "trace/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gv_busy_op {
+    int64_t start_ns, end_ns;
+    uint32_t device;
+    bool copies;
+};
+
+struct gv_busy_batch {
+    struct gv_busy_op *ops;
+    size_t count, room;
+};
+
+static int gv_busy_compare(const void *left, const void *right)
+{
+    const struct gv_busy_op *one = left, *other = right;
+
+    return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
+}
+
+static int gv_busy_compare_zones(const void *left, const void *right)
+{
+    const struct gv_totals_zone *one = left, *other = right;
+
+    return one->from_ns < other->from_ns ? -1 : one->from_ns > other->from_ns;
+}
+
+/* Keeps the longest gaps, sorted by their length. */
+static void gv_busy_gap(struct gv_totals_run *run, uint32_t device, int64_t start_ns,
+                        int64_t end_ns)
+{
+    struct gv_totals_device *state = &run->devices[device];
+    size_t at = run->gap_count;
+
+    state->gaps++;
+    if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
+        state->short_gaps++;
+        state->short_gap_ns += end_ns - start_ns;
+    }
+    while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
+        at--;
+    if (at == GV_TOTALS_GAPS)
+        return;
+    if (run->gap_count < GV_TOTALS_GAPS)
+        run->gap_count++;
+    memmove(&run->gaps[at + 1], &run->gaps[at], (run->gap_count - 1 - at) * sizeof(run->gaps[0]));
+    run->gaps[at] = (struct gv_totals_gap){device, start_ns, end_ns, NULL};
+}
+
+/* What [start_ns, end_ns) adds to what is covered until *until_ns. */
+static int64_t gv_busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
+{
+    int64_t from_ns = start_ns > *until_ns ? start_ns : *until_ns;
+
+    if (end_ns <= from_ns)
+        return 0;
+    *until_ns = end_ns;
+    return end_ns - from_ns;
+}
+
+static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
+{
+    struct gv_totals_device *state = &run->devices[op->device];
+    int64_t before_ns = state->until_ns, added_ns;
+
+    if (state->operations++ == 0) {
+        state->first_ns = op->start_ns;
+        state->until_ns = state->kernel_until_ns = state->copy_until_ns = before_ns = op->start_ns;
+    }
+    if (op->start_ns > before_ns)
+        gv_busy_gap(run, op->device, before_ns, op->start_ns);
+    added_ns = gv_busy_cover(&state->until_ns, op->start_ns, op->end_ns);
+    state->busy_ns += added_ns;
+    if (added_ns > 0 && op->device < GV_TOTALS_LANES)
+        gv_lane_add(&run->busy[op->device], op->end_ns - added_ns, op->end_ns);
+    if (op->copies) {
+        added_ns = gv_busy_cover(&state->copy_until_ns, op->start_ns, op->end_ns);
+        state->copy_ns += added_ns;
+        gv_lane_add(&run->copying, op->end_ns - added_ns, op->end_ns);
+    } else {
+        state->kernel_ns += gv_busy_cover(&state->kernel_until_ns, op->start_ns, op->end_ns);
+    }
+    if (op->end_ns > state->last_ns)
+        state->last_ns = op->end_ns;
+}
+
+static int gv_busy_add(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *row)
+{
+    int64_t place = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
+    int64_t number = gv_id_table_get(&run->places, place, 2) - 1;
+
+    if (number < 0 || (uint64_t)number >= run->device_count)
+        return 0;
+    if (batch->count == batch->room) {
+        size_t room = batch->room ? 2 * batch->room : 4096;
+        struct gv_busy_op *ops = realloc(batch->ops, room * sizeof(*ops));
+        if (!ops)
+            return -ENOMEM;
+        batch->ops = ops;
+        batch->room = room;
+    }
+    struct gv_busy_op *op = &batch->ops[batch->count++];
+    op->start_ns = gv_totals_ns(row, 2);
+    op->end_ns = gv_totals_end(row, 3, op->start_ns);
+    op->device = (uint32_t)number;
+    op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
+    return 0;
+}
+
+static int gv_busy_read(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
+                        const struct gv_totals_zone *zone, int64_t from_ns, int64_t to_ns)
+{
+    int result = SQLITE_ROW, error = 0;
+
+    sqlite3_bind_int64(rows, 1, zone->first_id);
+    sqlite3_bind_int64(rows, 2, zone->last_id);
+    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        int64_t start_ns = gv_totals_ns(rows, 2), place = sqlite3_column_int64(rows, 0);
+        if (start_ns < from_ns || start_ns >= to_ns || !gv_totals_in_part(run, start_ns))
+            continue;
+        if (run->part.process && gv_id_table_get(&run->places, place, 0) != run->part.process)
+            continue;
+        if (run->part.device >= 0 && gv_id_table_get(&run->places, place, 1) != run->part.device)
+            continue;
+        error = gv_busy_add(run, batch, rows);
+    }
+    sqlite3_reset(rows);
+    return error ? error : gv_database_error(run->trace, result);
+}
+
+/* One stretch of time. */
+static int gv_busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batch,
+                           sqlite3_stmt *rows, int64_t from_ns, int64_t to_ns)
+{
+    int error = 0;
+
+    batch->count = 0;
+    for (size_t i = 0; i < run->zone_count && run->zones[i].from_ns < to_ns && !error; i++)
+        if (run->zones[i].to_ns >= from_ns)
+            error = gv_busy_read(run, batch, rows, &run->zones[i], from_ns, to_ns);
+    if (error)
+        return error;
+    if (batch->count == 0)
+        return 0;
+    qsort(batch->ops, batch->count, sizeof(*batch->ops), gv_busy_compare);
+    for (size_t i = 0; i < batch->count; i++)
+        gv_busy_take(run, &batch->ops[i]);
+    return 0;
+}
+
+/* Where the stretch that begins at from_ns ends, such that few zones begin in it. */
+static int64_t gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns)
+{
+    size_t zones = 0;
+
+    for (size_t i = 0; i < run->zone_count; i++) {
+        if (run->zones[i].to_ns < from_ns)
+            continue;
+        if (++zones > GV_TOTALS_ZONES_READ && run->zones[i].from_ns > from_ns)
+            return run->zones[i].from_ns;
+    }
+    return INT64_MAX;
+}
+
+int gv_totals_busy(struct gv_totals_run *run)
+{
+    struct gv_busy_batch batch = {0};
+    sqlite3_stmt *rows = NULL;
+    int64_t from_ns = INT64_MIN;
+    int result = sqlite3_prepare_v2(
+        run->trace,
+        run->part.thread ? "SELECT place, kind, start_ns, duration_ns FROM gpu_op WHERE id BETWEEN"
+                           " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL AND"
+                           " (SELECT thread FROM call WHERE id = gpu_op.call) = ?3"
+                         : "SELECT place, kind, start_ns, duration_ns FROM gpu_op WHERE id BETWEEN"
+                           " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL",
+        -1, &rows, NULL);
+    int error = gv_database_error(run->trace, result);
+
+    if (!error && run->part.thread)
+        sqlite3_bind_int64(rows, 3, run->part.thread);
+    if (run->zone_count > 0)
+        qsort(run->zones, run->zone_count, sizeof(*run->zones), gv_busy_compare_zones);
+    while (!error && run->zone_count > 0 && from_ns != INT64_MAX) {
+        int64_t to_ns = gv_busy_stretch_end(run, from_ns);
+        error = gv_busy_stretch(run, &batch, rows, from_ns, to_ns);
+        from_ns = to_ns;
+    }
+    sqlite3_finalize(rows);
+    free(batch.ops);
+    return error;
+}

@@ -1,0 +1,116 @@
+/* Sums of the calls, and what the host did in the longest gaps. */
+#include "report/totals_run.h"
+
+#include "trace/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_KERNELS_MOST (INT64_C(1) << 26)
+/* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
+#define GV_NOT_READY 600
+
+enum gv_call_column {
+    GV_CALL_THREAD,
+    GV_CALL_API,
+    GV_CALL_START,
+    GV_CALL_DURATION,
+    GV_CALL_RESULT,
+    GV_CALL_BYTES,
+    GV_CALL_KERNEL,
+};
+
+/* Counts each launched kernel once. */
+static int gv_totals_launched(struct gv_totals_run *run, int64_t kernel)
+{
+    size_t byte = (size_t)kernel / 8;
+    uint8_t bit = (uint8_t)(1u << (kernel % 8));
+
+    if (kernel <= 0 || kernel >= GV_KERNELS_MOST)
+        return 0;
+    if (byte >= run->kernels_room) {
+        size_t room = 2 * byte + 64;
+        uint8_t *seen = realloc(run->kernels_seen, room);
+        if (!seen)
+            return -ENOMEM;
+        memset(seen + run->kernels_room, 0, room - run->kernels_room);
+        run->kernels_seen = seen;
+        run->kernels_room = room;
+    }
+    run->launched_kernels += !(run->kernels_seen[byte] & bit);
+    run->kernels_seen[byte] |= bit;
+    return 0;
+}
+
+static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t start_ns,
+                              int64_t end_ns)
+{
+    for (size_t i = 0; i < run->gap_count; i++) {
+        struct gv_totals_gap *gap = &run->gaps[i];
+        int64_t from_ns = start_ns > gap->start_ns ? start_ns : gap->start_ns;
+        int64_t to_ns = end_ns < gap->end_ns ? end_ns : gap->end_ns;
+        if (to_ns > from_ns)
+            gap->api_ns[api] += to_ns - from_ns;
+    }
+}
+
+static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class, int64_t start_ns,
+                           int64_t end_ns)
+{
+    if (run->calls == 0 || start_ns < run->first_ns)
+        run->first_ns = start_ns;
+    if (run->calls == 0 || end_ns > run->last_ns)
+        run->last_ns = end_ns;
+    if (class == GV_TOTALS_SYNC)
+        gv_lane_add(&run->waiting, start_ns, end_ns);
+    else if (class == GV_TOTALS_LOAD)
+        gv_lane_add(&run->loading, start_ns, end_ns);
+}
+
+static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t thread = sqlite3_column_int64(row, GV_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_CALL_API);
+    int64_t start_ns = gv_totals_ns(row, GV_CALL_START);
+    int64_t end_ns = gv_totals_end(row, GV_CALL_DURATION, start_ns);
+    int64_t result = sqlite3_column_int64(row, GV_CALL_RESULT);
+    int64_t bytes = sqlite3_column_int64(row, GV_CALL_BYTES);
+    enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
+
+    if ((run->part.thread && thread != run->part.thread) ||
+        (run->part.process && gv_id_table_get(&run->threads, thread, 0) != run->part.process) ||
+        !gv_totals_in_part(run, start_ns))
+        return 0;
+    gv_totals_span(run, class, start_ns, end_ns);
+    run->calls++;
+    run->class_count[class]++;
+    run->class_ns[class] += end_ns - start_ns;
+    if (thread > 0 && (uint64_t)thread < run->threads.rows)
+        run->thread_ns[thread] += end_ns - start_ns;
+    if (api <= 0 || (uint64_t)api >= run->apis.rows)
+        return 0;
+    run->api_errors[api] += result != 0 && result != GV_NOT_READY;
+    if (bytes > 0 && bytes < INT64_C(1) << 48)
+        run->api_bytes[api] += bytes;
+    gv_totals_in_gaps(run, api, start_ns, end_ns);
+    int error = class == GV_TOTALS_LAUNCH && result == 0
+                    ? gv_totals_launched(run, sqlite3_column_int64(row, GV_CALL_KERNEL))
+                    : 0;
+    return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);
+}
+
+int gv_totals_calls(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int error = 0;
+    int result = sqlite3_prepare_v2(
+        run->trace, "SELECT thread, api, start_ns, duration_ns, result, bytes, kernel FROM call",
+        -1, &rows, NULL);
+
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        error = gv_totals_call(run, rows);
+    sqlite3_finalize(rows);
+    return error ? error : gv_database_error(run->trace, result);
+}

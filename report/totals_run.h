@@ -1,0 +1,122 @@
+/* What the parts of report/totals_*.c share while the sums are made. */
+#ifndef GV_REPORT_TOTALS_RUN_H
+#define GV_REPORT_TOTALS_RUN_H
+
+#include "report/duration_total.h"
+#include "report/id_table.h"
+#include "report/timeline_lane.h"
+#include "report/totals.h"
+
+#include <stddef.h>
+
+/* The highest number of CUpti_ActivityMemcpyKind is 10. */
+#define GV_TOTALS_COPY_KINDS 11u
+#define GV_TOTALS_DEVICES    64u
+#define GV_TOTALS_LANES      8u
+#define GV_TOTALS_GAPS       20u
+/* A gap that the host's calls alone may make. */
+#define GV_TOTALS_SHORT_GAP_NS 100000
+/* Operations in a zone, and in the memory at a time. */
+#define GV_TOTALS_ZONE       32768
+#define GV_TOTALS_ZONES_READ 32u
+/* Operations whose call is looked up for the time from one to the other. */
+#define GV_TOTALS_LATENCIES 40000
+
+enum gv_gpu_kind { GV_GPU_KERNEL = 1, GV_GPU_COPY, GV_GPU_SET, GV_GPU_GRAPH };
+
+/* Classes of calls that are told apart; others are 0. */
+enum gv_totals_class {
+    GV_TOTALS_OTHER,
+#define GV_TOTALS_CLASS(name, text, fact) GV_TOTALS_##name,
+#include "report/totals_classes.def"
+    GV_TOTALS_CLASSES
+};
+
+/* Operations [first_id, last_id] begin in [from_ns, to_ns]. */
+struct gv_totals_zone {
+    int64_t first_id, last_id, from_ns, to_ns;
+};
+
+struct gv_totals_device {
+    int64_t device; /* a row of table device, or 0 */
+    int64_t operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns;
+    int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
+    int64_t gaps, short_gaps, short_gap_ns;
+};
+
+struct gv_totals_gap {
+    size_t device;
+    int64_t start_ns, end_ns;
+    int64_t *api_ns; /* by id of the api */
+};
+
+struct gv_totals_kernel {
+    struct gv_duration_total time;
+    int64_t shape;  /* the last one seen */
+    int64_t shapes; /* how often another one came: 1 is a single shape */
+    int64_t multiprocessors;
+};
+
+struct gv_totals_run {
+    sqlite3 *trace;
+    struct gv_totals_part part;
+    struct gv_id_table threads; /* process */
+    struct gv_id_table apis;    /* enum gv_totals_class */
+    struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
+    struct gv_id_table shapes;  /* rank of the name, blocks */
+
+    struct gv_duration_total *api_times; /* by id of the api */
+    int64_t *api_errors, *api_bytes;
+    int64_t *thread_ns; /* in calls, by id of the thread */
+    int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
+    int64_t calls, first_ns, last_ns, launched_kernels;
+    uint8_t *kernels_seen; /* a bit each, by id of the kernel */
+    size_t kernels_room;
+
+    struct gv_totals_kernel *kernels; /* by rank of the name */
+    size_t kernel_count;
+    struct gv_duration_total copies[GV_TOTALS_COPY_KINDS], sets, latency;
+    int64_t copy_bytes[GV_TOTALS_COPY_KINDS], set_bytes;
+    int64_t operations, found_operations, untimed, kernel_time_ns, underfilled_ns, blocks_known_ns;
+    struct gv_totals_device devices[GV_TOTALS_DEVICES];
+    size_t device_count;
+    struct gv_totals_zone *zones;
+    size_t zone_count, zone_room;
+    struct gv_totals_gap gaps[GV_TOTALS_GAPS];
+    size_t gap_count;
+
+    struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
+};
+
+/* report/totals_gpu.c: sums of the operations, and the zones. */
+int gv_totals_gpu(struct gv_totals_run *run);
+/* report/totals_busy.c: when the devices were busy, after gv_totals_gpu. */
+int gv_totals_busy(struct gv_totals_run *run);
+/* report/totals_calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */
+int gv_totals_calls(struct gv_totals_run *run);
+/* report/totals_store.c: writes the (empty) tables. */
+int gv_totals_store(struct gv_totals_run *run);
+
+static inline bool gv_totals_in_part(const struct gv_totals_run *run, int64_t start_ns)
+{
+    return start_ns >= run->part.from_ns && start_ns < run->part.to_ns;
+}
+
+/* A time of a file that may say anything: such that sums of two cannot overflow. */
+static inline int64_t gv_totals_ns(sqlite3_stmt *row, int column)
+{
+    const int64_t most = INT64_C(1) << 60;
+    int64_t ns = sqlite3_column_int64(row, column);
+
+    return ns > most ? most : ns < -most ? -most : ns;
+}
+
+/* The end of what took `duration_ns`, which may be anything too. */
+static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start_ns)
+{
+    int64_t duration_ns = gv_totals_ns(row, column);
+
+    return duration_ns > 0 ? start_ns + duration_ns : start_ns;
+}
+
+#endif
