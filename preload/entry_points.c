@@ -20,6 +20,7 @@ struct library {
     struct gv_object object;
     char name[64]; /* its DT_SONAME */
     _Atomic int known;
+    unsigned learned; /* how often this place was filled */
 };
 
 #define LIBRARIES (1 + GV_RUNTIMES)
@@ -43,11 +44,6 @@ static void learning_end(void)
 void gv_entry_points_hold(void)
 {
     learning_begin();
-}
-
-void gv_entry_points_release(void)
-{
-    learning_end();
 }
 
 static bool is_driver_name(const char *name)
@@ -152,6 +148,7 @@ static int learn_into(int index, const struct gv_object *object, const char *nam
 
     atomic_store(&any_bound, true);
     library->object = *object;
+    library->learned++;
     strncpy(library->name, name, sizeof library->name - 1);
     if (index == 0)
         learn_driver(object);
@@ -237,14 +234,109 @@ void *gv_entry_points_swap_driver(void *address)
     }
 }
 
+/* ---- libraries that go ---- */
+
 /* The object that asked for an entry point last, and is not a tool. */
 static _Atomic uintptr_t plain_low, plain_high;
+
+/* Threads in dlclose(). What its finalizers bind must not outlive it: the library may be gone, and
+ * mapped elsewhere by another thread, before we know. */
+static _Atomic int closing;
+
+static void forget(int index)
+{
+    atomic_store(&libraries[index].known, 0);
+    if (index == 0)
+        for (uint32_t cell = 0; cell < ADDRESS_CELLS; cell++)
+            atomic_store(&by_address[cell].address, 0);
+}
+
+static bool forget_if_gone(int index)
+{
+    struct library *library = &libraries[index];
+    struct gv_object object;
+    unsigned learned;
+    bool known;
+
+    learning_begin();
+    known = atomic_load(&library->known);
+    object = library->object;
+    learned = library->learned;
+    learning_end();
+    /* Asked without our lock: the loader has one of its own, under which a program may ask us. */
+    if (!known || gv_objects_mapped(&object))
+        return false;
+    learning_begin();
+    known = atomic_load(&library->known) && library->learned == learned;
+    if (known)
+        forget(index);
+    learning_end();
+    return known;
+}
+
+static void unbind(int first)
+{
+    for (int api = first; api < GV_API_COUNT; api++) {
+        atomic_store(&gv_plt_slots[api].bytes, 0);
+        atomic_store(&gv_plt_slots[api].target, gv_plt_slots[api].lazy);
+    }
+}
+
+static void forget_unmapped(void)
+{
+    bool any = false;
+
+    if (!atomic_load(&any_bound))
+        return;
+    atomic_store(&plain_high, 0);
+    for (int i = 0; i < LIBRARIES; i++)
+        any |= forget_if_gone(i);
+    /* Also when an object with cached calls went: another one may come to lie where it was. */
+    unbind(any ? 0 : GV_DRIVER_COUNT);
+}
+
+/* Another thread may have unmapped a library, and not come to forgetting it, while this one already
+ * asks for the same library at another place. */
+static void forget_what_others_unmapped(void)
+{
+    static _Atomic unsigned long long seen;
+    unsigned long long unloads = gv_objects_unloads();
+
+    if (unloads == atomic_load(&seen))
+        return;
+    forget_unmapped();
+    atomic_store(&seen, unloads);
+}
+
+void gv_entry_points_release(bool in_child)
+{
+    if (in_child)
+        atomic_store(&closing, 0); /* the other threads are not there */
+    learning_end();
+}
+
+void gv_entry_points_begin_close(void)
+{
+    atomic_fetch_add(&closing, 1);
+    if (atomic_load(&any_bound))
+        unbind(0);
+}
+
+void gv_entry_points_end_close(void)
+{
+    int threads = atomic_load(&closing);
+
+    forget_unmapped();
+    while (threads > 0 && !atomic_compare_exchange_weak(&closing, &threads, threads - 1))
+        ;
+}
 
 bool gv_entry_points_is_tool(uintptr_t caller)
 {
     struct gv_object object;
     const char *name;
 
+    forget_what_others_unmapped();
     if (caller >= atomic_load(&plain_low) && caller < atomic_load(&plain_high))
         return false;
     if (!gv_objects_at(caller, &object))
@@ -323,6 +415,8 @@ static void *target_of(const struct search *search, int api)
 /* For every later call through this slot; of a runtime slot, for those from the same object. */
 static void keep_target(struct gv_plt_slot *slot, const struct search *search, void *target)
 {
+    if (atomic_load(&closing))
+        return;
     /* What only this caller sees is not for the others. */
     if (!search->object.at_startup && !gv_entry_points_is_cuda(&search->object))
         return;
@@ -347,6 +441,7 @@ void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
     struct gv_object from;
     void *target;
 
+    forget_what_others_unmapped();
     if (gv_objects_at(caller, &from))
         search.caller = &from;
     /*
@@ -365,35 +460,4 @@ void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
     atomic_store(&any_bound, true);
     keep_target(slot, &search, target);
     return target;
-}
-
-/* ---- libraries that go ---- */
-
-static void forget(int index)
-{
-    atomic_store(&libraries[index].known, 0);
-    if (index == 0)
-        for (uint32_t cell = 0; cell < ADDRESS_CELLS; cell++)
-            atomic_store(&by_address[cell].address, 0);
-}
-
-void gv_entry_points_forget_unmapped(void)
-{
-    bool any = false;
-
-    if (!atomic_load(&any_bound))
-        return;
-    atomic_store(&plain_high, 0);
-    for (int i = 0; i < LIBRARIES; i++)
-        if (atomic_load(&libraries[i].known) && !gv_objects_mapped(&libraries[i].object)) {
-            learning_begin();
-            forget(i);
-            learning_end();
-            any = true;
-        }
-    /* Also when an object with cached calls went: another one may come to lie where it was. */
-    for (int api = any ? 0 : GV_DRIVER_COUNT; api < GV_API_COUNT; api++) {
-        atomic_store(&gv_plt_slots[api].bytes, 0);
-        atomic_store(&gv_plt_slots[api].target, gv_plt_slots[api].lazy);
-    }
 }

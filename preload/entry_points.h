@@ -88,12 +88,13 @@ bool gv_entry_points_is_cuda(const struct gv_object *object);
 
 /* Around a fork(): nobody learns or forgets a library between the two. */
 void gv_entry_points_hold(void);
-void gv_entry_points_release(void);
+void gv_entry_points_release(bool in_child);
 
 /* Does this address lie in a library whose look-ups must see the plain driver (CUPTI's)? */
 bool gv_entry_points_is_tool(uintptr_t caller);
 
-/* After something was unmapped: forget libraries that are gone, and bind anew. */
-void gv_entry_points_forget_unmapped(void);
+/* Around dlclose(): libraries that are gone are forgotten, and calls bound anew. */
+void gv_entry_points_begin_close(void);
+void gv_entry_points_end_close(void);
 
 #endif

@@ -46,13 +46,14 @@ static void before(void)
 
 static void in_parent(void)
 {
-    gv_entry_points_release();
+    gv_entry_points_release(false);
     gv_names_release();
 }
 
 static void in_child(void)
 {
-    in_parent();
+    gv_entry_points_release(true);
+    gv_names_release();
     if (token_page)
         atomic_store(token_page, 0);
 }

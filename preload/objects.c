@@ -1,6 +1,7 @@
 #include "preload/objects.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 struct tables {
@@ -207,6 +208,21 @@ bool gv_objects_visit(bool (*visit)(const struct gv_object *object, void *contex
     struct visit data = {visit, context, 0};
 
     return dl_iterate_phdr(visit_one, &data) != 0;
+}
+
+static int read_unloads(struct dl_phdr_info *info, size_t size, void *data)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        *(unsigned long long *)data = info->dlpi_subs;
+    return 1;
+}
+
+unsigned long long gv_objects_unloads(void)
+{
+    unsigned long long unloads = 0;
+
+    dl_iterate_phdr(read_unloads, &unloads);
+    return unloads;
 }
 
 static bool count_one(const struct gv_object *object, void *context)

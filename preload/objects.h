@@ -37,6 +37,9 @@ void *gv_objects_next(uintptr_t after, const char *name, struct gv_object *objec
  * besides those of startup. */
 bool gv_object_reaches(const struct gv_object *object, const struct gv_object *other);
 
+/* How many objects have been unmapped so far. */
+unsigned long long gv_objects_unloads(void);
+
 /* Is an object with this dynamic section still mapped at that base? */
 bool gv_objects_mapped(const struct gv_object *object);
 

@@ -22,9 +22,10 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
         *(void **)&call = gv_objects_next((uintptr_t)gv_plt_slots, "dlclose", NULL);
         atomic_store(&real, call);
     }
+    gv_entry_points_begin_close();
     result = call(handle);
     saved_errno = errno;
-    gv_entry_points_forget_unmapped();
+    gv_entry_points_end_close();
     errno = saved_errno;
     return result;
 }

@@ -244,6 +244,30 @@ class Plugins(harness.Case):
         self.assertEqual(self.trace().count(LAUNCH), 12)
 
 
+    THREADS, ROUNDS = 3, 500
+
+    def reopen_at_once(self, library, call, recorded):
+        """Several threads open, use and close it: every call is there, or counted as lost."""
+        result = self.run_well([harness.program("reopen_threads"), library, call,
+                                str(self.THREADS), str(self.ROUNDS)])
+        self.assertEqual(result.out, "0 calls could not be made\n")
+        trace = self.trace(losses=True)
+        lost = sum(row["count"] for row in trace.lost())
+        self.assertEqual(trace.count(recorded) + lost, self.THREADS * self.ROUNDS)
+
+    def test_driver_comes_and_goes_in_several_threads(self):
+        self.reopen_at_once(os.path.join(harness.simulator(), "libcuda.so.1"), "cuMemFree_v2",
+                            "cuMemFree_v2")
+
+    def test_runtime_comes_and_goes_in_several_threads(self):
+        self.reopen_at_once(os.path.join(harness.simulator(), "libcudart.so.13"), "cudaFree",
+                            "cudaFree")
+
+    def test_library_that_uses_cuda_comes_and_goes_in_several_threads(self):
+        self.reopen_at_once(harness.built(harness.PROGRAMS, "libe2e_plugin.so"), "plugin_free",
+                            "cuMemFree_v2")
+
+
 class NoCuda(harness.Case):
     """A process that never touches CUDA pays nothing."""
 

@@ -2,6 +2,7 @@
 #include "e2e.h"
 
 __attribute__((visibility("default"))) int plugin_work(unsigned launches);
+__attribute__((visibility("default"))) int plugin_free(void *memory);
 
 int plugin_work(unsigned launches)
 {
@@ -12,4 +13,9 @@ int plugin_work(unsigned launches)
     OK(cuCtxSynchronize());
     OK(cuModuleUnload(gpu.module));
     return (int)launches;
+}
+
+int plugin_free(void *memory)
+{
+    return cuMemFree((CUdeviceptr)memory);
 }
