@@ -54,6 +54,7 @@ static int gv_stall_waited(struct gv_stall_run *run, struct gv_held *held, enum 
         return error;
     }
     held->cause = cause;
+    held->waited_until_ns = until_ns;
     held->waited_for = drained->op;
     held->drained_count = drained->count;
     held->drained_ns = drained->last_ns - drained->first_ns;

@@ -23,7 +23,10 @@ static bool gv_stall_lock_blocks(const struct gv_stall_holder *holder, const str
     /* What the call does by itself may come after. */
     if (!(held->rule->flags & GV_CALL_WORKS) && rest_ns > allowed_ns)
         return false;
-    return holder->end_ns - held->start_ns >= threshold_ns && rest_ns >= -GV_STALL_SLACK_NS;
+    if (held->end_ns < holder->end_ns - GV_STALL_SLACK_NS)
+        return holder->held_until_ns - held->start_ns >= threshold_ns &&
+               held->end_ns >= holder->held_until_ns - GV_STALL_SLACK_NS;
+    return holder->end_ns - held->start_ns >= threshold_ns;
 }
 
 /* Nobody who comes now can wait for those that have ended. */
@@ -49,7 +52,8 @@ void gv_stall_lock_find(struct gv_stall_run *run, struct gv_held *held)
     }
     if (!found)
         return;
-    int64_t wait_ns = found->end_ns - held->start_ns;
+    int64_t wait_ns =
+        (found->end_ns < held->end_ns ? found->end_ns : held->end_ns) - held->start_ns;
     if (wait_ns > held->end_ns - held->start_ns - held->jit_ns)
         wait_ns = held->end_ns - held->start_ns - held->jit_ns;
     /* It would have waited for the same operation by itself. */
@@ -64,6 +68,16 @@ void gv_stall_lock_find(struct gv_stall_run *run, struct gv_held *held)
     held->waited_for = found->waited_for;
     held->presumed = found->presumed;
     held->drained_count = held->drained_ns = 0;
+}
+
+/* When a call that waited may have given the lock back: not before what it waited for had ended. */
+static int64_t gv_stall_lock_until(const struct gv_held *held)
+{
+    int64_t late_ns = (held->end_ns - held->start_ns) / 10;
+
+    if (held->waited_until_ns)
+        return held->waited_until_ns;
+    return held->end_ns - (late_ns < GV_STALL_RELEASE_NS ? late_ns : GV_STALL_RELEASE_NS);
 }
 
 int gv_stall_lock_add(struct gv_stall_run *run, const struct gv_held *held)
@@ -87,6 +101,7 @@ int gv_stall_lock_add(struct gv_stall_run *run, const struct gv_held *held)
         .call = held->call,
         .start_ns = held->start_ns,
         .end_ns = held->end_ns,
+        .held_until_ns = gv_stall_lock_until(held),
         .process = held->process,
         .thread = held->thread,
         .context = held->context,

@@ -58,6 +58,7 @@ struct gv_held {
     bool stalled;
     enum gv_cause cause;
     int64_t jit_ns, wait_ns;
+    int64_t waited_until_ns; /* 0: not known */
     int64_t waited_for, blocked_by, drained_count, drained_ns;
     int64_t presumed; /* call that put there what it presumably waited for */
 };
@@ -101,6 +102,7 @@ struct gv_stall_zone {
 /* A call that holds the driver's lock, as long as others may wait behind it. */
 struct gv_stall_holder {
     int64_t call, start_ns, end_ns, process, thread, context, waited_for, presumed;
+    int64_t held_until_ns; /* at least; it may return a while after it gave the lock back */
     bool allocations_only;
 };
 

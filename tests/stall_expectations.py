@@ -25,9 +25,12 @@ import sqlite3
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTATIONS = os.path.join(os.path.dirname(HERE), "kernels", "stalls")
 TIMED = re.compile(r"^timed (\S+) (\S+) ([\d.]+)$", re.M)
-# What a call may take of its own account around the wait, and what clocks may differ by.
-MARGIN_MS = 2.0
-MARGIN_PART = 0.05
+# What a call may take of its own account around the wait, and what clocks may differ by: milliseconds,
+# and the part of the time; and whether the program may have been held up by more than CUDA, so that
+# a wait may be as long as the program says that the call took.
+STRICT = (2.0, 0.05, False)
+# On a machine that does other things beside, as continuous integration's.
+WIDE = (10.0, 0.15, True)
 # Causes that a program has while it sets itself up, before anything is timed.
 SETTING_UP = ("jit", "context", "module-load", "lazy-load", "lock", "unknown")
 
@@ -46,10 +49,6 @@ def load(name):
         return json.load(file)
 
 
-def near(found_ms, wanted_ms, more_ms=0.0):
-    return abs(found_ms - wanted_ms) <= max(MARGIN_MS, MARGIN_PART * wanted_ms) + more_ms
-
-
 def need(condition, message):
     if not condition:
         raise Mismatch(message)
@@ -63,16 +62,21 @@ def base(name):
 class Told:
     """One trace and what the program said of itself."""
 
-    def __init__(self, path, output, mode, state, busy_ms):
+    def __init__(self, path, output, mode, state, busy_ms, margin):
         self.database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
         self.database.row_factory = sqlite3.Row
         self.timed = [(label, call, float(ms)) for label, call, ms in TIMED.findall(output)]
         self.mode = mode  # "measured" or "inferred"
         self.state = state  # "busy" or "idle"
         self.busy_ms = busy_ms
+        self.margin = margin
 
     def close(self):
         self.database.close()
+
+    def near(self, found_ms, wanted_ms, more_ms=0.0):
+        least_ms, part, _ = self.margin
+        return abs(found_ms - wanted_ms) <= max(least_ms, part * wanted_ms) + more_ms
 
     def rows(self, sql, *values):
         return [dict(row) for row in self.database.execute(sql, values)]
@@ -87,9 +91,9 @@ class Told:
             need(fits, f"{label}: no call {name} in the trace")
             call = min(fits, key=lambda call: abs(call["duration_ns"] / 1e6 - ms))
             # What stopped the program may have stopped it beside the call.
-            if labels.get(label, {}).get("may_be_absent") and not near(call["duration_ns"] / 1e6, ms):
+            if labels.get(label, {}).get("may_be_absent") and not self.near(call["duration_ns"] / 1e6, ms):
                 continue
-            need(near(call["duration_ns"] / 1e6, ms),
+            need(self.near(call["duration_ns"] / 1e6, ms),
                  f"{label}: {name} took {ms} ms, the trace says {call['duration_ns'] / 1e6:.3f}")
             taken.add(call["id"])
             found[label] = (call, ms)
@@ -102,20 +106,26 @@ class Told:
         need(len(rows) <= 1, f"call {call['id']} has {len(rows)} stalls")
         return rows[0] if rows else None
 
+    def is_noise(self, stall):
+        """What a machine that does other things makes of a call that would be short."""
+        least_ms, _, disturbed = self.margin
+        return disturbed and stall["duration_ns"] / 1e6 <= least_ms
+
     def check_label(self, label, what, call, ms):
         stall = self.stall_of(call)
         told = f"{label}: {stall}"
         if ms >= what.get("if_timed_below_ms", float("inf")):
             return
         if what["cause"] is None:
-            need(stall is None or stall["expected"], f"{told} should be no stall")
+            need(stall is None or stall["expected"] or self.is_noise(stall),
+                 f"{told} should be no stall")
             return
         if stall is None and what.get("may_be_absent"):
             return
         need(stall, f"{label}: no stall, {what['cause']} wanted; the call took {ms} ms")
         need(stall["cause"] == what["cause"], f"{told}: cause {what['cause']} wanted")
         need(bool(stall["expected"]) == what.get("expected", False), f"{told}: expected is wrong")
-        self.check_parts(told, what, stall)
+        self.check_parts(told, what, stall, ms)
         if self.mode == "measured" and "waited_for" in what:
             need(stall["op"] and what["waited_for"] in stall["op"],
                  f"{told}: waited for {what['waited_for']}")
@@ -128,14 +138,16 @@ class Told:
         if not stall["expected"]:
             need(stall["advice"], f"{told}: no advice")
 
-    def check_parts(self, told, what, stall):
+    def check_parts(self, told, what, stall, timed_ms):
         parts = [stall["wait_ns"], stall["work_ns"], stall["jit_ns"]]
         need(all(part >= 0 for part in parts), f"{told}: a part is negative")
         need(sum(parts) == stall["duration_ns"], f"{told}: the parts do not add up")
         # A stall that waits for nothing on the GPU is measured too, when the GPU was seen.
         need(stall["confidence"] == self.mode, f"{told}: confidence {self.mode} wanted")
         if what.get("wait_ms") == "busy":
-            need(near(stall["wait_ns"] / 1e6, self.busy_ms, 3 if self.mode == "inferred" else 0),
+            wait_ms, more_ms = stall["wait_ns"] / 1e6, 3 if self.mode == "inferred" else 0
+            disturbed = self.margin[2] and self.busy_ms <= wait_ms <= timed_ms
+            need(disturbed or self.near(wait_ms, self.busy_ms, more_ms),
                  f"{told}: the wait should be {self.busy_ms} ms")
         if what.get("jit") and self.mode == "measured":
             need(stall["jit_ns"] > 0, f"{told}: nothing was compiled")
@@ -145,7 +157,7 @@ class Told:
         for stall in self.rows("SELECT * FROM stalls WHERE expected = 0"):
             if stall["call"] in known or stall["cause"] in SETTING_UP:
                 continue
-            need(self.state == "busy", f"on an idle GPU: {stall}")
+            need(self.state == "busy" or self.is_noise(stall), f"on an idle GPU: {stall}")
 
     def check(self, name, expectation):
         labels = expectation.get(self.state, {})
@@ -166,9 +178,9 @@ class Told:
         need((fits[0]["elapsed_ns"] or 0) > 50e6, f"{fits[0]}: for how long?")
 
 
-def check(name, path, output, mode, state, busy_ms):
+def check(name, path, output, mode, state, busy_ms, margin=STRICT):
     expectation = load(name)
-    told = Told(path, output, mode, state, busy_ms)
+    told = Told(path, output, mode, state, busy_ms, margin)
     try:
         told.check(name, expectation)
         if state == "busy" and "in_flight" in expectation:

@@ -10,6 +10,9 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import stall_expectations as expectations  # noqa: E402
 
 BUSY_MS = 100
+# A machine that has other things to do holds threads up for longer than a GPU would: what is wrong
+# with a trace for another reason is wrong each time.
+ATTEMPTS = 3
 # Long enough to be told from everything else; compiling too.
 SIMULATED = {"GV_SIM_JIT_NS": "30000000", "GV_SIM_LOAD_NS": "60000", "GV_SIM_KERNEL_NS": "2000"}
 MODES = {"measured": "auto", "inferred": "off"}
@@ -21,6 +24,15 @@ class Stalls(harness.Case):
     """One case for each program, mode and state, made below."""
 
     def check(self, name, mode, state):
+        for _ in range(ATTEMPTS):
+            try:
+                return self.attempt(name, mode, state)
+            except expectations.Mismatch as mismatch:
+                told = str(mismatch)
+                os.unlink(self.path("trace.db"))
+        self.fail(f"{ATTEMPTS} times, the last: {told}")
+
+    def attempt(self, name, mode, state):
         expectation = expectations.load(name)
         env = {**SIMULATED, **expectation.get("environment", {}), "GPUVERIFY_GPU": MODES[mode],
                "GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")}
@@ -32,10 +44,8 @@ class Stalls(harness.Case):
         self.assertEqual(result.status, -9 if killed else 0, str(result))
         # A program that is stopped in the middle of something may lose a record.
         self.trace(losses=killed or name == "descheduled")
-        try:
-            expectations.check(name, self.path("trace.db"), result.out, mode, state, BUSY_MS)
-        except expectations.Mismatch as mismatch:
-            self.fail(str(mismatch))
+        expectations.check(name, self.path("trace.db"), result.out, mode, state, BUSY_MS,
+                           expectations.WIDE)
 
 
 def add(name, mode, state):

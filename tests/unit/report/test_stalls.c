@@ -367,6 +367,17 @@ static void others_wait_behind_a_load(void **state)
            "3 lock 0+41100+50 for 1 by 2\n");
 }
 
+static void a_load_may_return_long_after_it_gave_the_lock_back(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuModuleLoadData", 2000, 90000);
+    CALL("cuMemAlloc_v2", 3000, 48200, .thread = 2);
+    CALL("cuMemAlloc_v2", 60000, 10000, .thread = 2);
+    expect("2 module-load 0+49000+41000 for 1 drained 1\n"
+           "3 lock 0+48200+0 for 1 by 2\n");
+}
+
 static void an_allocation_behind_a_compiling_load_waits_for_no_operation(void **state)
 {
     int load = CALL("cuModuleLoadData", 2000, 100000);
@@ -468,6 +479,7 @@ int main(void)
         CASE(waiting_as_asked_is_expected),
         CASE(an_idle_streams_sync_has_waited_for_something_unseen),
         CASE(others_wait_behind_a_load),
+        CASE(a_load_may_return_long_after_it_gave_the_lock_back),
         CASE(an_allocation_behind_a_compiling_load_waits_for_no_operation),
         CASE(a_query_does_not_wait_behind_a_load),
         CASE(only_allocations_wait_behind_a_pageable_copy),
