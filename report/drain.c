@@ -2,9 +2,6 @@
 
 #include "report/commands.h"
 #include "report/session_place.h"
-#include "report/stack_names.h"
-#include "report/stall_analysis.h"
-#include "report/totals.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
 
@@ -20,8 +17,6 @@
 /* Records in one transaction: enough to be fast, few enough to give memory back soon. */
 #define GV_DRAIN_BATCH        32768u
 #define GV_DRAIN_COMMIT_TRIES 5
-/* As many calls are looked through in some tenths of a second. */
-#define GV_DRAIN_SETTLED_CALLS 200000
 
 int gv_drain_open(struct gv_drain *drain, const char *directory, const char *session,
                   const char *wanted)
@@ -37,17 +32,17 @@ int gv_drain_open(struct gv_drain *drain, const char *directory, const char *ses
 }
 
 /* Forgets all that mirrors the database. */
-static void gv_drain_stop_writing(struct gv_drain *drain)
+void gv_drain_stop_writing(struct gv_drain *drain)
 {
     for (size_t i = 0; i < drain->count; i++) {
         if (drain->spools[i]->ingesting)
             gv_ingest_close(&drain->spools[i]->ingest);
-        drain->spools[i]->ingesting = false;
+        drain->spools[i]->ingesting = drain->spools[i]->ended = false;
     }
     if (drain->writing)
         gv_database_close(&drain->database);
     drain->writing = false;
-    drain->driver_known = false;
+    drain->driver_known = drain->settled = drain->complete = false;
 }
 
 void gv_drain_close(struct gv_drain *drain)
@@ -216,84 +211,19 @@ static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, 
 
     if (!error)
         error = gv_ingest_step(&spool->ingest, GV_DRAIN_BATCH, gone, done, stored);
-    if (!error && *done)
-        error = gone ? gv_ingest_end(&spool->ingest) : gv_ingest_status(&spool->ingest);
+    if (!error && *stored > before)
+        error = gv_drain_has_news(drain, spool);
+    if (!error && *done && !gone)
+        error = gv_ingest_status(&spool->ingest);
+    if (!error && *done && gone && !spool->ended)
+        error = gv_ingest_end(&spool->ingest);
     if (!error)
         error = gv_drain_write_driver(drain, spool->ingest.status.driver_version);
     if (!error)
         error = gv_drain_commit(drain);
     if (!error)
         gv_ingest_committed(&spool->ingest);
-    if (*stored > before)
-        drain->settled = false;
     return error;
-}
-
-/* A stack without names is still one. */
-static void gv_drain_name_stacks(struct gv_drain *drain)
-{
-    int error = gv_database_begin(&drain->database);
-
-    if (!error)
-        error = gv_stack_names_find(&drain->database);
-    if (!error)
-        error = gv_drain_commit(drain);
-    if (error) {
-        gv_database_rollback(&drain->database);
-        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
-    }
-}
-
-/* A trace without its stalls is still one: the commands look for them when it has none. */
-static void gv_drain_find_stalls(struct gv_drain *drain)
-{
-    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
-
-    if (error)
-        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
-}
-
-/* A trace without its sums is still one: the commands make them when it has none. */
-static void gv_drain_keep_totals(struct gv_drain *drain)
-{
-    int error = gv_totals_keep(drain->database.handle);
-
-    if (error)
-        gv_message("the sums of %s cannot be made now: %s", drain->path, strerror(-error));
-}
-
-/* Everything that is found by looking at the whole trace. */
-static void gv_drain_settle(struct gv_drain *drain)
-{
-    if (drain->settled)
-        return;
-    gv_drain_name_stacks(drain);
-    gv_drain_find_stalls(drain);
-    gv_drain_keep_totals(drain);
-    drain->settled = true;
-}
-
-/* No other process of the session would add to the trace while we look at all of it. */
-static bool gv_drain_is_last(const struct gv_drain *drain)
-{
-    size_t recording = 0;
-
-    for (size_t i = 0; i < drain->count; i++) {
-        struct gv_spool_status status;
-        gv_spool_reader_status(&drain->spools[i]->reader, &status);
-        recording += !status.exiting;
-    }
-    return recording == 0;
-}
-
-/* The process goes on to its end. A small trace is whole by then, for a script that reads it in its
- * next line; a large one is left to the time after, and so are children: there may be thousands. */
-static void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
-{
-    if (spool->pid == drain->root_pid && drain->next_call <= GV_DRAIN_SETTLED_CALLS &&
-        gv_drain_is_last(drain))
-        gv_drain_settle(drain);
-    gv_spool_reader_set_drained(&spool->reader);
 }
 
 static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
@@ -362,29 +292,5 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     }
     if (error)
         gv_drain_start_afresh(drain);
-    return error;
-}
-
-int gv_drain_finish(struct gv_drain *drain)
-{
-    int error = 0;
-
-    if (!drain->path[0])
-        return 0;
-    if (!drain->writing) {
-        error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
-        drain->writing = !error;
-    }
-    if (!error)
-        gv_drain_settle(drain);
-    if (!error)
-        error = gv_database_begin(&drain->database);
-    if (!error)
-        error = gv_database_set_meta(&drain->database, "state", "complete");
-    if (!error)
-        error = gv_drain_commit(drain);
-    if (error && drain->writing)
-        gv_database_rollback(&drain->database);
-    gv_drain_stop_writing(drain);
     return error;
 }

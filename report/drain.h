@@ -15,6 +15,7 @@ struct gv_drain_spool {
     struct gv_spool_reader reader;
     struct gv_ingest ingest;
     bool ingesting; /* `ingest` is open */
+    bool ended;     /* its end is in the trace */
     uint32_t pid;
     uint64_t process_start_ticks;
 };
@@ -29,7 +30,8 @@ struct gv_drain {
     uint32_t root_pid; /* of the session, as far as known: the last that should end */
     bool writing;      /* `database` is open */
     bool driver_known;
-    bool settled; /* stacks are named and stalls found, of all that is stored */
+    bool settled;  /* stacks are named and stalls found, of all that is stored */
+    bool complete; /* and the trace says so */
     int64_t next_call;
     struct gv_drain_spool **spools;
     size_t count;
@@ -54,8 +56,14 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 int gv_drain_commit(struct gv_drain *drain);
 void gv_drain_start_afresh(struct gv_drain *drain);
 
-/* Marks the trace as complete and closes it. */
+/* Marks the trace as complete and closes it. (report/drain_end.c) */
 int gv_drain_finish(struct gv_drain *drain);
+/* For report/drain.c: lets an exiting process go on to its end; records came, inside a transaction.
+ */
+void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool);
+int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool);
+/* Forgets all that mirrors the database. */
+void gv_drain_stop_writing(struct gv_drain *drain);
 
 /* The trace's rows about itself. (report/drain_meta.c) The first, a gv_database_begun with a drain:
  * by these a trace whose collector has died leads to the rest of its records. */

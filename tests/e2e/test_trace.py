@@ -41,6 +41,19 @@ class File(harness.Case):
                                env={"GPUVERIFY_EXIT_WAIT": "60"})
         trace = self.open_trace()
         self.assertIn(("lazy-load",), trace.rows("SELECT cause FROM stalls"), str(result))
+        self.assertEqual(trace.rows("SELECT end_ns IS NULL, ended, exit_code FROM processes"),
+                         [(0, "exit", 0)])
+        self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'state'"), "complete")
+
+    def test_file_is_not_written_when_the_program_has_ended(self):
+        """Else a program that is started again at once would meet the old one's journal."""
+        for _ in range(10):
+            self.ending(self.path("trace.db"), env={"GPUVERIFY_EXIT_WAIT": "60"})
+            before = os.stat(self.path("trace.db"))
+            self.settle()
+            after = os.stat(self.path("trace.db"))
+            self.assertEqual(before.st_mtime_ns, after.st_mtime_ns)
+            os.unlink(self.path("trace.db"))
 
     def test_default_name(self):
         process = self.start([harness.program("ending")], env={"GPUVERIFY_TRACE": None})

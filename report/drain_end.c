@@ -1,0 +1,131 @@
+#include "report/commands.h"
+#include "report/drain.h"
+#include "report/stack_names.h"
+#include "report/stall_analysis.h"
+#include "report/totals.h"
+
+#include <string.h>
+
+/* As many calls are looked through in some tenths of a second. */
+#define GV_DRAIN_SETTLED_CALLS 200000
+
+/* A stack without names is still one. */
+static void gv_drain_name_stacks(struct gv_drain *drain)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_stack_names_find(&drain->database);
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error) {
+        gv_database_rollback(&drain->database);
+        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
+    }
+}
+
+/* A trace without its stalls is still one: the commands look for them when it has none. */
+static void gv_drain_find_stalls(struct gv_drain *drain)
+{
+    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
+
+    if (error)
+        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
+}
+
+/* A trace without its sums is still one: the commands make them when it has none. */
+static void gv_drain_keep_totals(struct gv_drain *drain)
+{
+    int error = gv_totals_keep(drain->database.handle);
+
+    if (error)
+        gv_message("the sums of %s cannot be made now: %s", drain->path, strerror(-error));
+}
+
+/* Everything that is found by looking at the whole trace, and that this is all. */
+static int gv_drain_complete(struct gv_drain *drain)
+{
+    if (!drain->settled) {
+        gv_drain_name_stacks(drain);
+        gv_drain_find_stalls(drain);
+        gv_drain_keep_totals(drain);
+        drain->settled = true;
+    }
+    int error = gv_database_begin(&drain->database);
+    if (!error)
+        error = gv_database_set_meta(&drain->database, "state", "complete");
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error)
+        gv_database_rollback(&drain->database);
+    drain->complete = !error;
+    return error;
+}
+
+/* No other process of the session would add to the trace. */
+static bool gv_drain_is_last(const struct gv_drain *drain)
+{
+    size_t recording = 0;
+
+    for (size_t i = 0; i < drain->count; i++) {
+        struct gv_spool_status status;
+        gv_spool_reader_status(&drain->spools[i]->reader, &status);
+        recording += !status.exiting;
+    }
+    return recording == 0;
+}
+
+static int gv_drain_end_process(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_ingest_end(&spool->ingest);
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error)
+        gv_database_rollback(&drain->database);
+    spool->ended = !error;
+    return error;
+}
+
+/*
+ * A small trace is finished while its first process still waits: a script may read it in its next
+ * line, copy it, or take it away and start the program again. Writing into a file that was taken
+ * away would be worse than useless: the journal has the name that the next trace's will have.
+ *
+ * A large one is left to the time after, and so are children: there may be thousands of them.
+ * Nothing is lost when this fails; it is done again when the process is gone.
+ */
+void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    if (spool->pid == drain->root_pid && drain->next_call <= GV_DRAIN_SETTLED_CALLS &&
+        !drain->complete && gv_drain_is_last(drain) && gv_drain_end_process(drain, spool) == 0)
+        gv_drain_complete(drain);
+    gv_spool_reader_set_drained(&spool->reader);
+}
+
+/* Inside the transaction that stores the news. */
+int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    bool complete = drain->complete;
+
+    drain->settled = drain->complete = spool->ended = false;
+    return complete ? gv_database_set_meta(&drain->database, "state", "recording") : 0;
+}
+
+int gv_drain_finish(struct gv_drain *drain)
+{
+    int error = 0;
+
+    if (!drain->path[0])
+        return 0;
+    if (!drain->writing) {
+        error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
+        drain->writing = !error;
+    }
+    if (!error && !drain->complete)
+        error = gv_drain_complete(drain);
+    gv_drain_stop_writing(drain);
+    return error;
+}
