@@ -1,6 +1,7 @@
 /* gpuverify explain FILE [ID]: one stall in plain words. */
 #include "report/commands.h"
 #include "report/explain.h"
+#include "report/stall_sums.h"
 #include "report/trace_view.h"
 #include "report/value_text.h"
 
@@ -13,7 +14,7 @@ static int gv_explain_worst(sqlite3 *trace, int *told)
     struct gv_stall_filter filter = {.limit = 1};
     struct gv_stall_sums sums;
     struct gv_stall_rows rows = {0};
-    int error = gv_stall_rows_sum(trace, &sums);
+    int error = gv_stall_sums_read(trace, &sums);
 
     if (!error)
         error = gv_stall_rows_read(trace, &filter, &rows);

@@ -3,11 +3,11 @@
 #include "report/format.h"
 #include "report/stack_text.h"
 #include "report/stall_rows.h"
+#include "report/stall_sums.h"
 
 #include <inttypes.h>
 
 #define GV_STALL_LINES_WHERE_BYTES 4096
-#define GV_STALL_LINES_SMALL       0.01
 
 static void gv_stall_lines_one(sqlite3 *trace, FILE *out, const struct gv_stall_row *row)
 {
@@ -35,16 +35,14 @@ int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most)
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
     char lost[GV_FORMAT_BYTES];
-    int error = gv_stall_rows_sum(trace, &sums);
+    int error = gv_stall_sums_read(trace, &sums);
 
     if (!error)
         error = gv_stall_rows_read(trace, &filter, &rows);
     if (!error && rows.count > 0) {
-        double share = sums.run_ns > 0 ? (double)sums.lost_ns / (double)sums.run_ns : 0;
-
         fprintf(out, "\nStalls: %s lost in %" PRId64 " call%s",
                 gv_format_duration(lost, sums.lost_ns), sums.count, sums.count == 1 ? "" : "s");
-        fputs(share < GV_STALL_LINES_SMALL ? ", less than 1 % of the run\n" : "\n", out);
+        fputs(gv_stall_sums_are_small(&sums) ? ", less than 1 % of the run\n" : "\n", out);
         for (size_t i = 0; i < rows.count; i++)
             gv_stall_lines_one(trace, out, &rows.rows[i]);
         fputs("  more: gpuverify stalls ", out);

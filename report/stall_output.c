@@ -2,12 +2,12 @@
 
 #include "report/format.h"
 #include "report/stack_text.h"
+#include "report/stall_sums.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define GV_STALL_WHERE_BYTES 4096
-#define GV_STALLS_SMALL      0.01
 
 static const struct gv_column gv_stalls_table[] = {
     {"stall", GV_COLUMN_NUMBER}, {"when", GV_COLUMN_MOMENT}, {"lost", GV_COLUMN_DURATION},
@@ -104,7 +104,6 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
 static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
 {
     char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES];
-    double share = sums->run_ns > 0 ? (double)sums->lost_ns / (double)sums->run_ns : 0;
 
     if (sums->count == 0)
         puts("No call was held up that had not asked for it.");
@@ -112,8 +111,8 @@ static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
         printf("%" PRId64 " call%s lost %s of the %s from the first call to the last%s.\n",
                sums->count, sums->count == 1 ? "" : "s", gv_format_duration(lost, sums->lost_ns),
                gv_format_duration(run, sums->run_ns),
-               share < GV_STALLS_SMALL ? ": less than 1 %, not worth changing the program for"
-                                       : "");
+               gv_stall_sums_are_small(sums) ? ": less than 1 %, not worth changing the program for"
+                                             : "");
     if (sums->expected_count)
         printf("%" PRId64 " call%s waited for the GPU as asked, %s together (--all).\n",
                sums->expected_count, sums->expected_count == 1 ? "" : "s",
@@ -168,7 +167,7 @@ int gv_stall_output_print(sqlite3 *trace, const char *path, const struct gv_stal
 {
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
-    int error = gv_stall_rows_sum(trace, &sums);
+    int error = gv_stall_sums_read(trace, &sums);
 
     if (!error)
         error = gv_stall_rows_read(trace, filter, &rows);

@@ -110,29 +110,3 @@ void gv_stall_rows_free(struct gv_stall_rows *rows)
     free(rows->rows);
     memset(rows, 0, sizeof(*rows));
 }
-
-int gv_stall_rows_sum(sqlite3 *trace, struct gv_stall_sums *sums)
-{
-    static const char sql[] =
-        "SELECT coalesce(sum(NOT expected), 0),"
-        " CAST(total(CASE WHEN expected THEN 0 ELSE wait_ns + jit_ns END) AS INTEGER),"
-        " coalesce(sum(expected != 0), 0),"
-        " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER),"
-        " (SELECT coalesce(max(start_ns + duration_ns) - min(start_ns), 0) FROM calls)"
-        " FROM stalls";
-    sqlite3_stmt *statement = NULL;
-    int error = -EIO;
-
-    memset(sums, 0, sizeof(*sums));
-    if (sqlite3_prepare_v2(trace, sql, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW) {
-        sums->count = sqlite3_column_int64(statement, 0);
-        sums->lost_ns = sqlite3_column_int64(statement, 1);
-        sums->expected_count = sqlite3_column_int64(statement, 2);
-        sums->expected_ns = sqlite3_column_int64(statement, 3);
-        sums->run_ns = sqlite3_column_int64(statement, 4);
-        error = 0;
-    }
-    sqlite3_finalize(statement);
-    return error;
-}

@@ -70,15 +70,4 @@ int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows);
 void gv_stall_rows_free(struct gv_stall_rows *rows);
 
-struct gv_stall_sums {
-    int64_t count;   /* unexpected ones */
-    int64_t lost_ns; /* in them */
-    int64_t expected_count;
-    int64_t expected_ns;
-    int64_t run_ns; /* from the first call's start to the last one's end */
-};
-
-/* 0 or -errno. */
-int gv_stall_rows_sum(sqlite3 *trace, struct gv_stall_sums *sums);
-
 #endif
