@@ -5,6 +5,7 @@
 #include "report/session_watch.h"
 #include "report/summary.h"
 #include "report/trace_view.h"
+#include "report/verdict_print.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
@@ -131,7 +132,7 @@ static int gv_run_wait(struct gv_session_watch *watch)
     return status;
 }
 
-static void gv_run_summary(struct gv_session_watch *watch)
+static void gv_run_summary(struct gv_session_watch *watch, const char *program)
 {
     char path[GV_SESSION_PATH_BYTES];
     sqlite3 *trace = NULL;
@@ -140,7 +141,9 @@ static void gv_run_summary(struct gv_session_watch *watch)
     signal(SIGTERM, SIG_DFL);
     int error = gv_session_watch_trace(watch, path, sizeof(path));
     if (error == -ENOENT) {
-        gv_message("no CUDA call was seen, so there is no trace");
+        fputc('\n', stderr);
+        gv_verdict_print_without(stderr, program, GV_VERDICT_NOT_LOADED,
+                                 gv_summary_columns(stderr));
         return;
     }
     if (error) {
@@ -150,7 +153,7 @@ static void gv_run_summary(struct gv_session_watch *watch)
     if (gv_trace_view_open(path, &trace) < 0)
         return;
     fputc('\n', stderr);
-    gv_summary_print(stderr, trace, path);
+    gv_summary_print_short(stderr, trace, path);
     sqlite3_close(trace);
 }
 
@@ -215,7 +218,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    gv_run_summary(&watch);
+    gv_run_summary(&watch, program[0]);
     gv_session_watch_end(&watch);
     return gv_run_end(status);
 }

@@ -2,12 +2,22 @@
 
 #include "report/commands.h"
 #include "report/format.h"
+#include "report/stall_lines.h"
+#include "report/terminal.h"
+#include "report/verdict_print.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define GV_SUMMARY_STALLS 3
+/* How wide text is where nothing says it, and at least and most. */
+#define GV_SUMMARY_COLUMNS 100
+#define GV_SUMMARY_LEAST   40
+#define GV_SUMMARY_MOST    160
 
 /* One part of the summary: a query, and how its rows are printed. */
 struct gv_summary_part {
@@ -51,14 +61,18 @@ static void gv_summary_start(FILE *out, sqlite3_stmt *row, int column)
         fputs("unknown", out);
 }
 
+static void gv_summary_count(FILE *out, sqlite3_stmt *row, int column, const char *one,
+                             const char *more)
+{
+    int64_t count = sqlite3_column_int64(row, column);
+
+    fprintf(out, "%" PRId64 " %s", count, count == 1 ? one : more);
+}
+
 static void gv_summary_head_row(FILE *out, sqlite3_stmt *row)
 {
-    char duration[GV_FORMAT_BYTES];
     int64_t driver = sqlite3_column_int64(row, 4);
 
-    gv_summary_label(out, "program");
-    gv_format_text(out, gv_summary_text(row, 0), 200, 0);
-    fputc('\n', out);
     gv_summary_label(out, "arguments");
     gv_format_text(out, gv_summary_text(row, 1), 400, 0);
     fputc('\n', out);
@@ -66,21 +80,22 @@ static void gv_summary_head_row(FILE *out, sqlite3_stmt *row)
     gv_summary_start(out, row, 2);
     fputs(" on ", out);
     gv_format_text(out, gv_summary_text(row, 3), 100, 0);
-    fprintf(out, ", took %s\n", gv_summary_time(row, 5, duration));
+    fputc('\n', out);
     gv_summary_label(out, "driver");
     if (driver > 0)
-        fprintf(out, "CUDA %" PRId64 ".%" PRId64 "\n", driver / 1000, driver % 1000 / 10);
+        fprintf(out, "CUDA %" PRId64 ".%" PRId64 "%s\n", driver / 1000, driver % 1000 / 10,
+                sqlite3_column_int(row, 9) ? ", simulated" : "");
     else
         fputs("unknown\n", out);
     gv_summary_label(out, "recorded");
-    fprintf(out,
-            "%" PRId64 " calls of %" PRId64 " threads in %" PRId64 " processes, %" PRId64
-            " loads of code\n",
-            (int64_t)sqlite3_column_int64(row, 6), (int64_t)sqlite3_column_int64(row, 7),
-            (int64_t)sqlite3_column_int64(row, 8), (int64_t)sqlite3_column_int64(row, 9));
-    const char *state = gv_summary_text(row, 10);
-    if (!state || strcmp(state, "complete") != 0)
-        fputs("           This trace is not complete yet.\n", out);
+    gv_summary_count(out, row, 5, "call", "calls");
+    fputs(" of ", out);
+    gv_summary_count(out, row, 6, "thread", "threads");
+    fputs(" in ", out);
+    gv_summary_count(out, row, 7, "process", "processes");
+    fputs(", ", out);
+    gv_summary_count(out, row, 8, "load of code", "loads of code");
+    fputc('\n', out);
 }
 
 static void gv_summary_process_row(FILE *out, sqlite3_stmt *row)
@@ -121,7 +136,8 @@ static void gv_summary_gpu_row(FILE *out, sqlite3_stmt *row)
 
     gv_summary_label(out, "GPU side");
     if (mode && strcmp(mode, "cupti") == 0 && version >= 10000)
-        fprintf(out, "seen through CUPTI %" PRId64 ".%" PRId64, version / 10000,
+        fprintf(out, "seen through %sCUPTI %" PRId64 ".%" PRId64,
+                sqlite3_column_int(row, 5) ? "a simulated " : "", version / 10000,
                 version % 10000 / 100);
     else if (mode && strcmp(mode, "cupti") == 0)
         fprintf(out, "seen through CUPTI (API version %" PRId64 ")", version);
@@ -141,8 +157,8 @@ static void gv_summary_found_row(FILE *out, sqlite3_stmt *row)
     int64_t count = sqlite3_column_int64(row, 0), found = sqlite3_column_int64(row, 1);
 
     gv_summary_label(out, "");
-    fprintf(out, "%" PRId64 " GPU operations, %.1f %% of them found their call\n", count,
-            100.0 * (double)found / (double)count);
+    fprintf(out, "%" PRId64 " GPU operation%s, %.1f %% of them found their call\n", count,
+            count == 1 ? "" : "s", 100.0 * (double)found / (double)count);
 }
 
 static void gv_summary_error_row(FILE *out, sqlite3_stmt *row)
@@ -211,88 +227,24 @@ static void gv_summary_loss_row(FILE *out, sqlite3_stmt *row)
     fputc('\n', out);
 }
 
-#define GV_SUMMARY_META(key) "(SELECT value FROM meta WHERE key = '" key "')"
-
 static const struct gv_summary_part gv_summary_parts[] = {
     {NULL,
-     "SELECT " GV_SUMMARY_META("program") ", " GV_SUMMARY_META("arguments") ", " GV_SUMMARY_META(
-         "start_unix_ns") ", " GV_SUMMARY_META("host") ", " GV_SUMMARY_META("driver_version") ", "
-                                                                                              "max("
-                                                                                              "(SEL"
-                                                                                              "ECT "
-                                                                                              "max("
-                                                                                              "coal"
-                                                                                              "esce"
-                                                                                              "(end"
-                                                                                              "_ns,"
-                                                                                              " 0))"
-                                                                                              " FRO"
-                                                                                              "M "
-                                                                                              "proc"
-                                                                                              "esse"
-                                                                                              "s),"
-                                                                                              " coa"
-                                                                                              "lesc"
-                                                                                              "e(("
-                                                                                              "SELE"
-                                                                                              "CT "
-                                                                                              "max("
-                                                                                              "star"
-                                                                                              "t_"
-                                                                                              "ns "
-                                                                                              "+ "
-                                                                                              "dura"
-                                                                                              "tion"
-                                                                                              "_ns)"
-                                                                                              " FRO"
-                                                                                              "M "
-                                                                                              "call"
-                                                                                              "s), "
-                                                                                              "0)),"
-                                                                                              " ("
-                                                                                              "SELE"
-                                                                                              "CT "
-                                                                                              "coun"
-                                                                                              "t(*)"
-                                                                                              " FRO"
-                                                                                              "M "
-                                                                                              "call"
-                                                                                              "s), "
-                                                                                              "(SEL"
-                                                                                              "ECT "
-                                                                                              "coun"
-                                                                                              "t(*)"
-                                                                                              " FRO"
-                                                                                              "M "
-                                                                                              "thre"
-                                                                                              "ads)"
-                                                                                              ","
-                                                                                              " ("
-                                                                                              "SELE"
-                                                                                              "CT "
-                                                                                              "coun"
-                                                                                              "t(*)"
-                                                                                              " FRO"
-                                                                                              "M "
-                                                                                              "proc"
-                                                                                              "esse"
-                                                                                              "s), "
-                                                                                              "(SEL"
-                                                                                              "ECT "
-                                                                                              "coun"
-                                                                                              "t(*)"
-                                                                                              " FRO"
-                                                                                              "M "
-                                                                                              "load"
-                                                                                              "s),"
-                                                                                              " " GV_SUMMARY_META(
-                                                                                                  "state"),
+     "SELECT (SELECT value FROM meta WHERE key = 'program'), (SELECT value FROM meta WHERE key ="
+     " 'arguments'), (SELECT value FROM meta WHERE key = 'start_unix_ns'), (SELECT value FROM meta"
+     " WHERE key = 'host'), (SELECT value FROM meta WHERE key = 'driver_version'), (SELECT value "
+     "FROM"
+     " fact WHERE key = 'calls'), (SELECT count(*) FROM threads), (SELECT count(*) FROM processes),"
+     " (SELECT count(*) FROM load WHERE result = 0), EXISTS (SELECT 1 FROM device WHERE name GLOB"
+     " 'GV_SIM *')",
      gv_summary_head_row},
     {NULL,
      "SELECT gpu, gpu_why, cupti_version, count(*), (SELECT count(*) FROM processes WHERE gpu IS"
-     " NOT NULL) FROM processes WHERE gpu IS NOT NULL GROUP BY 1, 2, 3 ORDER BY min(id) LIMIT 10",
+     " NOT NULL), EXISTS (SELECT 1 FROM device WHERE name GLOB 'GV_SIM *') FROM processes WHERE "
+     "gpu IS NOT NULL GROUP BY 1, 2, 3 ORDER BY min(id) LIMIT 10",
      gv_summary_gpu_row},
-    {NULL, "SELECT count(*), count(call) FROM gpu_ops WHERE EXISTS (SELECT 1 FROM gpu_ops)",
+    {NULL,
+     "SELECT o.value, f.value FROM fact o, fact f WHERE o.key = 'operations' AND o.value > 0 AND"
+     " f.key = 'found_operations'",
      gv_summary_found_row},
     {"Processes (number, program)",
      "SELECT p.pid, p.program, (SELECT count(*) FROM calls c WHERE c.process = p.id), p.ended,"
@@ -301,18 +253,23 @@ static const struct gv_summary_part gv_summary_parts[] = {
      gv_summary_process_row},
     {"Calls                                  count     total       min    median       max    "
      "share",
-     "SELECT name, count, total_ns, min_ns, median_ns, max_ns, share FROM api_summary"
-     " ORDER BY total_ns DESC LIMIT 40",
+     "SELECT a.name, t.count, t.total_ns, t.min_ns, t.median_ns, t.max_ns, t.total_ns * 1.0 /"
+     " nullif((SELECT total(total_ns) FROM api_total), 0) FROM api_total t JOIN api a ON a.id ="
+     " t.api ORDER BY t.total_ns DESC, a.name LIMIT 40",
      gv_summary_call_row},
     {"Kernels by GPU time                      count     total       min    median       max    "
      "share",
-     "SELECT name, count, total_ns, min_ns, median_ns, max_ns, share FROM kernel_summary"
-     " ORDER BY total_ns DESC LIMIT 25",
+     "SELECT name, count, total_ns, min_ns, median_ns, max_ns, total_ns * 1.0 / nullif((SELECT"
+     " total(total_ns) FROM kernel_total), 0) FROM kernel_total ORDER BY total_ns DESC, name LIMIT "
+     "25",
      gv_summary_call_row},
     {"Copies and sets on the GPU               count     total       min    median       max    "
      "share",
-     "SELECT name, count, total_ns, min_ns, median_ns, max_ns, share FROM copy_summary"
-     " ORDER BY total_ns DESC LIMIT 25",
+     "SELECT CASE t.copy_kind WHEN -1 THEN 'memset' ELSE coalesce(k.name, 'copy') END, t.count,"
+     " t.total_ns, t.min_ns, t.median_ns, t.max_ns, t.total_ns * 1.0 / nullif((SELECT "
+     "total(total_ns)"
+     " FROM copy_total), 0) FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind ORDER BY"
+     " t.total_ns DESC LIMIT 25",
      gv_summary_call_row},
     {"Results other than success              times  result",
      "SELECT name, result, count(*) FROM calls WHERE result NOT IN (0, 600)"
@@ -356,15 +313,59 @@ static int gv_summary_print_part(FILE *out, sqlite3 *trace, const struct gv_summ
     return result == SQLITE_DONE ? 0 : -EIO;
 }
 
+int gv_summary_columns(FILE *out)
+{
+    unsigned int width = gv_terminal_width(out);
+
+    if (width == 0)
+        return GV_SUMMARY_COLUMNS;
+    return width < GV_SUMMARY_LEAST ? GV_SUMMARY_LEAST
+                                    : (int)(width > GV_SUMMARY_MOST ? GV_SUMMARY_MOST : width);
+}
+
+/* The verdict, and the worst stalls. */
+static int gv_summary_head(FILE *out, sqlite3 *trace, const char *path)
+{
+    struct gv_totals_part all = GV_TOTALS_ALL;
+    struct gv_verdict *verdict = malloc(sizeof(*verdict));
+    struct gv_run_facts *facts = malloc(sizeof(*facts));
+    int error = verdict && facts ? gv_run_facts_read(trace, &all, facts) : -ENOMEM;
+
+    if (!error) {
+        gv_verdict_make(facts, verdict);
+        error = gv_verdict_print(out, trace, facts, verdict, gv_summary_columns(out));
+    }
+    if (!error)
+        error = gv_stall_lines_print(trace, path, out, GV_SUMMARY_STALLS);
+    free(verdict);
+    free(facts);
+    return error;
+}
+
+static int gv_summary_failed(sqlite3 *trace, const char *path)
+{
+    gv_message("cannot read %s: %s", path, sqlite3_errmsg(trace));
+    return -EIO;
+}
+
+int gv_summary_print_short(FILE *out, sqlite3 *trace, const char *path)
+{
+    if (gv_summary_head(out, trace, path))
+        return gv_summary_failed(trace, path);
+    gv_verdict_print_more(out, path);
+    return 0;
+}
+
 int gv_summary_print(FILE *out, sqlite3 *trace, const char *path)
 {
+    if (gv_summary_head(out, trace, path))
+        return gv_summary_failed(trace, path);
+    fputc('\n', out);
     gv_summary_label(out, "trace");
     gv_format_text(out, path, 1000, 0);
     fputc('\n', out);
     for (size_t i = 0; i < sizeof(gv_summary_parts) / sizeof(gv_summary_parts[0]); i++)
-        if (gv_summary_print_part(out, trace, &gv_summary_parts[i]) < 0) {
-            gv_message("cannot read %s: %s", path, sqlite3_errmsg(trace));
-            return -EIO;
-        }
+        if (gv_summary_print_part(out, trace, &gv_summary_parts[i]) < 0)
+            return gv_summary_failed(trace, path);
     return 0;
 }

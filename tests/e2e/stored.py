@@ -38,6 +38,8 @@ output("lazy_launch", "stalls_none.txt", "stalls", "{}", "--min", "2s")
 output("lazy_launch", "stalls.md", "stalls", "{}", "--format=markdown", "-n1")
 output("hostile", "explain.txt", "explain", "{}")
 output("hostile", "stalls.txt", "stalls", "{}")
+output("lazy_launch", "report.txt", "report", "{}")
+output("hostile", "report.txt", "report", "{}")
 
 
 def schema_version():

@@ -1,0 +1,187 @@
+#include "report/run_facts.h"
+
+#include "trace/database.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where a column of a query's only row goes. */
+struct gv_fact_column {
+    size_t offset;
+    size_t size; /* of a text; 0: a number */
+};
+
+#define GV_NUMBER(member)                                                                          \
+    {                                                                                              \
+        offsetof(struct gv_run_facts, member), 0                                                   \
+    }
+#define GV_TEXT(member)                                                                            \
+    {                                                                                              \
+        offsetof(struct gv_run_facts, member), GV_FACTS_TEXT_BYTES                                 \
+    }
+
+#define GV_FACT_COLUMNS 8
+
+/* A query of one row at most; ?1 to ?4 say which part of the trace: process, thread, from, to. */
+struct gv_fact_query {
+    const char *sql;
+    struct gv_fact_column columns[GV_FACT_COLUMNS];
+};
+
+#define GV_PART(process, thread, start)                                                            \
+    "(?1 = 0 OR " process " = ?1) AND (?2 = 0 OR " thread " = ?2) AND " start " >= ?3 AND " start  \
+    " < ?4"
+
+static const struct gv_fact_query gv_fact_queries[] = {
+    {"SELECT count(*), count(CASE WHEN gpu = 'cupti' THEN 1 END), count(CASE WHEN gpu <> 'cupti'"
+     " THEN 1 END) FROM process WHERE ?1 = 0 OR id = ?1",
+     {GV_NUMBER(processes), GV_NUMBER(seen_processes), GV_NUMBER(unseen_processes)}},
+    {"SELECT count(*) FROM threads WHERE (?1 = 0 OR process = ?1) AND (?2 = 0 OR id = ?2)",
+     {GV_NUMBER(threads)}},
+    {"SELECT count(*), CAST(total(busy_ns) AS INTEGER), CAST(total(kernel_ns) AS INTEGER),"
+     " CAST(total(copy_ns) AS INTEGER), CAST(total(short_gaps) AS INTEGER),"
+     " CAST(total(short_gap_ns) AS INTEGER) FROM device_total",
+     {GV_NUMBER(devices_used), GV_NUMBER(busy_ns), GV_NUMBER(kernel_ns), GV_NUMBER(copied_ns),
+      GV_NUMBER(short_gaps), GV_NUMBER(short_gap_ns)}},
+    {"SELECT d.name, d.multiprocessors FROM device_total t JOIN device d ON d.id = t.device ORDER"
+     " BY t.busy_ns DESC LIMIT 1",
+     {GV_TEXT(device), GV_NUMBER(multiprocessors)}},
+    {"SELECT count(*), CAST(total(count) AS INTEGER) FROM kernel_total",
+     {GV_NUMBER(kernel_names), GV_NUMBER(kernels_run)}},
+    {"SELECT k.name, s.grid_x * s.grid_y * s.grid_z FROM kernel_total k LEFT JOIN gpu_shape s ON"
+     " s.id = k.shape ORDER BY k.total_ns DESC, k.rank LIMIT 1",
+     {GV_TEXT(top_kernel), GV_NUMBER(least_blocks)}},
+    {"SELECT CAST(total(count) AS INTEGER), CAST(total(bytes) AS INTEGER) FROM copy_total WHERE"
+     " copy_kind BETWEEN 1 AND 4",
+     {GV_NUMBER(copies), GV_NUMBER(copied_bytes)}},
+    {"SELECT t.median_ns FROM api_total t JOIN api a ON a.id = t.api WHERE a.class = 'launch' ORDER"
+     " BY t.count DESC LIMIT 1",
+     {GV_NUMBER(launch_median_ns)}},
+    {"SELECT CAST(total(errors) AS INTEGER) FROM api_total", {GV_NUMBER(failed)}},
+    {"SELECT count(*), CAST(total(own) AS INTEGER) FROM (SELECT max(l.duration_ns) -"
+     " max(coalesce(w.wait_ns, 0)) AS own FROM load l LEFT JOIN load_wait w ON w.load = l.id LEFT"
+     " JOIN thread t ON t.id = l.thread WHERE l.result = 0 AND " GV_PART(
+         "t.process", "l.thread",
+         "l.start_ns") " GROUP BY coalesce(l.call, -l.id)"
+                       " UNION ALL SELECT max(c.duration_ns) - max(coalesce(w.wait_ns, 0)) FROM "
+                       "gpu_module m JOIN"
+                       " call c ON c.id = m.call LEFT JOIN load_wait w ON w.load = -m.id WHERE "
+                       "m.call NOT IN (SELECT"
+                       " call FROM load WHERE call IS NOT NULL) AND " GV_PART(
+                           "m.process", "c.thread", "c.start_ns") " GROUP BY m.call)",
+     {GV_NUMBER(loads), GV_NUMBER(loading_ns)}},
+    {"SELECT CAST(total(duration_ns) AS INTEGER) FROM jit WHERE (?1 = 0 OR process = ?1) AND"
+     " start_ns >= ?3 AND start_ns < ?4",
+     {GV_NUMBER(compiling_ns)}},
+    {"SELECT count(*), CAST(total(wait_ns + jit_ns) AS INTEGER), count(CASE WHEN wait_ns > 0 THEN 1"
+     " END), CAST(total(wait_ns) AS INTEGER) FROM stalls WHERE NOT expected AND " GV_PART(
+         "process", "thread", "start_ns"),
+     {GV_NUMBER(stalls), GV_NUMBER(stall_ns), GV_NUMBER(waits), GV_NUMBER(wait_ns)}},
+    {"SELECT cause, CAST(total(wait_ns) AS INTEGER) AS lost, count(*) FROM stalls WHERE NOT"
+     " expected AND wait_ns > 0 AND " GV_PART("process", "thread",
+                                              "start_ns") " GROUP BY cause ORDER BY lost DESC"
+                                                          " LIMIT 1",
+     {GV_TEXT(top_stall), GV_NUMBER(top_stall_ns), GV_NUMBER(top_stall_count)}},
+    {"SELECT count(*) FROM flight WHERE ?1 = 0 OR process = ?1", {GV_NUMBER(in_flight)}},
+    {"SELECT CAST(total(count) AS INTEGER) FROM loss WHERE ?1 = 0 OR process = ?1",
+     {GV_NUMBER(lost)}},
+    {"SELECT c.result FROM call c JOIN api a ON a.id = c.api WHERE a.class = 'init' AND"
+     " coalesce(c.result, 0) <> 0 AND EXISTS (SELECT 1 FROM api_total t JOIN api b ON b.id = t.api"
+     " WHERE b.class = 'init' AND t.errors > 0) AND NOT EXISTS (SELECT 1 FROM api_total t JOIN api"
+     " b ON b.id = t.api WHERE b.class = 'init' AND t.errors < t.count) LIMIT 1",
+     {GV_NUMBER(init_result)}},
+};
+
+static int64_t *gv_facts_number(struct gv_run_facts *facts, size_t offset)
+{
+    return (int64_t *)(void *)((char *)facts + offset);
+}
+
+static void gv_facts_take(struct gv_run_facts *facts, const struct gv_fact_query *query,
+                          sqlite3_stmt *row)
+{
+    for (int i = 0; i < sqlite3_column_count(row); i++) {
+        const struct gv_fact_column *column = &query->columns[i];
+        if (column->size == 0) {
+            *gv_facts_number(facts, column->offset) = sqlite3_column_int64(row, i);
+            continue;
+        }
+        const unsigned char *text = sqlite3_column_text(row, i);
+        snprintf((char *)facts + column->offset, column->size, "%s",
+                 text ? (const char *)text : "");
+    }
+}
+
+static int gv_facts_query(sqlite3 *trace, const struct gv_totals_part *part,
+                          const struct gv_fact_query *query, struct gv_run_facts *facts)
+{
+    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
+    sqlite3_stmt *row = NULL;
+    int result = sqlite3_prepare_v2(trace, query->sql, -1, &row, NULL);
+
+    if (result == SQLITE_OK) {
+        for (int i = 1; i <= sqlite3_bind_parameter_count(row); i++)
+            sqlite3_bind_int64(row, i, values[i - 1]);
+        result = sqlite3_step(row);
+    }
+    if (result == SQLITE_ROW)
+        gv_facts_take(facts, query, row);
+    sqlite3_finalize(row);
+    return gv_database_error(trace, result);
+}
+
+static int gv_facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+    } keys[] = {
+#define GV_RUN_FACT(name) {#name, offsetof(struct gv_run_facts, name)},
+#include "report/run_facts.def"
+    };
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(trace, "SELECT key, value FROM fact", -1, &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *key = (const char *)sqlite3_column_text(rows, 0);
+        for (size_t i = 0; key && i < sizeof(keys) / sizeof(keys[0]); i++)
+            if (strcmp(keys[i].key, key) == 0)
+                *gv_facts_number(facts, keys[i].offset) = sqlite3_column_int64(rows, 1);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}
+
+static bool gv_facts_is_complete(sqlite3 *trace)
+{
+    sqlite3_stmt *row = NULL;
+    bool complete = sqlite3_prepare_v2(trace,
+                                       "SELECT 1 FROM meta WHERE key = 'state' AND value ="
+                                       " 'complete'",
+                                       -1, &row, NULL) == SQLITE_OK &&
+                    sqlite3_step(row) == SQLITE_ROW;
+
+    sqlite3_finalize(row);
+    return complete;
+}
+
+int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
+{
+    int error;
+
+    memset(facts, 0, sizeof(*facts));
+    error = gv_totals_ensure(trace, part);
+    if (!error)
+        error = gv_facts_kept(trace, facts);
+    for (size_t i = 0; i < sizeof(gv_fact_queries) / sizeof(gv_fact_queries[0]) && !error; i++)
+        error = gv_facts_query(trace, part, &gv_fact_queries[i], facts);
+    facts->window_ns = facts->last_ns - facts->first_ns;
+    facts->start_ns = facts->init_ns + facts->context_ns;
+    facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
+    facts->complete = gv_facts_is_complete(trace);
+    facts->simulated = strncmp(facts->device, "GV_SIM ", 7) == 0;
+    return error;
+}

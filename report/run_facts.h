@@ -1,0 +1,54 @@
+/*
+ * What a run was, in numbers: read from the sums (report/totals.h) and the small tables of an open
+ * trace. The verdict and the report's head are made of it.
+ */
+#ifndef GV_REPORT_RUN_FACTS_H
+#define GV_REPORT_RUN_FACTS_H
+
+#include "report/totals.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GV_FACTS_TEXT_BYTES 256
+
+struct gv_run_facts {
+    /* as in the table fact */
+#define GV_RUN_FACT(name) int64_t name;
+#include "report/run_facts.def"
+    int64_t window_ns; /* from the first call's start to the last one's end */
+
+    int64_t processes, threads;
+    int64_t seen_processes, unseen_processes; /* whose GPU side was seen, or known not to be */
+    bool gpu_seen;  /* of all processes: what is not there did not happen */
+    bool complete;  /* the trace is finished */
+    bool simulated; /* by tests/sim */
+
+    /* all devices together, and the one that was busiest */
+    int64_t devices_used, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
+    int64_t multiprocessors;
+    char device[GV_FACTS_TEXT_BYTES];
+
+    int64_t kernel_names, kernels_run;
+    int64_t launch_median_ns, least_blocks;
+    char top_kernel[GV_FACTS_TEXT_BYTES];
+
+    int64_t copies, copied_bytes, device_copies; /* between host and device */
+
+    /* starting CUDA, loading and compiling, without waits for the GPU */
+    int64_t start_ns, loads, loading_ns, compiling_ns;
+
+    int64_t stalls, stall_ns, waits, wait_ns; /* unexpected ones; those that waited */
+    int64_t top_stall_ns, top_stall_count;
+    char top_stall[GV_FACTS_TEXT_BYTES];
+
+    int64_t in_flight, lost, failed;
+    int64_t init_result; /* of an initialisation that failed, when none worked */
+};
+
+/* 0 or -errno. */
+int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part,
+                      struct gv_run_facts *facts);
+
+#endif

@@ -1,0 +1,57 @@
+#include "report/text_lines.h"
+
+#include "trace/text.h"
+
+#include <stdbool.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns of the first `bytes`. */
+static int gv_text_lines_width(const char *text, size_t bytes)
+{
+    int columns = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+static void gv_text_lines_break(FILE *out, int indent, int column, const char *text, int columns)
+{
+    bool begun = false;
+
+    while (*text) {
+        size_t bytes = strcspn(text, " ");
+        int width = gv_text_lines_width(text, bytes);
+        if (begun && column + 1 + width > columns) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            begun = false;
+        }
+        if (begun) {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, bytes, out);
+        column += width;
+        begun = true;
+        text += bytes;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+void gv_text_lines(FILE *out, int indent, const char *first, const char *text, int columns)
+{
+    size_t room = strlen(text) * 6 + 1;
+    char *escaped = malloc(room);
+
+    if (!escaped)
+        return;
+    gv_text_escape(escaped, room, text);
+    int column = gv_text_lines_width(first, strlen(first));
+    fprintf(out, "%s%*s", first, column < indent ? indent - column : 0, "");
+    gv_text_lines_break(out, indent, column < indent ? indent : column, escaped, columns);
+    free(escaped);
+}

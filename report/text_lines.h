@@ -1,0 +1,10 @@
+/* Text broken into lines of a width, with what it holds made safe to print. */
+#ifndef GV_REPORT_TEXT_LINES_H
+#define GV_REPORT_TEXT_LINES_H
+
+#include <stdio.h>
+
+/* Begins the first line with `first` (as it is) and the others with `indent` blanks. Ends it. */
+void gv_text_lines(FILE *out, int indent, const char *first, const char *text, int columns);
+
+#endif

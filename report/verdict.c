@@ -1,0 +1,189 @@
+#include "report/verdict.h"
+
+#include "report/text_lines.h"
+#include "report/verdict_text.h"
+
+#include <stdlib.h>
+
+struct gv_verdict_row {
+    const char *name;
+    double threshold;
+    const char *of;
+    const char *meaning;
+    const char *next;
+};
+
+static const struct gv_verdict_row gv_verdict_rows[] = {
+#define GV_VERDICT(name, text, threshold, of, meaning, next) {text, threshold, of, meaning, next},
+#include "report/verdict.def"
+};
+
+/* Fewer operations than these say nothing about how fast the host launches. */
+#define GV_VERDICT_LAUNCHES     100
+#define GV_VERDICT_SHORT_NS     50000
+#define GV_VERDICT_COPIES_SHARE 0.001
+/* Some of that time would be needed anyhow. */
+#define GV_VERDICT_UNDERFILLED_WEIGHT 0.5
+
+const char *gv_verdict_name(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].name;
+}
+
+double gv_verdict_threshold(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].threshold;
+}
+
+const char *gv_verdict_meaning(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].meaning;
+}
+
+const char *gv_verdict_next(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].next;
+}
+
+static double gv_verdict_share(int64_t part_ns, int64_t whole_ns)
+{
+    return whole_ns > 0 && part_ns > 0 ? (double)part_ns / (double)whole_ns : 0;
+}
+
+/* Returns where the evidence goes. */
+static char *gv_verdict_add(struct gv_verdict *verdict, enum gv_verdict_class class, double weight)
+{
+    struct gv_finding *finding = &verdict->findings[verdict->count];
+
+    if (verdict->count == GV_VERDICT_MOST)
+        return NULL;
+    verdict->count++;
+    finding->class = class;
+    finding->weight = weight;
+    return finding->evidence;
+}
+
+static int gv_verdict_compare(const void *left, const void *right)
+{
+    const struct gv_finding *one = left, *other = right;
+
+    if (one->weight != other->weight)
+        return one->weight > other->weight ? -1 : 1;
+    return (int)one->class - (int)other->class;
+}
+
+static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->wait_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_STALLED))
+        gv_verdict_say_stalled(facts,
+                               gv_verdict_add(verdict, GV_VERDICT_STALLED, share < 1 ? share : 1));
+}
+
+static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->loading_ns + facts->start_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_LOAD))
+        gv_verdict_say_load(facts, gv_verdict_add(verdict, GV_VERDICT_LOAD, share < 1 ? share : 1));
+}
+
+static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->copied_ns, facts->window_ns);
+
+    if (facts->operations > 0) {
+        if (share >= GV_VERDICT_COPIES_SHARE && facts->copies > 0 &&
+            (double)facts->copied_ns >=
+                gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
+            gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+    } else if (facts->copy_ns > facts->window_ns / 4) {
+        share = gv_verdict_share(facts->copy_ns, facts->window_ns);
+        gv_verdict_say_transfer_calls(
+            facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share < 1 ? share : 1));
+    }
+}
+
+static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->short_gap_ns, facts->window_ns);
+
+    if (facts->kernels_run >= GV_VERDICT_LAUNCHES && facts->short_gaps >= GV_VERDICT_LAUNCHES &&
+        facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_SHORT_NS &&
+        share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
+        gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
+    else if (facts->operations == 0 && facts->launch_calls >= GV_VERDICT_LAUNCHES &&
+             facts->launch_ns > facts->window_ns / 4)
+        gv_verdict_say_launch_calls(
+            facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH,
+                                  gv_verdict_share(facts->launch_ns, facts->window_ns)));
+}
+
+static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->underfilled_ns, facts->blocks_known_ns);
+    bool applies = share >= gv_verdict_threshold(GV_VERDICT_UNDERFILLED);
+
+    if (applies)
+        gv_verdict_say_underfilled(
+            facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
+                                  GV_VERDICT_UNDERFILLED_WEIGHT * share *
+                                      gv_verdict_share(facts->kernel_ns, facts->window_ns)));
+    return applies;
+}
+
+/* Time without work that nothing else explains. */
+static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    int64_t idle_ns = facts->window_ns - facts->busy_ns - facts->short_gap_ns - facts->loading_ns -
+                      facts->start_ns;
+    double share = gv_verdict_share(idle_ns, facts->window_ns);
+
+    if (facts->gpu_seen && facts->kernels_run > 0 && share >= gv_verdict_threshold(GV_VERDICT_IDLE))
+        gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
+}
+
+void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    bool ran = facts->kernels_run > 0 || facts->launch_calls > 0;
+    double computed = gv_verdict_share(facts->kernel_ns, facts->window_ns);
+
+    *verdict = (struct gv_verdict){0};
+    gv_verdict_say_headline(facts, verdict->headline);
+    if (!ran) {
+        bool failed = facts->init_result != 0;
+        gv_verdict_say_no_kernel(
+            facts,
+            gv_verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));
+        return;
+    }
+    gv_verdict_stalled(facts, verdict);
+    gv_verdict_load(facts, verdict);
+    gv_verdict_transfer(facts, verdict);
+    gv_verdict_launch(facts, verdict);
+    gv_verdict_idle(facts, verdict);
+    if (!gv_verdict_underfilled(facts, verdict) &&
+        computed >= gv_verdict_threshold(GV_VERDICT_ACCELERATED))
+        gv_verdict_say_accelerated(
+            facts, gv_verdict_add(verdict, GV_VERDICT_ACCELERATED, computed < 1 ? computed : 1));
+    qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), gv_verdict_compare);
+}
+
+void gv_verdict_explain(FILE *out, int columns)
+{
+    for (size_t i = 0; i < GV_VERDICT_CLASSES; i++) {
+        const struct gv_verdict_row *row = &gv_verdict_rows[i];
+
+        fprintf(out, "%s\n", row->name);
+        gv_text_lines(out, 2, "", row->meaning, columns);
+        if (row->threshold > 0 && i == GV_VERDICT_TRANSFER)
+            fprintf(out, "  from    %.1f: ", row->threshold);
+        else if (row->threshold > 0)
+            fprintf(out, "  from    %.0f %%: ", row->threshold * 100);
+        if (row->threshold > 0)
+            fprintf(out, "%s\n", row->of);
+        gv_text_lines(out, 10, "  next    ", row->next, columns);
+    }
+    fputs("\nThe three that concern most of the run's time are told.\n", out);
+}

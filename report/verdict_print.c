@@ -1,0 +1,169 @@
+#include "report/verdict_print.h"
+
+#include "report/format.h"
+#include "report/text_lines.h"
+#include "trace/database.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define GV_VERDICT_INDENT 22
+#define GV_VERDICT_NAME   120
+
+/* The program's name and how long it took. */
+static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts)
+{
+    sqlite3_stmt *row = NULL;
+    char took[GV_FORMAT_BYTES];
+    int result = sqlite3_prepare_v2(
+        trace,
+        "SELECT (SELECT value FROM meta WHERE key = 'program'), max(coalesce(max(end_ns), 0), ?1)"
+        " FROM process",
+        -1, &row, NULL);
+
+    if (result == SQLITE_OK)
+        sqlite3_bind_int64(row, 1, facts->last_ns);
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        fputs("gpuverify  ", out);
+        gv_format_text(out, (const char *)sqlite3_column_text(row, 0), GV_VERDICT_NAME, 0);
+        fprintf(out, "  %s", gv_format_duration(took, sqlite3_column_int64(row, 1)));
+        if (facts->device[0]) {
+            fputs(" on ", out);
+            gv_format_text(out, facts->simulated ? "a simulated GPU" : facts->device,
+                           GV_VERDICT_NAME, 0);
+        }
+        if (facts->devices_used > 1)
+            fprintf(out, " and %" PRId64 " more", facts->devices_used - 1);
+        fputc('\n', out);
+    }
+    sqlite3_finalize(row);
+    return gv_database_error(trace, result);
+}
+
+static void gv_print_finding(FILE *out, size_t number, const struct gv_finding *finding,
+                             int columns)
+{
+    char first[64], text[GV_VERDICT_TEXT_BYTES + 512];
+    const char *name = gv_verdict_name(finding->class);
+
+    snprintf(first, sizeof(first), "  %zu  %s", number, name);
+    snprintf(text, sizeof(text), "%s. Next: %s.", finding->evidence,
+             gv_verdict_next(finding->class));
+    gv_text_lines(out, GV_VERDICT_INDENT, first, text, columns);
+}
+
+/* Calls in which processes ended, or still are. */
+static int gv_print_flights(FILE *out, sqlite3 *trace, int columns)
+{
+    sqlite3_stmt *rows = NULL;
+    char text[512], elapsed[GV_FORMAT_BYTES];
+    int result = sqlite3_prepare_v2(
+        trace,
+        "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns FROM in_flight f LEFT JOIN processes"
+        " p ON p.id = f.process ORDER BY f.start_ns LIMIT 3",
+        -1, &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *ended = (const char *)sqlite3_column_text(rows, 1);
+        const char *name = (const char *)sqlite3_column_text(rows, 2);
+        const char *kernel = (const char *)sqlite3_column_text(rows, 3);
+        bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
+        snprintf(text, sizeof(text), "process %" PRId64 " %s %.100s%s%.100s%s%s",
+                 (int64_t)sqlite3_column_int64(rows, 0),
+                 !ended                         ? "is in"
+                 : strcmp(ended, "killed") == 0 ? "was killed, or crashed, in"
+                                                : "ended in",
+                 name ? name : "a call", kernel ? " of " : "", kernel ? kernel : "",
+                 known ? ", after " : "",
+                 known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
+        gv_text_lines(out, 5, "  !", text, columns);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}
+
+/* Why the GPU's side was not seen. */
+static int gv_print_unseen(FILE *out, sqlite3 *trace, int columns)
+{
+    sqlite3_stmt *row = NULL;
+    char text[512];
+    int result = sqlite3_prepare_v2(trace,
+                                    "SELECT gpu_why, gpu FROM process WHERE gpu IS NOT NULL AND "
+                                    "gpu <> 'cupti' ORDER BY id LIMIT"
+                                    " 1",
+                                    -1, &row, NULL);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        const char *why = (const char *)sqlite3_column_text(row, 0);
+        const char *mode = (const char *)sqlite3_column_text(row, 1);
+        snprintf(text, sizeof(text), "The GPU's side was not seen: %.400s",
+                 why                                ? why
+                 : mode && strcmp(mode, "off") == 0 ? "GPUVERIFY_GPU=off"
+                                                    : "nobody said why");
+        gv_text_lines(out, 5, "  !", text, columns);
+    }
+    sqlite3_finalize(row);
+    return gv_database_error(trace, result);
+}
+
+static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns)
+{
+    char text[256];
+    int error = 0;
+
+    if (facts->unseen_processes > 0)
+        error = gv_print_unseen(out, trace, columns);
+    if (!error && facts->in_flight > 0)
+        error = gv_print_flights(out, trace, columns);
+    if (facts->failed > 0 && facts->init_result == 0) {
+        snprintf(text, sizeof(text), "%" PRId64 " call%s failed.", facts->failed,
+                 facts->failed == 1 ? "" : "s");
+        gv_text_lines(out, 5, "  !", text, columns);
+    }
+    if (facts->lost > 0) {
+        snprintf(text, sizeof(text),
+                 "%" PRId64 " record%s got lost: what is said here is said without them.",
+                 facts->lost, facts->lost == 1 ? "" : "s");
+        gv_text_lines(out, 5, "  !", text, columns);
+    }
+    if (!facts->complete)
+        gv_text_lines(out, 5, "  !", "This trace is not complete yet.", columns);
+    return error;
+}
+
+int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
+                     const struct gv_verdict *verdict, int columns)
+{
+    int error = gv_print_head(out, trace, facts);
+
+    if (error)
+        return error;
+    gv_text_lines(out, 2, "  ", verdict->headline, columns);
+    for (size_t i = 0; i < verdict->count && i < GV_VERDICT_TOLD; i++)
+        gv_print_finding(out, i + 1, &verdict->findings[i], columns);
+    return gv_print_notes(out, trace, facts, columns);
+}
+
+void gv_verdict_print_more(FILE *out, const char *path)
+{
+    fputs("  more: gpuverify report ", out);
+    gv_format_text(out, path, 1000, 0);
+    fputc('\n', out);
+}
+
+void gv_verdict_print_without(FILE *out, const char *program, enum gv_verdict_class class,
+                              int columns)
+{
+    char text[GV_VERDICT_TEXT_BYTES];
+
+    fputs("gpuverify  ", out);
+    gv_format_text(out, program, GV_VERDICT_NAME, 0);
+    fputc('\n', out);
+    snprintf(text, sizeof(text), "No CUDA call was seen, so there is no trace. %s",
+             gv_verdict_meaning(class));
+    gv_text_lines(out, 2, "  ", text, columns);
+    snprintf(text, sizeof(text), "Next: %s.", gv_verdict_next(class));
+    gv_text_lines(out, 2, "  ", text, columns);
+}

@@ -1,0 +1,230 @@
+#include "report/verdict_text.h"
+
+#include "report/format.h"
+#include "report/verdict.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+struct gv_init_error {
+    int64_t result;
+    const char *meaning;
+    const char *remedy;
+};
+
+static const struct gv_init_error gv_init_errors[] = {
+#define GV_INIT_ERROR(result, meaning, remedy) {result, meaning, remedy},
+#include "report/init_errors.def"
+};
+
+__attribute__((format(printf, 2, 3))) static void gv_say(char *out, const char *format, ...)
+{
+    va_list values;
+
+    if (!out)
+        return;
+    va_start(values, format);
+    vsnprintf(out, GV_VERDICT_TEXT_BYTES, format, values);
+    va_end(values);
+}
+
+static const char *gv_s(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static double gv_percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64_t whole)
+{
+    double percent = gv_percent(part, whole);
+
+    snprintf(out, GV_FORMAT_BYTES, percent > 0 && percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
+    return out;
+}
+
+static void gv_say_seen(const struct gv_run_facts *facts, char *out)
+{
+    char busy[GV_FORMAT_BYTES], kernels[GV_FORMAT_BYTES];
+    const char *where = facts->simulated ? "The simulated GPU" : "The GPU";
+
+    snprintf(kernels, sizeof(kernels), "%" PRId64 " kernel%s", facts->kernel_names,
+             gv_s(facts->kernel_names));
+    if (facts->kernels_run == 0)
+        gv_say(out, "%s ran no kernel that was seen: %" PRId64 " launch%s.", where,
+               facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
+    else if (facts->devices_used > 1)
+        gv_say(out,
+               "%ss ran your code: %" PRId64 " run%s of %s, on %" PRId64
+               " devices. Together they were busy %s of the time.",
+               where, facts->kernels_run, gv_s(facts->kernels_run), kernels, facts->devices_used,
+               gv_say_percent(busy, facts->busy_ns, facts->window_ns * facts->devices_used));
+    else
+        gv_say(out, "%s ran your code: %" PRId64 " run%s of %s. It was busy %s of the time.", where,
+               facts->kernels_run, gv_s(facts->kernels_run), kernels,
+               gv_say_percent(busy, facts->busy_ns, facts->window_ns));
+}
+
+void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
+{
+    if (facts->calls == 0)
+        gv_say(out, "No CUDA call was recorded.");
+    else if (facts->init_result != 0)
+        gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
+    else if (facts->launch_calls == 0 && facts->kernels_run == 0)
+        gv_say(out, "No kernel was launched: the GPU did not run your code.");
+    else if (facts->operations > 0)
+        gv_say_seen(facts, out);
+    else
+        gv_say(out,
+               "Your code made %" PRId64 " launch%s of %" PRId64 " kernel%s. What the GPU did with "
+               "them was not seen, so how busy it was is not known.",
+               facts->launch_calls, facts->launch_calls == 1 ? "" : "es", facts->launched_kernels,
+               gv_s(facts->launched_kernels));
+}
+
+void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
+{
+    if (facts->init_result == 0) {
+        gv_say(out,
+               "%" PRId64 " call%s, %" PRId64 " of which loaded code and %" PRId64
+               " copied data, and no launch",
+               facts->calls, gv_s(facts->calls), facts->load_calls, facts->copy_calls);
+        return;
+    }
+    const char *name = gv_format_result("cu", facts->init_result);
+    for (size_t i = 0; i < sizeof(gv_init_errors) / sizeof(gv_init_errors[0]); i++)
+        if (gv_init_errors[i].result == facts->init_result) {
+            gv_say(out, "%s (%" PRId64 "): %s; %s", name ? name : "error", facts->init_result,
+                   gv_init_errors[i].meaning, gv_init_errors[i].remedy);
+            return;
+        }
+    gv_say(out, "%s (%" PRId64 ")", name ? name : "error", facts->init_result);
+}
+
+void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
+{
+    char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
+
+    gv_say(out, "calls waited for %s%s in a run of %s: %.40s, %" PRId64 " time%s, cost %s",
+           gv_format_duration(wait, facts->wait_ns),
+           facts->threads > 1 ? " on all threads together" : "",
+           gv_format_duration(window, facts->window_ns), facts->top_stall, facts->top_stall_count,
+           gv_s(facts->top_stall_count), gv_format_duration(top, facts->top_stall_ns));
+}
+
+/* What the same work would take if all code were loaded: roughly, from what was seen. */
+static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    int64_t again_ns = facts->launch_median_ns * facts->launch_calls;
+    char again[GV_FORMAT_BYTES];
+
+    out[0] = '\0';
+    if (facts->busy_ns > again_ns)
+        again_ns = facts->busy_ns;
+    if (facts->gpu_seen && facts->kernels_run > 0)
+        snprintf(out, size, "; a second time, its work takes about %s",
+                 gv_format_duration(again, again_ns));
+}
+
+void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
+{
+    char sum[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], start[GV_FORMAT_BYTES];
+    char loading[GV_FORMAT_BYTES], compiling[GV_FORMAT_BYTES], second[128];
+    int64_t own_ns = facts->loading_ns - facts->compiling_ns;
+
+    gv_say_second(facts, second, sizeof(second));
+    gv_format_duration(sum, facts->loading_ns + facts->start_ns);
+    gv_format_duration(window, facts->window_ns);
+    gv_format_duration(start, facts->start_ns);
+    gv_format_duration(loading, own_ns > 0 ? own_ns : 0);
+    if (facts->gpu_seen)
+        gv_say(out,
+               "%s of %s went into starting CUDA (%s), loading code (%s) and compiling it (%s)%s",
+               sum, window, start, loading, gv_format_duration(compiling, facts->compiling_ns),
+               second);
+    else
+        gv_say(out, "%s of %s went into starting CUDA (%s) and loading or compiling code (%s)", sum,
+               window, start, gv_format_duration(loading, facts->loading_ns));
+}
+
+void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
+{
+    char size[GV_FORMAT_BYTES], copying[GV_FORMAT_BYTES], computing[GV_FORMAT_BYTES];
+
+    gv_say(out, "%s copied between host and device in %" PRId64 " cop%s: %s, for %s of computing",
+           gv_format_size(size, facts->copied_bytes), facts->copies,
+           facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->copied_ns),
+           gv_format_duration(computing, facts->kernel_ns));
+}
+
+void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)
+{
+    char copying[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out,
+           "%" PRId64
+           " calls that copy took %s of %s; how much of it they waited for kernels is not "
+           "known",
+           facts->copy_calls, gv_format_duration(copying, facts->copy_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
+void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out)
+{
+    char kernel[GV_FORMAT_BYTES], gap[GV_FORMAT_BYTES], launch[GV_FORMAT_BYTES];
+
+    gv_say(out, "%" PRId64 " kernels of %s each, with %s between them: a launch takes the host %s",
+           facts->kernels_run,
+           gv_format_duration(kernel, facts->kernel_time_ns / facts->kernels_run),
+           gv_format_duration(gap, facts->short_gap_ns / facts->short_gaps),
+           gv_format_duration(launch, facts->launch_median_ns));
+}
+
+void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
+{
+    char launching[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], launch[GV_FORMAT_BYTES];
+
+    gv_say(out, "%" PRId64 " launches, of %s each, took the host %s of %s", facts->launch_calls,
+           gv_format_duration(launch, facts->launch_median_ns),
+           gv_format_duration(launching, facts->launch_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
+void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
+{
+    if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
+        gv_say(out,
+               "%" PRId64 " block%s on %" PRId64 " multiprocessors in %.80s; %.0f %% of the "
+               "kernels' time was like that",
+               facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
+               facts->top_kernel, gv_percent(facts->underfilled_ns, facts->blocks_known_ns));
+    else
+        gv_say(out,
+               "in %.0f %% of the kernels' time, they had fewer blocks than the device's %" PRId64
+               " multiprocessors",
+               gv_percent(facts->underfilled_ns, facts->blocks_known_ns), facts->multiprocessors);
+}
+
+void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
+{
+    int64_t idle_ns = facts->window_ns - facts->busy_ns;
+    int64_t outside_ns = facts->window_ns - facts->thread_ns;
+    char idle[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
+
+    gv_say(out, "it had nothing to do for %s of %s; the host was outside of CUDA for %s",
+           gv_format_duration(idle, idle_ns), gv_format_duration(window, facts->window_ns),
+           gv_format_duration(outside, outside_ns > 0 ? outside_ns : 0));
+}
+
+void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
+{
+    char computing[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out, "it computed for %s of %s, most of it in %.80s",
+           gv_format_duration(computing, facts->kernel_ns),
+           gv_format_duration(window, facts->window_ns), facts->top_kernel);
+}
