@@ -3,11 +3,34 @@
 #include "preload/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define LINE_BYTES 1024
+
+/* Of the program's start: 1 open, 2 not; 0: not looked at yet. */
+static _Atomic int stderr_at_start;
+
+void gv_log_look_at_stderr(void)
+{
+    int saved_errno = errno;
+
+    if (!atomic_load(&stderr_at_start))
+        atomic_store(&stderr_at_start, fcntl(STDERR_FILENO, F_GETFD) < 0 ? 2 : 1);
+    errno = saved_errno;
+}
+
+static bool may_say(enum gv_setting_log level)
+{
+    if (gv_process.settings.log < (int32_t)level)
+        return false;
+    gv_log_look_at_stderr();
+    return atomic_load(&stderr_at_start) == 1;
+}
 
 static void say(const char *format, va_list arguments)
 {
@@ -33,7 +56,7 @@ void gv_log_error(const char *format, ...)
 {
     va_list arguments;
 
-    if (gv_process.settings.log < GV_LOG_ERROR)
+    if (!may_say(GV_LOG_ERROR))
         return;
     va_start(arguments, format);
     say(format, arguments);
@@ -44,7 +67,7 @@ void gv_log_info(const char *format, ...)
 {
     va_list arguments;
 
-    if (gv_process.settings.log < GV_LOG_INFO)
+    if (!may_say(GV_LOG_INFO))
         return;
     va_start(arguments, format);
     say(format, arguments);

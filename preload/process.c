@@ -34,12 +34,6 @@ enum stage {
 
 static _Atomic int settings_read;
 
-static void complain(const char *name, const char *value, const char *why, void *context)
-{
-    (void)context;
-    gv_log_error("%s=%s is ignored: %s", name, value, why);
-}
-
 static void read_settings(void)
 {
     if (atomic_exchange(&settings_read, 1))
@@ -72,7 +66,7 @@ bool gv_process_is_attached_here(void)
 static void name_session(void)
 {
     char id[GV_SESSION_ID_BYTES];
-    const char *given = getenv("GPUVERIFY_SESSION");
+    const char *given = getenv(GV_SETTING_SESSION);
     uint64_t start_ticks;
     uint32_t pid;
 
@@ -82,7 +76,7 @@ static void name_session(void)
     }
     if (gv_session_id_make(id) == 0) {
         memcpy(gv_process.session_id, id, sizeof id);
-        setenv("GPUVERIFY_SESSION", id, 1);
+        setenv(GV_SETTING_SESSION, id, 1);
     }
 }
 
@@ -93,6 +87,7 @@ __attribute__((constructor)) static void loaded(void)
     if (!gv_process_is_ours())
         return;
     read_settings();
+    gv_log_look_at_stderr();
     gv_objects_note_startup();
     gv_clock_note_load();
     gv_jumps_find_real();
@@ -126,13 +121,13 @@ static int attach(struct gv_process *process)
     process->forked = process->pid != 0;
     drop_parent(process);
     process->pid = pid_now();
-    /* Complaints obey GPUVERIFY_LOG as it was read when the library was loaded. */
-    gv_settings_read(&settings, complain, NULL);
+    gv_settings_read(&settings, NULL, NULL);
     process->settings = settings;
     gv_stacks_prepare(&settings);
     error = gv_thread_prepare();
     if (!error)
         error = gv_session_join(process, &lock_fd);
+    gv_warn_of_settings(process);
     if (error)
         return error;
     gv_clock = process->session->clock;

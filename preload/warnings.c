@@ -11,7 +11,7 @@
 
 static bool is_first(const struct gv_process *process, uint32_t what)
 {
-    return !(atomic_fetch_or(&process->session->told, what) & what);
+    return !process->session || !(atomic_fetch_or(&process->session->told, what) & what);
 }
 
 static void tell_of_trace(const struct gv_process *process, int error)
@@ -20,6 +20,31 @@ static void tell_of_trace(const struct gv_process *process, int error)
         gv_log_error("cannot write the trace %s: %s; the records stay in shared memory: "
                      "gpuverify recover -o FILE %s",
                      process->session->trace_path, strerror(error), process->session_path);
+}
+
+static void tell_refused(const char *name, const char *value, const char *why, void *context)
+{
+    (void)context;
+    gv_log_error("%s=%s is ignored: %s", name, value, why);
+}
+
+static void tell_unknown(const char *name, const char *nearest, void *context)
+{
+    (void)context;
+    if (nearest)
+        gv_log_error("there is no setting %s; did you mean %s?", name, nearest);
+    else
+        gv_log_error("there is no setting %s; gpuverify help environment lists them", name);
+}
+
+void gv_warn_of_settings(const struct gv_process *process)
+{
+    static struct gv_settings settings; /* by the one thread that attaches */
+
+    if (process->settings.log < GV_LOG_ERROR || !is_first(process, GV_SESSION_TOLD_SETTINGS))
+        return;
+    gv_settings_read(&settings, tell_refused, NULL);
+    gv_settings_find_unknown(tell_unknown, NULL);
 }
 
 void gv_warn_of_folder(const struct gv_process *process)

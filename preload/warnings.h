@@ -1,11 +1,15 @@
 /*
  * What a session's user is told on stderr about it, once, by whichever of its processes sees it
- * first: a bit in the session file says what has been told.
+ * first: a bit in the session file says what has been told. Without a session it is told again.
  */
 #ifndef GV_PRELOAD_WARNINGS_H
 #define GV_PRELOAD_WARNINGS_H
 
 #include "preload/process.h"
+
+/* While attaching, whether it has succeeded or not: settings that are not allowed, and variables
+ * that look like settings and are none. */
+void gv_warn_of_settings(const struct gv_process *process);
 
 /* While attaching: the folder of the trace cannot be written, so that the records stay where they
  * are. */

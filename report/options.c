@@ -1,6 +1,6 @@
 #include "report/options.h"
 
-#include "report/word_distance.h"
+#include "trace/word_distance.h"
 
 #include <string.h>
 

@@ -1,9 +1,12 @@
 #include "trace/settings.h"
 
+#include "trace/word_distance.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GV_MS_DIGITS 3u
 
@@ -84,43 +87,33 @@ static int32_t gv_settings_choose(const char *choices, const char *value)
     }
 }
 
-static const char *gv_settings_take_number(const struct gv_setting *setting, const char *value,
-                                           int64_t *field)
+/* Whether the value could be taken. */
+static bool gv_settings_take(const struct gv_setting *setting, const char *value, char *field)
 {
+    unsigned int decimals = setting->unit == GV_UNIT_SECONDS ? GV_MS_DIGITS : 0;
     int64_t number;
-
-    if (!gv_settings_parse(value, setting->unit == GV_UNIT_SECONDS ? GV_MS_DIGITS : 0, &number))
-        return "not a number that is allowed here";
-    if (number < setting->lowest)
-        return "smaller than allowed";
-    if (number > setting->highest)
-        return "larger than allowed";
-    *field = number;
-    return NULL;
-}
-
-/* NULL, or why the value cannot be taken. */
-static const char *gv_settings_take(const struct gv_setting *setting, const char *value,
-                                    char *field)
-{
     int32_t choice;
 
     switch (setting->kind) {
     case GV_SETTING_IS_TEXT:
         if (strlen(value) >= GV_SETTING_TEXT_BYTES)
-            return "too long";
+            return false;
         strcpy(field, value);
-        return NULL;
+        return true;
     case GV_SETTING_IS_NUMBER:
-        return gv_settings_take_number(setting, value, (int64_t *)(void *)field);
+        if (!gv_settings_parse(value, decimals, &number) || number < setting->lowest ||
+            number > setting->highest)
+            return false;
+        memcpy(field, &number, sizeof(number));
+        return true;
     case GV_SETTING_IS_CHOICE:
         choice = gv_settings_choose(setting->choices, value);
         if (choice < 0)
-            return "not one of the allowed words";
+            return false;
         memcpy(field, &choice, sizeof(choice));
-        return NULL;
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 static void gv_settings_preset(const struct gv_setting *setting, char *field)
@@ -140,23 +133,6 @@ static void gv_settings_preset(const struct gv_setting *setting, char *field)
     }
 }
 
-void gv_settings_read(struct gv_settings *settings, gv_settings_complain *complain, void *context)
-{
-    memset(settings, 0, sizeof(*settings));
-    for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
-        const struct gv_setting *setting = &gv_settings_table[i];
-        char *field = (char *)settings + setting->offset;
-        const char *value = getenv(setting->name);
-        const char *why = NULL;
-
-        gv_settings_preset(setting, field);
-        if (value && *value)
-            why = gv_settings_take(setting, value, field);
-        if (why && complain)
-            complain(setting->name, value, why, context);
-    }
-}
-
 static void gv_settings_put_number(const struct gv_setting *setting, int64_t number, char *out,
                                    size_t size)
 {
@@ -165,6 +141,90 @@ static void gv_settings_put_number(const struct gv_setting *setting, int64_t num
     else
         snprintf(out, size, "%lld",
                  (long long)(setting->unit == GV_UNIT_SECONDS ? number / 1000 : number));
+}
+
+#define GV_ALLOWED_BYTES 128u
+
+static void gv_settings_put_allowed(const struct gv_setting *setting, char out[GV_ALLOWED_BYTES])
+{
+    char low[32], high[32];
+
+    switch (setting->kind) {
+    case GV_SETTING_IS_TEXT:
+        snprintf(out, GV_ALLOWED_BYTES, "text");
+        return;
+    case GV_SETTING_IS_NUMBER:
+        gv_settings_put_number(setting, setting->lowest, low, sizeof(low));
+        gv_settings_put_number(setting, setting->highest, high, sizeof(high));
+        snprintf(out, GV_ALLOWED_BYTES, "%s to %s", low, high);
+        return;
+    case GV_SETTING_IS_CHOICE:
+        snprintf(out, GV_ALLOWED_BYTES, "%s", setting->choices);
+        return;
+    }
+}
+
+static void gv_settings_refuse(const struct gv_setting *setting, const char *value,
+                               gv_settings_complain *complain, void *context)
+{
+    char allowed[GV_ALLOWED_BYTES], why[GV_ALLOWED_BYTES + 32];
+
+    gv_settings_put_allowed(setting, allowed);
+    if (setting->kind == GV_SETTING_IS_TEXT)
+        snprintf(why, sizeof(why), "it is longer than %u bytes", GV_SETTING_TEXT_BYTES - 1);
+    else
+        snprintf(why, sizeof(why), "allowed is %s", allowed);
+    complain(setting->name, value, why, context);
+}
+
+void gv_settings_read(struct gv_settings *settings, gv_settings_complain *complain, void *context)
+{
+    memset(settings, 0, sizeof(*settings));
+    for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
+        const struct gv_setting *setting = &gv_settings_table[i];
+        char *field = (char *)settings + setting->offset;
+        const char *value = getenv(setting->name);
+
+        gv_settings_preset(setting, field);
+        if (value && *value && !gv_settings_take(setting, value, field) && complain)
+            gv_settings_refuse(setting, value, complain, context);
+    }
+}
+
+static const char *gv_settings_nearest(const char *name)
+{
+    const char *nearest = NULL;
+    size_t least = GV_WORD_TYPO;
+
+    for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
+        size_t distance = gv_word_distance(name, gv_settings_table[i].name);
+
+        if (distance == 0)
+            return gv_settings_table[i].name;
+        if (distance < least) {
+            least = distance;
+            nearest = gv_settings_table[i].name;
+        }
+    }
+    return nearest;
+}
+
+void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context)
+{
+    const size_t prefix = strlen(GV_SETTING_PREFIX);
+
+    for (char **variable = environ; variable && *variable; variable++) {
+        size_t length = strcspn(*variable, "=");
+        char name[64];
+
+        if (strncmp(*variable, GV_SETTING_PREFIX, prefix) != 0)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)),
+                 *variable);
+        const char *nearest = gv_settings_nearest(name);
+        if (strcmp(name, GV_SETTING_SESSION) != 0 && (!nearest || strcmp(name, nearest) != 0))
+            unknown(name, nearest, context);
+    }
 }
 
 static void gv_settings_put_choice(const struct gv_setting *setting, char *out, size_t size)
@@ -180,22 +240,20 @@ void gv_settings_describe(gv_settings_row *row, void *context)
 {
     for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
         const struct gv_setting *setting = &gv_settings_table[i];
-        char preset[64], allowed[128], low[32], high[32];
+        char preset[64], allowed[GV_ALLOWED_BYTES];
 
+        gv_settings_put_allowed(setting, allowed);
         switch (setting->kind) {
         case GV_SETTING_IS_TEXT:
-            row(setting, "text", setting->preset_text, context);
+            row(setting, allowed, setting->preset_text, context);
             break;
         case GV_SETTING_IS_NUMBER:
             gv_settings_put_number(setting, setting->preset, preset, sizeof(preset));
-            gv_settings_put_number(setting, setting->lowest, low, sizeof(low));
-            gv_settings_put_number(setting, setting->highest, high, sizeof(high));
-            snprintf(allowed, sizeof(allowed), "%s to %s", low, high);
             row(setting, allowed, preset, context);
             break;
         case GV_SETTING_IS_CHOICE:
             gv_settings_put_choice(setting, preset, sizeof(preset));
-            row(setting, setting->choices, preset, context);
+            row(setting, allowed, preset, context);
             break;
         }
     }

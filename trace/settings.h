@@ -13,6 +13,9 @@
 #define GV_SETTING_TEXT_BYTES 1024u
 #define GV_SETTING_PREFIX     "GPUVERIFY_"
 
+/* Set by the library itself, for the children of the program: no setting. (trace/session.h) */
+#define GV_SETTING_SESSION "GPUVERIFY_SESSION"
+
 /* Text fields are char arrays, numbers int64_t in the unit of the field's name, choices indices. */
 struct gv_settings {
 #define GV_SETTING_TEXT(field, name, preset, help)                          char field[GV_SETTING_TEXT_BYTES];
@@ -83,13 +86,19 @@ struct gv_setting {
     const char *choices; /* CHOICE: "off|on" */
 };
 
-/* `why` is a constant string; `value` is what the variable says, as it is. */
+/* `why` is in words, with what is allowed, and lives only as long as the call; `value` is what the
+ * variable says, as it is. */
 typedef void gv_settings_complain(const char *name, const char *value, const char *why,
                                   void *context);
 
 /* Every field gets a value: what the variable says, or its preset. An unset or empty variable is
  * no complaint; a value that is not allowed is one, and the preset stands. complain may be NULL. */
 void gv_settings_read(struct gv_settings *settings, gv_settings_complain *complain, void *context);
+
+/* Calls `unknown` for every variable in the environment that has the prefix and is none of ours.
+ * `nearest` is the name that was probably meant, or NULL. */
+typedef void gv_settings_unknown(const char *name, const char *nearest, void *context);
+void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context);
 
 /* Calls `row` for every setting, in the order of settings.def, with its allowed values and its
  * preset put in words. The strings live only as long as the call. */

@@ -4,11 +4,52 @@ import os
 import resource
 import stat
 import subprocess
+import sys
 import time
 
 import harness
 
 LAUNCH = "cuLaunchKernel"
+
+
+class BadSettings(harness.Case):
+    """What is not obeyed is told, once per session, with what would be."""
+
+    def told(self, **env):
+        script = self.write("two.sh", '"$0"; exec "$0"\n')
+        result = self.run_program(["sh", "-c", f". {script}", harness.program("ending")], env=env)
+        self.assertEqual(result.out, "three launches\n" * 2, str(result))
+        return result.err
+
+    def test_values_that_are_not_allowed(self):
+        for name, value, allowed in (("EXIT_WAIT", "long", "0 to 3600"),
+                                     ("SPOOL_MB", "0", "1 to 65536"),
+                                     ("CLOCK", "sundial", "auto|tsc|monotonic")):
+            with self.subTest(name):
+                self.assertEqual(self.told(**{f"GPUVERIFY_{name}": value}),
+                                 f"gpuverify: GPUVERIFY_{name}={value} is ignored: "
+                                 f"allowed is {allowed}\n")
+
+    def test_names_that_are_mistyped(self):
+        self.assertEqual(self.told(GPUVERIFY_EXITWAIT="1"),
+                         "gpuverify: there is no setting GPUVERIFY_EXITWAIT; "
+                         "did you mean GPUVERIFY_EXIT_WAIT?\n")
+        self.assertEqual(self.told(GPUVERIFY_COLOUR="1"),
+                         "gpuverify: there is no setting GPUVERIFY_COLOUR; "
+                         "gpuverify help environment lists them\n")
+
+    def test_a_log_that_is_off_says_nothing_of_them(self):
+        self.assertEqual(self.told(GPUVERIFY_EXITWAIT="1", GPUVERIFY_CLOCK="sundial",
+                                   GPUVERIFY_LOG="off"), "")
+
+    def test_they_are_told_where_nothing_can_be_recorded_too(self):
+        result = self.run_program([harness.program("ending")],
+                                  env={"GPUVERIFY_TRACE": "/proc/no/trace.db",
+                                       "GPUVERIFY_SPOOL_DIR": "/proc/no",
+                                       "GPUVERIFY_EXITWAIT": "1"})
+        self.assertEqual(result.out, "three launches\n", str(result))
+        self.assertIn("did you mean GPUVERIFY_EXIT_WAIT?", result.err)
+        self.assertIn("cannot record", result.err)
 
 
 class BadPlaces(harness.Case):
@@ -45,6 +86,20 @@ class BadPlaces(harness.Case):
                                    "GPUVERIFY_LOG": "off"})
         self.assertEqual(result.err, "")
         self.recover_elsewhere(3)
+
+    def test_nothing_is_written_into_a_file_that_the_program_opens_instead_of_stderr(self):
+        script = self.write("no_stderr.py", "import ctypes, os\n"
+                            "data = os.open('data', os.O_WRONLY | os.O_CREAT)\n"
+                            "print('instead of stderr', os.fstat(2) == os.fstat(data))\n"
+                            "ctypes.CDLL('libcuda.so.1').cuInit(0)\n")
+        os.mkdir(self.path("work"))
+        result = self.run_program(["sh", "-c", 'exec "$0" "$1" 2>&-', sys.executable, script],
+                                  cwd=self.path("work"),
+                                  env={"GPUVERIFY_TRACE": "/nowhere/trace.db"})
+        self.assertEqual(result.out, "instead of stderr True\n", str(result))
+        with open(self.path("work", "data"), encoding="utf-8") as data:
+            self.assertEqual(data.read(), "")
+        self.recover_elsewhere(0)
 
     def test_recover_names_the_file_that_it_cannot_write(self):
         self.runs_on(env={"GPUVERIFY_TRACE": self.path("missing", "trace.db")})

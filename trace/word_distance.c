@@ -1,4 +1,4 @@
-#include "report/word_distance.h"
+#include "trace/word_distance.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* How far a mistyped word is from a known one. */
-#ifndef GV_REPORT_WORD_DISTANCE_H
-#define GV_REPORT_WORD_DISTANCE_H
+#ifndef GV_TRACE_WORD_DISTANCE_H
+#define GV_TRACE_WORD_DISTANCE_H
 
 #include <stddef.h>
 
