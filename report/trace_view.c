@@ -2,6 +2,7 @@
 
 #include "report/commands.h"
 #include "report/recovery.h"
+#include "report/safe_sum.h"
 #include "report/stall_analysis.h"
 #include "report/unwritten_trace.h"
 #include "trace/session_id.h"
@@ -96,6 +97,8 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
     sqlite3_db_config(*trace, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(*trace, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    if (gv_safe_sum_install(*trace))
+        gv_message("sums of %s may fail", path);
     error = gv_stalls_ensure(*trace);
     if (error)
         gv_message("the stalls of %s cannot be found: %s", path, sqlite3_errmsg(*trace));

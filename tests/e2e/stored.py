@@ -15,6 +15,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TRACES = os.path.join(HERE, "traces")
+VIEWS_PAGE = os.path.join(ROOT, "docs", "views.md")
 APPLICATION_ID = 0x47707556
 
 # (trace, file that holds the output, the command's words with the trace as {})
@@ -64,13 +65,32 @@ def make(name, path):
     os.chmod(path, 0o600)
 
 
-def expected(trace, name):
-    with open(os.path.join(TRACES, f"{trace}.{name}"), encoding="utf-8", newline="") as file:
+def read(path):
+    with open(path, encoding="utf-8", newline="") as file:
         return file.read()
+
+
+def expected(trace, name):
+    return read(os.path.join(TRACES, f"{trace}.{name}"))
+
+
+def views_page(shown):
+    """docs/views.md, made of what `gpuverify schema` prints."""
+    return f"""# The views of a trace
+
+What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. The text comes from the comments in
+`trace/views.sql`.
+
+```
+{shown}```
+"""
 
 
 def refresh(build):
     command = os.path.join(os.path.abspath(build), "report", "gpuverify")
+    shown = subprocess.run([command, "schema"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    with open(VIEWS_PAGE, "w", encoding="utf-8") as page:
+        page.write(views_page(shown))
     with tempfile.TemporaryDirectory() as place:
         for trace in sorted({trace for trace, *_ in OUTPUTS}):
             make(trace, os.path.join(place, trace + ".db"))

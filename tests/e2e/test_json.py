@@ -12,6 +12,9 @@ TYPES = {"text": str, "number": (int, float), "array": list, "object": dict, "nu
 
 # section of docs/json.md: command lines about a stored trace, {} being the trace
 DOCUMENTS = {
+    "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
+    "gpuverify query --list": [("lazy_launch", ["query", "--list"])],
+    "gpuverify schema": [("lazy_launch", ["schema"]), ("lazy_launch", ["schema", "--tables"])],
     "gpuverify stalls": [("lazy_launch", ["stalls", "{}", "--all"]), ("hostile", ["stalls", "{}"])],
 }
 
@@ -47,7 +50,8 @@ def walk(value, path=""):
 class Json(harness.Case):
     def documents(self, section):
         for trace, words in DOCUMENTS[section]:
-            stored.make(trace, self.path(trace + ".db"))
+            if not os.path.exists(self.path(trace + ".db")):
+                stored.make(trace, self.path(trace + ".db"))
             result = self.command(*(word.format(trace + ".db") for word in words), "--format", "json",
                                   sim=False)
             self.assertNotIn("\x1b", result.out)
@@ -59,6 +63,8 @@ class Json(harness.Case):
     def test_documents_have_the_promised_shape(self):
         for section, fields in promised().items():
             seen = set()
+            if not fields:  # its shape is the question's
+                continue
             for document in self.documents(section):
                 for path, value in walk(document):
                     self.assertIn(path, fields, f"{section} writes a field that docs/json.md lacks")

@@ -6,6 +6,7 @@
 
 import glob
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -57,6 +58,19 @@ class Installed(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(self.prefix, "share/man/man1/gpuverify.1")))
         for name in ("README.md", "LICENSE", "CHANGELOG.md", "trace-format.md"):
             self.assertIn("/share/doc/gpuverify/", self.find(name))
+
+        for name in ("share/bash-completion/completions/gpuverify.bash",
+                     "share/zsh/site-functions/_gpuverify"):
+            self.assertTrue(os.path.exists(os.path.join(self.prefix, name)), name)
+
+    def test_links_of_installed_pages_lead_somewhere(self):
+        folder = os.path.join(self.prefix, "share/doc/gpuverify")
+        for page in glob.glob(f"{folder}/**/*.md", recursive=True):
+            with open(page, encoding="utf-8") as text:
+                links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text.read())
+            for link in links:
+                path = os.path.join(os.path.dirname(page), link)
+                self.assertTrue(os.path.exists(path), f"{os.path.relpath(page, folder)}: {link}")
 
     def test_nothing_of_the_tests_is_installed(self):
         names = {os.path.basename(path) for path in glob.glob(f"{self.prefix}/**", recursive=True)}

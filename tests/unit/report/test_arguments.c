@@ -11,29 +11,29 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define WORDS 16
+#include <wordexp.h>
 
 static struct gv_arguments arguments;
 static char told[131072];
 static int code;
 
-/* Parses the words of a command line, parted by blanks. What is said goes nowhere. */
+/* Parses the words of a command line as a shell reads them. What is said goes nowhere. */
 static bool parse(const char *command, const char *line)
 {
-    static char copy[512];
-    char *words[WORDS] = {copy}, *rest = NULL;
-    int count = 1, keep_out = dup(1), keep_err = dup(2);
+    static wordexp_t words;
+    static char whole[512];
+    int keep_out = dup(1), keep_err = dup(2);
 
-    snprintf(copy, sizeof(copy), "%s %s", command, line);
-    words[0] = strtok_r(copy, " ", &rest);
-    while (count < WORDS - 1 && (words[count] = strtok_r(NULL, " ", &rest)))
-        count++;
+    if (words.we_wordv)
+        wordfree(&words);
+    snprintf(whole, sizeof(whole), "%s %s", command, line);
+    assert_int_equal(wordexp(whole, &words, WRDE_NOCMD), 0);
     gv_arguments_free(&arguments);
     fflush(stdout);
     assert_non_null(freopen("/dev/null", "w", stdout));
     assert_non_null(freopen("/dev/null", "w", stderr));
-    bool go = gv_arguments_parse(gv_command_find(command), count, words, &arguments, &code);
+    bool go = gv_arguments_parse(gv_command_find(command), (int)words.we_wordc, words.we_wordv,
+                                 &arguments, &code);
     fflush(stdout);
     dup2(keep_out, 1);
     dup2(keep_err, 2);
@@ -202,7 +202,9 @@ static void every_listed_command_has_an_example_that_parses(void **state)
         char line[256];
         const struct gv_example *example = &gv_examples[i];
         has[example->command] = true;
-        snprintf(line, sizeof(line), "%.*s", (int)strcspn(example->arguments, ">|"),
+        const char *rest = strstr(example->arguments, " >");
+        snprintf(line, sizeof(line), "%.*s",
+                 (int)(rest ? (size_t)(rest - example->arguments) : strlen(example->arguments)),
                  example->arguments);
         if (!parse(gv_commands[example->command].name, line))
             fail_msg("%s %s", gv_commands[example->command].name, example->arguments);

@@ -1,0 +1,78 @@
+/* gpuverify schema: what a trace's views hold, column by column. */
+#include "report/commands.h"
+#include "report/rows.h"
+#include "report/schema_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define GV_SCHEMA_NAME_COLUMNS 22
+#define GV_SCHEMA_LAST_BYTES   128
+
+static const struct gv_column gv_schema_fields[] = {
+    {"object", GV_COLUMN_TEXT}, {"kind", GV_COLUMN_TEXT}, {"row", GV_COLUMN_TEXT},
+    {"column", GV_COLUMN_TEXT}, {"type", GV_COLUMN_TEXT}, {"help", GV_COLUMN_TEXT},
+};
+
+struct gv_schema_page {
+    char last[GV_SCHEMA_LAST_BYTES]; /* the object that was printed last */
+    struct gv_rows rows;
+};
+
+static const char *gv_schema_or_null(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static void gv_schema_put(const struct gv_schema_column *column, void *context)
+{
+    struct gv_schema_page *page = context;
+
+    gv_rows_text(&page->rows, column->object);
+    gv_rows_text(&page->rows, column->view ? "view" : "table");
+    gv_rows_text(&page->rows, gv_schema_or_null(column->row));
+    gv_rows_text(&page->rows, column->name);
+    gv_rows_text(&page->rows, gv_schema_or_null(column->type));
+    gv_rows_text(&page->rows, gv_schema_or_null(column->help));
+}
+
+static void gv_schema_print(const struct gv_schema_column *column, void *context)
+{
+    struct gv_schema_page *page = context;
+    const char *said = column->view ? column->help : column->type;
+
+    if (strcmp(page->last, column->object) != 0) {
+        printf("%s%s%s%s\n", *page->last ? "\n" : "", column->object, column->view ? ": " : "",
+               column->view ? column->row : " (a table, which may change)");
+        snprintf(page->last, sizeof(page->last), "%s", column->object);
+    }
+    if (*said)
+        printf("  %-*s %s\n", GV_SCHEMA_NAME_COLUMNS, column->name, said);
+    else
+        printf("  %s\n", column->name);
+}
+
+int gv_command_schema(const struct gv_arguments *arguments)
+{
+    const char *only = arguments->operands[0];
+    const char *format = gv_arguments_text(arguments, GV_OPTION_schema_format, "text");
+    bool tables = gv_arguments_has(arguments, GV_OPTION_schema_tables);
+    struct gv_schema_page page = {.last = ""};
+    int error;
+
+    if (strcmp(format, "text") == 0) {
+        error = gv_schema_describe(only, tables, gv_schema_print, &page);
+    } else {
+        gv_rows_begin(&page.rows, stdout, gv_format_find(format), gv_schema_fields,
+                      sizeof(gv_schema_fields) / sizeof(gv_schema_fields[0]), NULL);
+        error = gv_schema_describe(only, tables, gv_schema_put, &page);
+        int written = gv_rows_end(&page.rows);
+        error = error ? error : written;
+    }
+    if (error == -ENOENT)
+        return gv_arguments_refuse(arguments->command,
+                                   "there is no view '%s'; 'gpuverify schema' shows all", only);
+    if (error)
+        gv_message("the schema cannot be read: %s", strerror(-error));
+    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+}

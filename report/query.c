@@ -1,0 +1,227 @@
+#include "report/query.h"
+
+#include "report/format.h"
+#include "report/word_distance.h"
+#include "trace/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct gv_query gv_queries[] = {
+#define GV_QUERY(name, help, sql) {name, help, sql},
+#include "report/queries.def"
+};
+
+const size_t gv_queries_count = sizeof(gv_queries) / sizeof(gv_queries[0]);
+
+const struct gv_query *gv_query_find(const char *name)
+{
+    for (size_t i = 0; i < gv_queries_count; i++)
+        if (strcmp(gv_queries[i].name, name) == 0)
+            return &gv_queries[i];
+    return NULL;
+}
+
+const struct gv_query *gv_query_nearest(const char *name)
+{
+    const struct gv_query *nearest = NULL;
+    size_t least = GV_WORD_TYPO;
+
+    for (size_t i = 0; i < gv_queries_count; i++) {
+        size_t distance = gv_word_distance(name, gv_queries[i].name);
+        if (distance < least) {
+            least = distance;
+            nearest = &gv_queries[i];
+        }
+    }
+    return nearest;
+}
+
+/* SQLite asks for each thing that a statement would do. */
+static int gv_query_allow(void *context, int action, const char *first, const char *second,
+                          const char *database, const char *cause)
+{
+    (void)context;
+    (void)first;
+    (void)database;
+    (void)cause;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+        return SQLITE_OK;
+    case SQLITE_FUNCTION:
+        return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+int gv_query_restrict(sqlite3 *trace)
+{
+    if (sqlite3_exec(trace, "PRAGMA query_only = ON", NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_set_authorizer(trace, gv_query_allow, NULL) != SQLITE_OK)
+        return -EIO;
+    return 0;
+}
+
+/* Whether anything but blanks and comments follows; SQLite itself knows best. */
+static bool gv_query_goes_on(sqlite3 *trace, const char *tail)
+{
+    sqlite3_stmt *next = NULL;
+    int result = sqlite3_prepare_v2(trace, tail, -1, &next, NULL);
+    bool more = result != SQLITE_OK || next;
+
+    sqlite3_finalize(next);
+    return more;
+}
+
+int gv_query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement, char **why)
+{
+    const char *tail = NULL;
+    int result = sqlite3_prepare_v2(trace, sql, -1, statement, &tail);
+
+    *why = NULL;
+    if (result == SQLITE_AUTH || (*statement && !sqlite3_stmt_readonly(*statement)))
+        *why = sqlite3_mprintf("a query can only read");
+    else if (result != SQLITE_OK)
+        *why = sqlite3_mprintf("%s", sqlite3_errmsg(trace));
+    else if (!*statement)
+        *why = sqlite3_mprintf("there is no SQL in it");
+    else if (gv_query_goes_on(trace, tail))
+        *why = sqlite3_mprintf("it is more than one statement");
+    if (!*why)
+        return 0;
+    sqlite3_finalize(*statement);
+    *statement = NULL;
+    return -EINVAL;
+}
+
+static void gv_query_put_blob(struct gv_rows *rows, const unsigned char *bytes, size_t count)
+{
+    char *text = malloc(count * 2 + 4);
+
+    if (!text) {
+        gv_rows_null(rows);
+        rows->error = -ENOMEM;
+        return;
+    }
+    strcpy(text, "x'");
+    for (size_t i = 0; i < count; i++)
+        snprintf(text + 2 + i * 2, 3, "%02x", bytes[i]);
+    strcpy(text + 2 + count * 2, "'");
+    gv_rows_text(rows, text);
+    free(text);
+}
+
+static void gv_query_put(struct gv_rows *rows, sqlite3_stmt *statement, int column)
+{
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+        gv_rows_number(rows, sqlite3_column_int64(statement, column));
+        break;
+    case SQLITE_FLOAT:
+        gv_rows_real(rows, sqlite3_column_double(statement, column));
+        break;
+    case SQLITE_TEXT: {
+        const char *text = (const char *)sqlite3_column_text(statement, column);
+        gv_rows_bytes(rows, text ? text : "", (size_t)sqlite3_column_bytes(statement, column));
+        break;
+    }
+    case SQLITE_BLOB: {
+        const unsigned char *bytes = sqlite3_column_blob(statement, column);
+        gv_query_put_blob(rows, bytes, (size_t)sqlite3_column_bytes(statement, column));
+        break;
+    }
+    default:
+        gv_rows_null(rows);
+        break;
+    }
+}
+
+/* Numbers stand to the right, by the first row. */
+static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column *columns,
+                             int count)
+{
+    for (int i = 0; i < count; i++) {
+        const char *name = sqlite3_column_name(statement, i);
+        int type = row ? sqlite3_column_type(statement, i) : SQLITE_NULL;
+        columns[i].name = name ? name : "";
+        columns[i].kind =
+            type == SQLITE_INTEGER || type == SQLITE_FLOAT ? GV_COLUMN_NUMBER : GV_COLUMN_TEXT;
+    }
+}
+
+int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format)
+{
+    int count = sqlite3_column_count(statement), result = sqlite3_step(statement), error;
+    struct gv_column *columns = calloc((size_t)count + 1, sizeof(*columns));
+    struct gv_rows rows;
+
+    if (!columns)
+        return -ENOMEM;
+    if (result != SQLITE_ROW && result != SQLITE_DONE) { /* before anything is written */
+        free(columns);
+        return -EINVAL;
+    }
+    gv_query_columns(statement, result == SQLITE_ROW, columns, count);
+    gv_rows_begin(&rows, out, format, columns, (size_t)count, NULL);
+    for (; result == SQLITE_ROW && !rows.error && !ferror(out); result = sqlite3_step(statement))
+        for (int i = 0; i < count; i++)
+            gv_query_put(&rows, statement, i);
+    error = gv_rows_end(&rows);
+    if (!error && result != SQLITE_DONE)
+        error = ferror(out) ? -EIO : -EINVAL;
+    free(columns);
+    return error;
+}
+
+/* Text goes out as it is, so that scripts get it exact; a terminal gets it harmless. */
+static int gv_query_print_text(FILE *out, const char *text, size_t bytes)
+{
+    if (!isatty(fileno(out))) {
+        fwrite(text, 1, bytes, out);
+        return 0;
+    }
+    size_t room = bytes * 6 + 1;
+    char *escaped = malloc(room);
+    if (!escaped)
+        return -ENOMEM;
+    gv_text_escape(escaped, room, text);
+    fputs(escaped, out);
+    free(escaped);
+    return 0;
+}
+
+int gv_query_print_value(sqlite3_stmt *statement, FILE *out)
+{
+    int result = sqlite3_step(statement), error = 0;
+    char text[GV_FORMAT_BYTES];
+
+    if (result == SQLITE_DONE)
+        return -ENODATA;
+    if (result != SQLITE_ROW)
+        return -EINVAL;
+    switch (sqlite3_column_type(statement, 0)) {
+    case SQLITE_INTEGER:
+        fprintf(out, "%" PRId64, (int64_t)sqlite3_column_int64(statement, 0));
+        break;
+    case SQLITE_FLOAT:
+        fputs(gv_format_real(text, sqlite3_column_double(statement, 0)), out);
+        break;
+    case SQLITE_NULL:
+        break;
+    default: {
+        const char *found = (const char *)sqlite3_column_text(statement, 0);
+        if (found)
+            error = gv_query_print_text(out, found, (size_t)sqlite3_column_bytes(statement, 0));
+        break;
+    }
+    }
+    fputc('\n', out);
+    return error;
+}

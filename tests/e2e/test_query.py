@@ -1,0 +1,109 @@
+"""gpuverify query and schema: SQL on a trace that can do no harm, and the views in words."""
+
+import csv
+import io
+import json
+import os
+import sqlite3
+
+import harness
+import stored
+
+
+class Query(harness.Case):
+    def query(self, *words, status=0, trace="lazy_launch"):
+        path = self.path(trace + ".db")
+        if not os.path.exists(path):
+            stored.make(trace, path)
+        return self.command("query", path, *words, status=status, sim=False)
+
+    def named(self):
+        listed = self.command("query", "--list", "--format", "csv", sim=False).out
+        return {row["name"]: row for row in csv.DictReader(io.StringIO(listed))}
+
+    def test_every_named_query_runs(self):
+        queries = self.named()
+        self.assertGreater(len(queries), 10)
+        for name in queries:
+            self.query(name)
+
+    def test_every_named_query_runs_in_plain_sqlite(self):
+        stored.make("lazy_launch", self.path("plain.db"))
+        database = sqlite3.connect(self.path("plain.db"))
+        for name, row in self.named().items():
+            rows = database.execute(row["sql"]).fetchall()
+            shown = json.loads(self.query(name, "--format", "json").out)
+            self.assertEqual([tuple(one.values()) for one in shown], rows, name)
+        database.close()
+
+    def test_hostile_values_are_harmless(self):
+        for name in self.named():
+            for how in ("table", "csv", "json", "markdown"):
+                result = self.query(name, "--format", how, trace="hostile")
+                self.assertNotRegex(result.out, "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", name)
+
+    def test_formats(self):
+        sql = "SELECT 1 AS a, NULL AS b, 'x,\"y' AS c, 2.5 AS d, x'01ff' AS e"
+        self.assertEqual(self.query(sql, "--format=csv").out,
+                         'a,b,c,d,e\r\n1,,"x,""y",2.5,x\'01ff\'\r\n')
+        self.assertEqual(json.loads(self.query(sql, "--format=json").out),
+                         [{"a": 1, "b": None, "c": 'x,"y', "d": 2.5, "e": "x'01ff'"}])
+        self.assertEqual(self.query(sql).out, "a  b  c       d  e\n1  -  x,\"y  2.5  x'01ff'\n")
+
+    def test_one_value(self):
+        self.assertEqual(self.query("--value", "SELECT count(*) FROM calls").out, "41\n")
+        self.assertEqual(self.query("-v", "SELECT 'a' || char(9)").out, "a\t\n")
+        self.assertEqual(self.query("-v", "SELECT NULL").out, "\n")
+        self.assertIn("one column", self.query("-v", "SELECT 1, 2", status=2).err)
+        self.assertIn("no row", self.query("-v", "SELECT 1 WHERE 0", status=3).err)
+
+    def test_nothing_but_reading(self):
+        for sql in ("DELETE FROM call", "DROP VIEW calls", "INSERT INTO meta VALUES ('a', 1)",
+                    "CREATE TEMP TABLE x (y)", "ATTACH 'other.db' AS other", "VACUUM INTO 'x.db'",
+                    "PRAGMA user_version = 9", "PRAGMA user_version", "BEGIN;", "REINDEX;",
+                    "SELECT load_extension('x')", "SELECT * FROM pragma_table_info('call')",
+                    "SELECT 1; DELETE FROM call", "UPDATE main.sqlite_master SET sql = ''"):
+            result = self.query(sql, status=2)
+            self.assertEqual(result.out, "", sql)
+            self.assertIn("the query failed", result.err)
+        self.assertEqual(sorted(name for name in os.listdir(self.path("."))
+                                if name in ("x.db", "other.db")), [])
+
+    def test_errors_say_what_to_do(self):
+        self.assertIn("'gpuverify schema'", self.query("SELECT 1 FROM nowhere", status=2).err)
+        self.assertIn("did you mean 'kernels'", self.query("kernel", status=2).err)
+        self.assertIn("--list", self.query("something-else", status=2).err)
+        self.assertIn("is missing", self.query(status=2).err)
+        self.assertIn("no SQL", self.query(" ;", status=2).err)
+
+
+class Schema(harness.Case):
+    def rows(self, *words):
+        return json.loads(self.command("schema", "--format", "json", *words, sim=False).out)
+
+    def test_every_column_of_every_view_is_described(self):
+        for row in self.rows():
+            self.assertTrue(row["help"], f"{row['object']}.{row['column']} has no comment")
+            self.assertTrue(row["row"], f"{row['object']}: what is a row of it?")
+
+    def test_all_views_are_there(self):
+        stored.make("lazy_launch", self.path("t.db"))
+        database = sqlite3.connect(self.path("t.db"))
+        names = [name for (name,) in database.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'view'")]
+        columns = {(name, row[1]) for name in names
+                   for row in database.execute(f"PRAGMA table_info({name})")}
+        database.close()
+        self.assertEqual({(row["object"], row["column"]) for row in self.rows()}, columns)
+
+    def test_one_view_and_the_tables(self):
+        self.assertEqual({row["object"] for row in self.rows("kernels")}, {"kernels"})
+        self.assertIn(("gpu_op", "table"),
+                      {(row["object"], row["kind"]) for row in self.rows("--tables")})
+        shown = self.command("schema", "stalls", sim=False).out
+        self.assertIn("jit_ns                 compiling\n", shown)
+        self.command("schema", "nowhere", status=2, sim=False)
+
+    def test_the_document_is_what_is_printed(self):
+        self.assertEqual(stored.views_page(self.command("schema", sim=False).out),
+                         stored.read(stored.VIEWS_PAGE), "tests/e2e/stored.py writes it anew")
