@@ -1,7 +1,7 @@
 #include "report/query.h"
 
 #include "report/format.h"
-#include "report/word_distance.h"
+#include "trace/word_distance.h"
 #include "trace/text.h"
 
 #include <ctype.h>
