@@ -3,9 +3,19 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
-from ground import (both, check, launches_are_named, one, rows, trace_of)
+from ground import (ROOT, Failure, Skip, both, check, gpu_side, launches_are_named, one, rows, trace_of)
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import workload_claims  # noqa: E402
+
+ORDINARY = ["ordinary/cooperative_launch", "ordinary/copy_pipeline", "ordinary/graph_launches",
+            "ordinary/long_kernel", "ordinary/managed_memory", "ordinary/several_gpus",
+            "ordinary/several_processes", "ordinary/tiny_kernels", "fibonacci_static_real",
+            "image_filter_shared_real", "matrix_product_static_real", "print_kernel_static_real",
+            "reduction_shared_real"]
 
 
 def same_rows(bench, folder, variants, **environment):
@@ -82,6 +92,26 @@ def a_program_that_is_killed(bench, folder):
     return f"{count} calls"
 
 
+def ordinary_case(program, mode):
+    """What the program says of itself is in the trace."""
+    def case(bench, folder):
+        done = both(bench, bench.workload(program), folder, GPUVERIFY_GPU=mode)
+        if done.returncode == 77:
+            raise Skip(done.stdout.strip()[-100:])
+        check(done.returncode == 0, f"exit code {done.returncode}: {done.stdout[-300:]}")
+        bench.recover(folder)
+        with trace_of(folder) as trace:
+            try:
+                compared = workload_claims.check(done.stdout, trace, mode == "auto")
+            except workload_claims.Mismatch as mismatch:
+                raise Failure(str(mismatch)) from None
+            lost = one(trace, "SELECT count(*) FROM losses")
+        check(lost == 0, f"{lost} rows of losses")
+        said = f"{compared} claims hold"
+        return said + (f", {gpu_side(folder)}" if mode == "auto" else "")
+    return case
+
+
 def python_case(script, packages, least=1, environment=None):
     def case(bench, folder):
         environment_ = environment or {}
@@ -108,6 +138,8 @@ CASES = [
     ("a kernel's handle used again after an unload", a_kernel_handle_used_again),
     ("forked processes", processes_that_fork),
     ("a program that is killed", a_program_that_is_killed),
+    *[(f"{os.path.basename(program)}, {word}", ordinary_case(program, mode))
+      for program in ORDINARY for word, mode in (("measured", "auto"), ("host only", "off"))],
     ("PyTorch", python_case("torch_ops.py", ["torch"])),
     ("PyTorch, captured graph", python_case("torch_graph.py", ["torch"])),
     ("PyTorch, forked workers and a spawned process", torch_with_workers),

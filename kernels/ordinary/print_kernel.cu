@@ -1,0 +1,16 @@
+// A kernel that prints: its text comes out when the host waits, and is the program's own output.
+#include "kernels/ordinary/workload.cuh"
+
+__global__ void print_kernel(int times)
+{
+    for (int i = 0; i < times; i++)
+        printf("thread %d says %d\n", int(threadIdx.x), i);
+}
+
+int main()
+{
+    print_kernel<<<1, 2>>>(3);
+    CHECK(cudaDeviceSynchronize());
+    std::puts("claim kernels 1 print_kernel");
+    return 0;
+}
