@@ -10,11 +10,16 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE_BYTES      4096u
 #define GROWTH_PAUSE    1000 /* requests that are refused after one that failed */
-#define GROWTH_PATIENCE 2000 /* yields while another thread grows the file */
+/* Looks while another thread grows the file. It may have lost its processor to those who wait, or
+ * be of a lower priority than they: yields first, then short sleeps, 10 ms of them at most. */
+#define GROWTH_YIELDS   2000
+#define GROWTH_SLEEPS   100
+#define GROWTH_SLEEP_NS 100000
 
 static uint32_t page_aligned(size_t bytes)
 {
@@ -195,11 +200,21 @@ static uint32_t take_fresh(struct gv_spool_writer *writer)
     return GV_SPOOL_NO_SEGMENT;
 }
 
+static void wait_for_growth(int look)
+{
+    const struct timespec pause = {.tv_nsec = GROWTH_SLEEP_NS};
+
+    if (look < GROWTH_YIELDS)
+        sched_yield();
+    else
+        nanosleep(&pause, NULL);
+}
+
 static uint32_t take_any(struct gv_spool_writer *writer)
 {
     struct gv_spool_header *header = writer->header;
 
-    for (int patience = GROWTH_PATIENCE; patience > 0; patience--) {
+    for (int look = 0; look < GROWTH_YIELDS + GROWTH_SLEEPS; look++) {
         uint32_t limit = atomic_load(&writer->limit);
         uint32_t segment = gv_spool_free_list_pop(header, writer->segments, limit);
         bool is_mapped = segment < GV_SPOOL_RESIDENT_SEGMENTS;
@@ -222,7 +237,7 @@ static uint32_t take_any(struct gv_spool_writer *writer)
             if (error)
                 return GV_SPOOL_NO_SEGMENT;
         } else {
-            sched_yield();
+            wait_for_growth(look);
         }
     }
     return GV_SPOOL_NO_SEGMENT;
