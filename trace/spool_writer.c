@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE_BYTES      4096u
-#define GROWTH_PAUSE    1000 /* requests that are refused after one that failed */
+#define PAGE_BYTES   4096u
+#define GROWTH_PAUSE 1000 /* requests that are refused after one that failed */
 /* Looks while another thread grows the file. It may have lost its processor to those who wait, or
  * be of a lower priority than they: yields first, then short sleeps, 10 ms of them at most. */
 #define GROWTH_YIELDS   2000
