@@ -8,7 +8,8 @@
 #include "preload/process.h"
 
 /* Chooses the spool directory, opens or makes the session file, makes the spool. `*lock_fd` is the
- * locked session file when this process must start the collector, otherwise -1. */
+ * locked session file when this process must start the collector, otherwise -1. -ECANCELED: the
+ * user has been told why not. */
 int gv_session_join(struct gv_process *process, int *lock_fd);
 
 /* Starts the collector, detached, and gives it the lock. `lock_fd` is closed here in any case. */

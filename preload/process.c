@@ -197,7 +197,7 @@ bool gv_process_attach(void)
         return false;
     if (claim_attachment(pid)) {
         error = attach(&gv_process);
-        if (error)
+        if (error && error != -ECANCELED)
             gv_log_error("cannot record: %s", strerror(-error));
         atomic_store(&attachment, attachment_of(pid, error ? STAGE_REFUSED : STAGE_ATTACHED));
     }

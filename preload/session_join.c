@@ -345,6 +345,18 @@ static int join_in(struct gv_process *process, const char *directory, const char
     return error ? error : -EAGAIN;
 }
 
+/* Somebody who wants no trace, say. Its name is told at once: nothing of it will be. */
+static bool is_special(const char *trace)
+{
+    struct stat status;
+
+    if (lstat(trace, &status) < 0 || S_ISREG(status.st_mode) || S_ISLNK(status.st_mode) ||
+        S_ISDIR(status.st_mode))
+        return false;
+    gv_log_error("nothing is recorded: %s is a device or a pipe, and no place for a trace", trace);
+    return true;
+}
+
 int gv_session_join(struct gv_process *process, int *lock_fd)
 {
     /* One thread at a time attaches, and its stack may be as small as 16 kB. */
@@ -356,6 +368,8 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
     error = trace_path(&process->settings, trace, sizeof trace);
     if (error)
         return error;
+    if (is_special(trace))
+        return -ECANCELED;
     for (int attempt = 0; attempt < 2; attempt++) {
         error = choose_directory(&process->settings, trace, attempt, directory, sizeof directory);
         if (!error)

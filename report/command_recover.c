@@ -15,80 +15,107 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct gv_recover {
-    const char *wanted; /* -o */
-    unsigned int sessions;
-    unsigned int recovered;
-    bool failed;
-    bool again; /* a second session wants the one file of -o */
+/* A session that was asked for. */
+struct gv_recover_job {
+    char *directory;
+    char *trace; /* that it was named by; NULL: none */
+    char session[GV_SESSION_ID_BYTES];
 };
 
-static void gv_recover_session(struct gv_recover *recover, const char *directory,
-                               const char *session, const char *trace)
+struct gv_recover {
+    const char *wanted; /* -o */
+    struct gv_recover_job *jobs;
+    size_t count;
+    unsigned int recovered;
+    bool failed;
+};
+
+static void gv_recover_free(struct gv_recover *recover)
+{
+    for (size_t i = 0; i < recover->count; i++) {
+        free(recover->jobs[i].directory);
+        free(recover->jobs[i].trace);
+    }
+    free(recover->jobs);
+}
+
+/* `trace` may be NULL. 0 or -ENOMEM. */
+static int gv_recover_add(struct gv_recover *recover, const char *directory, const char *session,
+                          const char *trace)
+{
+    struct gv_recover_job *jobs;
+
+    for (size_t i = 0; i < recover->count; i++)
+        if (strcmp(recover->jobs[i].session, session) == 0 &&
+            strcmp(recover->jobs[i].directory, directory) == 0)
+            return 0;
+    jobs = realloc(recover->jobs, (recover->count + 1) * sizeof(*jobs));
+    if (!jobs)
+        return -ENOMEM;
+    recover->jobs = jobs;
+    jobs += recover->count;
+    strcpy(jobs->session, session);
+    jobs->directory = strdup(directory);
+    jobs->trace = trace ? strdup(trace) : NULL;
+    recover->count++;
+    return jobs->directory && (jobs->trace || !trace) ? 0 : -ENOMEM;
+}
+
+static void gv_recover_session(struct gv_recover *recover, const struct gv_recover_job *job)
 {
     struct gv_recovery *recovery = calloc(1, sizeof(*recovery));
-    int error;
+    const char *wanted = recover->wanted ? recover->wanted : job->trace;
+    int error =
+        recovery ? gv_recovery_run(job->directory, job->session, wanted, recovery) : -ENOMEM;
 
-    recover->sessions++;
-    if (recover->wanted && recover->sessions > 1) {
-        recover->again = true;
-        free(recovery);
-        return;
-    }
-    error = recovery ? gv_recovery_run(directory, session,
-                                       recover->wanted ? recover->wanted : trace, recovery)
-                     : -ENOMEM;
     if (error == -EBUSY) {
-        gv_message("%s: its collector is at work, left to it", session);
+        gv_message("%s: its collector is at work, left to it", job->session);
     } else if (error && recovery && recovery->path[0] && error != -EPROTO) {
-        gv_message("%s: cannot write %s: %s%s", session, recovery->path, strerror(-error),
+        gv_message("%s: cannot write %s: %s%s", job->session, recovery->path, strerror(-error),
                    recover->wanted ? "" : " (-o names another file)");
         recover->failed = true;
+    } else if (error == -EPERM) {
+        gv_message("%s: it belongs to another user", job->session);
+        recover->failed = true;
     } else if (error) {
-        gv_message("%s: cannot be recovered: %s", session, strerror(-error));
+        gv_message("%s: cannot be recovered: %s", job->session, strerror(-error));
         recover->failed = true;
     } else if (recovery->path[0]) {
         recover->recovered++;
         printf("%s: %zu records\n", recovery->path, recovery->records);
         if (recovery->spools_left > 0)
-            gv_message("%s: %zu of its processes still run", session, recovery->spools_left);
+            gv_message("%s: %zu of its processes still run", job->session, recovery->spools_left);
     }
     free(recovery);
 }
 
 static int gv_recover_compare(const void *left, const void *right)
 {
-    return strcmp(left, right);
+    const struct gv_recover_job *one = left, *other = right;
+
+    return strcmp(one->session, other->session);
 }
 
 /* All sessions that have a file in a directory. */
 static int gv_recover_directory(struct gv_recover *recover, const char *directory)
 {
-    char(*sessions)[GV_SESSION_ID_BYTES] = NULL;
-    size_t count = 0;
     DIR *stream = opendir(directory);
+    size_t first = recover->count;
     struct dirent *entry;
+    int error = 0;
 
     if (!stream)
         return -errno;
-    while ((entry = readdir(stream))) {
+    while (!error && (entry = readdir(stream))) {
         char session[GV_SESSION_ID_BYTES];
-        if (!gv_session_place_id(entry->d_name, session))
-            continue;
-        void *larger = realloc(sessions, (count + 1) * sizeof(*sessions));
-        if (!larger)
-            break;
-        sessions = larger;
-        strcpy(sessions[count++], session);
+        if (gv_session_place_id(entry->d_name, session))
+            error = gv_recover_add(recover, directory, session, NULL);
     }
     closedir(stream);
-    if (count > 0)
-        qsort(sessions, count, sizeof(*sessions), gv_recover_compare);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || strcmp(sessions[i], sessions[i - 1]) != 0)
-            gv_recover_session(recover, directory, sessions[i], NULL);
-    free(sessions);
-    return 0;
+    if (recover->count > first)
+        qsort(recover->jobs + first, recover->count - first, sizeof(*recover->jobs),
+              gv_recover_compare);
+    return error;
 }
 
 static bool gv_recover_ends_in(const char *name, const char *suffix)
@@ -107,8 +134,7 @@ static int gv_recover_trace(struct gv_recover *recover, const char *path)
         return error;
     if (!gv_trace_file_session_remains(probe.spool_directory, probe.session) && probe.complete)
         return 0;
-    gv_recover_session(recover, probe.spool_directory, probe.session, path);
-    return 0;
+    return gv_recover_add(recover, probe.spool_directory, probe.session, path);
 }
 
 static int gv_recover_path(struct gv_recover *recover, const char *given)
@@ -117,10 +143,8 @@ static int gv_recover_path(struct gv_recover *recover, const char *given)
     struct stat status;
 
     if (access(given, F_OK) < 0 && errno == ENOENT &&
-        gv_unwritten_trace_find(given, path, sizeof(path), session) == 0) {
-        gv_recover_session(recover, path, session, NULL);
-        return 0;
-    }
+        gv_unwritten_trace_find(given, path, sizeof(path), session) == 0)
+        return gv_recover_add(recover, path, session, NULL);
     if (!realpath(given, path) || stat(path, &status) < 0)
         return -errno;
     if (S_ISDIR(status.st_mode))
@@ -130,8 +154,7 @@ static int gv_recover_path(struct gv_recover *recover, const char *given)
          gv_recover_ends_in(path, GV_SPOOL_SUFFIX)) &&
         slash != path && gv_session_place_id(slash + 1, session)) {
         *slash = '\0';
-        gv_recover_session(recover, path, session, NULL);
-        return 0;
+        return gv_recover_add(recover, path, session, NULL);
     }
     return gv_recover_trace(recover, path);
 }
@@ -147,18 +170,20 @@ static void gv_recover_given(struct gv_recover *recover, const char *given)
     recover->failed |= error != 0;
 }
 
-static int gv_recover_code(const struct gv_recover *recover)
+/* Nothing is stored before it is known that -o can name where all of it goes. */
+static int gv_recover_all(struct gv_recover *recover)
 {
-    if (recover->again) {
-        gv_message("-o names one file, but there are %u sessions", recover->sessions);
+    if (recover->wanted && recover->count > 1) {
+        gv_message("-o names one file, but there are %zu sessions; name one of their files",
+                   recover->count);
         return GV_EXIT_USAGE;
     }
+    for (size_t i = 0; i < recover->count; i++)
+        gv_recover_session(recover, &recover->jobs[i]);
     if (recover->failed)
         return GV_EXIT_FAILED;
-    if (recover->recovered == 0) {
+    if (recover->recovered == 0)
         gv_message("there is nothing to recover");
-        return GV_EXIT_FINE;
-    }
     return GV_EXIT_FINE;
 }
 
@@ -166,6 +191,7 @@ int gv_command_recover(const struct gv_arguments *arguments)
 {
     struct gv_recover recover = {0};
     char directory[PATH_MAX];
+    int code;
 
     recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);
     if (arguments->operand_count == 0) {
@@ -178,5 +204,7 @@ int gv_command_recover(const struct gv_arguments *arguments)
     }
     for (int i = 0; i < arguments->operand_count; i++)
         gv_recover_given(&recover, arguments->operands[i]);
-    return gv_recover_code(&recover);
+    code = gv_recover_all(&recover);
+    gv_recover_free(&recover);
+    return code;
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -175,15 +176,19 @@ static int gv_run_end(int status)
 }
 
 /* Before the program starts: a trace that nobody can write is better known now than at its end. */
-static int gv_run_check_folder(const char *trace)
+static int gv_run_check_place(const char *trace)
 {
     char folder[PATH_MAX];
+    struct stat status;
     const char *slash = strrchr(trace, '/');
     int length = slash ? (int)(slash - trace) + 1 : 1;
 
     if ((size_t)snprintf(folder, sizeof(folder), "%.*s", length, slash ? trace : ".") >=
         sizeof(folder))
         return -ENAMETOOLONG;
+    if (lstat(trace, &status) == 0 && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode) ||
+                                       S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+        return -ENOTSUP;
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
@@ -195,7 +200,7 @@ int gv_command_run(const struct gv_arguments *arguments)
     struct gv_session_watch watch;
     int error;
 
-    error = wanted ? gv_run_check_folder(wanted) : 0;
+    error = wanted ? gv_run_check_place(wanted) : 0;
     if (error) {
         gv_message("cannot write %s: %s", wanted, strerror(-error));
         return GV_EXIT_FAILED;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Takes the session's lock, so that no collector starts meanwhile. *fd is -1 without a session
@@ -16,6 +17,8 @@
 static int gv_recovery_lock(const char *directory, const char *session, int *fd,
                             struct gv_session_file **file)
 {
+    struct stat status;
+
     *file = NULL;
     *fd = gv_session_place_open(directory, session);
     if (*fd == -ENOENT) {
@@ -24,6 +27,11 @@ static int gv_recovery_lock(const char *directory, const char *session, int *fd,
     }
     if (*fd < 0)
         return *fd;
+    /* Root may open everybody's, and must not take what it will not read for an unfinished one. */
+    if (fstat(*fd, &status) < 0)
+        return -errno;
+    if (status.st_uid != geteuid())
+        return -EPERM;
     if (flock(*fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
     /* A session file that was never finished says nothing, and is in nobody's way. */

@@ -253,6 +253,15 @@ static int gv_trace_file_split(const char *wanted, char *directory, const char *
     return realpath(parent, directory) ? 0 : -errno;
 }
 
+/* A device or a pipe is no place for a trace, and neither is its neighbourhood. */
+static bool gv_trace_file_is_special(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode) &&
+           !S_ISDIR(status.st_mode);
+}
+
 int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size)
 {
     char directory[PATH_MAX];
@@ -261,6 +270,8 @@ int gv_trace_file_claim(const char *wanted, const char *session, char *path, siz
 
     if (error)
         return error;
+    if (gv_trace_file_is_special(wanted))
+        return -ENOTSUP;
     const char *extension = strrchr(name, '.');
     if (!extension || extension == name)
         extension = name + strlen(name);

@@ -23,7 +23,8 @@ int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe);
 /*
  * Makes the file for a session's trace at `wanted`, mode 0600, or finds it if the session has one
  * there. An old trace, and an empty file, give way; anything else is left alone, and "-2", "-3",
- * ... is put before the extension. `path` becomes absolute, free of links. 0 or -errno.
+ * ... is put before the extension. `path` becomes absolute, free of links. 0; -ENOTSUP: a device
+ * or a pipe is there; or another -errno.
  */
 int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size);
 

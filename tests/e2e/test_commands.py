@@ -287,6 +287,40 @@ class Recover(harness.Case):
         self.command("recover", self.path("trace.db"))
         self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
 
+    def test_several_sessions_are_not_put_into_one_file(self):
+        self.left_behind(GPUVERIFY_TRACE=self.path("a.db"))
+        self.left_behind(GPUVERIFY_TRACE=self.path("b.db"))
+        self.write("found.db", "")
+        before = self.spool_files()
+        result = self.command("recover", "-o", self.path("found.db"), self.spool, status=2)
+        self.assertIn("2 sessions", result.err)
+        self.assertEqual(result.out, "")
+        self.assertEqual(os.path.getsize(self.path("found.db")), 0)
+        self.assertEqual(self.spool_files(), before)
+        self.command("recover", self.spool)
+        for name in ("a.db", "b.db"):
+            self.assertEqual(self.trace(self.path(name)).count("cuLaunchKernel"), 3)
+
+    def test_session_named_twice_is_one(self):
+        self.left_behind()
+        files = [os.path.join(self.spool, name) for name in self.spool_files()]
+        self.command("recover", "-o", self.path("found.db"), *files)
+        self.assertEqual(self.trace(self.path("found.db")).count("cuLaunchKernel"), 3)
+
+    def test_what_is_another_users_is_left_to_them(self):
+        harness.need_root(self, "needs another user's files")
+        self.left_behind()
+        before = self.spool_files()
+        for name in before:
+            os.chown(os.path.join(self.spool, name), 65534, 65534)
+        result = self.command("recover", self.spool, status=3)
+        self.assertIn("belongs to another user", result.err)
+        self.assertEqual(self.spool_files(), before)
+        for name in before:
+            os.chown(os.path.join(self.spool, name), 0, 0)
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
     def test_live_session_is_left_to_its_collector(self):
         process = self.start([harness.program("flood"), "10", "0"], stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")

@@ -101,6 +101,23 @@ class BadPlaces(harness.Case):
             self.assertEqual(data.read(), "")
         self.recover_elsewhere(0)
 
+    def test_device_as_a_trace(self):
+        """As somebody asks for who wants none: there is none, and nothing beside it."""
+        def beside():
+            return [(entry.name, entry.stat().st_mtime_ns) for entry in os.scandir("/dev")
+                    if entry.name.startswith("null-")]
+        before = beside()
+        result = self.runs_on(env={"GPUVERIFY_TRACE": "/dev/null"})
+        self.assertRegex(result.err, r"^gpuverify: nothing is recorded: /dev/null is a device.*\n$")
+        self.assertEqual((self.processes(), self.spool_files()), ([], []))
+        result = self.command("run", "-o", "/dev/null", "true", status=3)
+        self.assertIn("cannot write /dev/null", result.err)
+        self.runs_on(env={"GPUVERIFY_COLLECTOR": "off"})
+        result = self.command("recover", "-o", "/dev/null", self.spool, status=3)
+        self.assertIn("cannot write /dev/null: Operation not supported", result.err)
+        self.assertEqual(beside(), before)
+        self.recover_elsewhere(3)
+
     def test_recover_names_the_file_that_it_cannot_write(self):
         self.runs_on(env={"GPUVERIFY_TRACE": self.path("missing", "trace.db")})
         harness.wait_for(lambda: not self.processes(), "the collector gives up")
