@@ -1,0 +1,24 @@
+/*
+ * The driver and the runtime as the probe reaches them: opened at run time, so that gpuverify
+ * starts on machines without either. Only in a child of the probe.
+ */
+#ifndef GV_REPORT_PROBE_DRIVER_H
+#define GV_REPORT_PROBE_DRIVER_H
+
+#include <cuda.h>
+#include <stddef.h>
+
+/* The members carry the symbols' names; cuda.h turns cuMemAlloc into cuMemAlloc_v2 here, too. */
+struct gv_probe_driver {
+#define GV_PROBE_DRIVER(call)                __typeof__(call) *call;
+#define GV_PROBE_BY_HAND(symbol, parameters) CUresult(*symbol) parameters;
+#define GV_PROBE_RUNTIME(symbol, parameters) int(*symbol) parameters;
+#include "report/probe_entry_points.def"
+};
+
+extern struct gv_probe_driver gv_probe_cuda;
+
+/* Fills gv_probe_cuda. -ENOENT: there is no driver. *has_runtime: whether a libcudart was found. */
+int gv_probe_driver_open(int *has_runtime);
+
+#endif
