@@ -25,7 +25,7 @@ void gv_command_text_usage(FILE *out, const struct gv_command *command)
     if (options && command->placing == GV_PLACING_FIRST)
         fprintf(out, " %s [--] %s\n", options, command->operands);
     else if (options)
-        fprintf(out, " %s %s\n", command->operands, options);
+        fprintf(out, "%s%s %s\n", command->operands[0] ? " " : "", command->operands, options);
     else
         fprintf(out, " %s\n", command->operands);
 }

@@ -1,29 +1,6 @@
 /* What the probe measured, for programs. docs/blocking-calls.md says what the fields are. */
+#include "report/json.h"
 #include "report/probe.h"
-
-#include <inttypes.h>
-#include <stdbool.h>
-
-static void gv_probe_json_text(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            fprintf(out, "\\u%04x", (unsigned int)*text);
-        else
-            fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void gv_probe_json_field(FILE *out, const char *name, const char *text, const char *end)
-{
-    fprintf(out, "\"%s\": ", name);
-    gv_probe_json_text(out, text);
-    fputs(end, out);
-}
 
 static const char *gv_probe_json_status(const struct gv_probe_row *row)
 {
@@ -45,50 +22,67 @@ static const char *gv_probe_json_status(const struct gv_probe_row *row)
     }
 }
 
-static void gv_probe_json_row(const struct gv_probe_result *result, int mode, int call, FILE *out)
+static void gv_probe_json_text(struct gv_json *json, const char *key, const char *text)
+{
+    gv_json_key(json, key);
+    gv_json_text(json, text);
+}
+
+static void gv_probe_json_number(struct gv_json *json, const char *key, int64_t number)
+{
+    gv_json_key(json, key);
+    gv_json_number(json, number);
+}
+
+static void gv_probe_json_row(struct gv_json *json, const struct gv_probe_result *result, int mode,
+                              int call)
 {
     const struct gv_probe_row *row = &result->rows[mode][call];
     const struct gv_probe_subject *subject = &gv_probe_subjects[call];
 
-    fputs("    {", out);
-    gv_probe_json_field(out, "mode", gv_probe_mode_names[mode], ", ");
-    gv_probe_json_field(out, "beside", subject->beside == GV_PROBE_BESIDE_GPU ? "gpu" : "load",
-                        ", ");
-    gv_probe_json_field(out, "call", subject->call, ", ");
-    gv_probe_json_field(out, "with", subject->what, ", ");
-    gv_probe_json_field(out, "cause", subject->cause, ", ");
-    gv_probe_json_field(out, "status", gv_probe_json_status(row), "");
+    gv_json_open(json, '{');
+    gv_probe_json_text(json, "mode", gv_probe_mode_names[mode]);
+    gv_probe_json_text(json, "beside", subject->beside == GV_PROBE_BESIDE_GPU ? "gpu" : "load");
+    gv_probe_json_text(json, "call", subject->call);
+    gv_probe_json_text(json, "with", subject->what);
+    gv_probe_json_text(json, "cause", subject->cause);
+    gv_probe_json_text(json, "status", gv_probe_json_status(row));
     if (row->status > 0)
-        fprintf(out, ", \"error\": %" PRId32, row->status);
-    if (row->status == GV_PROBE_MEASURED)
-        fprintf(out,
-                ", \"waits\": %s, \"rounds\": %" PRId32 ", \"waited\": %" PRId32
-                ", \"idle_ns\": %" PRId64 ", \"busy_ns\": %" PRId64 ", \"kernel_ns\": %" PRId64,
-                gv_probe_waits(row) ? "true" : "false", row->rounds, row->waited, row->idle_ns,
-                row->busy_ns, row->kernel_ns);
-    fputc('}', out);
+        gv_probe_json_number(json, "error", row->status);
+    if (row->status == GV_PROBE_MEASURED) {
+        gv_json_key(json, "waits");
+        gv_json_bool(json, gv_probe_waits(row));
+        gv_probe_json_number(json, "rounds", row->rounds);
+        gv_probe_json_number(json, "waited", row->waited);
+        gv_probe_json_number(json, "idle_ns", row->idle_ns);
+        gv_probe_json_number(json, "busy_ns", row->busy_ns);
+        gv_probe_json_number(json, "kernel_ns", row->kernel_ns);
+    }
+    gv_json_close(json, '}');
 }
 
 int gv_probe_print_json(const struct gv_probe_result *result, FILE *out)
 {
-    bool first = true;
+    struct gv_json json;
 
-    fputs("{\n  \"format\": \"gpuverify probe 1\",\n  ", out);
-    gv_probe_json_field(out, "gpuverify", GV_VERSION, ",\n  ");
-    gv_probe_json_field(out, "gpu", result->machine.gpu, ",\n  ");
-    gv_probe_json_field(out, "driver", result->machine.driver, ",\n  ");
-    fprintf(out,
-            "\"driver_version\": %" PRId32 ",\n  \"runtime_version\": %" PRId32
-            ",\n  \"unix_s\": %lld,\n  \"kernel_ns\": %" PRId64 ",\n  \"took_ns\": %" PRId64
-            ",\n  \"calls\": [\n",
-            result->machine.cuda_version, result->machine.runtime_version, (long long)result->when,
-            result->kernel_ns, result->took_ns);
+    gv_json_begin(&json, out);
+    gv_json_open(&json, '{');
+    gv_probe_json_text(&json, "format", "gpuverify probe 1");
+    gv_probe_json_text(&json, "gpuverify", GV_VERSION);
+    gv_probe_json_text(&json, "gpu", result->machine.gpu);
+    gv_probe_json_text(&json, "driver", result->machine.driver);
+    gv_probe_json_number(&json, "driver_version", result->machine.cuda_version);
+    gv_probe_json_number(&json, "runtime_version", result->machine.runtime_version);
+    gv_probe_json_number(&json, "unix_s", (int64_t)result->when);
+    gv_probe_json_number(&json, "kernel_ns", result->kernel_ns);
+    gv_probe_json_number(&json, "took_ns", result->took_ns);
+    gv_json_key(&json, "calls");
+    gv_json_open(&json, '[');
     for (int mode = 0; mode < GV_PROBE_MODES; mode++)
-        for (int call = 0; call < GV_PROBE_CALLS; call++) {
-            fputs(first ? "" : ",\n", out);
-            first = false;
-            gv_probe_json_row(result, mode, call, out);
-        }
-    fputs("\n  ]\n}\n", out);
+        for (int call = 0; call < GV_PROBE_CALLS; call++)
+            gv_probe_json_row(&json, result, mode, call);
+    gv_json_close(&json, ']');
+    gv_json_close(&json, '}');
+    gv_json_end(&json);
     return ferror(out) ? -1 : 0;
 }

@@ -1,0 +1,92 @@
+"""gpuverify probe: its table is what the simulator does, and it says what it cannot measure."""
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+
+import harness
+
+KEPT = "data/gpuverify/probe-cuda-13000-GV-SIM-simulated-GPU-0.json"
+
+# What waits for a busy GPU, and what waits behind a load: as docs/simulator.md says of the simulator.
+WAITS = {
+    ("cuModuleLoadData", "a cubin"), ("cuModuleLoadData", "PTX that is compiled"),
+    ("cuModuleUnload", ""), ("cuKernelGetFunction", "first use of the library"),
+    ("cuLaunchKernel", "first use of the library"), ("cuLibraryUnload", "of a used library"),
+    ("cuCtxSetLimit", "stack size"), ("cuLaunchKernel", "2000 into the busy stream"),
+    ("cuLaunchKernel", "more local memory than any before"), ("cuMemFree", "1 MB"),
+    ("cuMemFreeHost", "1 MB"), ("cuMemHostUnregister", "1 MB"),
+    ("cuMemcpyDtoHAsync", "4 KB to pageable memory, behind the kernel"),
+    ("cuMemcpyHtoDAsync", "16 MB of pageable memory, behind the kernel"),
+    ("cuCtxSynchronize", ""), ("cuCtxCreate", ""), ("cudaFree", "1 MB"), ("cudaFreeHost", "1 MB"),
+    ("cudaHostUnregister", "1 MB"), ("cudaDeviceSetLimit", "stack size"),
+    ("cudaMemcpyAsync", "4 KB to pageable memory, behind the kernel"),
+}
+EAGER_WAITS = (WAITS | {("cuLibraryLoadData", "a cubin"), ("cuLibraryUnload", "of one never used")}) \
+    - {("cuKernelGetFunction", "first use of the library"),
+       ("cuLaunchKernel", "first use of the library")}
+BEHIND = {"cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuEventRecord", "cuEventCreate",
+          "cuStreamCreate", "cuMemAlloc", "cuMemAllocAsync", "cuMemAllocHost", "cuMemcpyHtoD",
+          "cuModuleLoadData"}
+
+
+class Probe(harness.Case):
+    def probe(self, *options, env=None, **more):
+        return self.run_program([harness.gpuverify(), "probe", *options], preload=False,
+                                env={"XDG_DATA_HOME": self.path("data"), **(env or {})}, **more)
+
+    def kept(self, path=KEPT):
+        with open(self.path(path), encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_the_simulators_table(self):
+        """Every verdict, in both loading modes; one that fails is told as such."""
+        result = self.probe("--busy", "40ms", "--format", "markdown",
+                            env={"GV_SIM_FAIL": "cuMemAllocManaged:1=801,cuMemGetInfo_v2:1=500"})
+        self.assertEqual(result.status, 0, str(result))
+        self.assertIn(f"kept in {self.path(KEPT)}", result.err)
+        probe = self.kept()
+        self.assertEqual((probe["gpu"], probe["driver_version"]), ("GV_SIM simulated GPU 0", 13000))
+        for mode, waits in (("LAZY", WAITS), ("EAGER", EAGER_WAITS)):
+            rows = [row for row in probe["calls"] if row["mode"] == mode]
+            odd = {row["call"]: (row["status"], row.get("error"))
+                   for row in rows if row["status"] != "measured"}
+            self.assertEqual(odd, {"cuMemAllocManaged": ("failed", 801),
+                                   "cuMemGetInfo": ("not here", None)})
+            measured = [row for row in rows if row["status"] == "measured"]
+            self.assertEqual({(row["call"], row["with"]) for row in measured
+                              if row["beside"] == "gpu" and row["waits"]}, waits, mode)
+            self.assertEqual({row["call"] for row in measured
+                              if row["beside"] == "load" and row["waits"]}, BEHIND, mode)
+            for row in measured:
+                if row["waits"] and row["beside"] == "gpu":
+                    self.assertGreater(row["busy_ns"], row["kernel_ns"] * 0.5, row)
+                self.assertLessEqual(row["idle_ns"] * 2, row["kernel_ns"], row)
+        self.assertRegex(result.out, r"\| `cuModuleUnload` \|  \| \S+ \w+ \| \d\S+ ms \| yes \|")
+        self.assertRegex(result.out, r"\| `cuMemAllocManaged` \| 1 MB \| - \| - \| failed with 801, "
+                                     r"CUDA_ERROR_NOT_SUPPORTED \|")
+        differing = result.out.split("CUDA_MODULE_LOADING=EAGER")[1]
+        self.assertEqual(set(re.findall(r"^\| `(\w+)`", differing, re.M)),
+                         {"cuLibraryLoadData", "cuKernelGetFunction", "cuLaunchKernel",
+                          "cuLibraryUnload"})
+
+    def test_a_machine_without_a_driver(self):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL("libcuda.so.1")
+            self.skipTest("this machine has a CUDA driver")
+        result = self.probe(sim=False)
+        self.assertEqual((result.status, result.out), (3, ""), str(result))
+        self.assertIn("no CUDA driver", result.err)
+        self.assertFalse(os.path.exists(self.path("data")))
+
+    def test_a_driver_without_a_gpu(self):
+        result = self.probe(env={"GV_SIM_NO_DEVICE": "1"})
+        self.assertEqual((result.status, result.out), (3, ""), str(result))
+        self.assertIn("CUDA error 100", result.err)
+
+    def test_wrong_use(self):
+        for options in (("--busy", "5s"), ("--busy", "fast"), ("--format", "xml"), ("more",)):
+            with self.subTest(options):
+                self.assertEqual(self.probe(*options).status, 2)
