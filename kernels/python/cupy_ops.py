@@ -1,5 +1,9 @@
 """CuPy: its own kernels, and one of ours compiled at run time."""
-import cupy
+from needs import needs
+
+needs("cupy")
+
+import cupy  # noqa: E402
 
 values = cupy.arange(1000, dtype=cupy.float32)
 total = float((values * 2).sum())

@@ -1,7 +1,11 @@
 """CuPy: a RawModule is compiled and loaded while a kernel runs on another stream."""
 import time
 
-import cupy
+from needs import needs
+
+needs("cupy")
+
+import cupy  # noqa: E402
 
 SPIN = r"""extern "C" __global__ void spin(long long ticks, float *out)
 { long long start = clock64(); while (clock64() - start < ticks); out[0] = 1; }"""

@@ -1,7 +1,11 @@
 """Numba: a kernel is compiled and launched for the first time while another one runs."""
 import time
 
-import numpy
+from needs import needs
+
+needs("numba")
+
+import numpy  # noqa: E402
 
 if not hasattr(numpy, "row_stack"):
     numpy.row_stack = numpy.vstack

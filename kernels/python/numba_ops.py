@@ -1,5 +1,9 @@
 """Numba: a compiled kernel on an array that is copied both ways."""
-import numpy
+from needs import needs
+
+needs("numba")
+
+import numpy  # noqa: E402
 
 if not hasattr(numpy, "row_stack"):  # numba-cuda 0.30 on NumPy 2.4
     numpy.row_stack = numpy.vstack

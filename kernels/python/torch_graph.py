@@ -1,5 +1,9 @@
 """PyTorch: a captured CUDA graph, replayed. A capture does not survive a wrong call inside it."""
-import torch
+from needs import needs
+
+needs("torch")
+
+import torch  # noqa: E402
 
 static = torch.zeros(1000, device="cuda")
 side = torch.cuda.Stream()

@@ -1,5 +1,9 @@
 """50 matrix products between two CUDA events; nothing else runs after the second one."""
-import torch
+from needs import needs
+
+needs("torch")
+
+import torch  # noqa: E402
 
 a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
 b = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)

@@ -1,5 +1,9 @@
 """PyTorch: a matrix product, an element-wise call and a reduction. Prints checked results."""
-import torch
+from needs import needs
+
+needs("torch")
+
+import torch  # noqa: E402
 
 left = torch.ones(512, 512, device="cuda")
 product = left @ left

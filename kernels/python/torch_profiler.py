@@ -1,6 +1,10 @@
 """PyTorch with its own profiler, which uses CUPTI."""
-import torch
-from torch.profiler import ProfilerActivity, profile
+from needs import needs
+
+needs("torch")
+
+import torch  # noqa: E402
+from torch.profiler import ProfilerActivity, profile  # noqa: E402
 
 values = torch.ones(1000, device="cuda")
 with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:

@@ -1,7 +1,11 @@
 """PyTorch: forty large matrix products are queued, then tanh is called for the first time."""
 import time
 
-import torch
+from needs import needs
+
+needs("torch")
+
+import torch  # noqa: E402
 
 left = torch.randn(8192, 8192, device="cuda")
 small = torch.randn(64, device="cuda")

@@ -1,7 +1,11 @@
 """PyTorch: data loaded by forked workers, and a second process that uses the GPU too."""
-import torch
-import torch.multiprocessing as multiprocessing
-from torch.utils.data import DataLoader, TensorDataset
+from needs import needs
+
+needs("torch")
+
+import torch  # noqa: E402
+import torch.multiprocessing as multiprocessing  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 
 def square(queue):

@@ -1,7 +1,11 @@
 """Triton: an element-wise kernel."""
-import torch
-import triton
-import triton.language as tl
+from needs import needs
+
+needs("torch", "triton")
+
+import torch  # noqa: E402
+import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
 
 
 @triton.jit
