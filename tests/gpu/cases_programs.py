@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from ground import (ROOT, Failure, Skip, both, check, gpu_side, launches_are_named, one, rows, trace_of)
+from ground import (ROOT, Failure, both, check, gpu_side, launches_are_named, one, rows, trace_of)
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import workload_claims  # noqa: E402
@@ -96,8 +96,6 @@ def ordinary_case(program, mode):
     """What the program says of itself is in the trace."""
     def case(bench, folder):
         done = both(bench, bench.workload(program), folder, GPUVERIFY_GPU=mode)
-        if done.returncode == 77:
-            raise Skip(done.stdout.strip()[-100:])
         check(done.returncode == 0, f"exit code {done.returncode}: {done.stdout[-300:]}")
         bench.recover(folder)
         with trace_of(folder) as trace:
@@ -118,6 +116,26 @@ def python_case(script, packages, least=1, environment=None):
         both(bench, bench.python(script, *packages), folder, **environment_)
         return launches_are_named(folder, least, gpu="GPUVERIFY_GPU" not in environment_)
     return case
+
+
+def balance_case(script, heavier):
+    """Copies take most of the GPU's time, or kernels do; the other has less than a third of it."""
+    def case(bench, folder):
+        both(bench, bench.python(script, "torch"), folder)
+        with trace_of(folder) as trace:
+            took = {kind: ms for kind, ms in trace.execute(
+                "SELECT kind, sum(duration_ns) / 1e6 FROM gpu_ops GROUP BY kind")}
+        kernels, copies = took.get("kernel", 0), took.get("copy", 0)
+        more, less = (kernels, copies) if heavier == "kernel" else (copies, kernels)
+        check(more > 3 * less > 0, f"kernels {kernels:.2f} ms, copies {copies:.2f} ms")
+        return f"kernels {kernels:.2f} ms, copies {copies:.2f} ms; {gpu_side(folder)}"
+    return case
+
+
+def jit_for_the_host(bench, folder):
+    both(bench, bench.python("numba_host_only.py", "numba"), folder)
+    check(not os.path.exists(os.path.join(folder, "trace.db")), "there is a trace")
+    return "no CUDA call, no trace"
 
 
 def torch_with_workers(bench, folder):
@@ -145,8 +163,16 @@ CASES = [
     ("PyTorch, forked workers and a spawned process", torch_with_workers),
     ("PyTorch with its own profiler, GPUVERIFY_GPU=off",
      python_case("torch_profiler.py", ["torch"], environment={"GPUVERIFY_GPU": "off"})),
+    ("PyTorch, much is copied", balance_case("torch_transfer_heavy.py", "copy")),
+    ("PyTorch, much is computed", balance_case("torch_compute_heavy.py", "kernel")),
     ("CuPy", python_case("cupy_ops.py", ["cupy"])),
+    ("CuPy, matrix product", python_case("cupy_matrix.py", ["cupy"], 2)),
     ("Numba", python_case("numba_ops.py", ["numba"])),
+    ("Numba, matrix product and sum", python_case("numba_matrix.py", ["numba"], 2)),
+    ("Numba, compiled for the host only", jit_for_the_host),
     ("Triton", python_case("triton_ops.py", ["torch", "triton"])),
+    ("Triton, matrix product and sum", python_case("triton_matrix.py", ["torch", "triton"], 2)),
+    ("cuda-python", python_case("cuda_python_ops.py", ["cuda"], 3)),
+    ("PyCUDA", python_case("pycuda_ops.py", ["pycuda"], 3)),
     ("JAX", python_case("jax_ops.py", ["jax"])),
 ]

@@ -16,6 +16,10 @@ TIMES = re.compile(r"\d+\.\d+ (ms|us|ns|s)\b|\d+(\.\d+)? ns per launch|\d+ handl
                    r"|^timed .*$", re.M)
 
 
+# The status of a program that cannot show its point on this machine, and says why.
+SKIPPED = 77
+
+
 class Skip(Exception):
     """A case that cannot be shown here; says why."""
 
@@ -94,6 +98,8 @@ def one(trace, query, *values):
 def both(bench, command, folder, **environment):
     """Runs it plain and traced; the output must be the same but for times."""
     plain = bench.run(command, folder, False, **environment)
+    if plain.returncode == SKIPPED:
+        raise Skip(plain.stdout.strip()[-100:].removeprefix("skipped: "))
     traced = bench.run(command, folder, True, **environment)
     check(plain.returncode == traced.returncode,
           f"exit code {traced.returncode}, plain {plain.returncode}: {traced.stderr[-300:]}")
