@@ -2,13 +2,10 @@
 #include "report/commands.h"
 #include "report/query.h"
 #include "report/trace_view.h"
-#include "trace/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define GV_QUERY_WHY_BYTES 1024
 
 static int gv_query_list(enum gv_format format)
 {
@@ -55,10 +52,7 @@ static int gv_query_unknown(const struct gv_arguments *arguments)
 /* Tells why SQL failed. The text may quote the trace. */
 static int gv_query_failed(const char *why, int code)
 {
-    char shown[GV_QUERY_WHY_BYTES];
-
-    gv_text_escape(shown, sizeof(shown), why ? why : "there is no memory");
-    gv_message("the query failed: %s%s", shown,
+    gv_message("the query failed: %s%s", why ? why : "there is no memory",
                why && strncmp(why, "no such", 7) == 0 ? "; see 'gpuverify schema'" : "");
     return code;
 }

@@ -1,13 +1,11 @@
 #include "report/command_text.h"
 
 #include "report/commands.h"
-#include "trace/text.h"
 
 #include <string.h>
 
 #define GV_TEXT_COLUMNS     78u
 #define GV_TEXT_HELP_INDENT 24u
-#define GV_TEXT_WORD_BYTES  256
 
 bool gv_command_has_options(const struct gv_command *command)
 {
@@ -40,13 +38,11 @@ void gv_command_text_list(FILE *out)
 int gv_command_text_unknown(const char *word)
 {
     const struct gv_command *nearest = gv_command_nearest(word);
-    char shown[GV_TEXT_WORD_BYTES];
 
-    gv_text_escape(shown, sizeof(shown), word);
     if (nearest)
-        gv_message("there is no command '%s'; did you mean '%s'?", shown, nearest->name);
+        gv_message("there is no command '%s'; did you mean '%s'?", word, nearest->name);
     else
-        gv_message("there is no command '%s'; see 'gpuverify help'", shown);
+        gv_message("there is no command '%s'; see 'gpuverify help'", word);
     return GV_EXIT_USAGE;
 }
 

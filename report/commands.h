@@ -22,7 +22,7 @@ enum gv_exit {
     int function(const struct gv_arguments *arguments);
 #include "report/commands.def"
 
-/* "gpuverify: ..." and a line end, on stderr. */
+/* "gpuverify: ..." and a line end, on stderr. Control characters in it are made harmless. */
 void gv_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

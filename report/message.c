@@ -1,15 +1,20 @@
 #include "report/commands.h"
 
+#include "trace/text.h"
+
 #include <stdarg.h>
+
+#define GV_MESSAGE_BYTES 8192
 
 void gv_message(const char *format, ...)
 {
+    char said[GV_MESSAGE_BYTES], shown[GV_MESSAGE_BYTES * 2];
     va_list arguments;
 
-    fflush(stdout);
-    fputs("gpuverify: ", stderr);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(said, sizeof(said), format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    gv_text_escape(shown, sizeof(shown), said);
+    fflush(stdout);
+    fprintf(stderr, "gpuverify: %s\n", shown);
 }

@@ -218,8 +218,9 @@ static void gv_summary_flight_row(FILE *out, sqlite3_stmt *row)
 
 static void gv_summary_loss_row(FILE *out, sqlite3_stmt *row)
 {
-    fprintf(out, "  %10" PRId64 " %ss", (int64_t)sqlite3_column_int64(row, 2),
-            gv_summary_text(row, 0) ? gv_summary_text(row, 0) : "record");
+    fprintf(out, "  %10" PRId64 " ", (int64_t)sqlite3_column_int64(row, 2));
+    gv_format_text(out, gv_summary_is_null(row, 0) ? "record" : gv_summary_text(row, 0), 32, 0);
+    fputc('s', out);
     if (!gv_summary_is_null(row, 1)) {
         fputs(" of class ", out);
         gv_format_text(out, gv_summary_text(row, 1), 16, 0);

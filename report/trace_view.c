@@ -4,7 +4,9 @@
 #include "report/recovery.h"
 #include "report/safe_sum.h"
 #include "report/stall_analysis.h"
+#include "report/trusted_schema.h"
 #include "report/unwritten_trace.h"
+#include "trace/schema.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
 
@@ -20,6 +22,8 @@
 #define GV_TRACE_VIEW_SAY_MS  500
 #define GV_TRACE_VIEW_WAIT_MS 30000
 #define GV_TRACE_VIEW_BUSY_MS 10000
+/* No value that gpuverify writes is near it. */
+#define GV_TRACE_VIEW_VALUE_BYTES (16 << 20)
 
 /* Whether a process that the trace knows goes on, or the session's first one, which may start more.
  */
@@ -76,29 +80,61 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
     return error == -ENOENT ? 0 : error;
 }
 
+/* Opens the file so that nothing in it is run but what is known to be ours. */
+static int gv_trace_view_open_safely(const char *path, sqlite3 **trace)
+{
+    int64_t version = 0;
+    int error = 0, set = 0;
+
+    if (sqlite3_open_v2(path, trace,
+                        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK)
+        error = -EIO;
+    if (!error) {
+        sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
+        sqlite3_limit(*trace, SQLITE_LIMIT_LENGTH, GV_TRACE_VIEW_VALUE_BYTES);
+        sqlite3_db_config(*trace, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, &set);
+        if (sqlite3_db_config(*trace, SQLITE_DBCONFIG_DEFENSIVE, 1, &set) != SQLITE_OK ||
+            sqlite3_db_config(*trace, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &set) != SQLITE_OK)
+            error = -EIO;
+    }
+    if (!error)
+        error = gv_safe_sum_install(*trace);
+    if (!error)
+        error = gv_trusted_schema_ensure(*trace, &version);
+    if (error == -ENOTSUP)
+        gv_message("%s was written by another version of gpuverify: its schema is %lld, this one "
+                   "reads %d",
+                   path, (long long)version, GV_SCHEMA_VERSION);
+    if (error == -EBADMSG)
+        gv_message("the tables of %s are not those of this version of gpuverify", path);
+    if (error) {
+        sqlite3_close(*trace);
+        *trace = NULL;
+    }
+    return error;
+}
+
 static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
 {
     struct gv_trace_probe probe;
     int error = gv_trace_file_probe(path, &probe);
 
+    if (!error) /* before anything else is asked of it */
+        error = gv_trace_view_open_safely(path, trace);
     if (error)
         return error;
-    error = gv_trace_view_settle(path, &probe);
-    if (error)
-        gv_message("the records still in shared memory cannot be brought into %s: %s", path,
-                   strerror(-error));
-    if (sqlite3_open_v2(path, trace,
-                        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK) {
+    if (!probe.complete) {
         sqlite3_close(*trace);
         *trace = NULL;
-        return -EIO;
+        error = gv_trace_view_settle(path, &probe);
+        if (error)
+            gv_message("the records still in shared memory cannot be brought into %s: %s", path,
+                       strerror(-error));
+        error = gv_trace_view_open_safely(path, trace);
+        if (error)
+            return error;
     }
-    sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
-    sqlite3_db_config(*trace, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(*trace, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    if (gv_safe_sum_install(*trace))
-        gv_message("sums of %s may fail", path);
     error = gv_stalls_ensure(*trace);
     if (error)
         gv_message("the stalls of %s cannot be found: %s", path, sqlite3_errmsg(*trace));
@@ -129,7 +165,7 @@ int gv_trace_view_open(const char *path, sqlite3 **trace)
         gv_message("%s is no gpuverify trace", path);
     else if (error == -EBUSY)
         gv_message("%s is locked by another program", path);
-    else if (error)
+    else if (error && error != -ENOTSUP && error != -EBADMSG)
         gv_message("cannot read %s: %s", path, strerror(-error));
     return error;
 }

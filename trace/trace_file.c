@@ -14,8 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GV_TRACE_FILE_TRIES   1000
-#define GV_TRACE_FILE_BUSY_MS 1000
+#define GV_TRACE_FILE_TRIES       1000
+#define GV_TRACE_FILE_BUSY_MS     1000
+#define GV_TRACE_FILE_VALUE_BYTES (16 << 20)
 /* Places in the first bytes of an SQLite file. */
 #define GV_SQLITE_HEADER_BYTES       100
 #define GV_SQLITE_APPLICATION_OFFSET 68
@@ -74,6 +75,21 @@ static void gv_trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *pr
         probe->complete = strcmp(value, "complete") == 0;
 }
 
+/* The file may be anybody's: a view or a virtual table of that name could do anything. */
+static int gv_trace_file_check_meta(sqlite3 *handle)
+{
+    sqlite3_stmt *found = NULL;
+    int result = sqlite3_prepare_v2(handle,
+                                    "SELECT 1 FROM sqlite_master WHERE name = 'meta'"
+                                    " AND type = 'table' AND sql LIKE 'CREATE TABLE meta (%'",
+                                    -1, &found, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(found);
+    sqlite3_finalize(found);
+    return result == SQLITE_ROW ? SQLITE_OK : result == SQLITE_DONE ? SQLITE_NOTADB : result;
+}
+
 static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_trace_probe *probe)
 {
     sqlite3 *handle = NULL;
@@ -82,6 +98,10 @@ static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_tra
 
     if (result == SQLITE_OK) {
         sqlite3_busy_timeout(handle, GV_TRACE_FILE_BUSY_MS);
+        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, GV_TRACE_FILE_VALUE_BYTES);
+        result = gv_trace_file_check_meta(handle);
+    }
+    if (result == SQLITE_OK) {
         result = sqlite3_prepare_v2(handle,
                                     "SELECT key, value FROM meta WHERE key IN"
                                     " ('session', 'spool_directory', 'state')",

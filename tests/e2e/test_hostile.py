@@ -1,0 +1,117 @@
+"""Traces that somebody made up: wrong, cut, huge, or made to do harm when they are read."""
+
+import os
+import sqlite3
+
+import harness
+import stored
+
+ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
+READING = (["report"], ["stalls"], ["explain"], ["query"])
+
+
+class Hostile(harness.Case):
+    def make(self, *statements, name="lazy_launch"):
+        """A stored trace, changed by SQL. Its schema can be changed too."""
+        path = self.path("trace.db")
+        if os.path.exists(path):
+            os.remove(path)
+        stored.make(name, path)
+        database = sqlite3.connect(path)
+        database.execute("PRAGMA writable_schema = ON")
+        for statement in statements:
+            database.execute(statement)
+        database.commit()
+        database.close()
+        return path
+
+    def read(self, path, status):
+        """Every command that reads a trace; what it says, together."""
+        said = ""
+        for words in READING:
+            more = ["SELECT count(*) FROM calls"] if words == ["query"] else []
+            result = self.command(*words, path, *more, status=status, sim=False)
+            said += result.out + result.err
+        self.assertNotRegex(said, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+        return said
+
+    def test_views_of_the_file_are_not_run(self):
+        self.make()
+        for view, columns in (("calls", "i AS id, i AS start_ns, i AS duration_ns"),
+                              ("stalls", "i AS id"), ("api_summary", "i AS count"),
+                              ("losses", "i AS count")):
+            path = self.make(f"DROP VIEW {view}", f"CREATE VIEW {view} AS " + ENDLESS.format(columns))
+            self.assertIn("41", self.read(path, 0))
+
+    def test_a_view_that_is_gone_is_made_again(self):
+        path = self.make("DROP VIEW calls", "DROP VIEW api_summary", "DROP VIEW frames")
+        self.assertIn("cudaLaunchKernel", self.read(path, 0))
+
+    def test_tables_have_to_be_tables(self):
+        for table in ("call", "process", "meta", "kernel"):
+            path = self.make(f"ALTER TABLE {table} RENAME TO other_{table}",
+                             f"CREATE VIEW {table} AS " + ENDLESS.format("i AS key, i AS value"))
+            self.assertRegex(self.read(path, 3), "is no gpuverify trace|are not those of")
+
+    def test_tables_have_to_be_ours(self):
+        path = self.make("DROP TABLE kernel",
+                         "CREATE TABLE kernel (id INTEGER PRIMARY KEY, process INTEGER, number"
+                         " INTEGER, name TEXT AS (hex(zeroblob(1000000000))), module, handle,"
+                         " named_ns)")
+        self.assertIn("are not those of this version", self.read(path, 3))
+        path = self.make("DROP TABLE loss")
+        self.assertIn("are not those of this version", self.read(path, 3))
+
+    def test_what_else_is_in_the_file_is_left_alone(self):
+        path = self.make("CREATE VIEW mine AS " + ENDLESS.format("i"),
+                         "CREATE TABLE notes (x)",
+                         "CREATE TRIGGER t AFTER INSERT ON call BEGIN DELETE FROM call; END")
+        self.assertIn("41", self.read(path, 0))
+
+    def test_another_version_is_named(self):
+        path = self.make("PRAGMA user_version = 2")
+        self.assertIn("another version of gpuverify: its schema is 2", self.read(path, 3))
+
+    def test_a_broken_schema(self):
+        for change in ("sql = 'CREATE VIEW calls AS SELECT ' || char(27) || '[2J FROM'",
+                       "rootpage = 100000", "type = 'nonsense'", "name = x'ff00'"):
+            path = self.make(f"UPDATE sqlite_master SET {change} WHERE name = 'calls'"
+                             " OR name = 'call'")
+            self.read(path, 3)
+
+    def test_wrong_types_everywhere(self):
+        for value in ("'text'", "x'00ff'", "-9223372036854775808", "9223372036854775807", "1e308",
+                      "char(27) || '[31m' || char(10) || char(155)"):
+            self.make()
+            path = self.path("trace.db")
+            database = sqlite3.connect(path)
+            tables = [row for row in database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+                " AND name <> 'meta'")]
+            for (table,) in tables:
+                for _, column, kind, _, _, key in database.execute(f"PRAGMA table_info({table})"):
+                    if not key:
+                        database.execute(f"UPDATE OR IGNORE {table} SET {column} = {value}")
+            database.execute(f"UPDATE meta SET value = {value} WHERE key NOT IN ('session',"
+                             " 'spool_directory', 'state')")
+            database.commit()
+            database.close()
+            self.read(path, 0)
+
+    def test_long_texts_are_cut_or_refused(self):
+        path = self.make("UPDATE api SET name = printf('%1000000s', 'x')",
+                         "UPDATE process SET program = printf('%1000000s', 'x')")
+        self.assertLess(len(self.read(path, 0)), 100000)
+        path = self.make("UPDATE api SET name = printf('%20000000s', 'x')")
+        self.assertIn("too big", self.command("report", path, status=3, sim=False).err)
+
+    def test_a_cut_file(self):
+        path = self.make()
+        size = os.path.getsize(path)
+        for kept in (0, 1, 100, 512, 4096, 5000, size // 2, size - 4096, size - 1):
+            self.make()
+            os.truncate(path, kept)
+            for words in READING:
+                more = ["SELECT count(*) FROM calls"] if words == ["query"] else []
+                result = self.command(*words, path, *more, status=None, sim=False)
+                self.assertIn(result.status, (0, 3), result.err)
