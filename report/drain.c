@@ -99,6 +99,7 @@ static int gv_drain_add(struct gv_drain *drain, const char *name)
         snprintf(spool->name, sizeof(spool->name), "%s", name);
         spool->pid = facts->pid;
         spool->process_start_ticks = facts->process_start_ticks;
+        spool->attached_ns = facts->attached_ns;
         drain->spools[drain->count++] = spool;
         spool = NULL;
     }
@@ -272,6 +273,19 @@ void gv_drain_start_afresh(struct gv_drain *drain)
     drain->path[0] = '\0';
 }
 
+/* Its process is the same one still, but has become another program by exec, and recorded anew. */
+static bool gv_drain_is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
+{
+    for (size_t i = 0; i < drain->count; i++) {
+        const struct gv_drain_spool *other = drain->spools[i];
+
+        if (other->pid == spool->pid && other->process_start_ticks == spool->process_start_ticks &&
+            other->attached_ns > spool->attached_ns)
+            return true;
+    }
+    return false;
+}
+
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
 {
     int error = 0;
@@ -280,7 +294,8 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     for (size_t i = drain->count; i-- > 0 && !error;) {
         struct gv_drain_spool *spool = drain->spools[i];
         bool gone =
-            gv_session_process_life(spool->pid, spool->process_start_ticks) != GV_SESSION_ALIVE;
+            gv_session_process_life(spool->pid, spool->process_start_ticks) != GV_SESSION_ALIVE ||
+            gv_drain_is_replaced(drain, spool);
 
         if (!spool->ingesting && gv_spool_reader_is_discarded(&spool->reader)) {
             gv_drain_drop(drain, i);

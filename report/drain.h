@@ -18,6 +18,7 @@ struct gv_drain_spool {
     bool ended;     /* its end is in the trace */
     uint32_t pid;
     uint64_t process_start_ticks;
+    uint64_t attached_ns;
 };
 
 struct gv_drain {

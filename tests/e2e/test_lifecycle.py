@@ -181,6 +181,30 @@ class Children(harness.Case):
         trace = self.family("exec", 5, [2, 3])
         self.assertEqual(trace.value("SELECT count(*) FROM processes"), 2)
 
+    def test_exec_in_a_loop_keeps_no_spool_of_what_is_over(self):
+        """Each program that the process has been is a row; only the last one's spool is kept."""
+        program, times = harness.program("ending"), 20
+        script = self.write("again.py", f"""
+import ctypes, os, sys
+ctypes.CDLL("libcuda.so.1").cuInit(0)
+times = int(sys.argv[1])
+if times:
+    os.execv(sys.executable, [sys.executable, __file__, str(times - 1)])
+print("ready", flush=True)
+input()
+os.execv("{program}", ["{program}", "exit"])
+""")
+        process = self.start([sys.executable, script, str(times)], stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        harness.wait_for(lambda: sum(name.endswith(".spool") for name in self.spool_files()) == 1,
+                         "one spool is left")
+        out, err = process.communicate(b"\n", timeout=harness.SOON_S)
+        self.assertEqual((process.returncode, out, err), (4, b"three launches\n", b""))
+        trace = self.trace()
+        self.assertEqual(trace.value("SELECT count(*) FROM processes"), times + 2)
+        self.assertEqual(trace.count("cuInit"), times + 2)
+        self.assertEqual(trace.rows("SELECT DISTINCT exit_code FROM processes"), [(None,), (4,)])
+
     def test_vfork(self):
         self.family("vfork", 6, [3, 3])
 
