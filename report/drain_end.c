@@ -4,7 +4,9 @@
 #include "report/stall_analysis.h"
 #include "report/totals.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* As many calls are looked through in some tenths of a second. */
 #define GV_DRAIN_SETTLED_CALLS 200000
@@ -89,6 +91,16 @@ static int gv_drain_end_process(struct gv_drain *drain, struct gv_drain_spool *s
     return error;
 }
 
+/* The files of a session that is over. */
+static void gv_drain_take_away(struct gv_drain *drain, const struct gv_drain_spool *spool)
+{
+    char name[GV_SESSION_ID_BYTES + sizeof(GV_SESSION_SUFFIX)];
+
+    snprintf(name, sizeof(name), "%s%s", drain->session, GV_SESSION_SUFFIX);
+    unlinkat(drain->directory_fd, spool->name, 0);
+    unlinkat(drain->directory_fd, name, 0);
+}
+
 /*
  * A small trace is finished while its first process still waits: a script may read it in its next
  * line, copy it, or take it away and start the program again. Writing into a file that was taken
@@ -96,12 +108,18 @@ static int gv_drain_end_process(struct gv_drain *drain, struct gv_drain_spool *s
  *
  * A large one is left to the time after, and so are children: there may be thousands of them.
  * Nothing is lost when this fails; it is done again when the process is gone.
+ *
+ * The first process of a container takes us with it when it ends: what is done, is done before.
  */
 void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
-    if (spool->pid == drain->root_pid && drain->next_call <= GV_DRAIN_SETTLED_CALLS &&
-        !drain->complete && gv_drain_is_last(drain) && gv_drain_end_process(drain, spool) == 0)
+    bool is_small = drain->next_call <= GV_DRAIN_SETTLED_CALLS;
+
+    if ((spool->pid == 1 || (spool->pid == drain->root_pid && is_small)) && !drain->complete &&
+        gv_drain_is_last(drain) && gv_drain_end_process(drain, spool) == 0)
         gv_drain_complete(drain);
+    if (spool->pid == 1 && drain->complete)
+        gv_drain_take_away(drain, spool);
     gv_spool_reader_set_drained(&spool->reader);
 }
 

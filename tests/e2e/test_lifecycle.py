@@ -205,6 +205,25 @@ os.execv("{program}", ["{program}", "exit"])
         self.assertEqual(trace.count("cuInit"), times + 2)
         self.assertEqual(trace.rows("SELECT DISTINCT exit_code FROM processes"), [(None,), (4,)])
 
+    def test_first_process_of_a_container_leaves_a_complete_trace(self):
+        """When it ends its collector is killed as well."""
+        for how in ("session of its own", "session from outside"):
+            with self.subTest(how):
+                inside = how == "session from outside"
+                argv = ["unshare", "--pid", "--fork", "--mount-proc", "env",
+                        f"LD_PRELOAD={harness.library()}", harness.program("ending"), "exit"]
+                result = self.run_program(argv, preload=inside)
+                if result.status == 1:
+                    self.skipTest(f"no pid namespaces: {result.err.strip()}")
+                self.assertEqual((result.status, result.out, result.err),
+                                 (4, "three launches\n", ""), str(result))
+                self.assertEqual(self.spool_files(), [])
+                trace = self.trace()
+                self.assertEqual(trace.meta()["state"], "complete")
+                self.assertEqual(trace.rows("SELECT pid, ended, exit_code FROM processes"),
+                                 [(1, "exit", 4)])
+                self.assertEqual(trace.count(LAUNCH), 3)
+
     def test_vfork(self):
         self.family("vfork", 6, [3, 3])
 
