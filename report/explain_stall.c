@@ -1,5 +1,6 @@
 #include "report/explain.h"
 #include "report/explain_lines.h"
+#include "report/explain_probe.h"
 #include "report/format.h"
 #include "report/stack_text.h"
 #include "report/timeline.h"
@@ -205,6 +206,8 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, 
         error = gv_explain_chain(trace, row, out, columns);
     if (!error)
         error = gv_explain_behind(trace, row, out, columns);
+    if (!error)
+        error = gv_explain_probe(trace, row, out, columns);
     if (!error && row->advice)
         gv_explain_lines(out, "fix", row->advice, columns);
     return error;

@@ -5,8 +5,10 @@ import ctypes
 import json
 import os
 import re
+import sqlite3
 
 import harness
+import stored
 
 KEPT = "data/gpuverify/probe-cuda-13000-GV-SIM-simulated-GPU-0.json"
 
@@ -90,3 +92,66 @@ class Probe(harness.Case):
         for options in (("--busy", "5s"), ("--busy", "fast"), ("--format", "xml"), ("more",)):
             with self.subTest(options):
                 self.assertEqual(self.probe(*options).status, 2)
+
+
+class Explained(harness.Case):
+    """explain says what a probe of the stall's driver and GPU measured about its cause."""
+
+    def setUp(self):
+        super().setUp()
+        stored.make("lazy_launch", self.path("trace.db"))
+        with contextlib.closing(sqlite3.connect(self.path("trace.db"))) as database, database:
+            database.execute("UPDATE process SET driver_version = 13000")
+            database.execute("DELETE FROM device")
+            database.execute("INSERT INTO device (process, device, name) VALUES (1, 0, 'A GPU')")
+        os.makedirs(self.path("data/gpuverify"))
+
+    def keep(self, name, calls=None, **changes):
+        call = {"mode": "LAZY", "beside": "gpu", "call": "cuLaunchKernel", "with": "first use",
+                "cause": "lazy-load", "status": "measured", "waits": True, "rounds": 3, "waited": 3,
+                "idle_ns": 100000, "busy_ns": 50200000, "kernel_ns": 50000000}
+        result = {"format": "gpuverify probe 1", "gpu": "A GPU", "driver": "580.1",
+                  "driver_version": 13000, "unix_s": 1795000000,
+                  "calls": [{**call, **changed} for changed in (calls or [{}])], **changes}
+        self.write(f"data/gpuverify/probe-{name}.json", json.dumps(result), 0o644)
+
+    def explained(self, *words):
+        out = self.command("explain", self.path("trace.db"), *words, sim=False,
+                           env={"XDG_DATA_HOME": self.path("data")}).out
+        return " ".join(out.split())
+
+    def test_what_was_measured(self):
+        self.keep("a", [{"mode": "EAGER", "waits": False, "busy_ns": 700}, {},
+                        {"call": "cuKernelGetFunction"}])
+        self.assertIn("probe On A GPU with driver 580.1, gpuverify probe measured on 2026-11-18: "
+                      "cuLaunchKernel (first use) takes 100 us on an idle GPU, and 50.2 ms beside a "
+                      "kernel of 50.0 ms: it waits. fix", self.explained())
+
+    def test_a_lock(self):
+        self.keep("a", [{"cause": "lock", "beside": "load", "with": "", "waits": False}])
+        self.assertRegex(self.explained("2"), r"\w+ takes 100 us alone, and 50.2 ms beside a load that "
+                                              r"waits for a kernel of 50.0 ms: it does not wait\.")
+
+    def test_the_newest_counts(self):
+        self.keep("a", [{"idle_ns": 1000}])
+        self.keep("b", [{"idle_ns": 2000}], unix_s=1795000001)
+        self.keep("c", [{"idle_ns": 3000}])
+        self.assertIn("takes 2.00 us on an idle GPU", self.explained())
+
+    def test_others_say_nothing(self):
+        self.keep("gpu", gpu="Another GPU")
+        self.keep("driver", driver_version=12090)
+        self.keep("format", format="gpuverify probe 2")
+        self.keep("cause", [{"cause": "free"}])
+        self.keep("failed", [{"status": "failed"}])
+        self.write("data/gpuverify/probe-broken.json", '{"format": ', 0o644)
+        self.write("data/gpuverify/probe-empty.json", "", 0o644)
+        self.write("data/gpuverify/probe-large.json", " " * (1 << 21), 0o644)
+        self.assertNotIn("gpuverify probe", self.explained())
+
+    def test_its_text_reaches_no_terminal(self):
+        self.keep("a", [{"with": "\x1b[31mred\n" + "x" * 500}])
+        out = self.explained()
+        self.assertIn("[31mred", out)
+        self.assertNotIn("\x1b", out)
+        self.assertNotIn("x" * 161, out)
