@@ -11,7 +11,7 @@
 
 #define GV_PROBE_BUSY_NS       50000000
 #define GV_PROBE_LEAST_BUSY_NS 20000000
-#define GV_PROBE_MOST_BUSY_NS  200000000
+#define GV_PROBE_MOST_BUSY_NS  100000000
 
 static int gv_probe_keep(const struct gv_probe_result *result, const char *json)
 {
@@ -48,10 +48,11 @@ int gv_command_probe(const struct gv_arguments *arguments)
     int64_t gpu = gv_arguments_number(arguments, GV_OPTION_probe_gpu, 0);
     struct gv_probe_request request = {
         .kernel_ns = gv_arguments_number(arguments, GV_OPTION_probe_busy, GV_PROBE_BUSY_NS),
+        .limits = {.start_ms = 30000, .call_ms = 8000, .whole_ms = 58000},
     };
 
     if (request.kernel_ns < GV_PROBE_LEAST_BUSY_NS || request.kernel_ns > GV_PROBE_MOST_BUSY_NS)
-        return gv_arguments_refuse(arguments->command, "--busy goes from 20ms to 200ms");
+        return gv_arguments_refuse(arguments->command, "--busy goes from 20ms to 100ms");
     if (gpu > INT_MAX)
         return gv_arguments_refuse(arguments->command, "there is no GPU of that number");
     request.gpu = (int)gpu;

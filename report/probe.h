@@ -65,9 +65,17 @@ struct gv_probe_machine {
     int32_t runtime_version;          /* 0: no libcudart was found */
 };
 
+/* How long may be waited for what, before it counts as hung. */
+struct gv_probe_limits {
+    int64_t start_ms; /* for the driver; one that was not loaded yet takes its time */
+    int64_t call_ms;  /* for all rounds of one row */
+    int64_t whole_ms; /* for everything; what is not measured then stays so */
+};
+
 struct gv_probe_request {
     int gpu;
     int64_t kernel_ns;
+    struct gv_probe_limits limits;
 };
 
 struct gv_probe_result {

@@ -62,9 +62,9 @@ static const char *gv_probe_verdict(const struct gv_probe_result *result,
         return gv_probe_failure(row, call, out);
     used = (size_t)snprintf(out, GV_PROBE_WORD_BYTES, "%s", gv_probe_waits(row) ? "yes" : "no");
     if (row->waited && row->waited < row->rounds)
-        used +=
-            (size_t)snprintf(out + used, GV_PROBE_WORD_BYTES - used,
-                             ", but it did in %" PRId32 " of %" PRId32, row->waited, row->rounds);
+        used += (size_t)snprintf(out + used, GV_PROBE_WORD_BYTES - used,
+                                 ", %sin %" PRId32 " of %" PRId32 " rounds",
+                                 gv_probe_waits(row) ? "" : "but ", row->waited, row->rounds);
     if (row->kernel_ns != result->kernel_ns)
         snprintf(out + used, GV_PROBE_WORD_BYTES - used, " (a kernel of %s)",
                  gv_format_duration(kernel, row->kernel_ns));

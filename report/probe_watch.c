@@ -11,10 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GV_PROBE_START_MS 30000 /* a driver that was not loaded yet takes its time */
-#define GV_PROBE_CALL_MS  8000
-#define GV_PROBE_WHOLE_MS 58000
-
 const struct gv_probe_subject gv_probe_subjects[GV_PROBE_CALLS] = {
 #define GV_PROBE_CALL(beside, cause, call, what, prepare, act, clean)                              \
     {GV_PROBE_BESIDE_##beside, cause, call, what},
@@ -114,14 +110,14 @@ static int gv_probe_take(struct gv_probe_child *child, const struct gv_probe_mes
 }
 
 /* One child, for as long as it goes on. What stopped it is said of the row that it was at. */
-static int gv_probe_follow(struct gv_probe_child *child, enum gv_probe_mode mode, int64_t end_ms,
-                           struct gv_probe_result *result)
+static int gv_probe_follow(struct gv_probe_child *child, const struct gv_probe_limits *limits,
+                           enum gv_probe_mode mode, int64_t end_ms, struct gv_probe_result *result)
 {
     struct gv_probe_message message;
     int error = 0;
 
     while (child->next < GV_PROBE_CALLS && !error) {
-        int64_t limit_ms = child->ready ? GV_PROBE_CALL_MS : GV_PROBE_START_MS;
+        int64_t limit_ms = child->ready ? limits->call_ms : limits->start_ms;
         int64_t left_ms = end_ms - gv_probe_now_ms();
         int got = gv_probe_child_read(child, left_ms < limit_ms ? left_ms : limit_ms, &message);
         if (got == 1) {
@@ -153,7 +149,7 @@ static int gv_probe_measure_mode(const struct gv_probe_request *request, enum gv
             gv_message("cannot start a process: %s", strerror(-error));
             return error;
         }
-        error = gv_probe_follow(&child, mode, end_ms, result);
+        error = gv_probe_follow(&child, &request->limits, mode, end_ms, result);
         gv_probe_child_end(&child);
     }
     return error;
@@ -172,7 +168,7 @@ int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_res
     result->kernel_ns = request->kernel_ns;
     for (int mode = 0; mode < GV_PROBE_MODES && !error; mode++)
         error = gv_probe_measure_mode(request, (enum gv_probe_mode)mode,
-                                      start_ms + GV_PROBE_WHOLE_MS, result);
+                                      start_ms + request->limits.whole_ms, result);
     if (error == -ETIMEDOUT) {
         gv_message("the time was up before all calls were measured");
         error = 0;
