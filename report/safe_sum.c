@@ -6,7 +6,8 @@
 
 /* Whole numbers are added without loss, so that a window can take them out again. */
 struct gv_safe_sum {
-    __int128 whole;
+    /* SQLite aligns its memory for 8 bytes. */
+    __int128 whole __attribute__((packed, aligned(8)));
     double real;
     int64_t count;
     int64_t reals; /* values that are no integers; any makes the sum a real number */
