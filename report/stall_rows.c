@@ -4,14 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Views are asked row by row: joined to, they would be computed whole. */
 #define GV_STALL_ROWS_SQL                                                                          \
     "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
     " s.waited_for, s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,"    \
-    " o.start_ns + o.duration_ns, b.start_ns, b.thread,"                                           \
-    " (SELECT max(id) FROM stalls WHERE call = s.blocked_by), s.expected, s.cause, s.confidence,"  \
-    " s.advice, s.name, s.kernel, o.name, b.name"                                                  \
-    " FROM stalls s LEFT JOIN gpu_ops o ON o.id = s.waited_for"                                    \
-    " LEFT JOIN calls b ON b.id = s.blocked_by"                                                    \
+    " (SELECT start_ns + duration_ns FROM gpu_ops WHERE id = s.waited_for),"                       \
+    " (SELECT start_ns FROM calls WHERE id = s.blocked_by),"                                       \
+    " (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, s.expected, s.cause,"              \
+    " s.confidence, s.advice, s.name, s.kernel,"                                                   \
+    " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
+    " (SELECT name FROM calls WHERE id = s.blocked_by)"                                            \
+    " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by"                                    \
     " WHERE (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2"                           \
     " AND (s.expected = 0 OR ?3) AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)"      \
     " ORDER BY s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
