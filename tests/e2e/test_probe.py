@@ -93,6 +93,18 @@ class Probe(harness.Case):
             with self.subTest(options):
                 self.assertEqual(self.probe(*options).status, 2)
 
+    def test_the_page_has_every_row(self):
+        """The measured tables in docs/blocking-calls.md are of the rows that there are now."""
+        with open(os.path.join(harness.SOURCE, "docs/blocking-calls.md"), encoding="utf-8") as page:
+            measured = page.read().split("<!-- measured", 1)[1]
+        with open(os.path.join(harness.SOURCE, "report/probe_calls.def"), encoding="utf-8") as table:
+            rows = re.findall(r'^GV_PROBE_CALL\(\w+, "[^"]*", "([^"]*)", "([^"]*)"', table.read(), re.M)
+        lazy = measured.split("## With CUDA_MODULE_LOADING=EAGER")[0]
+        shown = re.findall(r"^\| `([^`]*)` \| (.*?) \|", lazy, re.M)
+        if not shown:
+            self.skipTest("no measured table yet")
+        self.assertEqual(sorted(shown), sorted(rows))
+
 
 class Explained(harness.Case):
     """explain says what a probe of the stall's driver and GPU measured about its cause."""
