@@ -54,7 +54,7 @@ static int gv_parse_unknown(const struct gv_parse *parse, const char *word, size
     return gv_arguments_refuse(parse->command, "there is no option '--%.*s'", (int)length, word);
 }
 
-static const char *gv_parse_expected(const struct gv_option *option)
+const char *gv_option_expected(const struct gv_option *option)
 {
     switch (option->kind) {
     case GV_OPTION_IS_NUMBER:
@@ -70,8 +70,7 @@ static const char *gv_parse_expected(const struct gv_option *option)
     }
 }
 
-/* 0 or -errno. */
-static int gv_parse_value(const struct gv_option *option, struct gv_given *given)
+int gv_option_read(const struct gv_option *option, struct gv_given *given)
 {
     int index;
 
@@ -114,11 +113,11 @@ static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option,
         value = parse->argv[++parse->at];
     if (!value)
         return gv_arguments_refuse(parse->command, "--%s needs a value: %s", name,
-                                   gv_parse_expected(option));
+                                   gv_option_expected(option));
     given->text = value;
-    if (gv_parse_value(option, given) < 0)
+    if (gv_option_read(option, given) < 0)
         return gv_arguments_refuse(parse->command, "'%s' is no value for --%s, which takes %s",
-                                   value, name, gv_parse_expected(option));
+                                   value, name, gv_option_expected(option));
     parse->arguments->given_count++;
     return 0;
 }

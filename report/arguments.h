@@ -45,6 +45,11 @@ const char *gv_arguments_text(const struct gv_arguments *arguments, enum gv_opti
 int64_t gv_arguments_number(const struct gv_arguments *arguments, enum gv_option_id option,
                             int64_t preset);
 
+/* Reads given->text as a value of the option, into *given. 0 or -errno. */
+int gv_option_read(const struct gv_option *option, struct gv_given *given);
+/* What an option's value has to be, in words. */
+const char *gv_option_expected(const struct gv_option *option);
+
 /* Says what is wrong with the use of a command, and how it is used. Returns GV_EXIT_USAGE. */
 int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,8 @@ TYPES = {"text": str, "number": (int, float), "array": list, "object": dict, "nu
 
 # section of docs/json.md: command lines about a stored trace, {} being the trace
 DOCUMENTS = {
+    "gpuverify check": [("lazy_launch", ["check", "{}", "--no-jit", "--max-errors", "0"]),
+                        ("hostile", ["check", "{}", "--max-errors", "9", "--no-jit"])],
     "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
     "gpuverify query --list": [("lazy_launch", ["query", "--list"])],
     "gpuverify schema": [("lazy_launch", ["schema"]), ("lazy_launch", ["schema", "--tables"])],

@@ -1,0 +1,123 @@
+#include "report/check_run.h"
+
+#include "report/format.h"
+#include "report/totals.h"
+#include "trace/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_CHECK_FLAGS (SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS)
+
+static void gv_check_duration(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_FORMAT_BYTES];
+
+    (void)count;
+    gv_format_duration(text, sqlite3_value_int64(values[0]));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+static void gv_check_percent(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_FORMAT_BYTES];
+
+    (void)count;
+    snprintf(text, sizeof(text), "%.1f %%", sqlite3_value_double(values[0]) * 100);
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+int gv_check_prepare(sqlite3 *trace)
+{
+    struct gv_totals_part all = GV_TOTALS_ALL;
+
+    if (sqlite3_create_function(trace, "duration", 1, GV_CHECK_FLAGS, NULL, gv_check_duration, NULL,
+                                NULL) != SQLITE_OK ||
+        sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, gv_check_percent, NULL,
+                                NULL) != SQLITE_OK)
+        return -EIO;
+    return gv_totals_ensure(trace, &all);
+}
+
+static int gv_check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
+{
+    const struct gv_option *option = &gv_options[rule->check->option];
+
+    if (sqlite3_bind_parameter_count(statement) < 1)
+        return SQLITE_OK;
+    if (rule->launches)
+        return sqlite3_bind_int64(statement, 2, rule->launches);
+    switch (option->kind) {
+    case GV_OPTION_IS_PERCENT:
+    case GV_OPTION_IS_RATIO:
+        return sqlite3_bind_double(statement, 1, rule->fraction);
+    case GV_OPTION_IS_NUMBER:
+    case GV_OPTION_IS_DURATION:
+        return sqlite3_bind_int64(statement, 1, rule->number);
+    default:
+        if (rule->check->option == GV_OPTION_check_no_load_after)
+            return sqlite3_bind_int64(statement, 1, rule->number);
+        return sqlite3_bind_text(statement, 1, rule->text, -1, SQLITE_STATIC);
+    }
+}
+
+static int gv_check_say(struct gv_check_result *result, enum gv_check_outcome outcome,
+                        const char *words)
+{
+    free(result->found);
+    result->outcome = outcome;
+    result->found = strdup(words);
+    return result->found ? 0 : -ENOMEM;
+}
+
+static int gv_check_run_sql(sqlite3 *trace, const char *sql, const struct gv_check_rule *rule,
+                            struct gv_check_result *result)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL), error = 0;
+
+    if (code == SQLITE_OK)
+        code = gv_check_bind(statement, rule);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        const char *found = (const char *)sqlite3_column_text(statement, 1);
+        enum gv_check_outcome outcome = sqlite3_column_type(statement, 0) == SQLITE_NULL
+                                            ? GV_CHECK_UNKNOWN
+                                        : sqlite3_column_int(statement, 0) ? GV_CHECK_BROKEN
+                                                                           : GV_CHECK_KEPT;
+        error = gv_check_say(result, outcome, found ? found : "");
+    } else if (code != SQLITE_DONE) {
+        error = gv_check_say(result, GV_CHECK_UNKNOWN, sqlite3_errmsg(trace));
+    }
+    sqlite3_finalize(statement);
+    return error;
+}
+
+int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
+                      struct gv_check_result *result)
+{
+    static const char unseen[] =
+        "SELECT NULL, 'the GPU''s side of process ' || pid || ' was not seen: ' ||"
+        " coalesce(gpu_why, gpu) FROM processes WHERE gpu <> 'cupti' ORDER BY id LIMIT 1";
+    int error = 0;
+
+    memset(result, 0, sizeof(*result));
+    if (rule->check->needs_gpu)
+        error = gv_check_run_sql(trace, unseen, rule, result);
+    if (!error && !result->found)
+        error = gv_check_run_sql(trace, rule->check->sql, rule, result);
+    return error;
+}
+
+void gv_check_rule_print(FILE *out, const struct gv_check_rule *rule)
+{
+    char name[GV_OPTION_NAME_BYTES];
+
+    fputs(gv_option_name(&gv_options[rule->check->option], name), out);
+    if (rule->text) {
+        fputc(' ', out);
+        gv_format_text(out, rule->text, 200, 0);
+    }
+}

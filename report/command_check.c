@@ -1,0 +1,201 @@
+/* gpuverify check FILE RULES: a gate for CI. */
+#include "report/check_run.h"
+#include "report/commands.h"
+#include "report/format.h"
+#include "report/output_file.h"
+#include "report/rows.h"
+#include "report/trace_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_CHECK_FILE_BYTES (1u << 20)
+#define GV_CHECK_WORDS      400
+
+static const char *const gv_check_words[] = {
+    [GV_CHECK_KEPT] = "kept", [GV_CHECK_BROKEN] = "broken", [GV_CHECK_UNKNOWN] = "not known"};
+
+/* 0, or the exit code, after a message. */
+static int gv_check_read_file(const struct gv_command *command, const char *path,
+                              struct gv_check_rules *rules)
+{
+    char why[GV_CHECK_WHY_BYTES] = "", *text = malloc(GV_CHECK_FILE_BYTES);
+    FILE *file = text ? fopen(path, "r") : NULL;
+    int error = file ? 0 : text ? -errno : -ENOMEM;
+    size_t bytes = 0;
+
+    if (!error)
+        bytes = fread(text, 1, GV_CHECK_FILE_BYTES, file);
+    if (!error && ferror(file))
+        error = -errno;
+    if (!error && bytes == GV_CHECK_FILE_BYTES)
+        error = -EFBIG;
+    if (file)
+        fclose(file);
+    if (error) {
+        gv_message("cannot read %s: %s", path, strerror(-error));
+        free(text);
+        return GV_EXIT_FAILED;
+    }
+    error = gv_check_rules_parse(rules, text, bytes, why);
+    free(text);
+    return error ? gv_arguments_refuse(command, "%s: %s", path,
+                                       error == -EINVAL ? why : strerror(-error))
+                 : 0;
+}
+
+/* 0, or the exit code, after a message. */
+static int gv_check_collect(const struct gv_arguments *arguments, struct gv_check_rules *rules)
+{
+    char why[GV_CHECK_WHY_BYTES] = "";
+    int code = 0;
+
+    for (size_t i = 0; i < arguments->given_count && !code; i++) {
+        const struct gv_given *given = &arguments->given[i];
+        if (given->option == GV_OPTION_check_rules) {
+            code = gv_check_read_file(arguments->command, given->text, rules);
+            continue;
+        }
+        int error = gv_check_rules_add(rules, given, why);
+        if (error)
+            code = gv_arguments_refuse(arguments->command, "%s",
+                                       error == -EINVAL ? why : strerror(-error));
+    }
+    if (!code && rules->count == 0)
+        code = gv_arguments_refuse(arguments->command, "there is no rule to check; --help shows "
+                                                       "them");
+    return code;
+}
+
+static void gv_check_print_text(const struct gv_check_rules *rules,
+                                const struct gv_check_result *results, bool all)
+{
+    size_t broken = 0, unknown = 0;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        broken += results[i].outcome == GV_CHECK_BROKEN;
+        unknown += results[i].outcome == GV_CHECK_UNKNOWN;
+        if (results[i].outcome == GV_CHECK_KEPT && !all)
+            continue;
+        printf("%s: ", gv_check_words[results[i].outcome]);
+        gv_check_rule_print(stdout, &rules->rules[i]);
+        if (results[i].outcome != GV_CHECK_KEPT) {
+            fputs(": ", stdout);
+            gv_format_text(stdout, results[i].found, GV_CHECK_WORDS, 0);
+        }
+        putchar('\n');
+    }
+    printf("%zu rule%s: %zu broken", rules->count, rules->count == 1 ? "" : "s", broken);
+    if (unknown)
+        printf(", %zu cannot be checked with this trace", unknown);
+    putchar('\n');
+}
+
+static int gv_check_print_rows(const struct gv_check_rules *rules,
+                               const struct gv_check_result *results, enum gv_format format)
+{
+    static const struct gv_column columns[] = {{"rule", GV_COLUMN_TEXT},
+                                               {"value", GV_COLUMN_TEXT},
+                                               {"outcome", GV_COLUMN_TEXT},
+                                               {"found", GV_COLUMN_TEXT}};
+    char name[GV_OPTION_NAME_BYTES];
+    struct gv_rows rows;
+
+    gv_rows_begin(&rows, stdout, format, columns, 4, NULL);
+    for (size_t i = 0; i < rules->count; i++) {
+        gv_rows_text(&rows, gv_option_name(&gv_options[rules->rules[i].check->option], name));
+        gv_rows_text(&rows, rules->rules[i].text);
+        gv_rows_text(&rows, gv_check_words[results[i].outcome]);
+        gv_rows_text(&rows, results[i].outcome == GV_CHECK_KEPT ? NULL : results[i].found);
+    }
+    return gv_rows_end(&rows);
+}
+
+static int gv_check_write_junit(const char *path, const char *trace,
+                                const struct gv_check_rules *rules,
+                                const struct gv_check_result *results)
+{
+    struct gv_output_file file;
+    int error = gv_output_file_open(&file, path);
+
+    if (!error) {
+        gv_check_junit_print(file.out, trace, rules, results);
+        error = gv_output_file_close(&file);
+    }
+    if (error)
+        gv_message("cannot write %s: %s", path, strerror(-error));
+    return error;
+}
+
+/* Losses make "there was none" a weaker word. */
+static void gv_check_warn(sqlite3 *trace)
+{
+    sqlite3_stmt *statement = NULL;
+
+    if (sqlite3_prepare_v2(trace, "SELECT sum(count) FROM losses", -1, &statement, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int64(statement, 0) > 0)
+        gv_message("%lld records of this trace were lost; --max-losses 0 takes that for a finding",
+                   (long long)sqlite3_column_int64(statement, 0));
+    sqlite3_finalize(statement);
+}
+
+static int gv_check_code(const struct gv_check_rules *rules, const struct gv_check_result *results)
+{
+    int code = GV_EXIT_FINE;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        if (results[i].outcome == GV_CHECK_BROKEN)
+            return GV_EXIT_FINDING;
+        if (results[i].outcome == GV_CHECK_UNKNOWN)
+            code = GV_EXIT_FAILED;
+    }
+    return code;
+}
+
+static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
+                          const struct gv_check_rules *rules, struct gv_check_result *results)
+{
+    const char *path = arguments->operands[0];
+    const char *format = gv_arguments_text(arguments, GV_OPTION_check_format, "text");
+    const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
+    int error = gv_check_prepare(trace);
+
+    for (size_t i = 0; i < rules->count && !error; i++)
+        error = gv_check_rule_run(trace, &rules->rules[i], &results[i]);
+    if (error) {
+        gv_message("cannot check %s: %s", path, sqlite3_errmsg(trace));
+        return GV_EXIT_FAILED;
+    }
+    if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))
+        gv_check_warn(trace);
+    if (strcmp(format, "text") == 0)
+        gv_check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));
+    else
+        error = gv_check_print_rows(rules, results, gv_format_find(format));
+    if (!error && junit)
+        error = gv_check_write_junit(junit, path, rules, results);
+    return error ? GV_EXIT_FAILED : gv_check_code(rules, results);
+}
+
+int gv_command_check(const struct gv_arguments *arguments)
+{
+    struct gv_check_rules rules = {0};
+    struct gv_check_result *results = NULL;
+    sqlite3 *trace = NULL;
+    int code = gv_check_collect(arguments, &rules);
+
+    if (code == 0) {
+        code = GV_EXIT_FAILED;
+        results = calloc(rules.count, sizeof(*results));
+        if (results && gv_trace_view_open(arguments->operands[0], &trace) == 0)
+            code = gv_check_trace(arguments, trace, &rules, results);
+    }
+    for (size_t i = 0; results && i < rules.count; i++)
+        free(results[i].found);
+    free(results);
+    gv_check_rules_free(&rules);
+    sqlite3_close(trace);
+    return code;
+}

@@ -1,0 +1,147 @@
+"""gpuverify check: rules that a trace keeps, breaks, or cannot answer."""
+
+import json
+import os
+import sqlite3
+import xml.etree.ElementTree
+
+import harness
+import stored
+
+KEPT = [["--no-load-after", "2s"], ["--no-load-after", "10 launches"], ["--no-jit"],
+        ["--max-copy-ratio", "0.3"], ["--require-kernel", "gemm"], ["--require-kernel", "*tanh*"],
+        ["--min-launches", "3"], ["--max-errors", "0"], ["--no-unfinished"], ["--max-losses", "0"],
+        ["--min-gpu-busy", "80%"], ["--max-gpu-gap", "1ms"], ["--max-stall", "900ms"],
+        ["--no-stall", "jit"], ["--min-kernels", "39"]]
+
+# (SQL that makes the trace one to be found fault with, rule, what is said)
+BROKEN = [
+    (None, ["--min-gpu-busy", "0.9"], "busy 85.9 %"),
+    (None, ["--max-gpu-gap", "10us"], "nothing to do for 500 us"),
+    (None, ["--max-stall", "10ms"], "2 calls lost more than that; stall 1, cudaLaunchKernel"),
+    (None, ["--no-stall", "lock"], "1 call was held up by it"),
+    (None, ["--no-stall", "any"], "2 calls were held up by it"),
+    (None, ["--require-kernel", "mm*"], "no kernel of that name ran"),
+    (None, ["--min-kernels", "40"], "39 kernels ran"),
+    (None, ["--min-launches", "1000"], "39 calls launched"),
+    ("UPDATE call SET result = 1 WHERE id = 5", ["--max-errors", "0"], "1 call returned an error"),
+    ("INSERT INTO loss VALUES (1, 'call', 'launch', 7)", ["--max-losses", "6"],
+     "7 records were lost"),
+    ("INSERT INTO jit (id, process, start_ns, duration_ns, operation)"
+     " VALUES (1, 1, 5000000000, 300000000, 3)", ["--no-jit"], "compiled 1 time, for 300 ms"),
+    ("INSERT INTO flight (process, thread_serial, api, start_ns) VALUES (1, 1, 1, 5)",
+     ["--no-unfinished"], "1 call had not returned, such as cudaLaunchKernel"),
+    ("INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, copy_kind, bytes)"
+     " VALUES (999, 1, 2, 4300000000, 800000000, 1, 1000)", ["--max-copy-ratio", "30%"],
+     "copies between host and device took 800 ms"),
+    ("INSERT INTO load (id, thread, api, start_ns, duration_ns, result, kind, name)"
+     " VALUES (1, 1, 1, 4400000000, 5, 0, 'cubin', 'x')", ["--no-load-after", "100ms"],
+     "1 load of code came later; the first, cudaLaunchKernel of x"),
+    ("INSERT INTO load (id, thread, api, start_ns, duration_ns, result, kind, name)"
+     " VALUES (1, 1, 1, 4400000000, 5, 0, 'cubin', 'x')", ["--no-load-after", "5 launches"],
+     "1 load of code came later"),
+]
+
+
+class Check(harness.Case):
+    def make(self, *changes):
+        path = self.path("trace.db")
+        if os.path.exists(path):
+            os.remove(path)
+        stored.make("lazy_launch", path)
+        database = sqlite3.connect(path)
+        for change in changes:
+            database.execute(change)
+        database.commit()
+        database.close()
+        return path
+
+    def check(self, *words, status=0):
+        return self.command("check", self.path("trace.db"), *words, status=status, sim=False)
+
+    def test_rules_that_are_kept(self):
+        self.make()
+        for rule in KEPT:
+            self.assertEqual(self.check(*rule).out, "1 rule: 0 broken\n")
+        everything = [word for rule in KEPT for word in rule]
+        self.assertEqual(self.check(*everything).out, f"{len(KEPT)} rules: 0 broken\n")
+        self.assertIn("kept: no-load-after 10 launches\n", self.check(*everything, "--all").out)
+
+    def test_rules_that_are_broken(self):
+        for change, rule, said in BROKEN:
+            self.make(*([change] if change else []))
+            shown = self.check(*rule, status=1).out
+            self.assertIn("broken: " + " ".join(rule)[2:] + ": ", shown)
+            self.assertIn(said, shown)
+
+    def test_what_is_not_known_is_no_pass(self):
+        self.make("UPDATE process SET gpu = 'host-only', gpu_why = 'no libcupti'",
+                  "DELETE FROM gpu_op", "UPDATE call SET kernel = NULL")
+        for rule in (["--min-gpu-busy", "1%"], ["--max-gpu-gap", "1h"], ["--no-jit"],
+                     ["--max-copy-ratio", "9"], ["--min-kernels", "0"]):
+            result = self.check(*rule, status=3)
+            self.assertIn("was not seen: no libcupti", result.out)
+            self.assertIn("1 rule: 0 broken, 1 cannot be checked with this trace", result.out)
+        self.assertIn("no kernel of that name is known",
+                      self.check("--require-kernel", "gemm", status=3).out)
+        self.check("--no-jit", "--min-launches", "1000", status=1)
+        self.check("--max-stall", "1h")
+
+    def test_losses_are_told(self):
+        self.make("INSERT INTO loss VALUES (1, 'call', 'launch', 7)")
+        self.assertIn("7 records of this trace were lost", self.check("--no-jit").err)
+
+    def test_rules_from_a_file(self):
+        self.make()
+        rules = self.path("gpu.rules")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("# what CI wants\nmax-stall 1s   # enough\r\n--no-stall=jit\n\n  no-jit\n"
+                       "require-kernel '*tanh*' # a comment\nno-load-after 10 launches\n"
+                       "min-gpu-busy = 80%")
+        self.assertEqual(self.check("--rules", rules).out, "6 rules: 0 broken\n")
+        self.assertEqual(self.check("--rules", rules, "--min-kernels", "99", status=1).out,
+                         "broken: min-kernels 99: 39 kernels ran\n7 rules: 1 broken\n")
+        for text, said in (("max-stal 1s", "line 1: there is no rule 'max-stal'; did you mean"),
+                           ("\nmax-stall 5", "line 2: '5' is no value for max-stall"),
+                           ("no-jit yes", "no-jit takes no value"), ("max-stall", "'' is no value"),
+                           ("junit x.xml", "there is no rule 'junit'"),
+                           ("no-stall nix", "'nix' is no cause"), ("a\0b", "no text of rules"),
+                           ("x" * 5000, "no text of rules")):
+            with open(rules, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertIn(said, self.check("--rules", rules, status=2).err)
+        self.check("--rules", self.path("nowhere"), status=3)
+
+    def test_junit(self):
+        self.make()
+        path = self.path("out.xml")
+        self.check("--min-kernels", "99", "--require-kernel", '<&">\x1b', "--no-jit", "--junit", path,
+                   status=1)
+        suite = xml.etree.ElementTree.parse(path).getroot()
+        self.assertEqual((suite.tag, suite.attrib["tests"], suite.attrib["failures"],
+                          suite.attrib["errors"]), ("testsuite", "3", "2", "0"))
+        self.assertEqual([case.attrib["name"] for case in suite],
+                         ["min-kernels 99", 'require-kernel <&">\ufffd', "no-jit"])
+        self.assertEqual(suite[0][0].tag, "failure")
+        self.assertEqual(suite[0][0].attrib["message"], "39 kernels ran")
+        self.assertEqual(len(suite[2]), 0)
+        self.assertIn("cannot write", self.check("--no-jit", "--junit", "/nowhere/x.xml",
+                                                 status=3).err)
+        self.assertEqual([name for name in os.listdir(self.path(".")) if name.startswith("out.xml")],
+                         ["out.xml"])
+
+    def test_formats(self):
+        self.make()
+        shown = self.check("--no-jit", "--min-kernels", "99", "--format", "json", status=1).out
+        self.assertEqual(json.loads(shown),
+                         [{"rule": "no-jit", "value": None, "outcome": "kept", "found": None},
+                          {"rule": "min-kernels", "value": "99", "outcome": "broken",
+                           "found": "39 kernels ran"}])
+
+    def test_wrong_use(self):
+        self.make()
+        for words, said in (([], "there is no rule to check"), (["--no-stall", "x"], "is no cause"),
+                            (["--min-gpu-busy", "50"], "is no value for --min-gpu-busy"),
+                            (["--no-load-after", "5 lunches"], "is no value for no-load-after"),
+                            (["--max-stal", "5s"], "did you mean '--max-stall'")):
+            self.assertIn(said, self.check(*words, status=2).err)
