@@ -2,82 +2,20 @@
 #include "preload/attach.h"
 
 #include "preload/clock.h"
+#include "trace/program_name.h"
 #include "trace/session_id.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static size_t read_file(const char *path, char *text, size_t bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t total = 0;
-
-    if (fd < 0)
-        return 0;
-    while (total < bytes) {
-        ssize_t length = read(fd, text + total, bytes - total);
-
-        if (length <= 0)
-            break;
-        total += (size_t)length;
-    }
-    close(fd);
-    return total;
-}
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-/* The script of "python3 -u -X dev train.py": the first argument that is no option's. */
-static const char *script_of(const char *arguments, size_t bytes)
-{
-    const char *end = arguments + bytes;
-    const char *argument = arguments + strlen(arguments) + 1;
-
-    while (argument < end && *argument == '-') {
-        bool takes_next = strcmp(argument, "-X") == 0 || strcmp(argument, "-W") == 0;
-
-        if (argument[1] == 'c' || argument[1] == 'm') /* code or a module's name follows */
-            return NULL;
-        argument += strlen(argument) + 1;
-        if (takes_next && argument < end)
-            argument += strlen(argument) + 1;
-    }
-    return argument < end && *argument ? argument : NULL;
-}
-
 void gv_process_program_name(char *name, size_t bytes)
 {
-    static char arguments[GV_SPOOL_ARGUMENTS_BYTES + 1]; /* by the one thread that attaches */
-    size_t length = read_file("/proc/self/cmdline", arguments, sizeof arguments - 1);
-    const char *program;
-    const char *script;
+    static char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* by the one thread that attaches */
 
-    arguments[length] = 0;
-    program = last_part(arguments);
-    if (strncmp(program, "python", 6) == 0) {
-        script = script_of(arguments, length);
-        if (script) {
-            size_t stem;
-
-            program = last_part(script);
-            stem = strlen(program);
-            if (stem > 3 && strcmp(program + stem - 3, ".py") == 0)
-                stem -= 3;
-            snprintf(name, bytes, "%.*s", (int)stem, program);
-            return;
-        }
-    }
-    snprintf(name, bytes, "%s", *program ? program : "program");
+    gv_program_name(arguments, gv_program_read_arguments(0, arguments, sizeof arguments), name,
+                    bytes);
 }
 
 void gv_process_describe(struct gv_spool_header *header)
@@ -94,7 +32,7 @@ void gv_process_describe(struct gv_spool_header *header)
     length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
     header->executable[length > 0 ? length : 0] = 0;
     header->arguments_bytes =
-        (uint32_t)read_file("/proc/self/cmdline", header->arguments, sizeof header->arguments);
+        (uint32_t)gv_program_read_arguments(0, header->arguments, sizeof header->arguments);
     if (!getcwd(header->directory, sizeof header->directory))
         header->directory[0] = 0;
     gv_process_program_name(header->program, sizeof header->program);

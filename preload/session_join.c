@@ -4,6 +4,7 @@
 #include "preload/clock.h"
 #include "preload/log.h"
 #include "trace/session_id.h"
+#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,69 +32,22 @@ static int format_path(char *path, size_t bytes, const char *directory, const ch
 
 /* ---- where the trace goes ---- */
 
-struct expansion {
-    char *out;
-    size_t left;
-};
-
-static int append(struct expansion *to, const char *text)
+/* Into its own place: only the one thread that attaches comes here, perhaps on a small stack. */
+static const char *working_directory(void)
 {
-    size_t length = strlen(text);
+    static char here[GV_SESSION_PATH_BYTES];
 
-    if (length >= to->left)
-        return -ENAMETOOLONG;
-    memcpy(to->out, text, length + 1);
-    to->out += length;
-    to->left -= length;
-    return 0;
-}
-
-static int expand_one(struct expansion *to, char what)
-{
-    char text[256] = {what, 0};
-
-    if (what == 'p')
-        snprintf(text, sizeof text, "%d", (int)getpid());
-    else if (what == 'n') /* a name of 255 characters is as long as a file's may be */
-        gv_process_program_name(text, PROGRAM_BYTES);
-    else if (what == 'h' && gethostname(text, sizeof text - 1) < 0)
-        snprintf(text, sizeof text, "localhost");
-    else if (!strchr("pnh%", what) && append(to, "%") < 0)
-        return -ENAMETOOLONG;
-    for (char *slash = text; what != '/' && (slash = strchr(slash, '/')); slash++)
-        *slash = '_'; /* a host or a program must not choose another directory */
-    return append(to, text);
-}
-
-static int expand(char *path, size_t bytes, const char *pattern)
-{
-    struct expansion to = {path, bytes};
-    int error = 0;
-
-    *path = 0;
-    if (*pattern != '/') {
-        static char here[GV_SESSION_PATH_BYTES];
-
-        if (!getcwd(here, sizeof here))
-            return -errno;
-        error = append(&to, here);
-        if (!error)
-            error = append(&to, "/");
-    }
-    for (const char *c = pattern; *c && !error; c++) {
-        char plain[2] = {*c, 0};
-
-        if (*c == '%' && c[1])
-            error = expand_one(&to, *++c);
-        else
-            error = append(&to, plain);
-    }
-    return error;
+    return getcwd(here, sizeof here);
 }
 
 static int trace_path(const struct gv_settings *settings, char *path, size_t bytes)
 {
-    return expand(path, bytes, settings->trace[0] ? settings->trace : "gpuverify-%n-%p.db");
+    char program[PROGRAM_BYTES]; /* a name of 255 characters is as long as a file's may be */
+    struct gv_trace_owner owner = {
+        .pid = (uint32_t)getpid(), .program = program, .directory = working_directory()};
+
+    gv_process_program_name(program, sizeof program);
+    return gv_trace_path_expand(path, bytes, settings->trace, &owner);
 }
 
 /* ---- where the shared memory goes ---- */
@@ -119,46 +73,13 @@ static int use_directory(const char *path)
     return access(path, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-static int beside_trace(const char *trace, char *path, size_t bytes)
-{
-    const char *slash = strrchr(trace, '/');
-    int length = snprintf(path, bytes, "%.*s/.gpuverify-%u", (int)(slash - trace), trace,
-                          (unsigned)geteuid());
-
-    if (length < 0 || (size_t)length >= bytes)
-        return -ENAMETOOLONG;
-    return use_directory(path);
-}
-
-/* The collector has another working directory. */
-static int make_absolute(const char *relative, char *path, size_t bytes)
-{
-    size_t length;
-
-    if (!getcwd(path, bytes))
-        return -errno;
-    length = strlen(path);
-    if ((size_t)snprintf(path + length, bytes - length, "/%s", relative) >= bytes - length)
-        return -ENAMETOOLONG;
-    return use_directory(path);
-}
-
 static int choose_directory(const struct gv_settings *settings, const char *trace, int attempt,
                             char *path, size_t bytes)
 {
-    int length;
+    int error = attempt == 0 ? gv_trace_path_shared(path, bytes, settings, working_directory())
+                             : gv_trace_path_beside(path, bytes, trace);
 
-    if (attempt > 0)
-        return beside_trace(trace, path, bytes);
-    if (settings->spool_dir[0] && settings->spool_dir[0] != '/')
-        return make_absolute(settings->spool_dir, path, bytes);
-    if (settings->spool_dir[0])
-        length = snprintf(path, bytes, "%s", settings->spool_dir);
-    else
-        length = snprintf(path, bytes, "/dev/shm/gpuverify-%u", (unsigned)geteuid());
-    if (length < 0 || (size_t)length >= bytes)
-        return -ENAMETOOLONG;
-    return use_directory(path);
+    return error ? error : use_directory(path);
 }
 
 /* ---- the session file ---- */

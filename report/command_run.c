@@ -126,7 +126,7 @@ static int gv_run_wait(struct gv_session_watch *watch)
         if (!known)
             nanosleep(&step, NULL);
     }
-    gv_session_watch_look(watch);
+    gv_session_watch_look_last(watch);
     if (waitpid((pid_t)gv_run_child, &status, 0) < 0)
         return -errno;
     gv_run_child = 0;

@@ -2,6 +2,7 @@
 
 #include "trace/session_id.h"
 #include "trace/settings.h"
+#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +15,11 @@
 void gv_session_place_default(char *out, size_t size)
 {
     struct gv_settings settings;
+    char here[GV_SESSION_PATH_BYTES];
 
     gv_settings_read(&settings, NULL, NULL);
-    if (settings.spool_dir[0])
-        snprintf(out, size, "%s", settings.spool_dir);
-    else
-        snprintf(out, size, "/dev/shm/gpuverify-%u", (unsigned int)geteuid());
+    if (gv_trace_path_shared(out, size, &settings, getcwd(here, sizeof(here))) < 0)
+        out[0] = '\0'; /* no session is found there */
 }
 
 bool gv_session_place_id(const char *name, char id[GV_SESSION_ID_BYTES])

@@ -1,8 +1,13 @@
 #include "report/session_watch.h"
 
+#include "report/collector_search.h"
 #include "report/recovery.h"
 #include "report/session_place.h"
+#include "trace/program_name.h"
+#include "trace/session_id.h"
+#include "trace/settings.h"
 #include "trace/trace_file.h"
+#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +22,9 @@ void gv_session_watch_start(struct gv_session_watch *watch, const char *session)
 {
     memset(watch, 0, sizeof(*watch));
     snprintf(watch->session, sizeof(watch->session), "%s", session);
+    uint64_t ticks;
+    if (gv_session_id_parse(session, &watch->root, &ticks) < 0)
+        watch->root = 0;
 }
 
 static bool gv_session_watch_try(struct gv_session_watch *watch, const char *directory)
@@ -31,28 +39,57 @@ static bool gv_session_watch_try(struct gv_session_watch *watch, const char *dir
     return watch->file != NULL;
 }
 
-/* Beside the trace, where /dev/shm cannot be used. */
-static bool gv_session_watch_try_beside(struct gv_session_watch *watch)
+/* Its directory and name; once it has ended, they stay as they were. */
+static void gv_session_watch_note_root(struct gv_session_watch *watch)
 {
-    const char *trace = getenv("GPUVERIFY_TRACE");
-    const char *slash = trace ? strrchr(trace, '/') : NULL;
-    char directory[GV_SESSION_PATH_BYTES];
+    char link[32], directory[GV_SESSION_PATH_BYTES];
 
-    int length =
-        snprintf(directory, sizeof(directory), "%.*s/.gpuverify-%u",
-                 slash ? (int)(slash - trace) : 1, slash ? trace : ".", (unsigned int)geteuid());
-    return length > 0 && (size_t)length < sizeof(directory) &&
+    snprintf(link, sizeof(link), "/proc/%u/cwd", watch->root);
+    ssize_t length = readlink(link, directory, sizeof(directory) - 1);
+    if (length <= 0)
+        return;
+    directory[length] = '\0';
+    strcpy(watch->root_directory, directory);
+    char arguments[GV_SPOOL_ARGUMENTS_BYTES];
+    size_t bytes = gv_program_read_arguments(watch->root, arguments, sizeof(arguments));
+    gv_program_name(arguments, bytes, watch->root_program, sizeof(watch->root_program));
+}
+
+/* Beside the trace, where /dev/shm cannot be used. */
+static bool gv_session_watch_try_beside(struct gv_session_watch *watch,
+                                        const struct gv_settings *settings)
+{
+    char trace[GV_SESSION_PATH_BYTES], directory[GV_SESSION_PATH_BYTES];
+    struct gv_trace_owner owner = {
+        .pid = watch->root, .program = watch->root_program, .directory = watch->root_directory};
+
+    return gv_trace_path_expand(trace, sizeof(trace), settings->trace, &owner) == 0 &&
+           gv_trace_path_beside(directory, sizeof(directory), trace) == 0 &&
            gv_session_watch_try(watch, directory);
 }
 
 bool gv_session_watch_look(struct gv_session_watch *watch)
 {
     char directory[GV_SESSION_PATH_BYTES];
+    struct gv_settings settings;
 
     if (watch->file)
         return true;
-    gv_session_place_default(directory, sizeof(directory));
-    return gv_session_watch_try(watch, directory) || gv_session_watch_try_beside(watch);
+    gv_session_watch_note_root(watch);
+    gv_settings_read(&settings, NULL, NULL);
+    if (gv_trace_path_shared(directory, sizeof(directory), &settings, watch->root_directory) == 0 &&
+        gv_session_watch_try(watch, directory))
+        return true;
+    return gv_session_watch_try_beside(watch, &settings);
+}
+
+bool gv_session_watch_look_last(struct gv_session_watch *watch)
+{
+    char directory[GV_SESSION_PATH_BYTES];
+
+    return gv_session_watch_look(watch) ||
+           (gv_collector_search(watch->session, directory, sizeof(directory)) == 0 &&
+            gv_session_watch_try(watch, directory));
 }
 
 /* True when the file at the session's path is a trace of this session. */

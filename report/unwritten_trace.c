@@ -1,6 +1,7 @@
 #include "report/unwritten_trace.h"
 
 #include "report/session_place.h"
+#include "trace/trace_path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 /* The file need not exist, but its folder does. */
-static int gv_unwritten_trace_resolve(const char *path, char absolute[PATH_MAX], size_t *folder)
+static int gv_unwritten_trace_resolve(const char *path, char absolute[PATH_MAX])
 {
     char copy[PATH_MAX], resolved[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -23,9 +24,8 @@ static int gv_unwritten_trace_resolve(const char *path, char absolute[PATH_MAX],
         return -ENAMETOOLONG;
     if (!realpath(copy, resolved))
         return -errno;
-    *folder = strcmp(resolved, "/") == 0 ? 0 : strlen(resolved);
-    length =
-        snprintf(absolute, PATH_MAX, "%.*s/%s", (int)*folder, resolved, slash ? slash + 1 : path);
+    length = snprintf(absolute, PATH_MAX, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved,
+                      slash ? slash + 1 : path);
     return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
@@ -65,8 +65,7 @@ int gv_unwritten_trace_find(const char *path, char *directory, size_t size,
                             char session[GV_SESSION_ID_BYTES])
 {
     char absolute[PATH_MAX];
-    size_t folder = 0;
-    int error = gv_unwritten_trace_resolve(path, absolute, &folder);
+    int error = gv_unwritten_trace_resolve(path, absolute);
 
     if (error)
         return error;
@@ -74,9 +73,6 @@ int gv_unwritten_trace_find(const char *path, char *directory, size_t size,
     error = gv_unwritten_trace_search(directory, absolute, session);
     if (!error)
         return 0;
-    int length = snprintf(directory, size, "%.*s/.gpuverify-%u", (int)folder, absolute,
-                          (unsigned int)geteuid());
-    if (length < 0 || (size_t)length >= size)
-        return -ENAMETOOLONG;
-    return gv_unwritten_trace_search(directory, absolute, session);
+    error = gv_trace_path_beside(directory, size, absolute);
+    return error ? error : gv_unwritten_trace_search(directory, absolute, session);
 }

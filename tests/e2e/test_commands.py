@@ -65,6 +65,21 @@ class Run(harness.Case):
         self.assertEqual(result.status, 0, str(result))
         self.assertEqual(self.trace(self.path("here.db")).count("cuLaunchKernel"), 5)
 
+    def test_session_beside_the_trace_is_found(self):
+        os.makedirs(self.path("sub", "e2e_ending"))
+        ending = harness.program("ending")
+        no_shared = {"GPUVERIFY_SPOOL_DIR": "/proc/nowhere/spool", "GPUVERIFY_TRACE": "%n/out.db"}
+        for what, argv, env in (
+                ("a pattern", [ending], {}),
+                ("no collector", [ending], {"GPUVERIFY_COLLECTOR": "off"}),
+                ("another directory", ["sh", "-c", f"cd / && cd '{self.path('sub')}' && {ending}"],
+                 {})):
+            with self.subTest(what):
+                result = self.run_it("--", *argv, env={**no_shared, **env}, cwd=self.path("sub"))
+                self.assertEqual(result.out, "three launches\n")
+                self.assertRegex(result.err, r"out(-\d)?\.db")
+                self.assertRegex(result.err, r"\bcuLaunchKernel\b")
+
     def test_program_that_is_not_there(self):
         self.assertEqual(self.run_it("--", "/nowhere/program").status, 127)
         # A folder of the path that may not be searched would make it 126, as with env(1).

@@ -1,0 +1,109 @@
+#include "trace/trace_path.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GV_TRACE_DEFAULT "gpuverify-%n-%p.db"
+
+/* What the kernel calls "(unreachable)" is no place. */
+static bool gv_trace_path_is_known(const char *directory)
+{
+    return directory && *directory == '/';
+}
+
+struct gv_expansion {
+    char *out;
+    size_t left;
+};
+
+static int gv_expansion_add(struct gv_expansion *to, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length >= to->left)
+        return -ENAMETOOLONG;
+    memcpy(to->out, text, length + 1);
+    to->out += length;
+    to->left -= length;
+    return 0;
+}
+
+static int gv_expansion_add_one(struct gv_expansion *to, char what,
+                                const struct gv_trace_owner *owner)
+{
+    char text[256] = {'%', what, 0};
+    bool known = true;
+
+    if (what == 'p')
+        snprintf(text, sizeof(text), "%u", owner->pid);
+    else if (what == 'n')
+        snprintf(text, sizeof(text), "%s", owner->program);
+    else if (what == 'h' && gethostname(text, sizeof(text) - 1) < 0)
+        snprintf(text, sizeof(text), "localhost");
+    else if (what == '%')
+        text[1] = 0;
+    else
+        known = what == 'h';
+    for (char *slash = text; known && (slash = strchr(slash, '/')); slash++)
+        *slash = '_'; /* a host or a program must not choose another directory */
+    return gv_expansion_add(to, text);
+}
+
+int gv_trace_path_expand(char *path, size_t size, const char *pattern,
+                         const struct gv_trace_owner *owner)
+{
+    struct gv_expansion to = {path, size};
+    int error = 0;
+
+    *path = 0;
+    if (!*pattern)
+        pattern = GV_TRACE_DEFAULT;
+    if (*pattern != '/') {
+        if (!gv_trace_path_is_known(owner->directory))
+            return -ENOENT;
+        error = gv_expansion_add(&to, owner->directory);
+        if (!error)
+            error = gv_expansion_add(&to, "/");
+    }
+    for (const char *c = pattern; *c && !error; c++) {
+        char plain[2] = {*c, 0};
+
+        if (*c == '%' && c[1])
+            error = gv_expansion_add_one(&to, *++c, owner);
+        else
+            error = gv_expansion_add(&to, plain);
+    }
+    if (error)
+        *path = 0;
+    return error;
+}
+
+int gv_trace_path_shared(char *path, size_t size, const struct gv_settings *settings,
+                         const char *directory)
+{
+    int length;
+
+    if (!settings->spool_dir[0])
+        length = snprintf(path, size, "/dev/shm/gpuverify-%u", (unsigned int)geteuid());
+    else if (settings->spool_dir[0] == '/')
+        length = snprintf(path, size, "%s", settings->spool_dir);
+    else if (gv_trace_path_is_known(directory))
+        length = snprintf(path, size, "%s/%s", directory, settings->spool_dir);
+    else
+        return -ENOENT;
+    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+int gv_trace_path_beside(char *path, size_t size, const char *trace)
+{
+    const char *slash = strrchr(trace, '/');
+
+    if (!slash)
+        return -EINVAL;
+    int length = snprintf(path, size, "%.*s/.gpuverify-%u", (int)(slash - trace), trace,
+                          (unsigned int)geteuid());
+    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
