@@ -10,6 +10,7 @@
 #include "preload/names.h"
 #include "preload/stacks.h"
 #include "preload/objects.h"
+#include "preload/start_place.h"
 #include "preload/thread.h"
 #include "preload/warnings.h"
 #include "trace/session_id.h"
@@ -86,6 +87,7 @@ __attribute__((constructor)) static void loaded(void)
 
     if (!gv_process_is_ours())
         return;
+    gv_start_place_note();
     read_settings();
     gv_log_look_at_stderr();
     gv_objects_note_startup();

@@ -3,6 +3,7 @@
 #include "preload/api.h"
 #include "preload/clock.h"
 #include "preload/log.h"
+#include "preload/start_place.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 
@@ -32,19 +33,11 @@ static int format_path(char *path, size_t bytes, const char *directory, const ch
 
 /* ---- where the trace goes ---- */
 
-/* Into its own place: only the one thread that attaches comes here, perhaps on a small stack. */
-static const char *working_directory(void)
-{
-    static char here[GV_SESSION_PATH_BYTES];
-
-    return getcwd(here, sizeof here);
-}
-
 static int trace_path(const struct gv_settings *settings, char *path, size_t bytes)
 {
     char program[PROGRAM_BYTES]; /* a name of 255 characters is as long as a file's may be */
     struct gv_trace_owner owner = {
-        .pid = (uint32_t)getpid(), .program = program, .directory = working_directory()};
+        .pid = (uint32_t)getpid(), .program = program, .directory = gv_start_place()};
 
     gv_process_program_name(program, sizeof program);
     return gv_trace_path_expand(path, bytes, settings->trace, &owner);
@@ -76,7 +69,7 @@ static int use_directory(const char *path)
 static int choose_directory(const struct gv_settings *settings, const char *trace, int attempt,
                             char *path, size_t bytes)
 {
-    int error = attempt == 0 ? gv_trace_path_shared(path, bytes, settings, working_directory())
+    int error = attempt == 0 ? gv_trace_path_shared(path, bytes, settings, gv_start_place())
                              : gv_trace_path_beside(path, bytes, trace);
 
     return error ? error : use_directory(path);

@@ -1,5 +1,7 @@
 #include "report/run_environment.h"
 
+#include "trace/trace_path.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -57,16 +59,9 @@ static int gv_run_set_trace(const char *trace)
         return setenv("GPUVERIFY_TRACE", trace, 1) < 0 ? -errno : 0;
     if (!getcwd(here, sizeof(here)))
         return -errno;
-    /* A percent sign in the folder's name is none of the user's. */
-    size_t used = 0;
-    for (const char *c = here; *c && used + 3 < sizeof(path); c++) {
-        if (*c == '%')
-            path[used++] = '%';
-        path[used++] = *c;
-    }
-    int length = snprintf(path + used, sizeof(path) - used, "/%s", trace);
-    if (length < 0 || (size_t)length >= sizeof(path) - used)
-        return -ENAMETOOLONG;
+    int error = gv_trace_path_absolute(path, sizeof(path), here, trace, true);
+    if (error)
+        return error;
     return setenv("GPUVERIFY_TRACE", path, 1) < 0 ? -errno : 0;
 }
 

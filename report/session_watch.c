@@ -25,6 +25,8 @@ void gv_session_watch_start(struct gv_session_watch *watch, const char *session)
     uint64_t ticks;
     if (gv_session_id_parse(session, &watch->root, &ticks) < 0)
         watch->root = 0;
+    if (!getcwd(watch->root_directory, sizeof(watch->root_directory)))
+        watch->root_directory[0] = '\0';
 }
 
 static bool gv_session_watch_try(struct gv_session_watch *watch, const char *directory)
@@ -39,20 +41,13 @@ static bool gv_session_watch_try(struct gv_session_watch *watch, const char *dir
     return watch->file != NULL;
 }
 
-/* Its directory and name; once it has ended, they stay as they were. */
+/* Its name; once it has ended, that stays as it was. */
 static void gv_session_watch_note_root(struct gv_session_watch *watch)
 {
-    char link[32], directory[GV_SESSION_PATH_BYTES];
-
-    snprintf(link, sizeof(link), "/proc/%u/cwd", watch->root);
-    ssize_t length = readlink(link, directory, sizeof(directory) - 1);
-    if (length <= 0)
-        return;
-    directory[length] = '\0';
-    strcpy(watch->root_directory, directory);
     char arguments[GV_SPOOL_ARGUMENTS_BYTES];
     size_t bytes = gv_program_read_arguments(watch->root, arguments, sizeof(arguments));
-    gv_program_name(arguments, bytes, watch->root_program, sizeof(watch->root_program));
+    if (bytes > 0)
+        gv_program_name(arguments, bytes, watch->root_program, sizeof(watch->root_program));
 }
 
 /* Beside the trace, where /dev/shm cannot be used. */

@@ -15,7 +15,7 @@ struct gv_session_watch {
     char directory[GV_SESSION_PATH_BYTES];      /* where it was found */
     struct gv_session_file *file;               /* NULL: not seen yet */
     uint32_t root;                              /* the program, as long as it runs */
-    char root_directory[GV_SESSION_PATH_BYTES]; /* as last seen; empty: unknown */
+    char root_directory[GV_SESSION_PATH_BYTES]; /* it starts in ours; empty: unknown */
     char root_program[128];                     /* as long as the library lets it be in a path */
 };
 
@@ -23,7 +23,7 @@ void gv_session_watch_start(struct gv_session_watch *watch, const char *session)
 /* Looks for the session's file. True when it is known. */
 bool gv_session_watch_look(struct gv_session_watch *watch);
 /* The same when the program has ended, before it is waited for: looks also at what the session's
- * collector was told, for its processes may have moved to other directories. */
+ * collector was told, for its processes may have other names. */
 bool gv_session_watch_look_last(struct gv_session_watch *watch);
 /* Where the trace is, once its collector has made it. 0; -ENOENT: there was no session; or -errno
  * of what kept the collector from writing it. */

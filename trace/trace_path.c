@@ -81,6 +81,24 @@ int gv_trace_path_expand(char *path, size_t size, const char *pattern,
     return error;
 }
 
+int gv_trace_path_absolute(char *path, size_t size, const char *directory, const char *relative,
+                           bool is_pattern)
+{
+    size_t used = 0;
+
+    if (!gv_trace_path_is_known(directory))
+        return -ENOENT;
+    for (const char *c = directory; *c; c++) {
+        if (used + 3 > size)
+            return -ENAMETOOLONG;
+        if (is_pattern && *c == '%')
+            path[used++] = '%';
+        path[used++] = *c;
+    }
+    int length = snprintf(path + used, size - used, "/%s", relative);
+    return length < 0 || (size_t)length >= size - used ? -ENAMETOOLONG : 0;
+}
+
 int gv_trace_path_shared(char *path, size_t size, const struct gv_settings *settings,
                          const char *directory)
 {

@@ -9,6 +9,7 @@
 
 #include "trace/settings.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,12 @@ struct gv_trace_owner {
  * relative and the directory unknown; -ENAMETOOLONG. `path` is whole or empty. */
 int gv_trace_path_expand(char *path, size_t size, const char *pattern,
                          const struct gv_trace_owner *owner);
+
+/* A relative GPUVERIFY_TRACE (`is_pattern`: percent signs of the directory are doubled) or
+ * GPUVERIFY_SPOOL_DIR, as seen from `directory`. 0; -ENOENT: that is no directory; -ENAMETOOLONG.
+ */
+int gv_trace_path_absolute(char *path, size_t size, const char *directory, const char *relative,
+                           bool is_pattern);
 
 /* The first choice for a spool directory: GPUVERIFY_SPOOL_DIR, a relative one as seen from
  * `directory`, or /dev/shm/gpuverify-<uid>. 0; -ENOENT: the directory is unknown; -ENAMETOOLONG. */

@@ -78,7 +78,7 @@ class Run(harness.Case):
                 result = self.run_it("--", *argv, env={**no_shared, **env}, cwd=self.path("sub"))
                 self.assertEqual(result.out, "three launches\n")
                 self.assertRegex(result.err, r"out(-\d)?\.db")
-                self.assertRegex(result.err, r"\bcuLaunchKernel\b")
+                self.assertIn("3 launches", result.err)
 
     def test_program_that_is_not_there(self):
         self.assertEqual(self.run_it("--", "/nowhere/program").status, 127)

@@ -111,11 +111,35 @@ class Surroundings(harness.Case):
         gone = self.path("gone")
         os.mkdir(gone)
         result = self.run_program(
-            ["sh", "-c", 'cd "$1" && rmdir "$1" && exec "$0" exit', harness.program("ending"),
-             gone], env={"GPUVERIFY_TRACE": "trace.db"})
+            [harness.program("ending"), "exit"], env={"GPUVERIFY_TRACE": "trace.db"},
+            cwd=gone, preexec_fn=lambda: os.rmdir(gone))
         self.assertEqual(result.status, 4, str(result))
         self.assertIn("cannot record", result.err)
         self.assertFalse(os.path.exists(f"/.gpuverify-{os.getuid()}"))
+
+    def test_relative_paths_start_where_the_program_started(self):
+        """Not where it, or a child, has gone before its first call."""
+        for folder in ("a", "b", "start 50%"):
+            os.mkdir(self.path(folder))
+        self.spool = self.path("start 50%", "spools")
+        result = self.run_well(
+            ["sh", "-c", 'cd ../a && "$0" && cd ../b && "$0"', harness.program("ending")],
+            cwd=self.path("start 50%"),
+            env={"GPUVERIFY_TRACE": "%n.db", "GPUVERIFY_SPOOL_DIR": "spools"})
+        self.assertEqual(result.out, "three launches\n" * 2)
+        self.assertEqual(self.trace(self.path("start 50%", "e2e_ending.db")).count(LAUNCH), 6)
+        self.assertEqual(os.listdir(self.path("a")) + os.listdir(self.path("b")), [])
+
+    def test_default_trace_is_where_the_program_started(self):
+        for folder in ("away", "start"):
+            os.mkdir(self.path(folder))
+        script = self.write("goes.py", "import ctypes, os\n"
+                                       f"os.chdir({self.path('away')!r})\n"
+                                       "ctypes.CDLL('libcuda.so.1').cuInit(0)\n")
+        self.run_well([sys.executable, script], cwd=self.path("start"),
+                      env={"GPUVERIFY_TRACE": None})
+        self.settle()
+        self.assertRegex(" ".join(os.listdir(self.path("start"))), r"^gpuverify-goes-\d+\.db$")
 
     def test_umask_that_takes_everything_is_not_for_ever(self):
         self.spool = self.path("spools")  # made by the program

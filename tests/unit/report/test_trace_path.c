@@ -47,6 +47,21 @@ static void a_directory_that_is_gone_matters_to_relative_paths_only(void **state
     }
 }
 
+static void a_relative_path_becomes_absolute(void **state)
+{
+    (void)state;
+    assert_int_equal(gv_trace_path_absolute(path, sizeof(path), "/50%", "x-%p.db", true), 0);
+    assert_string_equal(path, "/50%%/x-%p.db");
+    expect(path, "/50%/x-42.db");
+    assert_int_equal(gv_trace_path_absolute(path, sizeof(path), "/50%", "spools", false), 0);
+    assert_string_equal(path, "/50%/spools");
+    assert_int_equal(gv_trace_path_absolute(path, sizeof(path), "(unreachable)", "x", true),
+                     -ENOENT);
+    for (size_t size = 1; size < sizeof("/50%%/x"); size++)
+        assert_int_equal(gv_trace_path_absolute(path, size, "/50%", "x", true), -ENAMETOOLONG);
+    assert_int_equal(gv_trace_path_absolute(path, sizeof("/50%%/x"), "/50%", "x", true), 0);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -112,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pattern_is_expanded),
         cmocka_unit_test(a_directory_that_is_gone_matters_to_relative_paths_only),
+        cmocka_unit_test(a_relative_path_becomes_absolute),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_script_gives_its_name_to_its_process),
         cmocka_unit_test(spools_lie_in_shared_memory_or_beside_the_trace),
