@@ -52,7 +52,7 @@ static void a_relative_path_becomes_absolute(void **state)
     (void)state;
     assert_int_equal(gv_trace_path_absolute(path, sizeof(path), "/50%", "x-%p.db", true), 0);
     assert_string_equal(path, "/50%%/x-%p.db");
-    expect(path, "/50%/x-42.db");
+    expect("/50%%/x-%p.db", "/50%/x-42.db");
     assert_int_equal(gv_trace_path_absolute(path, sizeof(path), "/50%", "spools", false), 0);
     assert_string_equal(path, "/50%/spools");
     assert_int_equal(gv_trace_path_absolute(path, sizeof(path), "(unreachable)", "x", true),
