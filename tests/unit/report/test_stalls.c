@@ -1,8 +1,6 @@
 /* Every cause of a stall where the GPU's side is seen, and the same calls where they are none. */
 #include "tests/unit/report/stall_fixture.h"
 
-#include "report/stall_sums.h"
-
 #include <stdio.h>
 
 /* A kernel of 50 ms from 1 ms on, in stream A. */
@@ -369,32 +367,6 @@ static void others_wait_behind_a_load(void **state)
            "3 lock 0+41100+50 for 1 by 2\n");
 }
 
-static void time_that_threads_lose_together_is_lost_once(void **state)
-{
-    struct gv_stall_sums sums;
-
-    (void)state;
-    busy();
-    CALL("cuModuleLoadData", 2000, 50000);
-    CALL("cuLaunchKernel", 3000, 49002, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
-    CALL("cuMemAlloc_v2", 60000, 40000);
-    expect("2 module-load 0+49000+1000 for 1 drained 1\n"
-           "3 lock 0+49000+0 for 1 by 2\n");
-    assert_int_equal(gv_stall_sums_read(fixture_trace, &sums), 0);
-    assert_int_equal(sums.count, 2);
-    assert_int_equal(sums.lost_ns, 50000000); /* 2 ms to 52 ms */
-    assert_int_equal(sums.run_ns, 99100000);
-    assert_false(gv_stall_sums_are_small(&sums));
-    /* another process's time is its own */
-    fixture_sql("INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES"
-                " (90, 11, 3, 2000000, 1000000000);"
-                "INSERT INTO stall VALUES (90, 90, 'free', 0, 0, 40000000, 0, NULL, NULL, NULL,"
-                " NULL, 'inferred', NULL, NULL);");
-    assert_int_equal(gv_stall_sums_read(fixture_trace, &sums), 0);
-    assert_int_equal(sums.lost_ns, 90000000);
-    assert_int_equal(sums.run_ns, 1099100000);
-}
-
 static void a_load_may_return_long_after_it_gave_the_lock_back(void **state)
 {
     (void)state;
@@ -507,7 +479,6 @@ int main(void)
         CASE(waiting_as_asked_is_expected),
         CASE(an_idle_streams_sync_has_waited_for_something_unseen),
         CASE(others_wait_behind_a_load),
-        CASE(time_that_threads_lose_together_is_lost_once),
         CASE(a_load_may_return_long_after_it_gave_the_lock_back),
         CASE(an_allocation_behind_a_compiling_load_waits_for_no_operation),
         CASE(a_query_does_not_wait_behind_a_load),
