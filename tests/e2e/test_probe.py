@@ -6,33 +6,15 @@ import json
 import os
 import re
 import sqlite3
+import sys
 
 import harness
 import stored
 
+sys.path.insert(0, os.path.join(harness.SOURCE, "tests"))
+import probe_expectations as expected  # noqa: E402
+
 KEPT = "data/gpuverify/probe-cuda-13000-GV-SIM-simulated-GPU-0.json"
-
-# What waits for a busy GPU, and what waits behind a load: as docs/simulator.md says of the simulator.
-WAITS = {
-    ("cuModuleLoadData", "a cubin"), ("cuModuleLoadData", "PTX that is compiled"),
-    ("cuModuleUnload", ""), ("cuKernelGetFunction", "first use of the library"),
-    ("cuLaunchKernel", "first use of the library"), ("cuLibraryUnload", "of a used library"),
-    ("cuCtxSetLimit", "stack size"), ("cuLaunchKernel", "2000 into the busy stream"),
-    ("cuLaunchKernel", "more local memory than any before"), ("cuMemFree", "1 MB"),
-    ("cuMemFreeHost", "1 MB"), ("cuMemHostUnregister", "1 MB"),
-    ("cuMemcpyDtoHAsync", "4 KB to pageable memory, behind the kernel"),
-    ("cuMemcpyHtoDAsync", "16 MB of pageable memory, behind the kernel"),
-    ("cuCtxSynchronize", ""), ("cuCtxCreate", ""), ("cudaFree", "1 MB"), ("cudaFreeHost", "1 MB"),
-    ("cudaHostUnregister", "1 MB"), ("cudaDeviceSetLimit", "stack size"),
-    ("cudaMemcpyAsync", "4 KB to pageable memory, behind the kernel"),
-}
-EAGER_WAITS = (WAITS | {("cuLibraryLoadData", "a cubin"), ("cuLibraryUnload", "of one never used")}) \
-    - {("cuKernelGetFunction", "first use of the library"),
-       ("cuLaunchKernel", "first use of the library")}
-BEHIND = {"cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuEventRecord", "cuEventCreate",
-          "cuStreamCreate", "cuMemAlloc", "cuMemAllocAsync", "cuMemAllocHost", "cuMemcpyHtoD",
-          "cuModuleLoadData"}
-
 
 class Probe(harness.Case):
     def probe(self, *options, env=None, **more):
@@ -51,17 +33,15 @@ class Probe(harness.Case):
         self.assertIn(f"kept in {self.path(KEPT)}", result.err)
         probe = self.kept()
         self.assertEqual((probe["gpu"], probe["driver_version"]), ("GV_SIM simulated GPU 0", 13000))
-        for mode, waits in (("LAZY", WAITS), ("EAGER", EAGER_WAITS)):
+        for mode, waits in (("LAZY", expected.WAITS), ("EAGER", expected.EAGER_WAITS)):
             rows = [row for row in probe["calls"] if row["mode"] == mode]
             odd = {row["call"]: (row["status"], row.get("error"))
                    for row in rows if row["status"] != "measured"}
             self.assertEqual(odd, {"cuMemAllocManaged": ("failed", 801),
                                    "cuMemGetInfo": ("not here", None)})
             measured = [row for row in rows if row["status"] == "measured"]
-            self.assertEqual({(row["call"], row["with"]) for row in measured
-                              if row["beside"] == "gpu" and row["waits"]}, waits, mode)
-            self.assertEqual({row["call"] for row in measured
-                              if row["beside"] == "load" and row["waits"]}, BEHIND, mode)
+            self.assertEqual(expected.waiting(probe, mode), waits)
+            self.assertEqual(expected.waiting_behind(probe, mode), expected.SIMULATED_BEHIND)
             for row in measured:
                 if row["waits"] and row["beside"] == "gpu":
                     self.assertGreater(row["busy_ns"], row["kernel_ns"] * 0.5, row)

@@ -17,11 +17,12 @@ import tempfile
 import time
 
 import cases_gpu_side
+import cases_probe
 import cases_programs
 import cases_stalls
 from ground import ROOT, Bench, Failure, Skip
 
-CASES = cases_gpu_side.CASES + cases_programs.CASES + cases_stalls.CASES
+CASES = cases_gpu_side.CASES + cases_programs.CASES + cases_stalls.CASES + cases_probe.CASES
 
 
 def why_no_gpu():

@@ -1,0 +1,62 @@
+"""gpuverify probe on a real GPU: what any driver does, and how this one differs from the one measured."""
+
+import json
+import os
+import sys
+
+from ground import ROOT, check
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import probe_expectations as expected  # noqa: E402
+
+# What has held with every driver: a program that is told otherwise is told something wrong.
+ALWAYS = {("cuModuleLoadData", "a cubin"), ("cuModuleUnload", ""), ("cuMemFree", "1 MB"),
+          ("cuCtxSynchronize", "")}
+NEVER = {("cuStreamQuery", "of the busy stream"), ("cuEventQuery", ""),
+         ("cuModuleGetFunction", ""), ("cuLaunchKernel", "into the busy stream")}
+# Broken: the probe, not the driver.
+BROKEN = ("failed", "hung", "died", "not reached")
+LIMIT_S = 60
+
+
+def named(rows):
+    return ", ".join(sorted(" ".join(filter(None, row)) if isinstance(row, tuple) else row
+                            for row in rows)) or "none"
+
+
+def differences(probe):
+    for mode, waits in (("LAZY", expected.WAITS), ("EAGER", expected.EAGER_WAITS)):
+        known = {(row["call"], row["with"]) for row in expected.rows_of(probe, mode, "gpu")}
+        for found, wanted, place in (
+                (expected.waiting(probe, mode), waits & known, "a busy GPU"),
+                (expected.waiting_behind(probe, mode), expected.BEHIND, "another's load")):
+            if found - wanted:
+                yield f"{mode}: wait for {place}, unexpectedly: {named(found - wanted)}"
+            if wanted - found:
+                yield f"{mode}: do not wait for {place}, unexpectedly: {named(wanted - found)}"
+
+
+def calls_that_wait(bench, folder):
+    path = os.path.join(folder, "probe.json")
+    variables = {}
+    if bench.runtime:
+        places = (bench.runtime, os.environ.get("LD_LIBRARY_PATH"))
+        variables["LD_LIBRARY_PATH"] = ":".join(filter(None, places))
+    done = bench.run([bench.command, "probe", "--json", path], folder, False, **variables)
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+    with open(path, encoding="utf-8") as file:
+        probe = json.load(file)
+    broken = [f"{row['mode']} {row['call']} {row['with']}: {row['status']} {row.get('error', '')}"
+              for row in probe["calls"] if row["status"] in BROKEN]
+    check(not broken, "; ".join(broken))
+    check(probe["took_ns"] < LIMIT_S * 1e9, f"took {probe['took_ns'] / 1e9:.0f} s")
+    for mode in ("LAZY", "EAGER"):
+        waits = expected.waiting(probe, mode)
+        check(ALWAYS <= waits, f"{mode}: no wait in {named(ALWAYS - waits)}")
+        check(not NEVER & waits, f"{mode}: a wait in {named(NEVER & waits)}")
+    unlike = list(differences(probe))
+    return (f"{len(probe['calls'])} rows in {probe['took_ns'] / 1e9:.0f} s, "
+            + ("as on an H100 with driver 580" if not unlike else "; ".join(unlike)))
+
+
+CASES = [("probe", calls_that_wait)]

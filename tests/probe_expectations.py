@@ -1,0 +1,40 @@
+"""What `gpuverify probe` is expected to measure: (call, with what) of the calls that wait.
+
+As on an H100 with driver 580; the simulator does the same but for SIMULATED_BEHIND.
+"""
+
+WAITS = {
+    ("cuModuleLoadData", "a cubin"), ("cuModuleLoadData", "PTX that is compiled"),
+    ("cuModuleUnload", ""), ("cuKernelGetFunction", "first use of the library"),
+    ("cuLaunchKernel", "first use of the library"), ("cuLibraryUnload", "of a used library"),
+    ("cuCtxSetLimit", "stack size"), ("cuLaunchKernel", "2000 into the busy stream"),
+    ("cuLaunchKernel", "more local memory than any before"), ("cuMemFree", "1 MB"),
+    ("cuMemFreeHost", "1 MB"), ("cuMemHostUnregister", "1 MB"),
+    ("cuMemcpyDtoHAsync", "4 KB to pageable memory, behind the kernel"),
+    ("cuMemcpyHtoDAsync", "16 MB of pageable memory, behind the kernel"),
+    ("cuCtxSynchronize", ""), ("cuCtxCreate", ""), ("cudaFree", "1 MB"), ("cudaFreeHost", "1 MB"),
+    ("cudaHostUnregister", "1 MB"), ("cudaDeviceSetLimit", "stack size"),
+    ("cudaMemcpyAsync", "4 KB to pageable memory, behind the kernel"),
+}
+EAGER_WAITS = (WAITS | {("cuLibraryLoadData", "a cubin"), ("cuLibraryUnload", "of one never used")}) \
+    - {("cuKernelGetFunction", "first use of the library"),
+       ("cuLaunchKernel", "first use of the library")}
+# Behind another thread's load.
+BEHIND = {"cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuEventRecord", "cuEventCreate",
+          "cuStreamCreate", "cuMemAlloc", "cuMemAllocHost", "cuMemcpyHtoD",
+          "cuModuleLoadData"}
+SIMULATED_BEHIND = BEHIND | {"cuMemAllocAsync"}
+
+
+def rows_of(probe, mode, beside):
+    """The rows that were measured, of what `gpuverify probe` keeps as JSON."""
+    return [row for row in probe["calls"]
+            if (row["mode"], row["beside"], row["status"]) == (mode, beside, "measured")]
+
+
+def waiting(probe, mode):
+    return {(row["call"], row["with"]) for row in rows_of(probe, mode, "gpu") if row["waits"]}
+
+
+def waiting_behind(probe, mode):
+    return {row["call"] for row in rows_of(probe, mode, "load") if row["waits"]}
