@@ -3,7 +3,7 @@
 
 #include "report/run_environment.h"
 #include "report/session_watch.h"
-#include "report/summary.h"
+#include "report/report.h"
 #include "report/trace_view.h"
 #include "report/verdict_print.h"
 #include "trace/session_id.h"
@@ -133,6 +133,25 @@ static int gv_run_wait(struct gv_session_watch *watch)
     return status;
 }
 
+static void gv_run_print_verdict(sqlite3 *trace, const char *path)
+{
+    struct gv_report *report = calloc(1, sizeof(*report));
+
+    if (!report)
+        return;
+    report->trace = trace;
+    report->path = path;
+    report->out = stderr;
+    report->columns = gv_report_columns(stderr);
+    report->part = GV_TOTALS_ALL;
+    report->wanted[GV_SECTION_verdict] = true;
+    if (gv_report_write(report))
+        gv_message("cannot read %s: %s", path, sqlite3_errmsg(trace));
+    else
+        gv_verdict_print_more(stderr, path);
+    free(report);
+}
+
 static void gv_run_summary(struct gv_session_watch *watch, const char *program)
 {
     char path[GV_SESSION_PATH_BYTES];
@@ -143,8 +162,7 @@ static void gv_run_summary(struct gv_session_watch *watch, const char *program)
     int error = gv_session_watch_trace(watch, path, sizeof(path));
     if (error == -ENOENT) {
         fputc('\n', stderr);
-        gv_verdict_print_without(stderr, program, GV_VERDICT_NOT_LOADED,
-                                 gv_summary_columns(stderr));
+        gv_verdict_print_without(stderr, program, GV_VERDICT_NOT_LOADED, gv_report_columns(stderr));
         return;
     }
     if (error) {
@@ -154,7 +172,7 @@ static void gv_run_summary(struct gv_session_watch *watch, const char *program)
     if (gv_trace_view_open(path, &trace) < 0)
         return;
     fputc('\n', stderr);
-    gv_summary_print_short(stderr, trace, path);
+    gv_run_print_verdict(trace, path);
     sqlite3_close(trace);
 }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const char *const gv_totals_tables[] = {
-    "fact",         "api_total", "kernel_total", "copy_total",
-    "device_total", "gap",       "gap_call",     "timeline",
+    "fact",     "api_total", "kernel_total", "copy_total",   "device_total", "gap",
+    "gap_call", "timeline",  "error_total",  "launch_total", "memory_left",
 };
 #define GV_TOTALS_TABLES (sizeof(gv_totals_tables) / sizeof(gv_totals_tables[0]))
 
@@ -28,6 +28,12 @@ static const char gv_totals_places_sql[] =
 static const char gv_totals_shapes_sql[] =
     "SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z FROM gpu_shape s LEFT JOIN"
     " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name) n ON n.id = s.name";
+
+/* enum gv_memory_space of each call that allocates or frees. */
+static const char gv_totals_memory_sql[] =
+    "SELECT id, CASE WHEN class = 'free' THEN 4 WHEN name GLOB '*Host*' THEN 2 WHEN name GLOB"
+    " '*Managed*' THEN 3 ELSE 1 END FROM api WHERE class = 'free' OR class = 'alloc' AND (name GLOB"
+    " '*[Aa]lloc*' OR name GLOB 'cuMemCreate*' OR name GLOB '*HostRegister*')";
 
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
@@ -72,6 +78,10 @@ static int gv_totals_open(struct gv_totals_run *run)
         error = gv_id_table_read(&run->places, run->trace, gv_totals_places_sql);
     if (!error)
         error = gv_id_table_read(&run->shapes, run->trace, gv_totals_shapes_sql);
+    if (!error)
+        error = gv_id_table_read(&run->memory, run->trace, gv_totals_memory_sql);
+    if (!error)
+        error = gv_id_table_read(&run->kernel_ids, run->trace, "SELECT id, 1 FROM kernel");
     if (error)
         return error;
     gv_totals_count_devices(run);
@@ -86,7 +96,9 @@ static int gv_totals_open(struct gv_totals_run *run)
     run->api_errors = calloc(run->apis.rows + 1, sizeof(*run->api_errors));
     run->api_bytes = calloc(run->apis.rows + 1, sizeof(*run->api_bytes));
     run->thread_ns = calloc(run->threads.rows + 1, sizeof(*run->thread_ns));
-    return run->kernels && run->api_times && run->api_errors && run->api_bytes && run->thread_ns
+    run->launches = calloc(run->kernel_ids.rows + 1, sizeof(*run->launches));
+    return run->kernels && run->api_times && run->api_errors && run->api_bytes && run->thread_ns &&
+                   run->launches
                ? 0
                : -ENOMEM;
 }
@@ -122,7 +134,10 @@ static void gv_totals_close(struct gv_totals_run *run)
     free(run->api_errors);
     free(run->api_bytes);
     free(run->thread_ns);
-    free(run->kernels_seen);
+    free(run->launches);
+    gv_id_table_free(&run->memory);
+    gv_id_table_free(&run->kernel_ids);
+    gv_memory_log_free(&run->memory_log);
     free(run->zones);
     free(run);
 }

@@ -1,17 +1,14 @@
 /* Sums of the calls, and what the host did in the longest gaps. */
 #include "report/totals_run.h"
 
+#include "report/time_sum.h"
 #include "trace/database.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define GV_KERNELS_MOST (INT64_C(1) << 26)
 /* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
 #define GV_NOT_READY 600
 
 enum gv_call_column {
+    GV_CALL_ID,
     GV_CALL_THREAD,
     GV_CALL_API,
     GV_CALL_START,
@@ -19,28 +16,47 @@ enum gv_call_column {
     GV_CALL_RESULT,
     GV_CALL_BYTES,
     GV_CALL_KERNEL,
+    GV_CALL_OBJECT,
 };
 
-/* Counts each launched kernel once. */
-static int gv_totals_launched(struct gv_totals_run *run, int64_t kernel)
+static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
 {
-    size_t byte = (size_t)kernel / 8;
-    uint8_t bit = (uint8_t)(1u << (kernel % 8));
+    if (kernel <= 0 || (uint64_t)kernel >= run->kernel_ids.rows)
+        return;
+    struct gv_totals_launches *launches = &run->launches[kernel];
+    run->launched_kernels += launches->count++ == 0;
+    launches->total_ns = gv_time_sum(launches->total_ns, duration_ns);
+}
 
-    if (kernel <= 0 || kernel >= GV_KERNELS_MOST)
-        return 0;
-    if (byte >= run->kernels_room) {
-        size_t room = 2 * byte + 64;
-        uint8_t *seen = realloc(run->kernels_seen, room);
-        if (!seen)
-            return -ENOMEM;
-        memset(seen + run->kernels_room, 0, room - run->kernels_room);
-        run->kernels_seen = seen;
-        run->kernels_room = room;
-    }
-    run->launched_kernels += !(run->kernels_seen[byte] & bit);
-    run->kernels_seen[byte] |= bit;
-    return 0;
+static void gv_totals_failed(struct gv_totals_run *run, int64_t api, int64_t result)
+{
+    size_t i = 0;
+
+    run->api_errors[api]++;
+    while (i < run->error_count && (run->errors[i].api != api || run->errors[i].result != result))
+        i++;
+    if (i == GV_TOTALS_ERRORS)
+        return;
+    if (i == run->error_count)
+        run->errors[run->error_count++] = (struct gv_totals_error){api, result, 0};
+    run->errors[i].count++;
+}
+
+static int gv_totals_memory(struct gv_totals_run *run, sqlite3_stmt *row, int64_t process,
+                            int64_t space)
+{
+    struct gv_memory_event event = {
+        .at_ns = gv_totals_ns(row, GV_CALL_START),
+        .process = process,
+        .object = sqlite3_column_int64(row, GV_CALL_OBJECT),
+        .bytes = sqlite3_column_int64(row, GV_CALL_BYTES),
+        .call = sqlite3_column_int64(row, GV_CALL_ID),
+        .space = (enum gv_memory_space)space,
+    };
+
+    return sqlite3_column_int64(row, GV_CALL_RESULT) == 0 && event.object
+               ? gv_memory_log_add(&run->memory_log, &event)
+               : 0;
 }
 
 static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t start_ns,
@@ -78,9 +94,9 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     int64_t bytes = sqlite3_column_int64(row, GV_CALL_BYTES);
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
 
+    int64_t process = gv_id_table_get(&run->threads, thread, 0);
     if ((run->part.thread && thread != run->part.thread) ||
-        (run->part.process && gv_id_table_get(&run->threads, thread, 0) != run->part.process) ||
-        !gv_totals_in_part(run, start_ns))
+        (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns))
         return 0;
     gv_totals_span(run, class, start_ns, end_ns);
     run->calls++;
@@ -90,13 +106,15 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
         run->thread_ns[thread] += end_ns - start_ns;
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
-    run->api_errors[api] += result != 0 && result != GV_NOT_READY;
+    if (result != 0 && result != GV_NOT_READY)
+        gv_totals_failed(run, api, result);
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_bytes[api] += bytes;
     gv_totals_in_gaps(run, api, start_ns, end_ns);
-    int error = class == GV_TOTALS_LAUNCH && result == 0
-                    ? gv_totals_launched(run, sqlite3_column_int64(row, GV_CALL_KERNEL))
-                    : 0;
+    if (class == GV_TOTALS_LAUNCH && result == 0)
+        gv_totals_launched(run, sqlite3_column_int64(row, GV_CALL_KERNEL), end_ns - start_ns);
+    int64_t space = gv_id_table_get(&run->memory, api, 0);
+    int error = space ? gv_totals_memory(run, row, process, space) : 0;
     return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);
 }
 
@@ -105,12 +123,15 @@ int gv_totals_calls(struct gv_totals_run *run)
     sqlite3_stmt *rows = NULL;
     int error = 0;
     int result = sqlite3_prepare_v2(
-        run->trace, "SELECT thread, api, start_ns, duration_ns, result, bytes, kernel FROM call",
+        run->trace,
+        "SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object FROM call",
         -1, &rows, NULL);
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
         error = gv_totals_call(run, rows);
     sqlite3_finalize(rows);
+    if (!error)
+        error = gv_memory_log_replay(&run->memory_log);
     return error ? error : gv_database_error(run->trace, result);
 }

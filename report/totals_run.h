@@ -4,6 +4,7 @@
 
 #include "report/duration_total.h"
 #include "report/id_table.h"
+#include "report/memory_log.h"
 #include "report/timeline_lane.h"
 #include "report/totals.h"
 
@@ -14,6 +15,7 @@
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_GAPS       20u
+#define GV_TOTALS_ERRORS     256u
 /* A gap that the host's calls alone may make. */
 #define GV_TOTALS_SHORT_GAP_NS 100000
 /* Operations in a zone, and in the memory at a time. */
@@ -54,7 +56,7 @@ struct gv_totals_kernel {
     struct gv_duration_total time;
     int64_t shape;  /* the last one seen */
     int64_t shapes; /* how often another one came: 1 is a single shape */
-    int64_t multiprocessors;
+    int64_t device; /* a row of table device */
 };
 
 struct gv_totals_run {
@@ -64,14 +66,22 @@ struct gv_totals_run {
     struct gv_id_table apis;    /* enum gv_totals_class */
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;  /* rank of the name, blocks */
+    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
+    struct gv_id_table kernel_ids;
 
     struct gv_duration_total *api_times; /* by id of the api */
     int64_t *api_errors, *api_bytes;
     int64_t *thread_ns; /* in calls, by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels;
-    uint8_t *kernels_seen; /* a bit each, by id of the kernel */
-    size_t kernels_room;
+    struct gv_totals_launches {
+        int64_t count, total_ns;
+    } * launches; /* by id of the kernel */
+    struct gv_totals_error {
+        int64_t api, result, count;
+    } errors[GV_TOTALS_ERRORS];
+    size_t error_count;
+    struct gv_memory_log memory_log;
 
     struct gv_totals_kernel *kernels; /* by rank of the name */
     size_t kernel_count;

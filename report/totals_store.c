@@ -116,7 +116,7 @@ static int gv_store_kernels(struct gv_totals_run *run)
     int error = gv_store_prepare(
         run, &add,
         "INSERT INTO kernel_total (rank, count, total_ns, min_ns, median_ns, max_ns, shape, shapes,"
-        " multiprocessors) VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0), ?8, nullif(?9, 0))");
+        " device) VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0), ?8, nullif(?9, 0))");
 
     for (size_t i = 0; i < run->kernel_count && !error; i++) {
         const struct gv_totals_kernel *kernel = &run->kernels[i];
@@ -124,7 +124,7 @@ static int gv_store_kernels(struct gv_totals_run *run)
             error = gv_store_row(run, add, 9, (int64_t)i, kernel->time.count, kernel->time.total_ns,
                                  kernel->time.min_ns, gv_duration_total_median_ns(&kernel->time),
                                  kernel->time.max_ns, kernel->shape, kernel->shapes,
-                                 kernel->multiprocessors);
+                                 kernel->device);
     }
     sqlite3_finalize(add);
     if (error)
@@ -199,6 +199,50 @@ static int gv_store_gaps(struct gv_totals_run *run)
     return error;
 }
 
+static int gv_store_errors(struct gv_totals_run *run)
+{
+    sqlite3_stmt *add = NULL;
+    int error = gv_store_prepare(run, &add,
+                                 "INSERT INTO error_total (api, result, count) VALUES (?, ?, ?)");
+
+    for (size_t i = 0; i < run->error_count && !error; i++)
+        error = gv_store_row(run, add, 3, run->errors[i].api, run->errors[i].result,
+                             run->errors[i].count);
+    sqlite3_finalize(add);
+    return error;
+}
+
+static int gv_store_launches(struct gv_totals_run *run)
+{
+    sqlite3_stmt *add = NULL;
+    int error = gv_store_prepare(
+        run, &add, "INSERT INTO launch_total (kernel, count, total_ns) VALUES (?, ?, ?)");
+
+    for (size_t i = 1; i < run->kernel_ids.rows && !error; i++)
+        if (run->launches[i].count > 0)
+            error = gv_store_row(run, add, 3, (int64_t)i, run->launches[i].count,
+                                 run->launches[i].total_ns);
+    sqlite3_finalize(add);
+    return error;
+}
+
+static int gv_store_memory(struct gv_totals_run *run)
+{
+    sqlite3_stmt *add = NULL;
+    int error = gv_store_prepare(run, &add,
+                                 "INSERT OR REPLACE INTO memory_left (call, space, bytes) VALUES"
+                                 " (?1, CASE ?2 WHEN 1 THEN 'device' WHEN 2 THEN 'host' ELSE"
+                                 " 'managed' END, ?3)");
+
+    for (size_t i = 0; i < run->memory_log.block_count && !error; i++) {
+        const struct gv_memory_block *block = &run->memory_log.blocks[i];
+        if (block->bytes > 0)
+            error = gv_store_row(run, add, 3, block->call, (int64_t)block->space, block->bytes);
+    }
+    sqlite3_finalize(add);
+    return error;
+}
+
 static int gv_store_lane(struct gv_totals_run *run, sqlite3_stmt *add, const char *name,
                          const struct gv_lane *lane)
 {
@@ -248,5 +292,11 @@ int gv_totals_store(struct gv_totals_run *run)
         error = gv_store_devices(run);
     if (!error)
         error = gv_store_gaps(run);
+    if (!error)
+        error = gv_store_errors(run);
+    if (!error)
+        error = gv_store_launches(run);
+    if (!error)
+        error = gv_store_memory(run);
     return error ? error : gv_store_lanes(run);
 }

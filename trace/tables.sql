@@ -79,7 +79,7 @@ CREATE TABLE api_total (api INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     median_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE kernel_total (rank INTEGER PRIMARY KEY, name TEXT, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
-    max_ns INTEGER NOT NULL, shape INTEGER, shapes INTEGER NOT NULL, multiprocessors INTEGER);
+    max_ns INTEGER NOT NULL, shape INTEGER, shapes INTEGER NOT NULL, device INTEGER);
 CREATE TABLE copy_total (copy_kind INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
     max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
@@ -93,6 +93,12 @@ CREATE TABLE gap (id INTEGER PRIMARY KEY, device_total INTEGER NOT NULL,
     start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL);
 CREATE TABLE gap_call (gap INTEGER NOT NULL, api INTEGER NOT NULL, total_ns INTEGER NOT NULL,
     PRIMARY KEY (gap, api)) WITHOUT ROWID;
+CREATE TABLE error_total (api INTEGER NOT NULL, result INTEGER NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (api, result)) WITHOUT ROWID;
+CREATE TABLE launch_total (kernel INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL);
+-- What was allocated and not freed. space: device, host or managed
+CREATE TABLE memory_left (call INTEGER PRIMARY KEY, space TEXT NOT NULL, bytes INTEGER NOT NULL);
 -- How much of each stretch of the run a lane was taken; fact "stretch_ns" says how long one is
 CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
     PRIMARY KEY (lane, stretch)) WITHOUT ROWID;

@@ -1,0 +1,299 @@
+#include "report/report.h"
+
+#include "report/format.h"
+#include "report/stall_lines.h"
+#include "report/terminal.h"
+#include "report/verdict_print.h"
+#include "trace/database.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define GV_REPORT_STALLS 3
+/* How wide text is where nothing says it, and at least and most. */
+#define GV_REPORT_WIDTH       100
+#define GV_REPORT_LEAST_WIDTH 40
+#define GV_REPORT_MOST_WIDTH  160
+#define GV_REPORT_COLUMNS     16
+#define GV_REPORT_LABEL       18
+#define GV_REPORT_CELL        400
+
+enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
+
+struct gv_section {
+    const char *name;
+    enum gv_section_shape shape;
+    const char *title;
+    const char *sql;
+    struct gv_column columns[GV_REPORT_COLUMNS]; /* ended by one without a name */
+};
+
+static const struct gv_section gv_sections[] = {
+    {.name = "verdict"},
+#define GV_SECTION(name, shape, title, sql, ...)                                                   \
+    {#name, GV_SHAPE_##shape, title, sql, {__VA_ARGS__}},
+#include "report/sections.def"
+};
+
+int gv_report_columns(FILE *out)
+{
+    unsigned int width = gv_terminal_width(out);
+
+    if (width == 0)
+        return GV_REPORT_WIDTH;
+    if (width < GV_REPORT_LEAST_WIDTH)
+        return GV_REPORT_LEAST_WIDTH;
+    return (int)(width > GV_REPORT_MOST_WIDTH ? GV_REPORT_MOST_WIDTH : width);
+}
+
+bool gv_report_pick(struct gv_report *report, const char *name)
+{
+    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
+        if (strcmp(gv_sections[i].name, name) == 0) {
+            report->wanted[i] = true;
+            return true;
+        }
+    return false;
+}
+
+const char *gv_report_section_names(void)
+{
+    return " verdict"
+#define GV_SECTION(name, shape, title, sql, ...) " " #name
+#include "report/sections.def"
+        ;
+}
+
+void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } parameters[] = {
+        {":process", report->part.process}, {":thread", report->part.thread},
+        {":device", report->part.device},   {":from", report->part.from_ns},
+        {":to", report->part.to_ns},        {":top", report->top},
+    };
+
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+        int index = sqlite3_bind_parameter_index(rows, parameters[i].name);
+        if (index > 0)
+            sqlite3_bind_int64(rows, index, parameters[i].value);
+    }
+}
+
+static size_t gv_section_columns(const struct gv_section *section)
+{
+    size_t count = 0;
+
+    while (count < GV_REPORT_COLUMNS && section->columns[count].name)
+        count++;
+    return count;
+}
+
+/* The next value of a row, from the query's column. */
+static void gv_section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
+{
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_NULL:
+        gv_rows_null(rows);
+        break;
+    case SQLITE_INTEGER:
+        gv_rows_number(rows, sqlite3_column_int64(row, column));
+        break;
+    case SQLITE_FLOAT:
+        gv_rows_real(rows, sqlite3_column_double(row, column));
+        break;
+    default:
+        gv_rows_text(rows, (const char *)sqlite3_column_text(row, column));
+        break;
+    }
+}
+
+static void gv_report_title(struct gv_report *report, const char *title)
+{
+    bool bold = report->format == GV_FORMAT_TABLE && gv_terminal_has_colours(report->out);
+
+    if (report->format == GV_FORMAT_MARKDOWN)
+        fprintf(report->out, "\n## %s\n\n", title);
+    else if (report->format == GV_FORMAT_TABLE)
+        fprintf(report->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
+}
+
+/* Also of an empty query, if it was asked for by name. */
+static int gv_section_table(struct gv_report *report, const struct gv_section *section,
+                            sqlite3_stmt *query)
+{
+    struct gv_rows rows;
+    int columns = (int)gv_section_columns(section), result = sqlite3_step(query), error;
+
+    if (result == SQLITE_DONE && !report->picked && report->format != GV_FORMAT_JSON)
+        return 0;
+    gv_report_title(report, section->title);
+    gv_rows_begin(&rows, report->out, report->format, section->columns, (size_t)columns,
+                  report->format == GV_FORMAT_JSON ? &report->json : NULL);
+    for (; result == SQLITE_ROW; result = sqlite3_step(query))
+        for (int i = 0; i < columns; i++)
+            gv_section_value(&rows, query, i);
+    error = gv_rows_end(&rows);
+    return error ? error : gv_database_error(report->trace, result);
+}
+
+static void gv_section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_stmt *row,
+                                   int column)
+{
+    char text[GV_FORMAT_BYTES];
+    int64_t number = sqlite3_column_int64(row, column);
+
+    if (sqlite3_column_type(row, column) == SQLITE_NULL)
+        fputc('-', out);
+    else if (kind == GV_COLUMN_DURATION || kind == GV_COLUMN_MOMENT)
+        fputs(gv_format_duration(text, number), out);
+    else if (kind == GV_COLUMN_SIZE)
+        fputs(gv_format_size(text, number), out);
+    else if (kind == GV_COLUMN_SHARE)
+        fprintf(out, "%.1f %%", sqlite3_column_double(row, column) * 100);
+    else
+        gv_format_text(out, (const char *)sqlite3_column_text(row, column), GV_REPORT_CELL, 0);
+}
+
+static int gv_section_record(struct gv_report *report, const struct gv_section *section,
+                             sqlite3_stmt *query)
+{
+    int result;
+
+    if (report->format != GV_FORMAT_TABLE)
+        return gv_section_table(report, section, query);
+    result = sqlite3_step(query);
+    if (result == SQLITE_ROW || report->picked)
+        gv_report_title(report, section->title);
+    for (int i = 0; result == SQLITE_ROW && i < (int)gv_section_columns(section); i++) {
+        fprintf(report->out, "%-*s", GV_REPORT_LABEL, section->columns[i].name);
+        gv_section_print_value(report->out, section->columns[i].kind, query, i);
+        fputc('\n', report->out);
+    }
+    return gv_database_error(report->trace, result);
+}
+
+static int gv_section_write(struct gv_report *report, enum gv_section_id id)
+{
+    const struct gv_section *section = &gv_sections[id];
+    sqlite3_stmt *query = NULL;
+    int error;
+
+    if (section->shape == GV_SHAPE_PICTURE && report->format == GV_FORMAT_TABLE)
+        return id == GV_SECTION_timeline ? gv_section_timeline(report) : gv_section_samples(report);
+    error = gv_database_error(report->trace,
+                              sqlite3_prepare_v2(report->trace, section->sql, -1, &query, NULL));
+    if (!error) {
+        gv_report_bind(report, query);
+        if (report->format == GV_FORMAT_JSON)
+            gv_json_key(&report->json, section->name);
+        error = section->shape == GV_SHAPE_RECORD ? gv_section_record(report, section, query)
+                                                  : gv_section_table(report, section, query);
+    }
+    sqlite3_finalize(query);
+    return error;
+}
+
+static int gv_report_verdict(struct gv_report *report)
+{
+    int error = gv_verdict_print(report->out, report->trace, &report->facts, &report->verdict,
+                                 report->columns);
+
+    return error ? error
+                 : gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS);
+}
+
+static void gv_report_json_facts(struct gv_report *report)
+{
+    const struct gv_run_facts *facts = &report->facts;
+    const struct {
+        const char *key;
+        int64_t value;
+        bool known;
+    } values[] = {
+#define GV_REPORT_FACT(key, value, known) {key, value, known},
+#include "report/report_facts.def"
+    };
+
+    gv_json_key(&report->json, "facts");
+    gv_json_open(&report->json, '{');
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        gv_json_key(&report->json, values[i].key);
+        if (values[i].known)
+            gv_json_number(&report->json, values[i].value);
+        else
+            gv_json_null(&report->json);
+    }
+    gv_json_close(&report->json, '}');
+}
+
+static void gv_report_json_verdict(struct gv_report *report)
+{
+    struct gv_json *json = &report->json;
+
+    gv_json_key(json, "verdict");
+    gv_json_open(json, '{');
+    gv_json_key(json, "headline");
+    gv_json_text(json, report->verdict.headline);
+    gv_json_key(json, "findings");
+    gv_json_open(json, '[');
+    for (size_t i = 0; i < report->verdict.count; i++) {
+        const struct gv_finding *finding = &report->verdict.findings[i];
+        gv_json_open(json, '{');
+        gv_json_key(json, "class");
+        gv_json_text(json, gv_verdict_name(finding->class));
+        gv_json_key(json, "weight");
+        gv_json_real(json, finding->weight);
+        gv_json_key(json, "evidence");
+        gv_json_text(json, finding->evidence);
+        gv_json_key(json, "next");
+        gv_json_text(json, gv_verdict_next(finding->class));
+        gv_json_close(json, '}');
+    }
+    gv_json_close(json, ']');
+    gv_json_close(json, '}');
+}
+
+static int gv_report_json(struct gv_report *report)
+{
+    int error = 0;
+
+    gv_json_begin(&report->json, report->out);
+    gv_json_open(&report->json, '{');
+    gv_json_key(&report->json, "trace");
+    gv_json_text(&report->json, report->path);
+    gv_report_json_facts(report);
+    if (report->wanted[GV_SECTION_verdict])
+        gv_report_json_verdict(report);
+    gv_json_key(&report->json, "sections");
+    gv_json_open(&report->json, '{');
+    for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
+        if (report->wanted[i])
+            error = gv_section_write(report, (enum gv_section_id)i);
+    gv_json_close(&report->json, '}');
+    gv_json_close(&report->json, '}');
+    gv_json_end(&report->json);
+    return error;
+}
+
+int gv_report_write(struct gv_report *report)
+{
+    int error = gv_report_values_register(report->trace);
+
+    if (!error)
+        error = gv_run_facts_read(report->trace, &report->part, &report->facts);
+    if (error)
+        return error;
+    gv_verdict_make(&report->facts, &report->verdict);
+    if (report->format == GV_FORMAT_JSON)
+        return gv_report_json(report);
+    if (report->wanted[GV_SECTION_verdict] && report->format != GV_FORMAT_CSV)
+        error = gv_report_verdict(report);
+    for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
+        if (report->wanted[i])
+            error = gv_section_write(report, (enum gv_section_id)i);
+    return error;
+}
