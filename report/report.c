@@ -6,6 +6,7 @@
 #include "report/verdict_print.h"
 #include "trace/database.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define GV_REPORT_COLUMNS     16
 #define GV_REPORT_LABEL       18
 #define GV_REPORT_CELL        400
+#define GV_REPORT_KEY         40
 
 enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
 
@@ -92,6 +94,25 @@ static size_t gv_section_columns(const struct gv_section *section)
     return count;
 }
 
+/* What a column is called where programs read it: a word, with its unit. */
+static const char *gv_section_key(const struct gv_column *column, char key[GV_REPORT_KEY])
+{
+    size_t length = 0, tail;
+    const char *unit = "";
+
+    if (column->kind == GV_COLUMN_DURATION || column->kind == GV_COLUMN_MOMENT)
+        unit = "_ns";
+    else if (column->kind == GV_COLUMN_SIZE)
+        unit = "_bytes";
+    for (const char *at = column->name; *at && length < GV_REPORT_KEY - 8; at++)
+        key[length++] = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '_';
+    key[length] = '\0';
+    tail = strlen(unit);
+    if (length < tail || strcmp(key + length - tail, unit) != 0)
+        strcpy(key + length, unit);
+    return key;
+}
+
 /* The next value of a row, from the query's column. */
 static void gv_section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
 {
@@ -126,12 +147,20 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
                             sqlite3_stmt *query)
 {
     struct gv_rows rows;
+    struct gv_column named[GV_REPORT_COLUMNS];
+    char keys[GV_REPORT_COLUMNS][GV_REPORT_KEY];
+    bool read_by_people = report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN;
     int columns = (int)gv_section_columns(section), result = sqlite3_step(query), error;
 
     if (result == SQLITE_DONE && !report->picked && report->format != GV_FORMAT_JSON)
         return 0;
+    for (int i = 0; i < columns; i++) {
+        named[i] = section->columns[i];
+        if (!read_by_people)
+            named[i].name = gv_section_key(&named[i], keys[i]);
+    }
     gv_report_title(report, section->title);
-    gv_rows_begin(&rows, report->out, report->format, section->columns, (size_t)columns,
+    gv_rows_begin(&rows, report->out, report->format, named, (size_t)columns,
                   report->format == GV_FORMAT_JSON ? &report->json : NULL);
     for (; result == SQLITE_ROW; result = sqlite3_step(query))
         for (int i = 0; i < columns; i++)
@@ -202,6 +231,9 @@ static int gv_report_verdict(struct gv_report *report)
     int error = gv_verdict_print(report->out, report->trace, &report->facts, &report->verdict,
                                  report->columns);
 
+    /* The lines are of the whole trace. */
+    if (error || !gv_totals_is_all(&report->part))
+        return error;
     return error ? error
                  : gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS);
 }

@@ -1,5 +1,6 @@
 #include "report/run_facts.h"
 
+#include "report/stall_sums.h"
 #include "trace/database.h"
 
 #include <errno.h>
@@ -155,6 +156,18 @@ static int gv_facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
     return gv_database_error(trace, result);
 }
 
+/* Threads that wait at the same time lose that time once. */
+static int gv_facts_waits(sqlite3 *trace, const struct gv_totals_part *part,
+                          struct gv_run_facts *facts)
+{
+    struct gv_stall_sums sums;
+    int error = gv_totals_is_all(part) ? gv_stall_sums_read(trace, &sums) : 0;
+
+    if (!error && gv_totals_is_all(part) && sums.lost_ns < facts->wait_ns)
+        facts->wait_ns = sums.lost_ns;
+    return error;
+}
+
 static bool gv_facts_is_complete(sqlite3 *trace)
 {
     sqlite3_stmt *row = NULL;
@@ -178,6 +191,8 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = gv_facts_kept(trace, facts);
     for (size_t i = 0; i < sizeof(gv_fact_queries) / sizeof(gv_fact_queries[0]) && !error; i++)
         error = gv_facts_query(trace, part, &gv_fact_queries[i], facts);
+    if (!error)
+        error = gv_facts_waits(trace, part, facts);
     facts->window_ns = facts->last_ns - facts->first_ns;
     facts->start_ns = facts->init_ns + facts->context_ns;
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;

@@ -84,37 +84,43 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, int columns)
     return gv_database_error(trace, result);
 }
 
-/* Why the GPU's side was not seen. */
-static int gv_print_unseen(FILE *out, sqlite3 *trace, int columns)
+/* Why the GPU's side was not seen, or what else is to be known of it. */
+static int gv_print_gpu_side(FILE *out, sqlite3 *trace, int columns)
 {
-    sqlite3_stmt *row = NULL;
-    char text[512];
-    int result = sqlite3_prepare_v2(trace,
-                                    "SELECT gpu_why, gpu FROM process WHERE gpu IS NOT NULL AND "
-                                    "gpu <> 'cupti' ORDER BY id LIMIT"
-                                    " 1",
-                                    -1, &row, NULL);
+    sqlite3_stmt *rows = NULL;
+    char text[GV_VERDICT_TEXT_BYTES];
+    int result = sqlite3_prepare_v2(
+        trace,
+        "SELECT gpu, gpu_why, count(*) FROM process WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR"
+        " gpu_why IS NOT NULL) GROUP BY gpu, gpu_why ORDER BY min(id) LIMIT 3",
+        -1, &rows, NULL);
 
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        const char *why = (const char *)sqlite3_column_text(row, 0);
-        const char *mode = (const char *)sqlite3_column_text(row, 1);
-        snprintf(text, sizeof(text), "The GPU's side was not seen: %.400s",
-                 why                                ? why
-                 : mode && strcmp(mode, "off") == 0 ? "GPUVERIFY_GPU=off"
-                                                    : "nobody said why");
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *mode = (const char *)sqlite3_column_text(rows, 0);
+        const char *why = (const char *)sqlite3_column_text(rows, 1);
+        int64_t count = sqlite3_column_int64(rows, 2);
+        bool off = mode && strcmp(mode, "off") == 0;
+        bool seen = mode && strcmp(mode, "cupti") == 0;
+        snprintf(text, sizeof(text), "GPU side: %s%s%.400s", seen ? "seen" : "host-only, not seen",
+                 why || off ? ": " : "",
+                 why   ? why
+                 : off ? "GPUVERIFY_GPU=off"
+                       : "");
+        if (count > 1)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), " (%" PRId64 " processes)",
+                     count);
         gv_text_lines(out, 5, "  !", text, columns);
     }
-    sqlite3_finalize(row);
+    sqlite3_finalize(rows);
     return gv_database_error(trace, result);
 }
 
 static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns)
 {
     char text[256];
-    int error = 0;
+    int error = gv_print_gpu_side(out, trace, columns);
 
-    if (facts->unseen_processes > 0)
-        error = gv_print_unseen(out, trace, columns);
     if (!error && facts->in_flight > 0)
         error = gv_print_flights(out, trace, columns);
     if (facts->failed > 0 && facts->init_result == 0) {

@@ -97,7 +97,8 @@ def refresh(build):
         for trace, name, words, status in OUTPUTS:
             argv = [command, *(word.format(trace + ".db") for word in words)]
             done = subprocess.run(argv, cwd=place, stdout=subprocess.PIPE, check=False,
-                                  stdin=subprocess.DEVNULL)
+                                  stdin=subprocess.DEVNULL,
+                                  env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"})
             if done.returncode != status:
                 sys.exit(f"{' '.join(argv)}: exit status {done.returncode}, not {status}")
             with open(os.path.join(TRACES, f"{trace}.{name}"), "wb") as file:

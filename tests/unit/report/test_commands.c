@@ -145,7 +145,7 @@ static void a_report_sums_up_a_trace(void **state)
     expect_in(output, "CUDA 13.0");
     expect_in(output, "cuLaunchKernel");
     expect_in(output, "149 ms");
-    expect_in(output, "719 CUDA_ERROR_LAUNCH_FAILED");
+    expect_in(output, "719  CUDA_ERROR_LAUNCH_FAILED");
     expect_in(output, "saxpy");
 }
 
