@@ -35,8 +35,7 @@ static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_
     if (shape && shape != kernel->shape)
         kernel->shapes++;
     kernel->shape = shape;
-    kernel->device =
-        gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 4);
+    kernel->device = gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 4);
     return gv_duration_total_add(&kernel->time, duration_ns);
 }
 

@@ -121,10 +121,10 @@ static int gv_store_kernels(struct gv_totals_run *run)
     for (size_t i = 0; i < run->kernel_count && !error; i++) {
         const struct gv_totals_kernel *kernel = &run->kernels[i];
         if (kernel->time.count > 0)
-            error = gv_store_row(run, add, 9, (int64_t)i, kernel->time.count, kernel->time.total_ns,
-                                 kernel->time.min_ns, gv_duration_total_median_ns(&kernel->time),
-                                 kernel->time.max_ns, kernel->shape, kernel->shapes,
-                                 kernel->device);
+            error =
+                gv_store_row(run, add, 9, (int64_t)i, kernel->time.count, kernel->time.total_ns,
+                             kernel->time.min_ns, gv_duration_total_median_ns(&kernel->time),
+                             kernel->time.max_ns, kernel->shape, kernel->shapes, kernel->device);
     }
     sqlite3_finalize(add);
     if (error)
