@@ -110,9 +110,9 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
     char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
 
     gv_say(out, "calls waited for %s in a run of %s: %.40s, %" PRId64 " time%s, cost %s",
-           gv_format_duration(wait, facts->wait_ns),
-           gv_format_duration(window, facts->window_ns), facts->top_stall, facts->top_stall_count,
-           gv_s(facts->top_stall_count), gv_format_duration(top, facts->top_stall_ns));
+           gv_format_duration(wait, facts->wait_ns), gv_format_duration(window, facts->window_ns),
+           facts->top_stall, facts->top_stall_count, gv_s(facts->top_stall_count),
+           gv_format_duration(top, facts->top_stall_ns));
 }
 
 /* What the same work would take if all code were loaded: roughly, from what was seen. */
