@@ -180,6 +180,7 @@ def part_rules(run):
     run.test("includes", "tests/rules/check-includes")
     run.test("includes: broken ones are noticed", "python3", "tests/rules/test_check_includes.py")
     run.test("finding the CUDA headers", "python3", "tests/rules/test_find_cuda_headers.py")
+    run.test("numbers of scripts/bench", "python3", "tests/rules/test_bench.py")
     run.test("counting of results", "python3", "tests/rules/test_suite.py")
     run.test("table of calls", "scripts/check-api")
     run.test("table of calls: broken rows are noticed", "python3",
@@ -257,6 +258,13 @@ def part_demo(run):
         run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")
     else:
         run.passed("scripts/demo --sim")
+
+
+def part_bench(run):
+    run.test("a hundredth of scripts/bench", "scripts/bench", "--scale", "0.01", "--json",
+             os.path.join(LOGS, "bench.json"), "--build", BUILD, "hook", "calls", "stacks")
+    run.test("commands on a trace that scripts/bench makes", "scripts/bench", "--scale", "0.01",
+             "--json", os.path.join(LOGS, "bench-report.json"), "--build", BUILD, "report")
 
 
 def part_ubsan(run):
@@ -373,6 +381,7 @@ PARTS = (
     Part("e2e", part_e2e, True, "build"),
     Part("install", part_install, True, "build"),
     Part("demo", part_demo, True, "build"),
+    Part("bench", part_bench, True, "build"),
     Part("bundle", part_bundle, False, "build"),
     Part("bundle-root", part_bundle_root, False, "build"),
     Part("ubsan", part_ubsan, False, "build"),

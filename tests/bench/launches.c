@@ -1,12 +1,14 @@
 /*
  * Launches an empty kernel many times and tells how that went; scripts/bench runs it.
  *
- *   bench_launches [-n LAUNCHES] [-s SECONDS] [-t THREADS] [-b BURST] [-p PACE_NS] [-f FILE]
+ *   bench_launches [-n LAUNCHES] [-s SECONDS] [-t THREADS] [-b BURST] [-p PACE_NS] [-d DEPTH]
+ *                  [-f FILE]
  *
  * Each of THREADS threads launches LAUNCHES times, or for SECONDS. With -b it prints the time per
- * launch of every burst of BURST launches; with -p a thread launches once in PACE_NS. FILE is
- * shared memory: its first 64-bit number is always the count of launches that have returned (one
- * thread). Prints `name value` lines; the last is the clock just before main returns.
+ * launch of every burst of BURST launches; with -p a thread launches once in PACE_NS; with -d it
+ * launches from DEPTH functions within each other. FILE is shared memory: its first 64-bit number
+ * is always the count of launches that have returned (one thread). Prints `name value` lines; the
+ * last is the clock just before main returns.
  */
 #include <cuda.h>
 
@@ -33,6 +35,7 @@ struct options {
     int threads;
     uint64_t burst;
     uint64_t pace_ns;
+    unsigned depth;
     const char *file;
 };
 
@@ -153,10 +156,8 @@ static void launch_paced(struct worker *worker)
     }
 }
 
-static void *work(void *argument)
+static void launch_all(struct worker *worker)
 {
-    struct worker *worker = argument;
-    must("cuCtxSetCurrent", worker->driver->context_set(worker->driver->context));
     if (worker->options->burst) {
         launch_bursts(worker);
     } else if (worker->options->pace_ns || worker->options->seconds > 0) {
@@ -166,6 +167,26 @@ static void *work(void *argument)
             launch_once(worker);
         }
     }
+}
+
+/* Frames that are there for the stack's sake; what comes after the call keeps the compiler from
+ * making a loop of them. */
+__attribute__((noinline)) static unsigned descend(struct worker *worker, unsigned depth)
+{
+    if (depth == 0) {
+        launch_all(worker);
+        return 0;
+    }
+    unsigned below = descend(worker, depth - 1);
+    __asm__ volatile("" ::: "memory");
+    return below + 1;
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    must("cuCtxSetCurrent", worker->driver->context_set(worker->driver->context));
+    descend(worker, worker->options->depth);
     return NULL;
 }
 
@@ -205,7 +226,7 @@ static struct options parse(int argc, char **argv)
 {
     struct options options = {.launches = 1000, .threads = 1};
     int option;
-    while ((option = getopt(argc, argv, "n:s:t:b:p:f:")) != -1) {
+    while ((option = getopt(argc, argv, "n:s:t:b:p:d:f:")) != -1) {
         switch (option) {
         case 'n':
             options.launches = strtoull(optarg, NULL, 10);
@@ -221,6 +242,9 @@ static struct options parse(int argc, char **argv)
             break;
         case 'p':
             options.pace_ns = strtoull(optarg, NULL, 10);
+            break;
+        case 'd':
+            options.depth = (unsigned)strtoul(optarg, NULL, 10);
             break;
         case 'f':
             options.file = optarg;

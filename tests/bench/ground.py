@@ -1,0 +1,134 @@
+"""What the benchmarks stand on: where things are, what was found out so far, runs of a program."""
+
+import collections
+import contextlib
+import os
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Bench:
+    """Where things are, and what has been found out so far."""
+
+    def __init__(self, build, scale):
+        self.build, self.scale = build, scale
+        self.found = {}
+        self.charts = []
+        self.notes = []
+        self.wrong = []
+
+    def path(self, name):
+        return os.path.join(self.build, name)
+
+    def scaled(self, count, least=1):
+        return max(least, int(count * self.scale))
+
+    def say(self, name, value, text):
+        self.found[name] = value
+        print(f"  {text}", flush=True)
+
+    def note(self, text):
+        """A sentence for the document too."""
+        self.notes.append(text)
+        print(f"  {text}", flush=True)
+
+    def spread(self, name, what, values, unit):
+        """Median, and the lowest and highest of some values."""
+        middle = statistics.median(values)
+        self.say(name, {"median": middle, "min": min(values), "max": max(values), "unit": unit,
+                        "runs": len(values), "what": what},
+                 f"{what}: median {middle:.4g} {unit} ({min(values):.4g} to {max(values):.4g}, "
+                 f"{len(values)} runs)")
+        return middle
+
+    def chart(self, **what):
+        """A picture that svg.py draws: see there."""
+        self.charts.append(what)
+
+    def must(self, what, holds):
+        if not holds:
+            self.wrong.append(what)
+            print(f"  WRONG: {what}", flush=True)
+
+
+SHARED_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def spool_of(folder):
+    return os.path.join(SHARED_MEMORY, os.path.basename(folder) + ".spool")
+
+
+@contextlib.contextmanager
+def place():
+    """A folder for a trace, with one in shared memory for its spools."""
+    folder = tempfile.mkdtemp(prefix="gpuverify-bench-")
+    os.mkdir(spool_of(folder), mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(spool_of(folder), ignore_errors=True)
+
+
+def environment(bench, folder, preload, **more):
+    settings = {name: value for name, value in os.environ.items()
+                if not name.startswith(("GPUVERIFY_", "GV_SIM_", "LD_"))}
+    settings["LD_LIBRARY_PATH"] = bench.path("tests/sim")
+    settings["GV_SIM_KERNEL_NS"] = "0"
+    if preload:
+        settings["LD_PRELOAD"] = bench.path("preload/libgpuverify.so")
+        settings["GPUVERIFY_TRACE"] = os.path.join(folder, "trace.db")
+        settings["GPUVERIFY_SPOOL_DIR"] = spool_of(folder)
+        settings["GPUVERIFY_GPU"] = "off"
+    return {**settings, **more}
+
+
+def launches(bench, folder, preload, *words, **more):
+    """Runs bench_launches. Returns its `name value` lines; `waited_ns` is how long its end took."""
+    process = subprocess.Popen([bench.path("tests/bench/bench_launches"), *words],
+                               env=environment(bench, folder, preload, **more),
+                               stdout=subprocess.PIPE, text=True)
+    pid, status, _ = os.wait4(process.pid, 0)
+    ended_ns = time.monotonic_ns()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    values = collections.defaultdict(list)
+    with process.stdout:
+        for line in process.stdout:
+            name, value = line.split()[:2]
+            values[name].append(float(value))
+    if process.returncode != 0:
+        sys.exit(f"bench_launches ended with {process.returncode}")
+    values["waited_ns"] = [ended_ns - values["end_ns"][0]]
+    return values
+
+
+def finish(bench, folder):
+    """Waits until the trace is complete, as every command does."""
+    trace = os.path.join(folder, "trace.db")
+    done = subprocess.run([bench.path("report/gpuverify"), "report", trace], text=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env=environment(bench, folder, False,
+                                          GPUVERIFY_SPOOL_DIR=spool_of(folder)))
+    if done.returncode not in (0, 1):
+        bench.must(f"gpuverify report: {done.stderr.strip()}", False)
+    return trace
+
+
+def query(trace, sql):
+    with contextlib.closing(sqlite3.connect(f"file:{trace}?mode=ro", uri=True)) as database:
+        return database.execute(sql).fetchone()[0]
+
+
+def launch_rows(trace):
+    return query(trace, "SELECT count(*) FROM calls WHERE name = 'cuLaunchKernel'")
+
+
+def lost_launches(trace):
+    return query(trace, "SELECT coalesce(sum(count), 0) FROM losses WHERE class = 'launch'")

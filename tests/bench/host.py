@@ -1,0 +1,231 @@
+"""What the library costs on the host, on the simulator: no GPU is needed."""
+
+import contextlib
+import mmap
+import os
+import random
+import signal
+import statistics
+import struct
+import subprocess
+import time
+
+from ground import (environment, finish, launch_rows, launches, lost_launches, place, query, spool_of)
+
+
+def bench_hook(bench):
+    """ns per launch: bursts, plain and with the library by turns."""
+    plain, hooked, added = [], [], []
+    for _ in range(bench.scaled(15, 3)):
+        for preload, into in ((False, plain), (True, hooked)):
+            with place() as folder:
+                values = launches(bench, folder, preload, "-n", "200000", "-b", "2000")
+                into.append(statistics.median(values["burst_ns"]))
+        added.append(hooked[-1] - plain[-1])
+    bench.spread("hook_plain_ns", "launch, plain", plain, "ns")
+    bench.spread("hook_hooked_ns", "launch, with the library", hooked, "ns")
+    bench.spread("hook_added_ns", "the hook's cost per launch", added, "ns")
+
+
+def processes():
+    return {name for name in os.listdir("/proc") if name.isdigit()}
+
+
+def ours():
+    """The processes that run our collector."""
+    found = set()
+    for pid in processes():
+        with contextlib.suppress(OSError):
+            if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "gpuverify":
+                found.add(pid)
+    return found
+
+
+def bench_true(bench):
+    """A program without CUDA."""
+    plain, hooked = [], []
+    for _ in range(bench.scaled(300, 20)):
+        for preload, into in ((False, plain), (True, hooked)):
+            with place() as folder:
+                settings = environment(bench, folder, preload)
+                start_ns = time.perf_counter_ns()
+                subprocess.run(["/bin/true"], env=settings, cwd=folder, check=True)
+                into.append((time.perf_counter_ns() - start_ns) / 1e6)
+                left = os.listdir(folder) + os.listdir(spool_of(folder))
+                bench.must(f"/bin/true leaves no file: {left}", not left)
+    bench.spread("true_plain_ms", "/bin/true, plain", plain, "ms")
+    bench.spread("true_hooked_ms", "/bin/true, with the library", hooked, "ms")
+    bench.say("true_added_ms", statistics.median(hooked) - statistics.median(plain),
+              f"added: {statistics.median(hooked) - statistics.median(plain):.3f} ms")
+    with place() as folder:
+        before = ours()
+        process = subprocess.Popen(["/bin/sleep", "0.3"], cwd=folder,
+                                   env=environment(bench, folder, True))
+        time.sleep(0.15)
+        tasks = len(os.listdir(f"/proc/{process.pid}/task"))
+        bench.must(f"a program without CUDA has one thread, not {tasks}", tasks == 1)
+        bench.must("a program without CUDA starts no process", ours() <= before)
+        process.wait()
+
+
+def bench_million(bench):
+    """Many launches from one thread, then the end."""
+    count = bench.scaled(1000000, 10000)
+    waits, plain_waits, sizes, memory, shared, lost = [], [], [], [], [], []
+    for _ in range(bench.scaled(7, 2)):
+        with place() as folder:
+            plain = launches(bench, folder, False, "-n", str(count))
+            plain_waits.append(plain["waited_ns"][0] / 1e6)
+        with place() as folder:
+            hooked = launches(bench, folder, True, "-n", str(count))
+            trace = finish(bench, folder)
+            rows, gone = launch_rows(trace), lost_launches(trace)
+            waits.append(hooked["waited_ns"][0] / 1e6)
+            sizes.append(os.path.getsize(trace) / max(1, rows))
+            memory.append((hooked["VmHWM"][0] - plain["VmHWM"][0]) / 1024)
+            shared.append((hooked["RssShmem"][0] - plain["RssShmem"][0]) / 1024)
+            lost.append(gone)
+            bench.must(f"{rows} rows and {gone} lost are {count} launches", rows + gone == count)
+    print(f"  {count} launches:")
+    bench.spread("million_exit_plain_ms", "the program's end, plain", plain_waits, "ms")
+    bench.spread("million_exit_ms", "the program's end, with the library", waits, "ms")
+    bench.spread("million_bytes_per_call", "trace", sizes, "bytes per call")
+    bench.spread("million_memory_mb", "peak memory added to the program", memory, "MB")
+    bench.spread("million_shared_mb", "of it shared memory at its end", shared, "MB")
+    bench.spread("million_lost", "lost", lost, "launches")
+
+
+def bench_threads(bench):
+    """64 threads at full speed."""
+    seconds = max(0.5, 5 * bench.scale)
+    made, lost, rates = [], [], []
+    for _ in range(bench.scaled(3)):
+        with place() as folder:
+            values = launches(bench, folder, True, "-t", "64", "-s", str(seconds))
+            trace = finish(bench, folder)
+            rows, gone = launch_rows(trace), lost_launches(trace)
+            total = int(values["launches"][0])
+            made.append(total)
+            lost.append(100 * gone / total)
+            rates.append(total / values["elapsed_ns"][0] * 1e3)
+            bench.must(f"{rows} rows and {gone} lost are {total} launches", rows + gone == total)
+    print(f"  64 threads for {seconds:g} s:")
+    bench.spread("threads_launches", "launches", made, "")
+    bench.spread("threads_rate", "rate", rates, "million/s")
+    bench.spread("threads_lost_percent", "lost, each one counted", lost, "%")
+
+
+def kill_once(bench, folder, moment_s):
+    """Kills a launching program. Returns launches known 10 ms before, and those in the trace."""
+    progress = os.path.join(folder, "progress")
+    with open(progress, "wb") as file:
+        file.write(bytes(4096))
+    process = subprocess.Popen([bench.path("tests/bench/bench_launches"), "-s", "30", "-p", "2000",
+                                "-f", progress], stdout=subprocess.DEVNULL,
+                               env=environment(bench, folder, True))
+    with open(progress, "rb") as file, mmap.mmap(file.fileno(), 4096,
+                                                 prot=mmap.PROT_READ) as memory:
+        deadline = time.monotonic() + 20
+        while struct.unpack_from("Q", memory)[0] == 0 and time.monotonic() < deadline:
+            time.sleep(0.0005)
+        time.sleep(moment_s)
+        returned = struct.unpack_from("Q", memory)[0]
+        time.sleep(0.010)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        final = struct.unpack_from("Q", memory)[0]
+    trace = finish(bench, folder)
+    bench.must("the trace passes integrity_check",
+               query(trace, "PRAGMA integrity_check") == "ok")
+    return returned, launch_rows(trace), final
+
+
+def bench_kill(bench):
+    """SIGKILL at random moments."""
+    count, missing = bench.scaled(200, 5), []
+    seed = random.randrange(1 << 32)
+    moments = random.Random(seed)
+    short = 0
+    for _ in range(count):
+        with place() as folder:
+            returned, rows, final = kill_once(bench, folder, moments.uniform(0, 0.2))
+            missing.append(final - rows)
+            short += rows < returned
+            bench.must(f"{rows} launches in the trace, {returned} had returned 10 ms before",
+                       rows >= returned)
+    bench.say("kill_traces", {"killed": count, "short": short, "seed": seed},
+              f"{count} programs killed (seed {seed}): {count - short} traces hold all calls that "
+              "had returned 10 ms before")
+    bench.spread("kill_missing", "launches before the kill itself that are not there", missing, "")
+
+
+def bench_calls(bench):
+    """How the end of the program and its trace grow with the number of calls."""
+    counts = [bench.scaled(count, 1000) for count in (10_000, 100_000, 1_000_000, 4_000_000)]
+    points, sizes = [], []
+    for count in counts:
+        added, per_call = [], []
+        for _ in range(bench.scaled(3, 2)):
+            with place() as folder:
+                plain = launches(bench, folder, False, "-n", str(count), "-p", "400")
+            with place() as folder:
+                hooked = launches(bench, folder, True, "-n", str(count), "-p", "400")
+                trace = finish(bench, folder)
+                per_call.append(os.path.getsize(trace) / count)
+                rows, gone = launch_rows(trace), lost_launches(trace)
+                bench.must(f"{rows} rows and {gone} lost are {count} launches", rows + gone == count)
+            added.append((hooked["waited_ns"][0] - plain["waited_ns"][0]) / 1e6)
+        points.append(bench.spread(f"calls_{count}_exit_ms", f"{count} calls, the end takes longer by",
+                                   added, "ms"))
+        sizes.append(bench.spread(f"calls_{count}_bytes", f"{count} calls, trace per call", per_call,
+                                  "bytes"))
+    bench.chart(name="host-calls", kind="lines", title="Time that the end of the program takes longer",
+                x="calls", y="ms", x_values=counts, log_x=True, series={"added": points})
+
+
+def bench_parallel(bench):
+    """How the hook's cost grows with threads that launch at the same time."""
+    threads = (1, 2, 4, 8, 16, 32)
+    rates = {"plain": [], "with the library": []}
+    for count in threads:
+        each = bench.scaled(2_000_000 // count, 2000)
+        found = {name: [] for name in rates}
+        for _ in range(bench.scaled(5, 2)):
+            for name, preload in (("plain", False), ("with the library", True)):
+                with place() as folder:
+                    values = launches(bench, folder, preload, "-t", str(count), "-n", str(each),
+                                      GPUVERIFY_SPOOL_MB="1024")
+                    found[name].append(values["elapsed_ns"][0] / (each * count))
+        for name, values in found.items():
+            short = "plain" if name == "plain" else "hooked"
+            rates[name].append(bench.spread(f"parallel_{count}_{short}_ns",
+                                            f"{count} threads, {name}: per launch of the process",
+                                            values, "ns"))
+    bench.chart(name="host-threads", kind="lines", title="Launches of several threads, of the process",
+                x="threads", y="ns per launch", x_values=threads, log_x=True, series=rates)
+
+
+def bench_stacks(bench):
+    """What a stack of every call costs (GPUVERIFY_STACKS=all), by its depth."""
+    depths = (0, 8, 16, 32, 48)
+    costs = []
+    for depth in depths:
+        found = []
+        for _ in range(bench.scaled(5, 2)):
+            with place() as folder:
+                words = ("-n", "40000", "-b", "2000", "-d", str(depth))
+                without = launches(bench, folder, True, *words)
+            with place() as folder:
+                with_stacks = launches(bench, folder, True, *words, GPUVERIFY_STACKS="all",
+                                       GPUVERIFY_SPOOL_MB="1024")
+            found.append(statistics.median(with_stacks["burst_ns"])
+                         - statistics.median(without["burst_ns"]))
+        costs.append(bench.spread(f"stacks_{depth}_ns", f"a stack with {depth} frames more", found,
+                                  "ns"))
+    bench.chart(name="host-stacks", kind="lines", title="A stack of every call", x="frames added",
+                y="ns per call", x_values=depths, series={"GPUVERIFY_STACKS=all": costs})
+
+
+BENCHES = {"hook": bench_hook, "true": bench_true, "million": bench_million,
+           "threads": bench_threads, "kill": bench_kill, "calls": bench_calls,
+           "parallel": bench_parallel, "stacks": bench_stacks}

@@ -1,0 +1,61 @@
+"""docs/performance.md: what it says between <!-- begin GROUP --> and <!-- end GROUP --> is made of
+docs/performance/GROUP.json, and so are the charts beside that file."""
+
+import os
+import re
+
+import store
+import svg
+from ground import CHECKOUT
+
+DOCUMENT = os.path.join(CHECKOUT, "docs", "performance.md")
+FOLDER = os.path.join(CHECKOUT, "docs", "performance")
+
+
+def shown(value):
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def sentence(result):
+    machine = result["machine"]
+    parts = [f"{machine['processors']} processors of {machine['processor']}", machine["kernel"],
+             machine["libc"]]
+    if machine["gpu"]:
+        parts.append(f"{machine['gpu']}, driver {machine['driver']}")
+    return (f"`{result['command']}` on {result['date']}, commit {result['commit']}: " +
+            ", ".join(part for part in parts if part) + f"; load before it {result['load']:.1f}.")
+
+
+def rows(result):
+    for name, value in result["found"].items():
+        if isinstance(value, dict) and "runs" in value:
+            yield (value.get("what", name), f"{shown(value['median'])} {value['unit']}".strip(),
+                   f"{shown(value['min'])} to {shown(value['max'])}", value["runs"])
+
+
+def section(group, result):
+    lines = [sentence(result), "", "| what | median | lowest to highest | runs |", "|---|---|---|---|"]
+    lines += [f"| {what} | {median} | {spread} | {runs} |" for what, median, spread, runs in rows(result)]
+    lines += [""] + [f"- {note}" for note in result.get("notes", [])]
+    for chart in result["charts"]:
+        lines += [f"![{chart['title']}](performance/{chart['name']}.svg)"]
+    return "\n".join(lines).replace("\n\n\n", "\n\n")
+
+
+def filled(text, group, result):
+    marks = re.compile(rf"(<!-- begin {group} -->\n).*?(<!-- end {group} -->)", re.S)
+    if not marks.search(text):
+        raise LookupError(f"no <!-- begin {group} --> in {DOCUMENT}")
+    return marks.sub(lambda found: f"{found[1]}{section(group, result)}\n{found[2]}", text)
+
+
+def publish(group, result):
+    store.write(os.path.join(FOLDER, group + ".json"), result)
+    for chart in result["charts"]:
+        with open(os.path.join(FOLDER, chart["name"] + ".svg"), "w", encoding="utf-8") as file:
+            file.write(svg.draw(chart))
+    with open(DOCUMENT, encoding="utf-8") as file:
+        text = filled(file.read(), group, result)
+    with open(DOCUMENT, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"published: {os.path.relpath(DOCUMENT)}")
