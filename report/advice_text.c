@@ -53,6 +53,15 @@ static void gv_advice_cut(char out[GV_ADVICE_NAME_BYTES], const char *name)
     strcpy(out + length, "...");
 }
 
+static void gv_advice_add_kernel_name(struct gv_advice_out *out, const char *name)
+{
+    char plain[GV_KERNEL_NAME_BYTES], cut[GV_ADVICE_NAME_BYTES];
+
+    gv_kernel_name_short(name, plain, sizeof(plain));
+    gv_advice_cut(cut, plain);
+    gv_advice_add(out, "%s", cut);
+}
+
 static void gv_advice_add_name(struct gv_advice_out *out, const char *name, const char *otherwise)
 {
     char cut[GV_ADVICE_NAME_BYTES];
@@ -65,14 +74,14 @@ static void gv_advice_add_name(struct gv_advice_out *out, const char *name, cons
 static void gv_advice_add_waited(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     if (facts->waited_kernel) {
-        gv_advice_add_name(out, facts->waited_kernel, "");
+        gv_advice_add_kernel_name(out, facts->waited_kernel);
     } else if (facts->waited_kind) {
         gv_advice_add(out, "%s", facts->waited_kind);
     } else {
         gv_advice_add(out, "the work that was queued");
         if (facts->presumed) {
             gv_advice_add(out, ", presumably ");
-            gv_advice_add_name(out, facts->presumed, "");
+            gv_advice_add_kernel_name(out, facts->presumed);
         }
         return;
     }
@@ -91,16 +100,55 @@ static void gv_advice_add_eager(struct gv_advice_out *out, const struct gv_advic
     gv_advice_add(out, ".");
 }
 
+/* Whether a name can stand in a program. */
+static bool gv_advice_can_be_written(const char *name)
+{
+    return name[0] && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_:<>, *&")];
+}
+
+/* A late kernel as a call that loads it; false: there is none. */
+static bool gv_advice_add_load(struct gv_advice_out *out, const char *kernel, bool runtime)
+{
+    char name[GV_KERNEL_NAME_BYTES];
+
+    gv_kernel_name_qualified(kernel, name, sizeof(name));
+    if (!gv_advice_can_be_written(runtime ? name : kernel))
+        return false;
+    if (runtime)
+        gv_advice_add(out, " cudaFuncGetAttributes(&attributes, %s);", name);
+    else
+        gv_advice_add(out,
+                      " cuLibraryGetKernel(&kernel, library, \"%s\");"
+                      " cuKernelGetFunction(&function, kernel);",
+                      kernel);
+    return true;
+}
+
 static void gv_advice_add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    if (facts->late_count < 2)
-        return;
-    gv_advice_add(out, " These were loaded late:");
+    bool runtime = facts->call && strstr(facts->call, "cuda"), more = false;
+    size_t before = out->used;
+    bool any = false;
+
+    gv_advice_add(out, " To paste:");
     for (int i = 0; i < facts->late_count; i++)
-        gv_advice_add(out, "%s %s", i ? ";" : "", facts->late[i]);
+        any |= gv_advice_add_load(out, facts->late[i], runtime);
+    if (!any)
+        out->used = before;
+    for (int i = 0; i < facts->late_count; i++) {
+        char name[GV_KERNEL_NAME_BYTES];
+        gv_kernel_name_qualified(facts->late[i], name, sizeof(name));
+        if (gv_advice_can_be_written(runtime ? name : facts->late[i]))
+            continue;
+        gv_advice_add(out, more ? "; " : any ? " Also loaded late: " : " Loaded late: ");
+        gv_advice_add_kernel_name(out, facts->late[i]);
+        more = true;
+    }
     if (facts->late_more > 0)
-        gv_advice_add(out, "; and %d more", facts->late_more);
-    gv_advice_add(out, ".");
+        gv_advice_add(out, "%s and %d more were loaded late", more ? ";" : "", facts->late_more);
+    if (more || facts->late_more > 0)
+        gv_advice_add(out, ".");
 }
 
 static void gv_advice_add_arch(struct gv_advice_out *out, const struct gv_advice_facts *facts)
@@ -146,7 +194,10 @@ static void gv_advice_add_call(struct gv_advice_out *out, const struct gv_advice
 
 static void gv_advice_add_kernel(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    gv_advice_add_name(out, facts->kernel, "its kernel");
+    if (facts->kernel)
+        gv_advice_add_kernel_name(out, facts->kernel);
+    else
+        gv_advice_add(out, "its kernel");
 }
 
 static void gv_advice_add_module(struct gv_advice_out *out, const struct gv_advice_facts *facts)
@@ -158,6 +209,10 @@ static void gv_advice_add_blocker(struct gv_advice_out *out, const struct gv_adv
 {
     gv_advice_add_name(out, facts->blocker, "the other thread's call");
     gv_advice_add(out, " of another thread");
+    if (facts->blocker_where) {
+        gv_advice_add(out, " at ");
+        gv_advice_add_name(out, facts->blocker_where, "");
+    }
 }
 
 static void gv_advice_add_why(struct gv_advice_out *out, const struct gv_advice_facts *facts)
@@ -248,8 +303,8 @@ void gv_advice_forget(struct gv_advice_facts *facts)
 
 void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel)
 {
-    if (facts->late_count == GV_ADVICE_LATE)
+    if (facts->late_count == GV_ADVICE_LATE || strlen(kernel) >= sizeof(facts->late[0]))
         facts->late_more++;
     else
-        gv_advice_cut(facts->late[facts->late_count++], kernel);
+        strcpy(facts->late[facts->late_count++], kernel);
 }

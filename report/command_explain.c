@@ -11,7 +11,7 @@
 
 static int gv_explain_worst(sqlite3 *trace, int *told)
 {
-    struct gv_stall_filter filter = {.limit = 1};
+    struct gv_stall_filter filter = {.limit = 1, .people = true};
     struct gv_stall_sums sums;
     struct gv_stall_rows rows = {0};
     int error = gv_stall_sums_read(trace, &sums);
@@ -33,7 +33,7 @@ static int gv_explain_worst(sqlite3 *trace, int *told)
 
 static int gv_explain_one(sqlite3 *trace, int64_t id, int *told)
 {
-    struct gv_stall_filter filter = {.id = id, .expected = true};
+    struct gv_stall_filter filter = {.id = id, .expected = true, .people = true};
     struct gv_stall_rows rows;
     int error = gv_stall_rows_read(trace, &filter, &rows);
 

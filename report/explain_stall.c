@@ -136,7 +136,8 @@ static void gv_explain_behind_one(const struct gv_stall_row *row, FILE *text)
 /* Who else was held up by this call. */
 static int gv_explain_behind(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
 {
-    struct gv_stall_filter filter = {.blocked_by = row->call, .limit = GV_EXPLAIN_BEHIND + 1};
+    struct gv_stall_filter filter = {
+        .blocked_by = row->call, .limit = GV_EXPLAIN_BEHIND + 1, .people = true};
     struct gv_stall_rows rows;
     int error = gv_stall_rows_read(trace, &filter, &rows);
 
@@ -156,7 +157,7 @@ static int gv_explain_chain(sqlite3 *trace, const struct gv_stall_row *row, FILE
     int error = 0;
 
     while (next && seen++ < GV_EXPLAIN_CHAIN && !error) {
-        struct gv_stall_filter filter = {.id = next, .expected = true};
+        struct gv_stall_filter filter = {.id = next, .expected = true, .people = true};
         struct gv_stall_rows rows;
         char line[1024], lost[GV_FORMAT_BYTES];
 

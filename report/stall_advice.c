@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The innermost line of a call's stack, Python's if there is one. */
+#define GV_STALL_WHERE_SQL(call)                                                                   \
+    "(SELECT coalesce(replace(f.file, rtrim(f.file, replace(f.file, '/', '')), ''), '') || ':' ||" \
+    " f.line FROM call_stack cs JOIN frame f ON f.stack = cs.stack WHERE cs.call = " call          \
+    " AND f.line IS NOT NULL ORDER BY f.kind = 'python' DESC, f.depth LIMIT 1)"
+
 #define GV_STALL_ADVISED_SQL                                                                       \
     "SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,"                                   \
     " (SELECT n.name FROM gpu_op o JOIN gpu_shape h ON h.id = o.shape JOIN gpu_name n ON n.id ="   \
@@ -20,14 +26,12 @@
     " (SELECT ba.name FROM call bc JOIN api ba ON ba.id = bc.api WHERE bc.id = s.blocked_by),"     \
     " (SELECT b.cause FROM stall b WHERE s.blocked_by IS NOT NULL AND b.id < s.id"                 \
     "  AND b.call = s.blocked_by AND b.id >= s.id - 4096 ORDER BY b.id DESC LIMIT 1),"             \
-    " s.drained_count, s.call,"                                                                    \
-    " (SELECT coalesce(replace(f.file, rtrim(f.file, replace(f.file, '/', '')), ''), '') || ':' "  \
-    "||"                                                                                           \
-    "  f.line FROM call_stack cs JOIN frame f ON f.stack = cs.stack WHERE cs.call = s.call"        \
-    "  AND f.line IS NOT NULL ORDER BY f.kind = 'python' DESC, f.depth LIMIT 1)"                   \
-    " FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = c.api"                   \
-    " LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN thread t ON t.id = c.thread"                 \
-    " WHERE s.expected = 0 AND s.cause <> 'unknown'"
+    " s.drained_count, s.call, " GV_STALL_WHERE_SQL("s.call") ", " GV_STALL_WHERE_SQL(             \
+        "s.blocked_by") " FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = "    \
+                        "c.api"                                                                    \
+                        " LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN thread t ON t.id = "     \
+                        "c.thread"                                                                 \
+                        " WHERE s.expected = 0 AND s.cause <> 'unknown'"
 
 enum gv_advised_column {
     GV_ADVISED_ID,
@@ -44,6 +48,7 @@ enum gv_advised_column {
     GV_ADVISED_DRAINED,
     GV_ADVISED_CALL_ID,
     GV_ADVISED_WHERE,
+    GV_ADVISED_BLOCKER_WHERE,
 };
 
 /* The text given last, for each cause: most stalls of a program are alike. */
@@ -193,6 +198,7 @@ static int gv_advised_stall(struct gv_stall_run *run, struct gv_advised *advised
     facts->blocker_cause = gv_advised_text(row, GV_ADVISED_BLOCKER_CAUSE);
     facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
     facts->where = gv_advised_text(row, GV_ADVISED_WHERE);
+    facts->blocker_where = gv_advised_text(row, GV_ADVISED_BLOCKER_WHERE);
     gv_advice_write(facts, cause, advised->text);
     error = gv_advised_row(run->trace, advised, cause, &id);
     if (error)

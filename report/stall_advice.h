@@ -5,22 +5,23 @@
 #ifndef GV_REPORT_STALL_ADVICE_H
 #define GV_REPORT_STALL_ADVICE_H
 
+#include "report/kernel_name.h"
 #include "report/stall_rules.h"
 
-#define GV_ADVICE_BYTES      4096
+#define GV_ADVICE_BYTES      8192
 #define GV_ADVICE_NAME_BYTES 200
 #define GV_ADVICE_LATE       12
 
 /* What is known of a stall; NULL, 0 or empty: not known. Texts may be anybody's. */
 struct gv_advice_facts {
     const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
-        *where;
+        *where, *blocker_where;
     int64_t jit_ns, drained;
     char module[GV_ADVICE_NAME_BYTES + 64];
     int arch; /* 90: sm_90 */
     int64_t eager_count, eager_ns;
     /* kernels that the process loaded late */
-    char late[GV_ADVICE_LATE][GV_ADVICE_NAME_BYTES];
+    char late[GV_ADVICE_LATE][GV_KERNEL_NAME_BYTES];
     int late_count, late_more;
 };
 

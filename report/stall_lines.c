@@ -31,7 +31,7 @@ static void gv_stall_lines_one(sqlite3 *trace, FILE *out, const struct gv_stall_
 
 int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most)
 {
-    struct gv_stall_filter filter = {.limit = most};
+    struct gv_stall_filter filter = {.limit = most, .people = true};
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
     char lost[GV_FORMAT_BYTES];

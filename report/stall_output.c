@@ -80,10 +80,15 @@ static void gv_stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struc
     gv_rows_text(out, row->advice);
 }
 
+static bool gv_stalls_is_for_people(enum gv_format format)
+{
+    return format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
+}
+
 static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum gv_format format,
                          struct gv_json *json)
 {
-    bool people = format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
+    bool people = gv_stalls_is_for_people(format);
     struct gv_rows out;
 
     if (people)
@@ -165,12 +170,14 @@ static int gv_stalls_print_json(sqlite3 *trace, const char *path, const struct g
 int gv_stall_output_print(sqlite3 *trace, const char *path, const struct gv_stall_filter *filter,
                           enum gv_format format)
 {
+    struct gv_stall_filter asked = *filter;
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
     int error = gv_stall_sums_read(trace, &sums);
 
+    asked.people = gv_stalls_is_for_people(format);
     if (!error)
-        error = gv_stall_rows_read(trace, filter, &rows);
+        error = gv_stall_rows_read(trace, &asked, &rows);
     if (error)
         goto out;
     if (format == GV_FORMAT_TABLE)

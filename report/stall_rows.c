@@ -1,5 +1,7 @@
 #include "report/stall_rows.h"
 
+#include "report/kernel_name.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,23 @@ static int gv_stall_rows_text(sqlite3_stmt *statement, int column, char **text)
     return found && !*text ? -ENOMEM : 0;
 }
 
-static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row)
+static int gv_stall_rows_shorten(char **name)
+{
+    char out[GV_KERNEL_NAME_BYTES];
+    char *copy;
+
+    if (!*name)
+        return 0;
+    gv_kernel_name_short(*name, out, sizeof(out));
+    copy = strdup(out);
+    if (!copy)
+        return -ENOMEM;
+    free(*name);
+    *name = copy;
+    return 0;
+}
+
+static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row, bool people)
 {
     int64_t *const numbers[] = {
         &row->id,
@@ -58,10 +76,14 @@ static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row)
     row->expected = sqlite3_column_int(statement, column++) != 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
         error = gv_stall_rows_text(statement, column++, texts[i]);
+    if (!error && people)
+        error = gv_stall_rows_shorten(&row->kernel);
+    if (!error && people)
+        error = gv_stall_rows_shorten(&row->waited_name);
     return error;
 }
 
-static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement)
+static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement, bool people)
 {
     if (rows->count == rows->room) {
         size_t room = rows->room ? rows->room * 2 : 64;
@@ -74,7 +96,7 @@ static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement
     }
     struct gv_stall_row *row = &rows->rows[rows->count++];
     memset(row, 0, sizeof(*row));
-    return gv_stall_rows_take(statement, row);
+    return gv_stall_rows_take(statement, row, people);
 }
 
 int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
@@ -93,7 +115,7 @@ int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
         sqlite3_bind_int64(statement, 6, filter->limit ? filter->limit : -1) != SQLITE_OK)
         error = -EIO;
     while (!error && (result = sqlite3_step(statement)) == SQLITE_ROW)
-        error = gv_stall_rows_add(rows, statement);
+        error = gv_stall_rows_add(rows, statement, filter->people);
     if (!error && result != SQLITE_DONE)
         error = -EIO;
     sqlite3_finalize(statement);

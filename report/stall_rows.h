@@ -57,6 +57,7 @@ struct gv_stall_filter {
     int64_t id;         /* 0: every one */
     int64_t blocked_by; /* 0: every one */
     int64_t limit;      /* 0: all */
+    bool people;        /* names of kernels as people call them, not as they are linked */
 };
 
 /* Time that was lost: waiting and compiling. */

@@ -1,0 +1,162 @@
+/* What is advised against a stall, and kernels' names as people call them. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/kernel_name.h"
+#include "report/stall_advice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void expect_names(const char *name, const char *qualified, const char *short_name)
+{
+    char out[GV_KERNEL_NAME_BYTES];
+
+    gv_kernel_name_qualified(name, out, sizeof(out));
+    assert_string_equal(out, qualified);
+    gv_kernel_name_short(name, out, sizeof(out));
+    assert_string_equal(out, short_name);
+}
+
+static void names_lose_what_nobody_says(void **state)
+{
+    (void)state;
+    expect_names("spin", "spin", "spin");
+    expect_names("void saxpy(int, float const*)", "saxpy", "saxpy");
+    expect_names("void at::native::(anonymous namespace)::sum<4, at::Op(int)>(int, f(g))",
+                 "at::native::(anonymous namespace)::sum<4, at::Op(int)>", "sum<4, at::Op(int)>");
+    expect_names("(anonymous namespace)", "(anonymous namespace)", "(anonymous namespace)");
+    expect_names("unbalanced)", "unbalanced)", "unbalanced)");
+    expect_names("()", "()", "()");
+    expect_names("a::", "a::", "a::");
+    expect_names(NULL, "", "");
+}
+
+static void names_are_cut_between_characters(void **state)
+{
+    char out[4];
+
+    (void)state;
+    gv_kernel_name_short("ab\xe2\x82\xac", out, sizeof(out));
+    assert_string_equal(out, "ab");
+}
+
+static void expect_in(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void expect_not_in(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' is in: %s", part, text);
+}
+
+static void late_kernels_can_be_pasted(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaLaunchKernel",
+                                    .kernel = "void first(int)",
+                                    .waited_kernel = "void busy(float)",
+                                    .drained = 38,
+                                    .where = "train.py:31",
+                                    .eager_count = 412,
+                                    .eager_ns = 1900000000};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_remember(&facts, "void first(int)");
+    gv_advice_remember(&facts, "void other<4, float>(int)");
+    gv_advice_remember(&facts, "void of<f()::{lambda(int)#1}>(int)");
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "Load first, whose first use is cudaLaunchKernel at train.py:31, before");
+    expect_in(text, "waited for busy, the last of 38 operations.");
+    expect_in(text, " To paste: cudaFuncGetAttributes(&attributes, first);"
+                    " cudaFuncGetAttributes(&attributes, other<4, float>);");
+    expect_in(text, "Also loaded late: of<f()::{lambda(int)#1}>.");
+    expect_in(text, "CUDA_MODULE_LOADING=EAGER (about 1.90 s more at start, from the 412 lazy");
+}
+
+static void a_driver_program_gets_driver_calls(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cuLaunchKernel", .kernel = "second_empty"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_remember(&facts, "second_empty");
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "cuLibraryGetKernel(&kernel, library, \"second_empty\");"
+                    " cuKernelGetFunction(&function, kernel);");
+}
+
+static void many_late_kernels_are_counted(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cuLaunchKernel", .kernel = "k0"};
+    char text[GV_ADVICE_BYTES], name[16];
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "k%d", i);
+        gv_advice_remember(&facts, name);
+    }
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "\"k11\"");
+    expect_not_in(text, "\"k12\"");
+    expect_in(text, " and 8 more were loaded late.");
+}
+
+static void a_lock_names_the_call_that_held_it(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaMemcpyAsync",
+                                    .where = "a.c:7",
+                                    .blocker = "cuModuleLoadData",
+                                    .blocker_cause = "module-load",
+                                    .blocker_where = "loader.c:12",
+                                    .waited_kernel = "spin"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_write(&facts, GV_CAUSE_LOCK, text);
+    expect_in(text, "See to cuModuleLoadData of another thread at loader.c:12, which held");
+    expect_in(text, "cudaMemcpyAsync at a.c:7 has done nothing wrong.");
+    expect_in(text, "That was spin.");
+}
+
+/* No cause is left without a word, nor a word of its table without a meaning. */
+static void every_cause_has_advice(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaFree",
+                                    .kernel = "k",
+                                    .waited_kernel = "spin",
+                                    .where = "a.c:7",
+                                    .jit_ns = 5000000,
+                                    .arch = 90};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    for (int cause = 0; cause < GV_CAUSE_COUNT; cause++) {
+        gv_advice_write(&facts, (enum gv_cause)cause, text);
+        expect_not_in(text, "{");
+        if (gv_cause_is_expected((enum gv_cause)cause))
+            continue;
+        assert_true(strlen(text) > 40);
+        if (cause != GV_CAUSE_UNKNOWN)
+            expect_in(text, "a.c:7");
+        if (cause != GV_CAUSE_UNKNOWN && cause != GV_CAUSE_JIT)
+            expect_in(text, "spin");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_lose_what_nobody_says),
+        cmocka_unit_test(names_are_cut_between_characters),
+        cmocka_unit_test(late_kernels_can_be_pasted),
+        cmocka_unit_test(a_driver_program_gets_driver_calls),
+        cmocka_unit_test(many_late_kernels_are_counted),
+        cmocka_unit_test(a_lock_names_the_call_that_held_it),
+        cmocka_unit_test(every_cause_has_advice),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
