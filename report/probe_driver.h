@@ -18,7 +18,10 @@ struct gv_probe_driver {
 
 extern struct gv_probe_driver gv_probe_cuda;
 
-/* Fills gv_probe_cuda. -ENOENT: there is no driver. *has_runtime: whether a libcudart was found. */
-int gv_probe_driver_open(int *has_runtime);
+/* Fills gv_probe_cuda. -ENOENT: there is no driver. */
+int gv_probe_driver_open(void);
+
+/* "580.159.04", or an empty text. */
+void gv_probe_driver_version(char *out, size_t size);
 
 #endif

@@ -14,7 +14,6 @@
 /* The kernel runs for so many times what the call takes by itself, but not for ever. */
 #define GV_PROBE_OUTLAST    3
 #define GV_PROBE_LONGEST_NS 600000000ll
-#define GV_PROBE_VERSION    "/sys/module/nvidia/version"
 
 struct gv_probe_call {
     enum gv_probe_beside beside;
@@ -164,19 +163,13 @@ static void gv_probe_row(struct gv_probe_stage *stage, const struct gv_probe_cal
 static void gv_probe_read_machine(const struct gv_probe_stage *stage,
                                   struct gv_probe_machine *machine)
 {
-    FILE *file = fopen(GV_PROBE_VERSION, "re");
-
     if (gv_probe_cuda.cuDeviceGetName(machine->gpu, sizeof(machine->gpu), stage->device))
         strcpy(machine->gpu, "unknown");
     if (gv_probe_cuda.cuDriverGetVersion(&machine->cuda_version))
         machine->cuda_version = 0;
     if (gv_probe_cuda.cudaRuntimeGetVersion(&machine->runtime_version))
         machine->runtime_version = 0;
-    if (!file)
-        return;
-    if (fgets(machine->driver, sizeof(machine->driver), file))
-        machine->driver[strcspn(machine->driver, "\n")] = '\0';
-    fclose(file);
+    gv_probe_driver_version(machine->driver, sizeof(machine->driver));
 }
 
 static void gv_probe_send(int out, const struct gv_probe_message *message)
@@ -200,13 +193,13 @@ void gv_probe_run(const struct gv_probe_request *request, enum gv_probe_mode mod
 {
     static struct gv_probe_stage stage;
     struct gv_probe_message message = {.kind = GV_PROBE_READY};
-    int has_runtime, error;
+    int error;
 
     /* The compiler's cache would remember what is compiled here, and not compile it. */
     if (setenv("CUDA_MODULE_LOADING", gv_probe_mode_names[mode], 1) ||
         setenv("CUDA_CACHE_DISABLE", "1", 1))
         _exit(1);
-    if (gv_probe_driver_open(&has_runtime))
+    if (gv_probe_driver_open())
         gv_probe_fail(out, "this machine has no CUDA driver (libcuda.so.1)", 0);
     error = gv_probe_stage_open(&stage, request->gpu);
     if (error)

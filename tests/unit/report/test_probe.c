@@ -2,11 +2,13 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/probe_run.h"
+#include "report/probe_store.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,6 +153,39 @@ static void the_table_says_what_was_not_measured(void **state)
     free(text);
 }
 
+static void it_is_kept_under_the_users_data(void **state)
+{
+    struct gv_probe_machine machine = {.gpu = "A GPU/0", .driver = "580.1", .cuda_version = 13000};
+    char folder[] = "/tmp/gv-probe-XXXXXX", path[256], expected[256];
+    struct stat status;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("HOME", folder, 1), 0);
+    assert_int_equal(setenv("XDG_DATA_HOME", "not/absolute", 1), 0);
+    assert_int_equal(gv_probe_store_path(&machine, path, sizeof(path)), 0);
+    snprintf(expected, sizeof(expected), "%s/.local/share/gpuverify/probe-580.1-A-GPU-0.json",
+             folder);
+    assert_string_equal(path, expected);
+    assert_int_equal(gv_probe_store_write(&result, path), 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_true(status.st_size > 0);
+    assert_int_equal(unlink(path), 0);
+    machine.driver[0] = '\0';
+    assert_int_equal(setenv("XDG_DATA_HOME", folder, 1), 0);
+    assert_int_equal(gv_probe_store_path(&machine, path, sizeof(path)), 0);
+    snprintf(expected, sizeof(expected), "%s/gpuverify/probe-cuda-13000-A-GPU-0.json", folder);
+    assert_string_equal(path, expected);
+    assert_int_equal(gv_probe_store_path(&machine, path, 20), -ENAMETOOLONG);
+    assert_int_equal(setenv("XDG_DATA_HOME", "/proc/nowhere", 1), 0);
+    assert_true(gv_probe_store_path(&machine, path, sizeof(path)) < 0);
+    assert_int_equal(unsetenv("XDG_DATA_HOME"), 0);
+    assert_int_equal(unsetenv("HOME"), 0);
+    assert_int_equal(gv_probe_store_path(&machine, path, sizeof(path)), -ENOENT);
+    snprintf(path, sizeof(path), "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_driver_that_does_not_start_is_given_up),
         cmocka_unit_test(when_the_time_is_up_the_rest_stays_unmeasured),
         cmocka_unit_test(the_table_says_what_was_not_measured),
+        cmocka_unit_test(it_is_kept_under_the_users_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
