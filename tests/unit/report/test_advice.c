@@ -5,6 +5,7 @@
 #include "report/stall_advice.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void expect_names(const char *name, const char *qualified, const char *short_name)
@@ -146,6 +147,25 @@ static void every_cause_has_advice(void **state)
     }
 }
 
+/* docs/stalls.md has a row for each cause. */
+static void every_cause_is_documented(void **state)
+{
+    char path[4096], row[64];
+    static char text[65536];
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/docs/stalls.md", getenv("GPUVERIFY_SOURCE"));
+    file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    for (int cause = 0; cause < GV_CAUSE_COUNT; cause++) {
+        snprintf(row, sizeof(row), "\n| `%s` |", gv_cause_name((enum gv_cause)cause));
+        expect_in(text, row);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +176,7 @@ int main(void)
         cmocka_unit_test(many_late_kernels_are_counted),
         cmocka_unit_test(a_lock_names_the_call_that_held_it),
         cmocka_unit_test(every_cause_has_advice),
+        cmocka_unit_test(every_cause_is_documented),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
