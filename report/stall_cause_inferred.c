@@ -15,7 +15,7 @@
 #define GV_STALL_COPY_NS 1000000
 /* Reading a library takes its time: 25 ms were seen for a megabyte. With lazy loading it waits for
  * nobody, and whether that is on is not known here. */
-#define GV_STALL_LIBRARY_NS 100000000
+#define GV_STALL_LIBRARY_NS 50000000
 /* Nor is a load that takes no longer for one that compiles. */
 #define GV_STALL_JIT_NS 1000000
 

@@ -8,6 +8,7 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
   waited_for        name of the kernel that had to end (not in host-only mode, where it is not seen)
   blocked_by        name of the call that stood in the way
   wait_ms "busy"    the wait is as long as the GPU was kept busy
+  lost "timed"      waiting and compiling are as long as the program timed the call
   jit               true: part of the time went into compiling
   drained_at_least  operations that had to end
   may_be_absent     true: no such stall is fine too, another cause is not
@@ -149,6 +150,9 @@ class Told:
             disturbed = self.margin[2] and self.busy_ms <= wait_ms <= timed_ms
             need(disturbed or self.near(wait_ms, self.busy_ms, more_ms),
                  f"{told}: the wait should be {self.busy_ms} ms")
+        if what.get("lost") == "timed":
+            need(self.near((stall["wait_ns"] + stall["jit_ns"]) / 1e6, timed_ms),
+                 f"{told}: {timed_ms} ms should be lost")
         if what.get("jit") and self.mode == "measured":
             need(stall["jit_ns"] > 0, f"{told}: nothing was compiled")
 
