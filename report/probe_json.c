@@ -1,4 +1,4 @@
-/* What the probe measured, for programs. docs/blocking-calls.md says what the fields are. */
+/* What the probe measured, for programs. docs/json.md says what the fields are. */
 #include "report/json.h"
 #include "report/probe.h"
 
@@ -34,30 +34,41 @@ static void gv_probe_json_number(struct gv_json *json, const char *key, int64_t 
     gv_json_number(json, number);
 }
 
+/* Null where `known` is 0. */
+static void gv_probe_json_known(struct gv_json *json, const char *key, int64_t number, int known)
+{
+    gv_json_key(json, key);
+    if (known)
+        gv_json_number(json, number);
+    else
+        gv_json_null(json);
+}
+
 static void gv_probe_json_row(struct gv_json *json, const struct gv_probe_result *result, int mode,
                               int call)
 {
     const struct gv_probe_row *row = &result->rows[mode][call];
     const struct gv_probe_subject *subject = &gv_probe_subjects[call];
+    int measured = row->status == GV_PROBE_MEASURED;
 
     gv_json_open(json, '{');
     gv_probe_json_text(json, "mode", gv_probe_mode_names[mode]);
     gv_probe_json_text(json, "beside", subject->beside == GV_PROBE_BESIDE_GPU ? "gpu" : "load");
     gv_probe_json_text(json, "call", subject->call);
     gv_probe_json_text(json, "with", subject->what);
-    gv_probe_json_text(json, "cause", subject->cause);
+    gv_probe_json_text(json, "cause", subject->cause[0] ? subject->cause : NULL);
     gv_probe_json_text(json, "status", gv_probe_json_status(row));
-    if (row->status > 0)
-        gv_probe_json_number(json, "error", row->status);
-    if (row->status == GV_PROBE_MEASURED) {
-        gv_json_key(json, "waits");
+    gv_probe_json_known(json, "error", row->status, row->status > 0);
+    gv_json_key(json, "waits");
+    if (measured)
         gv_json_bool(json, gv_probe_waits(row));
-        gv_probe_json_number(json, "rounds", row->rounds);
-        gv_probe_json_number(json, "waited", row->waited);
-        gv_probe_json_number(json, "idle_ns", row->idle_ns);
-        gv_probe_json_number(json, "busy_ns", row->busy_ns);
-        gv_probe_json_number(json, "kernel_ns", row->kernel_ns);
-    }
+    else
+        gv_json_null(json);
+    gv_probe_json_known(json, "rounds", row->rounds, measured);
+    gv_probe_json_known(json, "waited", row->waited, measured);
+    gv_probe_json_known(json, "idle_ns", row->idle_ns, measured);
+    gv_probe_json_known(json, "busy_ns", row->busy_ns, measured);
+    gv_probe_json_known(json, "kernel_ns", row->kernel_ns, measured);
     gv_json_close(json, '}');
 }
 
@@ -70,9 +81,11 @@ int gv_probe_print_json(const struct gv_probe_result *result, FILE *out)
     gv_probe_json_text(&json, "format", "gpuverify probe 1");
     gv_probe_json_text(&json, "gpuverify", GV_VERSION);
     gv_probe_json_text(&json, "gpu", result->machine.gpu);
-    gv_probe_json_text(&json, "driver", result->machine.driver);
-    gv_probe_json_number(&json, "driver_version", result->machine.cuda_version);
-    gv_probe_json_number(&json, "runtime_version", result->machine.runtime_version);
+    gv_probe_json_text(&json, "driver", result->machine.driver[0] ? result->machine.driver : NULL);
+    gv_probe_json_known(&json, "driver_version", result->machine.cuda_version,
+                        result->machine.cuda_version);
+    gv_probe_json_known(&json, "runtime_version", result->machine.runtime_version,
+                        result->machine.runtime_version);
     gv_probe_json_number(&json, "unix_s", (int64_t)result->when);
     gv_probe_json_number(&json, "kernel_ns", result->kernel_ns);
     gv_probe_json_number(&json, "took_ns", result->took_ns);

@@ -9,6 +9,7 @@ import sqlite3
 import sys
 
 import harness
+import promises
 import stored
 
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests"))
@@ -32,11 +33,12 @@ class Probe(harness.Case):
         with open(kept.group(1), encoding="utf-8") as file:
             probe = json.load(file)
         self.assertEqual((probe["gpu"], probe["driver_version"]), ("GV_SIM simulated GPU 0", 12040))
+        promises.check(self, "gpuverify probe", [probe])
         # The runtime of CUDA 13 is found first, and does not work with this driver.
         self.assertEqual(probe["runtime_version"] // 1000, 12)
         for mode, waits in (("LAZY", expected.WAITS), ("EAGER", expected.EAGER_WAITS)):
             rows = [row for row in probe["calls"] if row["mode"] == mode]
-            odd = {row["call"]: (row["status"], row.get("error"))
+            odd = {row["call"]: (row["status"], row["error"])
                    for row in rows if row["status"] != "measured"}
             self.assertEqual(odd, {"cuMemAllocManaged": ("failed", 801),
                                    "cuMemGetInfo": ("not here", None)})

@@ -46,7 +46,7 @@ def calls_that_wait(bench, folder):
     check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
     with open(path, encoding="utf-8") as file:
         probe = json.load(file)
-    broken = [f"{row['mode']} {row['call']} {row['with']}: {row['status']} {row.get('error', '')}"
+    broken = [f"{row['mode']} {row['call']} {row['with']}: {row['status']} {row['error'] or ''}"
               for row in probe["calls"] if row["status"] in BROKEN]
     check(not broken, "; ".join(broken))
     check(probe["took_ns"] < LIMIT_S * 1e9, f"took {probe['took_ns'] / 1e9:.0f} s")
