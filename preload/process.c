@@ -10,6 +10,7 @@
 #include "preload/names.h"
 #include "preload/stacks.h"
 #include "preload/objects.h"
+#include "preload/run_note.h"
 #include "preload/start_place.h"
 #include "preload/thread.h"
 #include "preload/warnings.h"
@@ -97,6 +98,7 @@ __attribute__((constructor)) static void loaded(void)
     if (gv_fork_watch_start())
         gv_log_info("forked children are not watched");
     name_session();
+    gv_run_note_here();
     errno = saved_errno;
 }
 

@@ -11,6 +11,7 @@
 #include "preload/objects.h"
 #include "preload/own_work.h"
 #include "preload/process.h"
+#include "preload/run_note.h"
 #include "preload/warnings.h"
 
 #include <errno.h>
@@ -111,6 +112,8 @@ static void quick_exited(void)
 
 __attribute__((destructor)) static void unloaded(void)
 {
+    if (gv_process_is_ours() && !gv_process_is_attached_here())
+        gv_run_note_driver();
     finish(false, 0);
 }
 

@@ -2,6 +2,7 @@
 #include "report/commands.h"
 
 #include "report/run_environment.h"
+#include "report/run_note.h"
 #include "report/session_watch.h"
 #include "report/report.h"
 #include "report/trace_view.h"
@@ -152,7 +153,7 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path)
     free(report);
 }
 
-static void gv_run_summary(struct gv_session_watch *watch, const char *program)
+static void gv_run_summary(struct gv_session_watch *watch, const char *program, int note)
 {
     char path[GV_SESSION_PATH_BYTES];
     sqlite3 *trace = NULL;
@@ -162,7 +163,8 @@ static void gv_run_summary(struct gv_session_watch *watch, const char *program)
     int error = gv_session_watch_trace(watch, path, sizeof(path));
     if (error == -ENOENT) {
         fputc('\n', stderr);
-        gv_verdict_print_without(stderr, program, GV_VERDICT_NOT_LOADED, gv_report_columns(stderr));
+        gv_verdict_print_without(stderr, program, gv_run_note_read(note),
+                                 gv_report_columns(stderr));
         return;
     }
     if (error) {
@@ -229,6 +231,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         return GV_EXIT_FAILED;
     }
     error = gv_run_set_environment(library, wanted);
+    int note = gv_run_note_open();
     if (!error)
         error = gv_run_start(program, session);
     if (error) {
@@ -241,7 +244,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    gv_run_summary(&watch, program[0]);
+    gv_run_summary(&watch, program[0], note);
     gv_session_watch_end(&watch);
     return gv_run_end(status);
 }

@@ -1,5 +1,6 @@
 #include "report/run_facts.h"
 
+#include "report/stack_text.h"
 #include "report/stall_sums.h"
 #include "trace/database.h"
 
@@ -57,6 +58,11 @@ static const struct gv_fact_query gv_fact_queries[] = {
     {"SELECT CAST(total(count) AS INTEGER), CAST(total(bytes) AS INTEGER) FROM copy_total WHERE"
      " copy_kind BETWEEN 1 AND 4",
      {GV_NUMBER(copies), GV_NUMBER(copied_bytes)}},
+    {"SELECT s.stack FROM call_stack s JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api LEFT"
+     " JOIN thread t ON t.id = c.thread WHERE a.class = 'copy' AND " GV_PART(
+         "t.process", "c.thread", "c.start_ns") " GROUP BY s.stack ORDER BY total(c.duration_ns)"
+                                                " DESC LIMIT 1",
+     {GV_NUMBER(copy_stack)}},
     {"SELECT t.median_ns FROM api_total t JOIN api a ON a.id = t.api WHERE a.class = 'launch' ORDER"
      " BY t.count DESC LIMIT 1",
      {GV_NUMBER(launch_median_ns)}},
@@ -193,6 +199,9 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = gv_facts_query(trace, part, &gv_fact_queries[i], facts);
     if (!error)
         error = gv_facts_waits(trace, part, facts);
+    if (!error && facts->copy_stack)
+        error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
+                              sizeof(facts->copy_where));
     facts->window_ns = facts->last_ns - facts->first_ns;
     facts->start_ns = facts->init_ns + facts->context_ns;
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;

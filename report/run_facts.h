@@ -34,7 +34,9 @@ struct gv_run_facts {
     int64_t launch_median_ns, least_blocks;
     char top_kernel[GV_FACTS_TEXT_BYTES];
 
-    int64_t copies, copied_bytes, device_copies; /* between host and device */
+    int64_t copies, copied_bytes;         /* between host and device */
+    int64_t copy_stack;                   /* of the copies that took longest; 0: not known */
+    char copy_where[GV_FACTS_TEXT_BYTES]; /* the line of it */
 
     /* starting CUDA, loading and compiling, without waits for the GPU */
     int64_t start_ns, loads, loading_ns, compiling_ns;

@@ -22,8 +22,8 @@ static const struct gv_verdict_row gv_verdict_rows[] = {
 #define GV_VERDICT_LAUNCHES     100
 #define GV_VERDICT_SHORT_NS     50000
 #define GV_VERDICT_COPIES_SHARE 0.001
-/* Some of that time would be needed anyhow. */
-#define GV_VERDICT_UNDERFILLED_WEIGHT 0.5
+/* Of a time that was not lost altogether. */
+#define GV_VERDICT_HALF 0.5
 
 const char *gv_verdict_name(enum gv_verdict_class class)
 {
@@ -128,7 +128,7 @@ static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_v
     if (applies)
         gv_verdict_say_underfilled(
             facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
-                                  GV_VERDICT_UNDERFILLED_WEIGHT * share *
+                                  GV_VERDICT_HALF * share *
                                       gv_verdict_share(facts->kernel_ns, facts->window_ns)));
     return applies;
 }
@@ -165,8 +165,9 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     gv_verdict_idle(facts, verdict);
     if (!gv_verdict_underfilled(facts, verdict) &&
         computed >= gv_verdict_threshold(GV_VERDICT_ACCELERATED))
-        gv_verdict_say_accelerated(
-            facts, gv_verdict_add(verdict, GV_VERDICT_ACCELERATED, computed < 1 ? computed : 1));
+        gv_verdict_say_accelerated(facts,
+                                   gv_verdict_add(verdict, GV_VERDICT_ACCELERATED,
+                                                  GV_VERDICT_HALF * (computed < 1 ? computed : 1)));
     qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), gv_verdict_compare);
 }
 

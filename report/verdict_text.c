@@ -154,10 +154,13 @@ void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
 {
     char size[GV_FORMAT_BYTES], copying[GV_FORMAT_BYTES], computing[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s copied between host and device in %" PRId64 " cop%s: %s, for %s of computing",
+    gv_say(out,
+           "%s copied between host and device in %" PRId64
+           " cop%s: %s, for %s of computing%s%.100s%s",
            gv_format_size(size, facts->copied_bytes), facts->copies,
            facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->copied_ns),
-           gv_format_duration(computing, facts->kernel_ns));
+           gv_format_duration(computing, facts->kernel_ns), facts->copy_where[0] ? " (" : "",
+           facts->copy_where, facts->copy_where[0] ? ")" : "");
 }
 
 void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)

@@ -1,5 +1,7 @@
 #include "trace/settings.h"
 
+#include "trace/run_note.h"
+
 #include "trace/word_distance.h"
 
 #include <stdbool.h>
@@ -222,7 +224,8 @@ void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context)
         snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)),
                  *variable);
         const char *nearest = gv_settings_nearest(name);
-        if (strcmp(name, GV_SETTING_SESSION) != 0 && (!nearest || strcmp(name, nearest) != 0))
+        if (strcmp(name, GV_SETTING_SESSION) != 0 && strcmp(name, GV_RUN_NOTE) != 0 &&
+            (!nearest || strcmp(name, nearest) != 0))
             unknown(name, nearest, context);
     }
 }

@@ -20,9 +20,11 @@ import cases_gpu_side
 import cases_probe
 import cases_programs
 import cases_stalls
+import cases_verdicts
 from ground import ROOT, Bench, Failure, Skip
 
-CASES = cases_gpu_side.CASES + cases_programs.CASES + cases_stalls.CASES + cases_probe.CASES
+CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_stalls.CASES + cases_probe.CASES
+         + cases_verdicts.CASES)
 
 
 def why_no_gpu():

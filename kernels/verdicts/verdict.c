@@ -1,0 +1,173 @@
+/*
+ * One behaviour for each thing that a verdict can be (report/verdict.def):
+ *
+ *     verdict CLASS [MILLISECONDS]
+ *
+ * MILLISECONDS: about how long it goes on; default 200. A real GPU needs more for what starting
+ * CUDA takes not to matter.
+ */
+#include <cuda.h>
+
+#include "kernels/check.h"
+#include "kernels/clock.h"
+#include "kernels/ptx.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCKS 1024 /* more than any GPU has multiprocessors */
+
+static CUfunction spin, empty;
+static uint64_t length_ms = 200;
+
+static void start(void)
+{
+    CUdevice device;
+    CUcontext context;
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK(cuCtxSetCurrent(context));
+}
+
+static void load(void)
+{
+    CUmodule module;
+
+    CHECK(cuModuleLoadData(&module, gv_ptx_tour));
+    CHECK(cuModuleGetFunction(&spin, module, "spin"));
+    CHECK(cuModuleGetFunction(&empty, module, "empty"));
+}
+
+static void run_spin(unsigned int blocks, uint64_t ns)
+{
+    void *parameters[] = {&ns};
+
+    CHECK(cuLaunchKernel(spin, blocks, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+}
+
+static void work_for(uint64_t ns)
+{
+    for (uint64_t start_ns = gv_clock_ns(); gv_clock_ns() - start_ns < ns;)
+        ;
+}
+
+/* CUDA is there, and no kernel. */
+static void no_kernel(void)
+{
+    CUdeviceptr memory;
+
+    start();
+    CHECK(cuMemAlloc(&memory, 4096));
+    CHECK(cuMemsetD8(memory, 0, 4096));
+    CHECK(cuMemFree(memory));
+}
+
+/* A kernel now and then, and the host does the rest. */
+static void idle(void)
+{
+    start();
+    load();
+    for (int i = 0; i < 10; i++) {
+        run_spin(BLOCKS, 500000);
+        CHECK(cuCtxSynchronize());
+        usleep((useconds_t)(length_ms * 100));
+    }
+}
+
+/* There and back again, for a kernel that does next to nothing. */
+static void transfer(void)
+{
+    const size_t bytes = 8u << 20;
+    CUdeviceptr memory;
+    void *host;
+
+    start();
+    load();
+    CHECK(cuMemAlloc(&memory, bytes));
+    CHECK(cuMemAllocHost(&host, bytes));
+    for (uint64_t start_ns = gv_clock_ns(); gv_clock_ms_since(start_ns) < (double)length_ms;) {
+        CHECK(cuMemcpyHtoD(memory, host, bytes));
+        run_spin(BLOCKS, 10000);
+        CHECK(cuMemcpyDtoH(host, memory, bytes));
+    }
+    CHECK(cuMemFreeHost(host));
+    CHECK(cuMemFree(memory));
+}
+
+/* Short kernels; the host needs longer for each than the GPU. */
+static void launch(void)
+{
+    start();
+    load();
+    for (uint64_t start_ns = gv_clock_ns(); gv_clock_ms_since(start_ns) < (double)length_ms;) {
+        run_spin(BLOCKS, 2000);
+        work_for(10000);
+    }
+    CHECK(cuCtxSynchronize());
+}
+
+/* One short kernel, for which code has to be compiled. */
+static void load_once(void)
+{
+    start();
+    load();
+    run_spin(BLOCKS, 100000);
+    CHECK(cuCtxSynchronize());
+}
+
+/* Code is loaded while the GPU is at work. */
+static void stalled(void)
+{
+    start();
+    load();
+    run_spin(BLOCKS, 1000);
+    CHECK(cuCtxSynchronize());
+    run_spin(BLOCKS, length_ms * 1000000);
+    load();
+    CHECK(cuCtxSynchronize());
+}
+
+static void underfilled(void)
+{
+    start();
+    load();
+    run_spin(1, length_ms * 1000000);
+    CHECK(cuCtxSynchronize());
+}
+
+static void accelerated(void)
+{
+    start();
+    load();
+    for (int i = 0; i < 10; i++)
+        run_spin(BLOCKS, length_ms * 100000);
+    CHECK(cuCtxSynchronize());
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} behaviours[] = {
+    {"no-kernel", no_kernel},     {"idle", idle},
+    {"transfer", transfer},       {"launch", launch},
+    {"load", load_once},          {"stalled", stalled},
+    {"underfilled", underfilled}, {"accelerated", accelerated},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc > 2)
+        length_ms = strtoull(argv[2], NULL, 10);
+    for (size_t i = 0; argc > 1 && i < sizeof(behaviours) / sizeof(behaviours[0]); i++)
+        if (strcmp(argv[1], behaviours[i].name) == 0) {
+            behaviours[i].run();
+            return 0;
+        }
+    fprintf(stderr, "usage: verdict CLASS [MILLISECONDS]\n");
+    return 2;
+}

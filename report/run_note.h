@@ -1,0 +1,13 @@
+/* What the library told of a program that left no trace; see trace/run_note.h. */
+#ifndef GV_REPORT_RUN_NOTE_H
+#define GV_REPORT_RUN_NOTE_H
+
+#include "report/verdict.h"
+
+/* Makes the file and names it in the environment, before the program starts. Its descriptor, or
+ * -errno: then nothing will be known. */
+int gv_run_note_open(void);
+/* What the verdict is. Closes the file. */
+enum gv_verdict_class gv_run_note_read(int fd);
+
+#endif

@@ -1,0 +1,100 @@
+"""Every class of a verdict is earned by a workload; what cannot be known is not guessed."""
+
+import os
+import sys
+
+import harness
+
+sys.path.insert(0, os.path.join(harness.SOURCE, "tests"))
+import verdict_expectations as expected  # noqa: E402
+
+REALISTIC = {"GV_SIM_JIT_NS": "5000000", "GV_SIM_LOAD_NS": "100000"}
+
+
+class Verdicts(harness.Case):
+    gpu = "auto"
+
+    def ran(self, behaviour, *arguments, **env):
+        self.run_well([harness.workload("verdicts/verdict"), behaviour, *arguments],
+                      env={**REALISTIC, **env})
+        self.settle()
+        return self.command("report", self.path("trace.db"), "--format", "json", "-s", "verdict").out
+
+    def left_nothing(self, *argv, **options):
+        options.setdefault("preload", False)
+        result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
+                                   *argv], **options)
+        self.assertIn("No CUDA call was seen", result.err, str(result))
+        self.assertFalse(os.path.exists(self.path("trace.db")))
+        return " ".join(result.err.split())
+
+    def test_program_that_never_loads_the_driver(self):
+        self.assertIn("did not load the CUDA driver", self.left_nothing("/bin/echo", "hello"))
+
+    def test_program_that_loads_the_driver_and_stops_there(self):
+        script = "import ctypes; ctypes.CDLL('libcuda.so.1')"
+        said = self.left_nothing(sys.executable, "-c", script)
+        self.assertIn("loaded the CUDA driver's library, and never initialised it", said)
+
+    def test_driver_of_a_child_counts(self):
+        script = ("import subprocess, sys; subprocess.run([sys.executable, '-c', "
+                  "'import ctypes; ctypes.CDLL(\"libcuda.so.1\")'])")
+        self.assertIn("never initialised it", self.left_nothing(sys.executable, "-c", script))
+
+    def test_program_that_we_did_not_get_into(self):
+        static = harness.program("unreached")
+        if not os.path.exists(static):
+            self.skipTest("programs do not link statically here")
+        self.assertIn("did not get into the program", self.left_nothing(static))
+
+    def test_initialisation_that_failed(self):
+        result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
+                                   harness.workload("verdicts/verdict"), "no-kernel"],
+                                  env={"GV_SIM_NO_DEVICE": "1"}, preload=False)
+        said = " ".join(result.err.split())
+        self.assertIn("CUDA could not be initialised", said)
+        self.assertIn("CUDA_ERROR_NO_DEVICE (100): there is no device", said)
+        self.assertIn("CUDA_VISIBLE_DEVICES", said)
+        self.trace()
+
+    def test_thresholds_are_printed(self):
+        result = self.command("report", "--explain-verdict")
+        for wanted, _ in expected.SEEN.values():
+            self.assertIn(f"\n{wanted}\n", "\n" + result.out)
+        self.assertIn("from    10 %", result.out)
+
+    def test_stack_of_the_copies_is_named(self):
+        report = self.ran("transfer", GPUVERIFY_STACKS="all")
+        self.assertIn("verdict.c:", expected.findings(report)[1]["transfer-bound"])
+
+
+class HostOnly(harness.Case):
+    """Nothing is said of the GPU that the calls do not tell."""
+
+    def check(self, behaviour):
+        self.run_well([harness.workload("verdicts/verdict"), behaviour], env=REALISTIC)
+        self.settle()
+        out = self.command("report", self.path("trace.db"), "--format", "json", "-s", "verdict").out
+        document, told = expected.findings(out)
+        if behaviour in expected.UNSEEN:
+            self.assertIn(expected.UNSEEN[behaviour], told)
+        self.assertEqual(set(told) & expected.GUESSES, set())
+        if behaviour != "no-kernel":
+            self.assertIn("was not seen", document["verdict"]["headline"])
+        self.assertIsNone(document["facts"]["busy_ns"])
+
+
+def add(behaviour):
+    def seen(self):
+        self.assertIsNone(expected.complaint(behaviour, self.ran(behaviour)))
+
+    def unseen(self):
+        self.check(behaviour)
+    name = behaviour.replace("-", "_")
+    setattr(Verdicts, f"test_{name}", seen)
+    setattr(HostOnly, f"test_{name}", unseen)
+
+
+for one in expected.SEEN:
+    add(one)
+del one

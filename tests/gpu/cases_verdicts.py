@@ -1,0 +1,30 @@
+"""Every class of a verdict is earned by a workload on a real GPU."""
+
+import os
+import sys
+
+from ground import ROOT, check
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import verdict_expectations as expected  # noqa: E402
+
+# Starting CUDA takes some tenths of a second there.
+LENGTH_MS = "3000"
+
+
+def case(behaviour):
+    def run(bench, folder):
+        done = bench.run([*bench.workload("verdicts/verdict"), behaviour, LENGTH_MS], folder, True)
+        check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+        bench.recover(folder)
+        report = bench.run([bench.command, "report", os.path.join(folder, "trace.db"), "--format",
+                            "json", "-s", "verdict"], folder, False)
+        check(report.returncode == 0, report.stderr[-300:])
+        wrong = expected.complaint(behaviour, report.stdout)
+        check(wrong is None, wrong)
+        return "; ".join(f"{name}: {evidence}" for name, evidence
+                         in expected.findings(report.stdout)[1].items())
+    return run
+
+
+CASES = [(f"verdict {behaviour}", case(behaviour)) for behaviour in expected.SEEN]

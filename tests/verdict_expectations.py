@@ -1,0 +1,41 @@
+"""What a verdict must say of each behaviour of kernels/verdicts, on the simulator and on a real GPU."""
+
+import json
+
+# argument of the workload: (finding that must be told, a part of its evidence)
+SEEN = {
+    "no-kernel": ("no kernel", "no launch"),
+    "idle": ("GPU mostly idle", "had nothing to do for"),
+    "transfer": ("transfer-bound", "copied between host and device"),
+    "launch": ("launch-bound", "a launch takes the host"),
+    "load": ("load/JIT-bound", "went into starting CUDA"),
+    "stalled": ("stalled", "module-load, 1 time"),
+    "underfilled": ("under-filled", "1 block on"),
+    "accelerated": ("accelerated", "it computed for"),
+}
+
+# The same of host-only traces; what cannot be known must not be guessed.
+UNSEEN = {"no-kernel": "no kernel", "stalled": "stalled", "load": "load/JIT-bound"}
+GUESSES = {"GPU mostly idle", "under-filled", "accelerated"}
+TOLD = 3
+
+
+def findings(report):
+    """{class: evidence} of what is told, of a report's JSON."""
+    document = json.loads(report)
+    told = document["verdict"]["findings"][:TOLD]
+    return document, {finding["class"]: finding["evidence"] for finding in told}
+
+
+def complaint(behaviour, report):
+    """What is wrong with a report of a run whose GPU side was seen, or None."""
+    document, told = findings(report)
+    wanted, part = SEEN[behaviour]
+    if wanted not in told:
+        return f"{behaviour}: not {wanted} but {told}"
+    if part not in told[wanted]:
+        return f"{behaviour}: '{part}' is not in '{told[wanted]}'"
+    facts = document["facts"]
+    if behaviour != "no-kernel" and not 0 < facts["busy_ns"] <= facts["window_ns"] * 1.05:
+        return f"{behaviour}: busy for {facts['busy_ns']} of {facts['window_ns']} ns"
+    return None
