@@ -141,17 +141,24 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     return 0;
 }
 
-/* A trace that was never written, or never begun, is made now, if its records are still there. */
+/* A trace that was never written, or never begun, is made now, if its records are still there; or it
+ * is waited for, if its collector is about to write its first word. */
 static void gv_trace_view_make(const char *path)
 {
     char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
     struct gv_recovery recovery;
     struct stat status;
 
-    if (stat(path, &status) < 0 ? errno != ENOENT : status.st_size > 0)
-        return;
-    if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) == 0)
-        gv_recovery_run(directory, session, NULL, &recovery);
+    for (int waited_ms = 0; waited_ms < GV_TRACE_VIEW_WAIT_MS; waited_ms += GV_TRACE_VIEW_STEP_MS) {
+        if (stat(path, &status) < 0 ? errno != ENOENT : status.st_size > 0)
+            return;
+        if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) != 0 ||
+            gv_recovery_run(directory, session, NULL, &recovery) != -EBUSY)
+            return;
+        if (waited_ms == GV_TRACE_VIEW_SAY_MS)
+            gv_message("waiting for the first records");
+        usleep(GV_TRACE_VIEW_STEP_MS * 1000);
+    }
 }
 
 int gv_trace_view_open(const char *path, sqlite3 **trace)

@@ -14,8 +14,12 @@ import time
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+# Where a bundle has what a build has elsewhere.
+IN_A_BUNDLE = {"preload/libgpuverify.so": "lib/libgpuverify.so", "report/gpuverify": "bin/gpuverify"}
+
+
 class Bench:
-    """Where things are, and what has been found out so far."""
+    """Where things are, in a build or an unpacked bundle, and what has been found out so far."""
 
     def __init__(self, build, scale):
         self.build, self.scale = build, scale
@@ -25,7 +29,10 @@ class Bench:
         self.wrong = []
 
     def path(self, name):
-        return os.path.join(self.build, name)
+        place = os.path.join(self.build, name)
+        if name in IN_A_BUNDLE and not os.path.exists(place):
+            return os.path.join(self.build, IN_A_BUNDLE[name])
+        return place
 
     def scaled(self, count, least=1):
         return max(least, int(count * self.scale))

@@ -56,13 +56,17 @@ def key(about):
 
 
 def commit(checkout):
+    version = os.path.join(checkout, "VERSION")  # of an unpacked archive
+    if os.path.exists(version):
+        with open(version, encoding="utf-8") as file:
+            return next((line.split()[1] for line in file if line.startswith("commit ")), None)
     done = subprocess.run(["git", "-C", checkout, "describe", "--always", "--dirty"],
                           capture_output=True, text=True, check=False)
     return done.stdout.strip() or None
 
 
-def result(bench, checkout, command):
-    return {"machine": machine(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
+def result(group, bench, checkout, command):
+    return {"group": group, "machine": machine(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
             "load": os.getloadavg()[0], "commit": commit(checkout), "command": command,
             "scale": bench.scale, "found": bench.found, "notes": bench.notes,
             "charts": bench.charts}

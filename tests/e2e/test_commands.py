@@ -1,5 +1,6 @@
 """The gpuverify command: run, report, recover, and how it ends when used wrongly."""
 
+import fcntl
 import os
 import pty
 import re
@@ -250,6 +251,21 @@ class Report(harness.Case):
         self.assertEqual(trace.count("cuLaunchKernel")
                          + sum(row["count"] for row in trace.lost() if row["class"] == "launch"),
                          300000)
+
+    def test_waits_for_a_trace_without_a_word_in_it(self):
+        """Its collector is at work: it has the session locked, and the disk is slow."""
+        self.run_well([harness.program("ending")], env={"GPUVERIFY_COLLECTOR": "off"})
+        self.write("trace.db", "", mode=0o600)
+        names = [name for name in self.spool_files() if name.endswith(".session")]
+        with open(os.path.join(self.spool, names[0]), "rb") as session:
+            fcntl.flock(session, fcntl.LOCK_EX)
+            report = self.start([harness.gpuverify(), "report", self.path("trace.db")],
+                                preload=False, sim=False)
+            time.sleep(0.3)
+            self.assertIsNone(report.poll(), "it did not wait")
+            fcntl.flock(session, fcntl.LOCK_UN)
+            out, err = report.communicate(timeout=60)
+        self.assertIn(b"cuLaunchKernel", out, err)
 
 
 class Recover(harness.Case):

@@ -158,6 +158,14 @@ class Bundle(unittest.TestCase):
         said = self.on_simulator(os.path.join(place, "test-gpu"), "-k", "module_load_cubin, inf")
         self.assertIn("1 passed, 0 failed, 0 skipped", said)
 
+    def test_benchmark_of_the_archive(self):
+        place = self.unpack(with_tests=True)
+        numbers = os.path.join(self.folder, "gpu.json")
+        said = self.on_simulator(os.path.join(place, "scripts", "bench"), "--build", place, "--scale",
+                                 "0.001", "--json", numbers, "gpu")
+        self.assertIn("launch: host-only / plain", said)
+        self.assertTrue(os.path.exists(numbers))
+
     @unittest.skipIf(ROOT, "shown by what is built here")
     def test_the_same_sources_make_the_same_archive(self):
         again = os.path.join(self.folder, "again")
