@@ -141,8 +141,8 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     return 0;
 }
 
-/* A trace that was never written, or never begun, is made now, if its records are still there; or it
- * is waited for, if its collector is about to write its first word. */
+/* A trace that was never written, or never begun, is made now, if its records are still there; or
+ * it is waited for, if its collector is about to write its first word. */
 static void gv_trace_view_make(const char *path)
 {
     char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
