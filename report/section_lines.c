@@ -163,7 +163,7 @@ static const struct gv_sampled gv_sampled[] = {
     {"temperature", "temperature_c", 100, "C", 1},
 };
 
-static int gv_samples_line(struct gv_report *report, const struct gv_sampled *what,
+static int gv_samples_line(struct gv_report *report, const struct gv_sampled *what, int64_t samples,
                            sqlite3_stmt *rows)
 {
     struct gv_line line;
@@ -171,6 +171,8 @@ static int gv_samples_line(struct gv_report *report, const struct gv_sampled *wh
     double sum = 0, most = 0, highest = what->most;
 
     gv_line_begin(&line, report, report->columns - GV_LINE_LABEL - GV_LINE_NUMBERS);
+    if (samples > 0 && (uint64_t)samples < line.count)
+        line.count = (size_t)samples;
     while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
         double at = ((double)sqlite3_column_int64(rows, 0) - (double)line.from_ns) /
                     (double)(line.to_ns - line.from_ns) * (double)line.count;
@@ -198,7 +200,7 @@ static int gv_samples_line(struct gv_report *report, const struct gv_sampled *wh
     return gv_database_error(report->trace, result);
 }
 
-static int gv_samples_device(struct gv_report *report, const char *uuid)
+static int gv_samples_device(struct gv_report *report, const char *uuid, int64_t samples)
 {
     int error = 0;
 
@@ -212,7 +214,7 @@ static int gv_samples_device(struct gv_report *report, const char *uuid)
                                   sqlite3_prepare_v2(report->trace, sql, -1, &rows, NULL));
         if (!error) {
             sqlite3_bind_text(rows, 1, uuid, -1, SQLITE_TRANSIENT);
-            error = gv_samples_line(report, &gv_sampled[i], rows);
+            error = gv_samples_line(report, &gv_sampled[i], samples, rows);
         }
         sqlite3_finalize(rows);
     }
@@ -243,7 +245,8 @@ int gv_section_samples(struct gv_report *report)
         gv_format_text(report->out, name ? name : (const char *)sqlite3_column_text(rows, 0), 80,
                        0);
         fprintf(report->out, ", %" PRId64 "\n", (int64_t)sqlite3_column_int64(rows, 2));
-        error = gv_samples_device(report, (const char *)sqlite3_column_text(rows, 0));
+        error = gv_samples_device(report, (const char *)sqlite3_column_text(rows, 0),
+                                  sqlite3_column_int64(rows, 2));
     }
     sqlite3_finalize(rows);
     return error ? error : gv_database_error(report->trace, result);

@@ -260,6 +260,7 @@ class Case(unittest.TestCase):
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "HOME": self.dir,
             "LANG": "C.UTF-8",
+            "TZ": "UTC",
             "GPUVERIFY_SPOOL_DIR": self.spool,
             "GPUVERIFY_TRACE": self.path("trace.db"),
             "GPUVERIFY_GPU": self.gpu,

@@ -41,6 +41,13 @@ output("hostile", "explain.txt", "explain", "{}")
 output("hostile", "stalls.txt", "stalls", "{}")
 output("lazy_launch", "report.txt", "report", "{}")
 output("hostile", "report.txt", "report", "{}")
+output("add", "report.txt", "report", "{}")
+output("add", "report.json", "report", "{}", "--format", "json")
+output("add", "report_kernels.csv", "report", "{}", "--format", "csv", "--section", "kernels")
+output("add", "report_copies.md", "report", "{}", "--format", "markdown", "-s", "copies", "-s", "run")
+output("add", "report_part.txt", "report", "{}", "--process", "4242", "--from", "1.5s", "--to", "1.7s",
+       "--device", "0", "-n", "3")
+output("add", "explain_verdict.txt", "report", "--explain-verdict")
 
 
 def schema_version():

@@ -13,6 +13,8 @@ DOCUMENTS = {
                         ("hostile", ["check", "{}", "--max-errors", "9", "--no-jit"])],
     "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
     "gpuverify query --list": [("lazy_launch", ["query", "--list"])],
+    "gpuverify report": [("add", ["report", "{}"]), ("lazy_launch", ["report", "{}"]),
+                         ("hostile", ["report", "{}"])],
     "gpuverify schema": [("lazy_launch", ["schema"]), ("lazy_launch", ["schema", "--tables"])],
     "gpuverify stalls": [("lazy_launch", ["stalls", "{}", "--all"]), ("hostile", ["stalls", "{}"])],
 }
