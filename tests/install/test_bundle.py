@@ -51,7 +51,8 @@ class Bundle(unittest.TestCase):
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        # A collector may still be at work in it.
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def unpack(self, with_tests=False):
         subprocess.run(["tar", "-xf", self.archives[with_tests], "-C", self.folder], check=True)
