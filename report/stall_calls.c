@@ -56,7 +56,7 @@ static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, str
     held->lazy = sqlite3_column_int(row, 10) != 0;
     held->ptx = sqlite3_column_int(row, 11) != 0;
     gv_stall_calls_kernel(run, held);
-    held->rule = api ? api->rule : &starts;
+    held->rule = api && api->rule ? api->rule : &starts; /* api may be a number without a row */
     if (api && !held->loads && gv_stall_calls_initialises(run, api, held) &&
         !gv_cause_is_expected(held->rule->cause))
         held->rule = &starts;

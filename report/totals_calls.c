@@ -67,7 +67,7 @@ static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t st
         int64_t from_ns = start_ns > gap->start_ns ? start_ns : gap->start_ns;
         int64_t to_ns = end_ns < gap->end_ns ? end_ns : gap->end_ns;
         if (to_ns > from_ns)
-            gap->api_ns[api] += to_ns - from_ns;
+            gap->api_ns[api] = gv_time_sum(gap->api_ns[api], to_ns - from_ns);
     }
 }
 
@@ -101,9 +101,9 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     gv_totals_span(run, class, start_ns, end_ns);
     run->calls++;
     run->class_count[class]++;
-    run->class_ns[class] += end_ns - start_ns;
+    run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows)
-        run->thread_ns[thread] += end_ns - start_ns;
+        run->thread_ns[thread] = gv_time_sum(run->thread_ns[thread], end_ns - start_ns);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
     if (result != 0 && result != GV_NOT_READY)

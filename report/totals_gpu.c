@@ -1,6 +1,7 @@
 /* Sums of the GPU's operations, in the order of their storage. */
 #include "report/totals_run.h"
 
+#include "report/time_sum.h"
 #include "trace/database.h"
 
 #include <errno.h>
@@ -27,10 +28,11 @@ static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_
         gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 3);
     struct gv_totals_kernel *kernel = &run->kernels[(size_t)rank < run->kernel_count ? rank : 0];
 
-    run->kernel_time_ns += duration_ns;
+    run->kernel_time_ns = gv_time_sum(run->kernel_time_ns, duration_ns);
     if (blocks > 0 && multiprocessors > 0) {
-        run->blocks_known_ns += duration_ns;
-        run->underfilled_ns += blocks < multiprocessors ? duration_ns : 0;
+        run->blocks_known_ns = gv_time_sum(run->blocks_known_ns, duration_ns);
+        run->underfilled_ns =
+            gv_time_sum(run->underfilled_ns, blocks < multiprocessors ? duration_ns : 0);
     }
     if (shape && shape != kernel->shape)
         kernel->shapes++;
@@ -52,11 +54,11 @@ static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int
     if (kind == GV_GPU_COPY) {
         size_t direction =
             copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
-        run->copy_bytes[direction] += bytes;
+        run->copy_bytes[direction] = gv_time_sum(run->copy_bytes[direction], bytes);
         return gv_duration_total_add(&run->copies[direction], duration_ns);
     }
     if (kind == GV_GPU_SET) {
-        run->set_bytes += bytes;
+        run->set_bytes = gv_time_sum(run->set_bytes, bytes);
         return gv_duration_total_add(&run->sets, duration_ns);
     }
     return 0;

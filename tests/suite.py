@@ -134,13 +134,13 @@ def sources(*endings):
                 yield os.path.relpath(os.path.join(folder, name), CHECKOUT)
 
 
-def compile_in(run, folder, *options, env=None):
-    """Configures a build folder when it is new, and builds it. Returns its path."""
+def compile_in(run, folder, *options, env=None, targets=()):
+    """Configures a build folder when it is new, and builds it, or only some targets. Returns its path."""
     jobs = () if folder == "build" else ("-j", str(JOBS))  # that one is built alone
     folder = os.path.join(CHECKOUT, folder)
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         run.must("configure", meson(), "setup", folder, CHECKOUT, *options, env=env)
-    status, text = run.command(tool("ninja"), "-C", folder, *jobs)
+    status, text = run.command(tool("ninja"), "-C", folder, *jobs, *targets)
     if status != 0:
         said = re.sub(r"^\[\d+/\d+\] .*\n", "", text, flags=re.M)
         raise Failure(f"ninja -C {folder}: exit status {status}\n{tail(said)}")
@@ -328,6 +328,39 @@ def part_clang(run):
     run.passed("build with clang")
 
 
+# Seconds that each fuzz target searches for.
+FUZZ_SECONDS = {"trace": 60, "rules": 60, "spool": 20}
+FUZZ_PROGRAM = "tests/fuzz/fuzz_{}_libfuzzer"
+FUZZ_TARGETS = tuple(FUZZ_PROGRAM.format(name) for name in FUZZ_SECONDS)
+
+
+def fuzz(run, program, name, seconds):
+    """libFuzzer with the stored inputs of a target; a finding's input is in the log, as Base64."""
+    folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as place:
+        run.test(f"fuzz {name}", program, f"-max_total_time={seconds}", "-max_len=400", "-timeout=30",
+                 f"-artifact_prefix={place}/", "-print_final_stats=1", place,
+                 os.path.join(CHECKOUT, "tests/fuzz/corpus", name), env={"FUZZ_FOLDER": place})
+
+
+def part_fuzz(run):
+    tool("clang")
+    with tempfile.TemporaryDirectory() as place:
+        empty = os.path.join(place, "empty.c")
+        with open(empty, "w", encoding="utf-8") as file:
+            file.write("int LLVMFuzzerTestOneInput(const char *, unsigned long);\n"
+                       "int LLVMFuzzerTestOneInput(const char *a, unsigned long b)"
+                       " { return (int)b * !a; }\n")
+        status, _ = run.command("clang", "-fsanitize=fuzzer,address,undefined", empty, "-o",
+                                os.path.join(place, "empty"))
+        if status != 0:
+            raise Skip("this clang has no libFuzzer")
+    folder = compile_in(run, "build-fuzz", "-Dfuzz=true", "-Dpreload=false", "-Dnvcc=disabled",
+                        "-Dtests=disabled", env={"CC": "clang"}, targets=FUZZ_TARGETS)
+    for name, seconds in FUZZ_SECONDS.items():
+        fuzz(run, os.path.join(folder, FUZZ_PROGRAM.format(name)), name, seconds)
+
+
 # Every assembly stub, and what it leads to.
 AARCH64_PROGRAMS = {
     "kernels/driver_tour": ("cuModuleLoadData", "cuLaunchKernel", "cuModuleUnload"),
@@ -387,6 +420,7 @@ PARTS = (
     Part("ubsan", part_ubsan, False, "build"),
     Part("asan", part_asan, False, "build"),
     Part("clang", part_clang, False, None),
+    Part("fuzz", part_fuzz, False, None),
     Part("aarch64", part_aarch64, False, "build"),
     Part("valgrind", part_valgrind, False, "build"),
 )

@@ -1,0 +1,232 @@
+/*
+ * Throws damaged traces at the commands that read one. Whatever the file holds, a command has to
+ * end, with an exit code of its own, and stay inside its memory.
+ *
+ * The input's first byte chooses the command, its second whether the file's bytes are damaged, or
+ * values are put where they do not belong. The rest are chunks: where (3 bytes), and 7 bytes to put
+ * there.
+ */
+#include "report/commands.h"
+#include "trace/schema.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FUZZ_CHUNK      10u
+#define FUZZ_TABLES     64u
+#define FUZZ_NAME_BYTES 64u
+#define FUZZ_TRACE      "trace.db"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef int fuzz_function(const struct gv_arguments *arguments);
+
+static const struct {
+    fuzz_function *function;
+    enum gv_command_id command;
+    const char *words[12];
+} fuzz_commands[] = {
+    {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE}},
+    {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE, "--format", "json"}},
+    {gv_command_report, GV_COMMAND_report, {FUZZ_TRACE, "--format=markdown", "--from=4300ms"}},
+    {gv_command_stalls, GV_COMMAND_stalls, {FUZZ_TRACE, "--all", "--format", "json"}},
+    {gv_command_explain, GV_COMMAND_explain, {FUZZ_TRACE}},
+    {gv_command_explain, GV_COMMAND_explain, {FUZZ_TRACE, "1"}},
+    {gv_command_check,
+     GV_COMMAND_check,
+     {FUZZ_TRACE, "--min-gpu-busy=1%", "--max-gpu-gap=1s", "--max-stall=1ms", "--no-stall=any",
+      "--no-load-after=1s", "--no-load-after=3 launches", "--no-jit", "--max-copy-ratio=1",
+      "--require-kernel=*gemm*", "--min-launches=1"}},
+    {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "gpu-gaps", "--format=csv"}},
+    {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "stall-lines"}},
+    {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "SELECT * FROM calls", "--format=json"}},
+    {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "SELECT * FROM loads", "--format=markdown"}},
+};
+
+#define FUZZ_COMMANDS (sizeof(fuzz_commands) / sizeof(fuzz_commands[0]))
+
+static unsigned char *fuzz_whole; /* the file as it should be */
+static size_t fuzz_bytes;
+static char fuzz_tables[FUZZ_TABLES][FUZZ_NAME_BYTES];
+static size_t fuzz_tables_count;
+static FILE *fuzz_nothing;
+static char fuzz_directory[] = "/dev/shm/gpuverify-fuzz-XXXXXX";
+
+static void fuzz_must(bool fine)
+{
+    if (!fine)
+        abort();
+}
+
+static void *fuzz_read(const char *path, size_t *bytes)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    fuzz_must(fd >= 0 && fstat(fd, &status) == 0);
+    char *text = calloc(1, (size_t)status.st_size + 1);
+    fuzz_must(text && read(fd, text, (size_t)status.st_size) == status.st_size);
+    close(fd);
+    *bytes = (size_t)status.st_size;
+    return text;
+}
+
+static void fuzz_name_tables(sqlite3 *database)
+{
+    sqlite3_stmt *rows = NULL;
+
+    fuzz_must(sqlite3_prepare_v2(database,
+                                 "SELECT name FROM sqlite_master WHERE type = 'table'"
+                                 " AND name NOT LIKE 'sqlite_%'",
+                                 -1, &rows, NULL) == SQLITE_OK);
+    while (sqlite3_step(rows) == SQLITE_ROW && fuzz_tables_count < FUZZ_TABLES)
+        snprintf(fuzz_tables[fuzz_tables_count++], FUZZ_NAME_BYTES, "%s",
+                 (const char *)sqlite3_column_text(rows, 0));
+    sqlite3_finalize(rows);
+}
+
+static void fuzz_end(void)
+{
+    unlink(FUZZ_TRACE);
+    rmdir(fuzz_directory);
+}
+
+/* Once: a folder to be in, which is FUZZ_FOLDER or one of its own, and the trace that is to be
+ * damaged. */
+static void fuzz_begin(void)
+{
+    const char *folder = getenv("FUZZ_FOLDER");
+    sqlite3 *database = NULL;
+    size_t bytes;
+
+    if (!folder) {
+        folder = mkdtemp(fuzz_directory);
+        fuzz_must(folder && atexit(fuzz_end) == 0);
+    }
+    fuzz_nothing = fopen("/dev/null", "we");
+    fuzz_must(fuzz_nothing && chdir(folder) == 0);
+    char *sql = fuzz_read(FUZZ_TRACE_SQL, &bytes);
+    unlink(FUZZ_TRACE);
+    fuzz_must(sqlite3_open(FUZZ_TRACE, &database) == SQLITE_OK &&
+              sqlite3_exec(database, gv_schema_sql, NULL, NULL, NULL) == SQLITE_OK &&
+              sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK);
+    free(sql);
+    fuzz_name_tables(database);
+    sqlite3_close(database);
+    fuzz_whole = fuzz_read(FUZZ_TRACE, &fuzz_bytes);
+}
+
+static void fuzz_write(const uint8_t *data, size_t size, bool damaged)
+{
+    unsigned char *copy = malloc(fuzz_bytes);
+    size_t bytes = fuzz_bytes;
+    int fd = open(FUZZ_TRACE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    fuzz_must(copy && fd >= 0);
+    memcpy(copy, fuzz_whole, bytes);
+    for (; damaged && size >= FUZZ_CHUNK; data += FUZZ_CHUNK, size -= FUZZ_CHUNK) {
+        size_t where = ((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % bytes;
+        memcpy(copy + where, data + 3,
+               bytes - where < FUZZ_CHUNK - 3 ? bytes - where : FUZZ_CHUNK - 3);
+    }
+    if (damaged && size == 1)
+        bytes = bytes * data[0] / 255;
+    fuzz_must(write(fd, copy, bytes) == (ssize_t)bytes);
+    close(fd);
+    free(copy);
+}
+
+/* A value for a column: a number, a text or bytes, or one that is extreme. */
+static void fuzz_bind(sqlite3_stmt *statement, const uint8_t chunk[FUZZ_CHUNK])
+{
+    static const int64_t extremes[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1) << 32, 1 << 16};
+    int64_t number = 0;
+
+    memcpy(&number, chunk + 4, 6);
+    switch (chunk[3] % 5) {
+    case 0:
+        sqlite3_bind_int64(statement, 1, extremes[chunk[4] % 7]);
+        break;
+    case 1:
+        sqlite3_bind_int64(statement, 1, number);
+        break;
+    case 2:
+        sqlite3_bind_text(statement, 1, (const char *)chunk + 4, 6, SQLITE_STATIC);
+        break;
+    case 3:
+        sqlite3_bind_blob(statement, 1, chunk + 4, 6, SQLITE_STATIC);
+        break;
+    default:
+        sqlite3_bind_double(statement, 1, (double)number * 1e290);
+        break;
+    }
+}
+
+/* Puts values into columns of any table, in all its rows or in some. */
+static void fuzz_change(const uint8_t *data, size_t size)
+{
+    sqlite3 *database = NULL;
+
+    fuzz_must(sqlite3_open(FUZZ_TRACE, &database) == SQLITE_OK);
+    for (; size >= FUZZ_CHUNK; data += FUZZ_CHUNK, size -= FUZZ_CHUNK) {
+        const char *table = fuzz_tables[data[0] % fuzz_tables_count];
+        sqlite3_stmt *statement = NULL;
+        char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", table);
+        fuzz_must(sqlite3_prepare_v2(database, sql, -1, &statement, NULL) == SQLITE_OK);
+        sqlite3_free(sql);
+        const char *column =
+            sqlite3_column_name(statement, data[1] % sqlite3_column_count(statement));
+        sql =
+            sqlite3_mprintf("UPDATE OR REPLACE \"%w\" SET \"%w\" = ?1 WHERE %d = 0 OR %s %% 7 = 1",
+                            table, column, data[2] % 2, column);
+        sqlite3_finalize(statement);
+        statement = NULL;
+        if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) == SQLITE_OK) {
+            fuzz_bind(statement, data);
+            sqlite3_step(statement);
+        }
+        sqlite3_finalize(statement);
+        sqlite3_free(sql);
+    }
+    sqlite3_close(database);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char words[12][64], *argv[13] = {NULL};
+    struct gv_arguments arguments;
+    int argc = 1, code;
+
+    if (!fuzz_whole)
+        fuzz_begin();
+    if (size < 2)
+        return 0;
+    size_t chosen = data[0] % FUZZ_COMMANDS;
+    fuzz_write(data + 2, size - 2, data[1] % 2);
+    if (data[1] % 2 == 0)
+        fuzz_change(data + 2, size - 2);
+    argv[0] = words[0];
+    snprintf(words[0], sizeof(words[0]), "%s", gv_commands[fuzz_commands[chosen].command].name);
+    for (; argc < 12 && fuzz_commands[chosen].words[argc - 1]; argc++) {
+        snprintf(words[argc], sizeof(words[argc]), "%s", fuzz_commands[chosen].words[argc - 1]);
+        argv[argc] = words[argc];
+    }
+    fuzz_must(gv_arguments_parse(&gv_commands[fuzz_commands[chosen].command], argc, argv,
+                                 &arguments, &code));
+    /* What the commands say is of no interest; what the sanitizers say goes past stdio. */
+    FILE *out = stdout, *err = stderr;
+    stdout = fuzz_nothing;
+    stderr = fuzz_nothing;
+    code = fuzz_commands[chosen].function(&arguments);
+    stdout = out;
+    stderr = err;
+    fuzz_must(code >= GV_EXIT_FINE && code <= GV_EXIT_FAILED);
+    gv_arguments_free(&arguments);
+    unlink(FUZZ_TRACE);
+    return 0;
+}
