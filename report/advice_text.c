@@ -128,15 +128,22 @@ static bool gv_advice_add_load(struct gv_advice_out *out, const char *kernel, bo
 static void gv_advice_add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     bool runtime = facts->call && strstr(facts->call, "cuda"), more = false;
+    bool python = facts->where && strstr(facts->where, ".py:");
     size_t before = out->used;
     bool any = false;
 
+    if (python) {
+        gv_advice_add(out, " The simplest is to do once, with little data, what is done at ");
+        gv_advice_add_name(out, facts->where, "");
+        gv_advice_add(out, ".");
+        before = out->used;
+    }
     gv_advice_add(out, " To paste:");
-    for (int i = 0; i < facts->late_count; i++)
+    for (int i = 0; i < facts->late_count && !python; i++)
         any |= gv_advice_add_load(out, facts->late[i], runtime);
     if (!any)
         out->used = before;
-    for (int i = 0; i < facts->late_count; i++) {
+    for (int i = 0; i < facts->late_count && (any || facts->late_count > 1); i++) {
         char name[GV_KERNEL_NAME_BYTES];
         gv_kernel_name_qualified(facts->late[i], name, sizeof(name));
         if (gv_advice_can_be_written(runtime ? name : facts->late[i]))

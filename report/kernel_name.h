@@ -12,7 +12,7 @@
  * between characters. `name` may be anything, NULL too: an empty name.
  */
 void gv_kernel_name_qualified(const char *name, char *out, size_t size);
-/* The same without its namespaces. */
+/* The same without namespaces, lambdas and their parameters, to be read only. */
 void gv_kernel_name_short(const char *name, char *out, size_t size);
 
 #endif

@@ -13,7 +13,8 @@ static const char gv_stack_text_sql[] =
     "  WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND file IS NOT NULL)"
     "   THEN file IS NOT NULL"
     "  ELSE function IS NOT NULL OR library IS NOT NULL END"
-    " ORDER BY depth LIMIT ?2";
+    " ORDER BY ?2 = 1 AND kind = 'python' AND " GV_STACK_TEXT_PACKAGE_SQL("file") ", depth"
+                                                                                  " LIMIT ?2";
 
 static const char *gv_stack_text_base(const char *path)
 {

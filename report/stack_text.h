@@ -9,8 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At most `frames` frames, those of the program's own lines first: Python's, or else what has a
- * source line, or else what has a name. Empty where nothing is known. 0 or -errno. Not escaped. */
+/* Whether a frame's file belongs to an installed package or to Python itself. */
+#define GV_STACK_TEXT_PACKAGE_SQL(file)                                                            \
+    "coalesce(" file " LIKE '%/site-packages/%' OR " file " LIKE '%/dist-packages/%' OR " file     \
+    " GLOB '*/lib/python3.*/*' OR " file " LIKE '<frozen %', 0)"
+
+/* At most `frames` frames, those of the program's own lines: Python's, or else what has a source
+ * line, or else what has a name. A single one is the line that can be changed: of a Python program
+ * the innermost that is in no package, if there is one. Empty where nothing is known. 0 or -errno.
+ * Not escaped. */
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size);
 
 #endif

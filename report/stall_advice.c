@@ -7,31 +7,12 @@
 #include "report/stall_run.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The innermost line of a call's stack, Python's if there is one. */
-#define GV_STALL_WHERE_SQL(call)                                                                   \
-    "(SELECT coalesce(replace(f.file, rtrim(f.file, replace(f.file, '/', '')), ''), '') || ':' ||" \
-    " f.line FROM call_stack cs JOIN frame f ON f.stack = cs.stack WHERE cs.call = " call          \
-    " AND f.line IS NOT NULL ORDER BY f.kind = 'python' DESC, f.depth LIMIT 1)"
-
-#define GV_STALL_ADVISED_SQL                                                                       \
-    "SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,"                                   \
-    " (SELECT n.name FROM gpu_op o JOIN gpu_shape h ON h.id = o.shape JOIN gpu_name n ON n.id ="   \
-    "  h.name WHERE o.id = s.waited_for),"                                                         \
-    " (SELECT CASE o.kind WHEN 2 THEN 'a copy' WHEN 3 THEN 'a memory set' WHEN 4 THEN 'a graph'"   \
-    "  END FROM gpu_op o WHERE o.id = s.waited_for),"                                              \
-    " (SELECT pk.name FROM call pc JOIN kernel pk ON pk.id = pc.kernel WHERE pc.id = s.presumed)," \
-    " (SELECT ba.name FROM call bc JOIN api ba ON ba.id = bc.api WHERE bc.id = s.blocked_by),"     \
-    " (SELECT b.cause FROM stall b WHERE s.blocked_by IS NOT NULL AND b.id < s.id"                 \
-    "  AND b.call = s.blocked_by AND b.id >= s.id - 4096 ORDER BY b.id DESC LIMIT 1),"             \
-    " s.drained_count, s.call, " GV_STALL_WHERE_SQL("s.call") ", " GV_STALL_WHERE_SQL(             \
-        "s.blocked_by") " FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = "    \
-                        "c.api"                                                                    \
-                        " LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN thread t ON t.id = "     \
-                        "c.thread"                                                                 \
-                        " WHERE s.expected = 0 AND s.cause <> 'unknown'"
+/* A file's name and a line, or a function. */
+#define GV_ADVISED_PLACE_BYTES 512
 
 enum gv_advised_column {
     GV_ADVISED_ID,
@@ -47,8 +28,7 @@ enum gv_advised_column {
     GV_ADVISED_BLOCKER_CAUSE,
     GV_ADVISED_DRAINED,
     GV_ADVISED_CALL_ID,
-    GV_ADVISED_WHERE,
-    GV_ADVISED_BLOCKER_WHERE,
+    GV_ADVISED_BLOCKER_ID,
 };
 
 /* The text given last, for each cause: most stalls of a program are alike. */
@@ -56,6 +36,7 @@ struct gv_advised {
     char last[GV_CAUSE_COUNT][GV_ADVICE_BYTES];
     int64_t last_id[GV_CAUSE_COUNT];
     char text[GV_ADVICE_BYTES];
+    char places[2][GV_ADVISED_PLACE_BYTES]; /* of the call, and of the one in its way */
     struct gv_advice_facts facts;
     int64_t facts_process; /* whose arch and warm-up list the facts hold */
     sqlite3_stmt *module, *add, *find, *set;
@@ -172,6 +153,39 @@ static int gv_advised_module(sqlite3 *trace, struct gv_advised *advised, int64_t
     return gv_stall_error(trace, result);
 }
 
+/* Where in the program a call was made; *place is NULL if that is not known. */
+static int gv_advised_place(struct gv_stall_run *run, int64_t call, char *room, const char **place)
+{
+    const char *text;
+    int result, error;
+    sqlite3_stmt *row = gv_stall_statement(run, GV_STALL_PLACE, &error);
+
+    *place = NULL;
+    if (!row || call == 0)
+        return error;
+    sqlite3_bind_int64(row, 1, call);
+    result = sqlite3_step(row);
+    text = result == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    if (text) {
+        snprintf(room, GV_ADVISED_PLACE_BYTES, "%s", text);
+        *place = room;
+    }
+    sqlite3_reset(row);
+    return gv_stall_error(run->trace, result);
+}
+
+static int gv_advised_places(struct gv_stall_run *run, struct gv_advised *advised,
+                             sqlite3_stmt *row)
+{
+    int error = gv_advised_place(run, sqlite3_column_int64(row, GV_ADVISED_CALL_ID),
+                                 advised->places[0], &advised->facts.where);
+
+    if (!error)
+        error = gv_advised_place(run, sqlite3_column_int64(row, GV_ADVISED_BLOCKER_ID),
+                                 advised->places[1], &advised->facts.blocker_where);
+    return error;
+}
+
 static int gv_advised_stall(struct gv_stall_run *run, struct gv_advised *advised, sqlite3_stmt *row)
 {
     const char *cause_name = gv_advised_text(row, GV_ADVISED_CAUSE);
@@ -197,8 +211,9 @@ static int gv_advised_stall(struct gv_stall_run *run, struct gv_advised *advised
     facts->blocker = gv_advised_text(row, GV_ADVISED_BLOCKER);
     facts->blocker_cause = gv_advised_text(row, GV_ADVISED_BLOCKER_CAUSE);
     facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
-    facts->where = gv_advised_text(row, GV_ADVISED_WHERE);
-    facts->blocker_where = gv_advised_text(row, GV_ADVISED_BLOCKER_WHERE);
+    error = gv_advised_places(run, advised, row);
+    if (error)
+        return error;
     gv_advice_write(facts, cause, advised->text);
     error = gv_advised_row(run->trace, advised, cause, &id);
     if (error)
@@ -216,11 +231,14 @@ static int gv_advised_open(sqlite3 *trace, struct gv_advised *advised)
 
     advised->facts_process = -1;
     if (!error)
-        error = gv_advised_prepare(trace,
-                                   "SELECT l.kind, l.name, l.bytes FROM temp.stall_load s JOIN load"
-                                   " l ON l.id = s.load WHERE s.call = ? AND s.load > 0"
-                                   " ORDER BY s.duration_ns DESC LIMIT 1",
-                                   &advised->module);
+        error = gv_advised_prepare(
+            trace,
+            "SELECT * FROM (SELECT l.kind, l.name, l.bytes FROM temp.stall_load s"
+            " JOIN load l ON l.id = s.load WHERE s.call = ?1 AND s.load > 0"
+            " ORDER BY s.duration_ns DESC LIMIT 1)"
+            " UNION ALL SELECT l.kind, l.name, l.bytes FROM call_module m"
+            " JOIN load l ON l.module = m.module WHERE m.call = ?1 LIMIT 1",
+            &advised->module);
     if (!error)
         error = gv_advised_prepare(trace, "INSERT OR IGNORE INTO stall_advice (text) VALUES (?)",
                                    &advised->add);
@@ -262,12 +280,13 @@ int gv_stall_advise(struct gv_stall_run *run)
     if (!error)
         error = gv_advised_unknown(run, advised);
     if (!error)
-        error = gv_advised_prepare(run->trace, GV_STALL_ADVISED_SQL, &rows);
+        rows = gv_stall_statement(run, GV_STALL_ADVISED, &error);
     while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW)
         error = gv_advised_stall(run, advised, rows);
     if (!error)
         error = gv_stall_error(run->trace, result);
-    sqlite3_finalize(rows);
+    if (rows)
+        sqlite3_reset(rows);
     if (advised) {
         sqlite3_finalize(advised->module);
         sqlite3_finalize(advised->add);

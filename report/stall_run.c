@@ -1,5 +1,6 @@
 #include "report/stall_run.h"
 
+#include "report/stack_text.h"
 #include "trace/database.h"
 
 #include <errno.h>

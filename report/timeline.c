@@ -1,6 +1,7 @@
 #include "report/timeline.h"
 
 #include "report/format.h"
+#include "report/kernel_name.h"
 #include "report/time_sum.h"
 #include "trace/text.h"
 
@@ -98,7 +99,7 @@ static void gv_timeline_add(struct gv_timeline *timeline, struct gv_timeline_lan
         lane->longest_ns = end_ns - start_ns;
         lane->first = first;
         lane->last = last;
-        snprintf(lane->label, sizeof(lane->label), "%s", label ? label : "");
+        gv_kernel_name_short(label, lane->label, sizeof(lane->label));
     }
 }
 

@@ -1,8 +1,11 @@
 /* What commands ask of the stalls: their rows, and their sums. */
 #include "report/stall_rows.h"
 
+#include "report/stack_text.h"
 #include "report/stall_sums.h"
 #include "tests/unit/report/stall_fixture.h"
+
+#include <string.h>
 
 static void busy(void)
 {
@@ -59,6 +62,38 @@ static void rows_say_what_they_refer_to(void **state)
     gv_stall_rows_free(&rows);
 }
 
+/* A call deep in a package was made by a line of the program; that is what can be changed. */
+static void the_place_is_a_line_of_the_program(void **state)
+{
+    struct gv_stall_filter filter = {0};
+    struct gv_stall_rows rows;
+    char text[256];
+
+    (void)state;
+    busy();
+    CALL("cuModuleLoadData", 2000, 50000);
+    fixture_sql("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
+                "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                " (1, 0, 'native', 'load', NULL, NULL),"
+                " (1, 1, 'python', 'launch', '/v/lib/python3.12/site-packages/n/d.py', 527),"
+                " (1, 2, 'python', 'call', '/usr/lib/python3.12/contextlib.py', 137),"
+                " (1, 3, 'python', 'step', '/home/u/train.py', 31),"
+                " (1, 4, 'python', 'main', '/home/u/train.py', 88);");
+    expect("2 module-load 0+49000+1000 for 1 drained 1\n");
+    assert_int_equal(gv_stack_text(fixture_trace, 1, 1, text, sizeof(text)), 0);
+    assert_string_equal(text, "train.py:31 step");
+    assert_int_equal(gv_stack_text(fixture_trace, 1, 2, text, sizeof(text)), 0);
+    assert_string_equal(text, "d.py:527 launch <- contextlib.py:137 call");
+    assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
+    assert_non_null(strstr(rows.rows[0].advice, "cuModuleLoadData at train.py:31 to"));
+    gv_stall_rows_free(&rows);
+    fixture_sql("UPDATE frame SET line = NULL, library = '/opt/app/libx.so'");
+    expect("2 module-load 0+49000+1000 for 1 drained 1\n");
+    assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
+    assert_non_null(strstr(rows.rows[0].advice, "cuModuleLoadData at load in libx.so to"));
+    gv_stall_rows_free(&rows);
+}
+
 static int count_steps(void *steps)
 {
     *(int *)steps += 1;
@@ -96,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(time_that_threads_lose_together_is_lost_once),
         CASE(rows_say_what_they_refer_to),
+        CASE(the_place_is_a_line_of_the_program),
         CASE(rows_are_looked_up),
     };
 
