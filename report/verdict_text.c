@@ -1,21 +1,11 @@
 #include "report/verdict_text.h"
 
 #include "report/format.h"
+#include "report/init_error.h"
 #include "report/verdict.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
-
-struct gv_init_error {
-    int64_t result;
-    const char *meaning;
-    const char *remedy;
-};
-
-static const struct gv_init_error gv_init_errors[] = {
-#define GV_INIT_ERROR(result, meaning, remedy) {result, meaning, remedy},
-#include "report/init_errors.def"
-};
 
 __attribute__((format(printf, 2, 3))) static void gv_say(char *out, const char *format, ...)
 {
@@ -96,12 +86,12 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
         return;
     }
     const char *name = gv_format_result("cu", facts->init_result);
-    for (size_t i = 0; i < sizeof(gv_init_errors) / sizeof(gv_init_errors[0]); i++)
-        if (gv_init_errors[i].result == facts->init_result) {
-            gv_say(out, "%s (%" PRId64 "): %s; %s", name ? name : "error", facts->init_result,
-                   gv_init_errors[i].meaning, gv_init_errors[i].remedy);
-            return;
-        }
+    const struct gv_init_error *error = gv_init_error_find(facts->init_result);
+    if (error) {
+        gv_say(out, "%s (%" PRId64 "): %s; %s", name ? name : "error", facts->init_result,
+               error->meaning, error->remedy);
+        return;
+    }
     gv_say(out, "%s (%" PRId64 ")", name ? name : "error", facts->init_result);
 }
 

@@ -1,0 +1,52 @@
+/*
+ * What gpuverify doctor looks at: one check each, with what was found and, where something would
+ * not be seen, what to do about it.
+ */
+#ifndef GV_REPORT_DOCTOR_H
+#define GV_REPORT_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum gv_check_state {
+    GV_CHECK_FINE,
+    GV_CHECK_NOTE,   /* to be known; nothing is lost by it */
+    GV_CHECK_UNSEEN, /* something would not be seen */
+};
+
+struct gv_doctor_check {
+    enum gv_check_state state;
+    char about[16]; /* machine, or program */
+    char what[24];
+    char found[512];
+    char fix[512]; /* empty: nothing is to be done */
+};
+
+#define GV_DOCTOR_CHECKS 48u
+
+struct gv_doctor {
+    struct gv_doctor_check checks[GV_DOCTOR_CHECKS];
+    size_t count;
+    const char *about; /* of those that are added */
+};
+
+/* Adds a check, as long as there is room. Its fix is empty. */
+struct gv_doctor_check *gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state,
+                                      const char *what, const char *found, ...)
+    __attribute__((format(printf, 4, 5)));
+/* What to do about the check that was added last. */
+void gv_doctor_fix(struct gv_doctor *doctor, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Whether something would not be seen. */
+bool gv_doctor_is_unwell(const struct gv_doctor *doctor);
+
+/* report/doctor_machine.c: files, memory and variables. */
+void gv_doctor_look_at_machine(struct gv_doctor *doctor);
+/* report/doctor_trial.c: starts CUDA in a program of our own, with the library, for some seconds at
+ * most. */
+void gv_doctor_try(struct gv_doctor *doctor);
+/* report/doctor_program.c: whether the library would get into this program, and what it would see.
+ */
+void gv_doctor_look_at_program(struct gv_doctor *doctor, const char *program);
+
+#endif

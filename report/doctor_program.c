@@ -1,0 +1,161 @@
+/* Whether the library would get into a program, and what it would see there. */
+#include "report/doctor.h"
+#include "report/elf_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Scripts whose interpreter is a script. */
+#define GV_PROGRAM_SCRIPTS 4
+
+/* As a shell finds it. 0 or -errno. */
+static int gv_program_find(const char *name, char path[PATH_MAX])
+{
+    const char *places = getenv("PATH");
+    char candidate[PATH_MAX];
+
+    if (strchr(name, '/'))
+        return realpath(name, path) ? 0 : -errno;
+    for (const char *at = places ? places : "/usr/bin:/bin"; *at;) {
+        int length = (int)strcspn(at, ":");
+        snprintf(candidate, sizeof(candidate), "%.*s/%s", length, at, name);
+        if (access(candidate, X_OK) == 0 && realpath(candidate, path))
+            return 0;
+        at += length + (at[length] == ':');
+    }
+    return -ENOENT;
+}
+
+/* The interpreter of a script: its path, or with env its name. 1: found, 0: this is no script. */
+static int gv_program_interpreter(const char *path, char name[PATH_MAX])
+{
+    char line[512], word[PATH_MAX] = "", next[PATH_MAX] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t count = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+    if (fd >= 0)
+        close(fd);
+    if (count < 3)
+        return 0;
+    line[count] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    if (strncmp(line, "#!", 2) != 0 || sscanf(line + 2, " %500s %500s", word, next) < 1)
+        return 0;
+    const char *slash = strrchr(word, '/');
+    bool by_env = slash && strcmp(slash, "/env") == 0 && next[0] && next[0] != '-';
+    snprintf(name, PATH_MAX, "%s", by_env ? next : word);
+    return 1;
+}
+
+/* Whether the system would preload a library into it. */
+static bool gv_program_rights(struct gv_doctor *doctor, const char *path)
+{
+    struct stat status;
+    bool special = stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID));
+
+    if (!special && getxattr(path, "security.capability", NULL, 0) <= 0)
+        return true;
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "rights",
+                  "%.300s %s: the system does not preload libraries into it", path,
+                  special ? "is set-user-id or set-group-id" : "has capabilities of its own");
+    gv_doctor_fix(doctor, "run a copy of it without them, as a user who may do what it does");
+    return false;
+}
+
+static void gv_program_runtime(struct gv_doctor *doctor, const struct gv_elf_file *elf)
+{
+    const char *runtime = gv_elf_file_needs(elf, "libcudart");
+
+    if (runtime)
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+                      "%s, shared: its calls are seen by their own names", runtime);
+    else if (elf->has_device_code)
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+                      "static: its calls are seen as those of the driver that they make");
+    else if (gv_elf_file_needs(elf, "libcuda.so"))
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+                      "none: the program calls the driver itself");
+    else
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "CUDA runtime",
+                      "the file itself asks for none; libraries that it loads may");
+}
+
+static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_file *elf)
+{
+    const char *sanitizer = gv_elf_file_needs(elf, "libasan");
+
+    if (!sanitizer)
+        sanitizer = gv_elf_file_needs(elf, "libtsan");
+    if (sanitizer) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "sanitizer",
+                      "%s: it stands in for the same functions of the C library", sanitizer);
+        gv_doctor_fix(doctor, "build the program without it; UBSan is no hindrance");
+    }
+    if (elf->opens_libraries) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "plugins",
+                      "it can open libraries: those opened with RTLD_DEEPBIND look for symbols in "
+                      "themselves first, and calls that they make by name would not be seen");
+        gv_doctor_fix(doctor, "if calls are missing, have it open them without that flag");
+    }
+}
+
+static void gv_program_elf(struct gv_doctor *doctor, const char *path,
+                           const struct gv_elf_file *elf)
+{
+    if (!elf->is_64_bit || elf->machine != EM_X86_64) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine",
+                      "%.300s is for another machine (ELF machine %u, %d bits)", path,
+                      (unsigned)elf->machine, elf->is_64_bit ? 64 : 32);
+        gv_doctor_fix(doctor, "build it for x86-64");
+        return;
+    }
+    if (!elf->is_dynamic) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "linking",
+                      "%.300s is static: no library can be preloaded into it", path);
+        gv_doctor_fix(doctor, "link it without -static; CUDA's own libraries may stay static");
+        return;
+    }
+    if (strstr(elf->interpreter, "ld-musl")) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "C library",
+                      "%.200s is made for musl, the library for glibc", path);
+        gv_doctor_fix(doctor, "run it where it is built for glibc");
+        return;
+    }
+    gv_doctor_add(doctor, GV_CHECK_FINE, "linking", "%.300s is dynamic: the library gets into it",
+                  path);
+    gv_program_runtime(doctor, elf);
+    gv_program_libraries(doctor, elf);
+}
+
+void gv_doctor_look_at_program(struct gv_doctor *doctor, const char *program)
+{
+    char path[PATH_MAX], name[PATH_MAX];
+    struct gv_elf_file *elf = malloc(sizeof(*elf));
+    int error = elf ? gv_program_find(program, path) : -ENOMEM;
+
+    for (int i = 0; !error && i < GV_PROGRAM_SCRIPTS && gv_program_interpreter(path, name); i++) {
+        gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is run by %.200s", path, name);
+        error = gv_program_find(name, path);
+    }
+    if (!error)
+        error = gv_elf_file_read(path, elf);
+    if (error == -ENOEXEC) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is no program of this system", path);
+        gv_doctor_fix(doctor, "name the program that gpuverify run is to start");
+    } else if (error) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s: %s", program, strerror(-error));
+        gv_doctor_fix(doctor, "name a program that is there, and may be read");
+    } else {
+        if (gv_program_rights(doctor, path))
+            gv_program_elf(doctor, path, elf);
+    }
+    free(elf);
+}

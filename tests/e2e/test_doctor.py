@@ -1,0 +1,122 @@
+"""gpuverify doctor: what is here, and what of a program would and would not be seen."""
+
+import json
+import os
+import shutil
+import stat
+
+import harness
+
+
+class Doctor(harness.Case):
+    gpu = "auto"
+
+    def doctor(self, *words, status=0, **options):
+        result = self.command("doctor", *words, "--format", "json", status=status, **options)
+        self.assertEqual(result.err, "")
+        return json.loads(result.out)
+
+    def program(self, path, status=1):
+        """{what: check} of a program; the machine is left alone."""
+        return {check["what"]: check for check in self.doctor("--no-trial", path, status=status)
+                if check["about"] == "program"}
+
+    def unseen(self, path, what, part):
+        checks = self.program(path)
+        self.assertEqual(checks[what]["state"], "unseen", checks)
+        self.assertIn(part, checks[what]["found"])
+        self.assertTrue(checks[what]["fix"])
+
+    def test_machine_with_everything(self):
+        checks = {check["what"]: check for check in self.doctor()}
+        self.assertEqual(checks["driver"]["found"], "CUDA 13.0, 1 device")
+        self.assertIn("seen through a simulated CUPTI", checks["GPU side"]["found"])
+        self.assertIn("simulated GPU 0", checks["device"]["found"])
+        self.assertIn("libgpuverify.so", checks["library"]["found"])
+
+    def test_text(self):
+        result = self.command("doctor", harness.workload("driver_tour"))
+        self.assertIn("All would be seen.", result.out)
+        self.assertRegex(result.out, r"(?m)^  fine   linking +\S*driver_tour")
+
+    def test_no_driver(self):
+        result = self.command("doctor", status=1, sim=False)
+        self.assertIn("libcuda.so.1", result.out)
+        self.assertIn("install NVIDIA's driver", result.out)
+        self.assertIn("Something would not be seen.", result.out)
+
+    def test_no_device(self):
+        checks = self.doctor(status=1, env={"GV_SIM_NO_DEVICE": "1"})
+        driver = next(check for check in checks if check["what"] == "driver")
+        self.assertIn("cuInit returned 100", driver["found"])
+        self.assertIn("CUDA_VISIBLE_DEVICES", driver["fix"])
+
+    def test_other_profiler(self):
+        checks = self.doctor("--no-trial", status=1, env={"CUDA_INJECTION64_PATH": "/opt/other.so"})
+        other = next(check for check in checks if check["what"] == "other profiler")
+        self.assertIn("/opt/other.so", other["found"])
+
+    def test_refused_cupti_is_told(self):
+        checks = self.doctor(status=1, env={"GV_SIM_CUPTI_OWNER": "other"})
+        side = next(check for check in checks if check["what"] == "GPU side")
+        self.assertEqual(side["state"], "unseen")
+
+    def test_dynamic_program(self):
+        checks = self.program(harness.workload("driver_tour"), status=0)
+        self.assertEqual(checks["linking"]["state"], "fine")
+
+    def test_shared_runtime(self):
+        checks = self.program(harness.program("registered"), status=0)
+        self.assertIn("libcudart.so", checks["CUDA runtime"]["found"])
+
+    def test_static_program(self):
+        path = harness.program("unreached")
+        if not os.path.exists(path):
+            self.skipTest("programs do not link statically here")
+        self.unseen(path, "linking", "static")
+
+    def test_set_user_id(self):
+        path = self.path("special")
+        shutil.copy("/bin/true", path)
+        os.chmod(path, 0o755 | stat.S_ISUID)
+        self.unseen(path, "rights", "set-user-id")
+
+    def test_another_machine(self):
+        with open("/bin/true", "rb") as file:
+            image = bytearray(file.read())
+        image[18:20] = (183).to_bytes(2, "little")  # AArch64
+        with open(self.path("other"), "wb") as file:
+            file.write(image)
+        os.chmod(self.path("other"), 0o755)
+        self.unseen(self.path("other"), "machine", "another machine")
+
+    def test_script(self):
+        inner = self.write("inner.sh", "#!/bin/sh\n", 0o755)
+        outer = self.write("outer", f"#!{inner}\n", 0o755)
+        checks = self.doctor("--no-trial", outer)
+        scripts = [check["found"] for check in checks if check["what"] == "script"]
+        self.assertEqual(len(scripts), 2)
+        self.assertIn("/bin/sh", scripts[1])
+
+    def test_script_by_env(self):
+        path = self.write("train", "#!/usr/bin/env python3\n", 0o755)
+        self.assertIn("run by python3", self.program(path, status=0)["script"]["found"])
+
+    def test_what_is_no_program(self):
+        self.unseen("no-such-program-anywhere", "file", "No such file")
+        self.unseen(self.write("text", "text", 0o755), "kind", "no program")
+        self.unseen(self.dir, "kind", "no program")
+
+    def test_broken_programs_do_no_harm(self):
+        with open("/bin/true", "rb") as file:
+            image = file.read()
+        for length in (0, 4, 20, 63, 64, 100, 500, 1000, len(image) // 2, len(image) - 1):
+            for change in (None, (32, 8), (40, 8), (54, 2), (56, 2), (60, 4)):
+                broken = bytearray(image[:length])
+                if change and length > 64:
+                    at, count = change
+                    broken[at:at + count] = b"\xff" * count
+                with open(self.path("broken"), "wb") as file:
+                    file.write(broken)
+                result = self.command("doctor", "--no-trial", self.path("broken"), status=None)
+                self.assertIn(result.status, (0, 1), f"{length} {change} {result}")
