@@ -3,6 +3,7 @@
 #include "report/commands.h"
 #include "report/format.h"
 #include "report/output_file.h"
+#include "report/progress.h"
 #include "report/rows.h"
 #include "report/trace_view.h"
 
@@ -162,8 +163,10 @@ static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
     const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
     int error = gv_check_prepare(trace);
 
+    gv_progress_begin(trace, "gpuverify: checking");
     for (size_t i = 0; i < rules->count && !error; i++)
         error = gv_check_rule_run(trace, &rules->rules[i], &results[i]);
+    gv_progress_end(trace);
     if (error) {
         gv_message("cannot check %s: %s", path, sqlite3_errmsg(trace));
         return GV_EXIT_FAILED;

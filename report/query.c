@@ -1,6 +1,7 @@
 #include "report/query.h"
 
 #include "report/format.h"
+#include "report/progress.h"
 #include "trace/word_distance.h"
 #include "trace/text.h"
 
@@ -143,6 +144,17 @@ static void gv_query_put(struct gv_rows *rows, sqlite3_stmt *statement, int colu
     }
 }
 
+/* The step that may take long: what sorts or sums reads everything for its first row. */
+static int gv_query_first(sqlite3_stmt *statement)
+{
+    sqlite3 *trace = sqlite3_db_handle(statement);
+
+    gv_progress_begin(trace, "gpuverify: asking the trace");
+    int result = sqlite3_step(statement);
+    gv_progress_end(trace);
+    return result;
+}
+
 /* Numbers stand to the right, by the first row. */
 static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column *columns,
                              int count)
@@ -158,7 +170,7 @@ static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column
 
 int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format)
 {
-    int count = sqlite3_column_count(statement), result = sqlite3_step(statement), error;
+    int count = sqlite3_column_count(statement), result = gv_query_first(statement), error;
     struct gv_column *columns = calloc((size_t)count + 1, sizeof(*columns));
     struct gv_rows rows;
 
@@ -199,7 +211,7 @@ static int gv_query_print_text(FILE *out, const char *text, size_t bytes)
 
 int gv_query_print_value(sqlite3_stmt *statement, FILE *out)
 {
-    int result = sqlite3_step(statement), error = 0;
+    int result = gv_query_first(statement), error = 0;
     char text[GV_FORMAT_BYTES];
 
     if (result == SQLITE_DONE)

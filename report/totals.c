@@ -1,5 +1,6 @@
 #include "report/totals.h"
 
+#include "report/progress.h"
 #include "report/shadow.h"
 #include "report/totals_run.h"
 #include "trace/database.h"
@@ -237,5 +238,10 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         return error;
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", gv_totals_tables[i]);
-    return error ? error : gv_totals_make(trace, part);
+    if (!error) {
+        gv_progress_begin(trace, "gpuverify: summing up");
+        error = gv_totals_make(trace, part);
+        gv_progress_end(trace);
+    }
+    return error;
 }

@@ -1,6 +1,7 @@
 #include "report/trace_view.h"
 
 #include "report/commands.h"
+#include "report/progress.h"
 #include "report/recovery.h"
 #include "report/safe_sum.h"
 #include "report/stall_analysis.h"
@@ -135,7 +136,9 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
         if (error)
             return error;
     }
+    gv_progress_begin(*trace, "gpuverify: looking for stalls");
     error = gv_stalls_ensure(*trace);
+    gv_progress_end(*trace);
     if (error)
         gv_message("the stalls of %s cannot be found: %s", path, sqlite3_errmsg(*trace));
     return 0;
