@@ -1,0 +1,89 @@
+"""Stalls as a user meets them: in the summary, by the commands, in a trace that is still being written, in one
+that was recovered, and in one that an older version has analysed."""
+
+import json
+import os
+import signal
+import sqlite3
+
+import harness
+
+BUSY = [harness.workload(os.path.join("stalls", "lock_launch")), "100"]
+CUPTI = {"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"),
+         "GV_SIM_JIT_NS": "3000000"}
+
+
+class Told(harness.Case):
+
+    def stalls(self, *words):
+        told = self.command("stalls", self.path("trace.db"), "--format", "json", *words)
+        return json.loads(told.out)
+
+    def causes(self):
+        return sorted(stall["cause"] for stall in self.stalls("--min", "50ms")["stalls"])
+
+    def test_summary_names_the_worst(self):
+        result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--", *BUSY],
+                                  preload=False, env=CUPTI)
+        self.assertEqual(result.status, 0, str(result))
+        self.assertRegex(result.err, r"(?m)^Stalls: .* lost in \d calls?$")
+        self.assertRegex(result.err, r"module-load +cuModuleLoadData")
+        self.assertRegex(result.err, r"lock +cuLaunchKernel of empty")
+        report = self.command("report", self.path("trace.db")).out
+        self.assertRegex(report, r"lock +cuLaunchKernel of empty")
+
+    def test_lost_together_is_lost_once(self):
+        self.run_well(BUSY, env=CUPTI, quiet=False)
+        self.trace()
+        told = self.stalls()
+        each = sum(stall["wait_ns"] + stall["jit_ns"] for stall in told["stalls"])
+        self.assertGreater(told["count"], 1)
+        self.assertLess(told["lost_ns"], 0.8 * each)
+
+    def test_less_than_a_hundredth_is_said_to_be_little(self):
+        self.run_well([harness.workload("load_while_busy"), "1"], env={"GPUVERIFY_STALL_US": "60000000"})
+        trace = self.trace()
+        self.assertEqual(trace.value("SELECT count(*) FROM stalls"), 0)
+        self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'stall_threshold_ns'"), 60_000_000_000)
+        self.assertIn("No call was held up", self.command("stalls", self.path("trace.db")).out)
+
+    def test_recovered(self):
+        self.run_well(BUSY, env={**CUPTI, "GPUVERIFY_COLLECTOR": "off"}, quiet=False)
+        self.command("recover", self.spool)
+        self.trace()
+        self.assertEqual(self.causes(), ["lock", "module-load"])
+
+    def test_analysed_by_an_older_version(self):
+        self.run_well(BUSY, env=CUPTI, quiet=False)
+        self.trace()
+        database = sqlite3.connect(self.path("trace.db"))
+        with database:
+            database.execute("UPDATE meta SET value = 0 WHERE key = 'stalls'")
+            database.execute("DELETE FROM stall")
+        database.close()
+        with open(self.path("trace.db"), "rb") as file:
+            before = file.read()
+        self.assertEqual(self.causes(), ["lock", "module-load"])
+        with open(self.path("trace.db"), "rb") as file:
+            self.assertEqual(file.read(), before, "a trace that is only read was changed")
+
+    def test_still_being_written(self):
+        program = self.start([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--", "/bin/sh", "-c",
+                              f'{" ".join(BUSY)}; exec {harness.workload("load_while_busy")} 60000'],
+                             preload=False, env=CUPTI)
+
+        def found():
+            if not os.path.exists(self.path("trace.db")):
+                return False
+            try:
+                trace = harness.Trace(self.path("trace.db"))
+                calls = trace.value("SELECT count(*) FROM calls WHERE name = 'cuModuleLoadData'")
+                state = trace.meta()["state"]
+                trace.close()
+            except sqlite3.Error:
+                return False
+            return calls >= 3 and state == "recording" and self.causes() == ["lock", "module-load"]
+        harness.wait_for(found, "the stalls of a program that still runs")
+        program.send_signal(signal.SIGTERM)
+        program.wait()
+        self.trace(losses=True)
