@@ -36,7 +36,7 @@ static void gv_completion_bash_values(FILE *out)
             gv_completion_choices(out, option->value);
             fputs("' ;;\n", out);
         } else {
-            fprintf(out, "%s ;;\n", option->kind == GV_OPTION_IS_PATH ? "files=1" : "return");
+            fprintf(out, "%s ;;\n", option->kind == GV_OPTION_IS_PATH ? "files=-f" : "return");
         }
     }
 }
@@ -61,12 +61,12 @@ void gv_completion_print_bash(FILE *out)
     fputs("# gpuverify's words in bash; made by 'gpuverify help --completion bash'.\n"
           "_gpuverify() {\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local command=${COMP_WORDS[1]} words= files=\n"
+          "    local command=${COMP_WORDS[1]} words='' files=''\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-          "        COMPREPLY=($(compgen -W '--help --version",
+          "        mapfile -t COMPREPLY < <(compgen -W '--help --version",
           out);
     gv_completion_commands(out);
-    fputs("' -- \"$word\"))\n"
+    fputs("' -- \"$word\")\n"
           "        return\n"
           "    fi\n"
           "    case \"$command $before\" in\n",
@@ -75,19 +75,20 @@ void gv_completion_print_bash(FILE *out)
     fputs("        help\\ *) words='environment", out);
     gv_completion_commands(out);
     fputs("' ;;\n"
-          "        *) files=1 ;;\n"
+          "        *) files=-f ;;\n"
           "    esac\n"
+          "    if [ \"$command$files\" = run-f ]; then files=-cf; fi\n"
           "    if [ \"${word:0:1}\" = - ]; then\n"
-          "        files=\n"
+          "        files=''\n"
           "        case \"$command\" in\n",
           out);
     gv_completion_bash_options(out);
     fputs("        esac\n"
           "    fi\n"
           "    if [ -n \"$files\" ]; then\n"
-          "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
+          "        mapfile -t COMPREPLY < <(compgen \"$files\" -- \"$word\")\n"
           "    else\n"
-          "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+          "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
           "    fi\n"
           "}\n"
           "complete -o filenames -F _gpuverify gpuverify\n",

@@ -108,6 +108,8 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
     if (!error) {
         sqlite3_extended_result_codes(database->handle, 1);
         sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
+        /* The file may be anybody's that waits for records: ours has no triggers. */
+        sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
         /* A killed collector leaves its pages in the page cache, so that the journal rolls back
          * without any sync; only a machine that loses its power can damage the file. */
         error = gv_database_execute(database, "PRAGMA page_size = 4096;"

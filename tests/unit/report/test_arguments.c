@@ -217,15 +217,18 @@ static void completion_is_a_script(void **state)
 {
     (void)state;
     assert_int_equal(system("\"$GPUVERIFY_COMMAND\" help --completion bash | bash -n"), 0);
-    FILE *output = popen("bash -c 'eval \"$(\"$GPUVERIFY_COMMAND\" help --completion bash)\";"
-                         "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _gpuverify;"
-                         " echo \"${COMPREPLY[@]}\"; }; try gpuverify st; try gpuverify run --o;"
-                         "try gpuverify help --completion z; try gpuverify help env'",
-                         "r");
+    FILE *output =
+        popen("bash -c 'eval \"$(\"$GPUVERIFY_COMMAND\" help --completion bash)\";"
+              "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _gpuverify;"
+              " echo \"${COMPREPLY[@]}\"; }; try gpuverify st; try gpuverify run --o;"
+              "try gpuverify help --completion z; try gpuverify help env;"
+              "cd \"$(mktemp -d)\"; touch \"zz b.db\" zz_tool;"
+              "try gpuverify report zz\\ ; try gpuverify run zz_t; rm zz*; rmdir \"$PWD\"'",
+              "r");
     assert_non_null(output);
     told[fread(told, 1, sizeof(told) - 1, output)] = '\0';
     pclose(output);
-    assert_string_equal(told, "stalls\n--output\nzsh\nenvironment\n");
+    assert_string_equal(told, "stalls\n--output\nzsh\nenvironment\nzz b.db\nzz_tool\n");
 }
 
 int main(void)

@@ -284,6 +284,20 @@ static void a_report_recovers_first(void **state)
     fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "complete");
 }
 
+static void recovery_obeys_no_trigger(void **state)
+{
+    (void)state;
+    static struct gv_recovery recovery;
+
+    fill(true);
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+    change("CREATE TRIGGER evil AFTER INSERT ON call BEGIN UPDATE api SET name = 'evil'; END");
+    fixture_call(&spool, 1, FIXTURE_UNLOAD, 9000, 1, 0);
+    spool.writer.header->process_start_ticks++;
+    assert_int_equal(run("report trace.db"), 0);
+    expect_in(output, "cuModuleUnload");
+}
+
 static void a_report_of_a_running_program_says_so(void **state)
 {
     (void)state;
@@ -341,6 +355,7 @@ int main(void)
         TEST(recover_removes_a_session_that_never_began),
         TEST(recover_takes_a_spool_and_a_file),
         TEST(a_report_recovers_first),
+        TEST(recovery_obeys_no_trigger),
         TEST(a_report_of_a_running_program_says_so),
         TEST(run_keeps_exit_codes_and_streams),
         TEST(run_passes_signals_on),
