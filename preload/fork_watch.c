@@ -1,6 +1,7 @@
 #include "preload/fork_watch.h"
 
 #include "preload/entry_points.h"
+#include "preload/loader.h"
 #include "preload/log.h"
 #include "preload/names.h"
 #include "preload/process.h"
@@ -42,16 +43,19 @@ static void before(void)
 {
     gv_names_hold();
     gv_entry_points_hold();
+    gv_loader_hold();
 }
 
 static void in_parent(void)
 {
+    gv_loader_release(false);
     gv_entry_points_release(false);
     gv_names_release();
 }
 
 static void in_child(void)
 {
+    gv_loader_release(true);
     gv_entry_points_release(true);
     gv_names_release();
     if (token_page)

@@ -1,5 +1,7 @@
 #include "preload/objects.h"
 
+#include "preload/loader.h"
+
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
@@ -207,7 +209,7 @@ bool gv_objects_visit(bool (*visit)(const struct gv_object *object, void *contex
 {
     struct visit data = {visit, context, 0};
 
-    return dl_iterate_phdr(visit_one, &data) != 0;
+    return gv_loader_visit(visit_one, &data) != 0;
 }
 
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *data)
@@ -221,7 +223,7 @@ unsigned long long gv_objects_unloads(void)
 {
     unsigned long long unloads = 0;
 
-    dl_iterate_phdr(read_unloads, &unloads);
+    gv_loader_visit(read_unloads, &unloads);
     return unloads;
 }
 

@@ -1,5 +1,6 @@
 #include "preload/stack_objects.h"
 
+#include "preload/loader.h"
 #include "preload/objects.h"
 
 #include <elf.h>
@@ -95,7 +96,7 @@ static void write_object(struct gv_thread *thread, const struct gv_object *objec
     struct build_id id = {.base = object->base, .out = told_object.build_id};
     union gv_record *record;
 
-    dl_iterate_phdr(find_notes, &id);
+    gv_loader_visit(find_notes, &id);
     told_object.build_id_bytes = id.bytes;
     record = gv_thread_reserve(thread, true);
     if (!record)

@@ -43,6 +43,16 @@ class Threads(harness.Case):
         self.run_well([harness.program("small_stack")])
         self.assertEqual(self.trace().count("cuInit"), 1)
 
+    def fork_while_busy(self, how):
+        result = self.run_well([harness.program("fork_busy"), how], timeout=100)
+        self.assertEqual(result.out, "100 of 100 children finished\n")
+
+    def test_fork_while_another_thread_registers_kernels(self):
+        self.fork_while_busy("register")
+
+    def test_fork_while_another_thread_looks_up_calls(self):
+        self.fork_while_busy("look-up")
+
     def test_a_moment_without_descriptors_is_not_for_ever(self):
         self.run_well([harness.program("no_descriptors")], env={"GPUVERIFY_COLLECTOR": "off"})
         self.command("recover", self.spool)

@@ -5,6 +5,7 @@
 #include "tests/sim/cudart/cudart.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* What compilers call and no public header declares. */
@@ -46,6 +47,23 @@ struct symbol {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct image *images;
 static struct symbol *buckets[BUCKETS];
+
+/* A child that is forked while another thread registers something can register, too. */
+static void hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void release(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    if (pthread_atfork(hold, release, release))
+        fputs("gpuverify simulator: pthread_atfork failed\n", stderr);
+}
 
 static _Thread_local struct {
     dim3 grid, block;

@@ -1,0 +1,23 @@
+/*
+ * dl_iterate_phdr(), so that no thread of ours is inside it while the process forks: it holds a
+ * lock of the loader's that a child finds as it was, and a child whose parent looked something up
+ * in another thread would wait for it for ever.
+ *
+ * Nobody waits here without an end: a fork goes on after a while, and so does a look-up.
+ */
+#ifndef GV_PRELOAD_LOADER_H
+#define GV_PRELOAD_LOADER_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* As dl_iterate_phdr(). May be called from within a visit. */
+int gv_loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
+                    void *context);
+
+/* Around a fork(). */
+void gv_loader_hold(void);
+void gv_loader_release(bool in_child);
+
+#endif
