@@ -154,6 +154,11 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
 
     if (result == SQLITE_DONE && !report->picked && report->format != GV_FORMAT_JSON)
         return 0;
+    if (result == SQLITE_DONE && report->format == GV_FORMAT_TABLE) {
+        gv_report_title(report, section->title);
+        fputs("none\n", report->out);
+        return 0;
+    }
     for (int i = 0; i < columns; i++) {
         named[i] = section->columns[i];
         if (!read_by_people)
@@ -282,7 +287,7 @@ static void gv_report_json_verdict(struct gv_report *report)
         gv_json_key(json, "evidence");
         gv_json_text(json, finding->evidence);
         gv_json_key(json, "next");
-        gv_json_text(json, gv_verdict_next(finding->class));
+        gv_json_text(json, finding->next);
         gv_json_close(json, '}');
     }
     gv_json_close(json, ']');
@@ -313,7 +318,7 @@ static int gv_report_json(struct gv_report *report)
 
 int gv_report_write(struct gv_report *report)
 {
-    int error = gv_report_values_register(report->trace);
+    int error = gv_report_values_register(report);
 
     if (!error)
         error = gv_run_facts_read(report->trace, &report->part, &report->facts);

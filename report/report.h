@@ -47,7 +47,7 @@ bool gv_report_pick(struct gv_report *report, const char *name);
 const char *gv_report_section_names(void);
 
 /* report/report_values.c: functions that the sections' queries call. 0 or -errno. */
-int gv_report_values_register(sqlite3 *trace);
+int gv_report_values_register(struct gv_report *report);
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 

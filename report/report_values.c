@@ -4,6 +4,7 @@
 
 #include "report/demangle.h"
 #include "report/format.h"
+#include "report/kernel_name.h"
 #include "report/occupancy.h"
 #include "report/stack_text.h"
 #include "trace/database.h"
@@ -56,6 +57,21 @@ static void gv_value_demangle(sqlite3_context *context, int count, sqlite3_value
     gv_value_text(context, name ? gv_demangle(name, text, sizeof(text)) : NULL);
 }
 
+/* A kernel's name: short for people, as it is for programs. */
+static void gv_value_kernel(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const struct gv_report *report = sqlite3_user_data(context);
+    const char *name = gv_value_argument(values[0]);
+    char text[GV_KERNEL_NAME_BYTES];
+
+    if (!name || report->format == GV_FORMAT_JSON || report->format == GV_FORMAT_CSV) {
+        gv_value_demangle(context, count, values);
+        return;
+    }
+    gv_kernel_name_short(name, text, sizeof(text));
+    gv_value_text(context, text);
+}
+
 static void gv_value_result(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
@@ -73,12 +89,12 @@ static void gv_value_device(sqlite3_context *context, int count, sqlite3_value *
 
 static void gv_value_where(sqlite3_context *context, int count, sqlite3_value **values)
 {
+    const struct gv_report *report = sqlite3_user_data(context);
     char text[GV_VALUE_BYTES];
 
     (void)count;
     if (sqlite3_value_type(values[0]) != SQLITE_NULL &&
-        gv_stack_text(sqlite3_user_data(context), sqlite3_value_int64(values[0]), 1, text,
-                      sizeof(text)) == 0 &&
+        gv_stack_text(report->trace, sqlite3_value_int64(values[0]), 1, text, sizeof(text)) == 0 &&
         text[0])
         gv_value_text(context, text);
 }
@@ -98,23 +114,23 @@ static void gv_value_occupancy(sqlite3_context *context, int count, sqlite3_valu
         sqlite3_result_double(context, occupancy);
 }
 
-int gv_report_values_register(sqlite3 *trace)
+int gv_report_values_register(struct gv_report *report)
 {
     static const struct {
         const char *name;
         int arguments;
         void (*function)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
-        {"gv_duration", 1, gv_value_duration},   {"gv_version", 1, gv_value_version},
-        {"gv_demangle", 1, gv_value_demangle},   {"gv_result", 2, gv_value_result},
-        {"gv_device", 1, gv_value_device},       {"gv_where", 1, gv_value_where},
-        {"gv_occupancy", 4, gv_value_occupancy},
+        {"gv_duration", 1, gv_value_duration}, {"gv_version", 1, gv_value_version},
+        {"gv_demangle", 1, gv_value_demangle}, {"gv_kernel", 1, gv_value_kernel},
+        {"gv_result", 2, gv_value_result},     {"gv_device", 1, gv_value_device},
+        {"gv_where", 1, gv_value_where},       {"gv_occupancy", 4, gv_value_occupancy},
     };
     int result = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && result == SQLITE_OK; i++)
-        result = sqlite3_create_function(trace, functions[i].name, functions[i].arguments,
-                                         SQLITE_UTF8 | SQLITE_DIRECTONLY, trace,
+        result = sqlite3_create_function(report->trace, functions[i].name, functions[i].arguments,
+                                         SQLITE_UTF8 | SQLITE_DIRECTONLY, report,
                                          functions[i].function, NULL, NULL);
-    return gv_database_error(trace, result);
+    return gv_database_error(report->trace, result);
 }

@@ -1,5 +1,6 @@
 #include "report/run_facts.h"
 
+#include "report/kernel_name.h"
 #include "report/stack_text.h"
 #include "report/stall_sums.h"
 #include "trace/database.h"
@@ -67,6 +68,14 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " BY t.count DESC LIMIT 1",
      {GV_NUMBER(launch_median_ns)}},
     {"SELECT CAST(total(errors) AS INTEGER) FROM api_total", {GV_NUMBER(failed)}},
+    {"SELECT a.name FROM api_total t JOIN api a ON a.id = t.api WHERE t.errors > 0 ORDER BY "
+     "t.errors"
+     " DESC, a.name LIMIT 1",
+     {GV_TEXT(failed_most)}},
+    {"SELECT CAST(total(t.total_ns) AS INTEGER) FROM api_total t JOIN api a ON a.id = t.api WHERE"
+     " a.class IN ('init', 'context') AND a.name NOT GLOB '*Release*' AND a.name NOT GLOB"
+     " '*Destroy*' AND a.name NOT GLOB '*Reset*'",
+     {GV_NUMBER(start_ns)}},
     {"SELECT count(*), CAST(total(own) AS INTEGER) FROM (SELECT max(l.duration_ns) -"
      " max(coalesce(w.wait_ns, 0)) AS own FROM load l LEFT JOIN load_wait w ON w.load = l.id LEFT"
      " JOIN thread t ON t.id = l.thread WHERE l.result = 0 AND " GV_PART(
@@ -189,6 +198,7 @@ static bool gv_facts_is_complete(sqlite3 *trace)
 
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
+    char short_name[GV_FACTS_TEXT_BYTES];
     int error;
 
     memset(facts, 0, sizeof(*facts));
@@ -203,8 +213,9 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
                               sizeof(facts->copy_where));
     facts->window_ns = facts->last_ns - facts->first_ns;
-    facts->start_ns = facts->init_ns + facts->context_ns;
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
+    gv_kernel_name_short(facts->top_kernel, short_name, sizeof(short_name));
+    snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
     facts->complete = gv_facts_is_complete(trace);
     facts->simulated = strncmp(facts->device, "GV_SIM ", 7) == 0;
     return error;

@@ -46,7 +46,8 @@ struct gv_run_facts {
     char top_stall[GV_FACTS_TEXT_BYTES];
 
     int64_t in_flight, lost, failed;
-    int64_t init_result; /* of an initialisation that failed, when none worked */
+    char failed_most[GV_FACTS_TEXT_BYTES]; /* the call that failed most often */
+    int64_t init_result;                   /* of an initialisation that failed, when none worked */
 };
 
 /* 0 or -errno. */

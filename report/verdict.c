@@ -60,6 +60,7 @@ static char *gv_verdict_add(struct gv_verdict *verdict, enum gv_verdict_class cl
     verdict->count++;
     finding->class = class;
     finding->weight = weight;
+    finding->next = gv_verdict_next(class);
     return finding->evidence;
 }
 
@@ -81,12 +82,28 @@ static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdi
                                gv_verdict_add(verdict, GV_VERDICT_STALLED, share < 1 ? share : 1));
 }
 
+/* What helps depends on which of the three it is. */
+static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
+{
+    int64_t half_ns = (facts->loading_ns + facts->start_ns) / 2;
+
+    if (facts->start_ns >= half_ns)
+        return "CUDA starts once in each process: keep the process alive, and give it more to do";
+    if (facts->compiling_ns >= half_ns)
+        return "ship machine code (SASS) for this GPU, not PTX; keep what was compiled: the JIT "
+               "cache "
+               "(CUDA_CACHE_PATH), Numba's cache=True";
+    return gv_verdict_next(GV_VERDICT_LOAD);
+}
+
 static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share = gv_verdict_share(facts->loading_ns + facts->start_ns, facts->window_ns);
 
-    if (share >= gv_verdict_threshold(GV_VERDICT_LOAD))
-        gv_verdict_say_load(facts, gv_verdict_add(verdict, GV_VERDICT_LOAD, share < 1 ? share : 1));
+    if (share < gv_verdict_threshold(GV_VERDICT_LOAD))
+        return;
+    gv_verdict_say_load(facts, gv_verdict_add(verdict, GV_VERDICT_LOAD, share < 1 ? share : 1));
+    verdict->findings[verdict->count - 1].next = gv_verdict_load_next(facts);
 }
 
 static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)

@@ -25,6 +25,7 @@ struct gv_finding {
     enum gv_verdict_class class;
     double weight; /* the share of the run that it is about */
     char evidence[GV_VERDICT_TEXT_BYTES];
+    const char *next; /* what to do */
 };
 
 struct gv_verdict {

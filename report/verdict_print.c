@@ -48,8 +48,7 @@ static void gv_print_finding(FILE *out, size_t number, const struct gv_finding *
     const char *name = gv_verdict_name(finding->class);
 
     snprintf(first, sizeof(first), "  %zu  %s", number, name);
-    snprintf(text, sizeof(text), "%s. Next: %s.", finding->evidence,
-             gv_verdict_next(finding->class));
+    snprintf(text, sizeof(text), "%s. Next: %s.", finding->evidence, finding->next);
     gv_text_lines(out, GV_VERDICT_INDENT, first, text, columns);
 }
 
@@ -124,8 +123,9 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
     if (!error && facts->in_flight > 0)
         error = gv_print_flights(out, trace, columns);
     if (facts->failed > 0 && facts->init_result == 0) {
-        snprintf(text, sizeof(text), "%" PRId64 " call%s failed.", facts->failed,
-                 facts->failed == 1 ? "" : "s");
+        snprintf(text, sizeof(text), "%" PRId64 " call%s failed%s%.100s (--section errors)",
+                 facts->failed, facts->failed == 1 ? "" : "s",
+                 facts->failed == 1 ? ": " : ", most often ", facts->failed_most);
         gv_text_lines(out, 5, "  !", text, columns);
     }
     if (facts->lost > 0) {

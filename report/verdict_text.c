@@ -98,11 +98,21 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
 void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
 {
     char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
+    const char *inferred = facts->gpu_seen ? "" : ", inferred from the calls";
 
-    gv_say(out, "calls waited for %s in a run of %s: %.40s, %" PRId64 " time%s, cost %s",
-           gv_format_duration(wait, facts->wait_ns), gv_format_duration(window, facts->window_ns),
-           facts->top_stall, facts->top_stall_count, gv_s(facts->top_stall_count),
-           gv_format_duration(top, facts->top_stall_ns));
+    gv_format_duration(wait, facts->wait_ns);
+    gv_format_duration(window, facts->window_ns);
+    if (facts->waits == 1)
+        gv_say(out, "one call waited for %s in a run of %s (%.40s%s)", wait, window,
+               facts->top_stall, inferred);
+    else
+        gv_say(out,
+               "%" PRId64
+               " calls waited for %s in a run of %s, most of it for %.40s: %s in %" PRId64
+               " call%s%s",
+               facts->waits, wait, window, facts->top_stall,
+               gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
+               gv_s(facts->top_stall_count), inferred);
 }
 
 /* What the same work would take if all code were loaded: roughly, from what was seen. */

@@ -9,7 +9,7 @@ SEEN = {
     "transfer": ("transfer-bound", "copied between host and device"),
     "launch": ("launch-bound", "a launch takes the host"),
     "load": ("load/JIT-bound", "went into starting CUDA"),
-    "stalled": ("stalled", "module-load, 1 time"),
+    "stalled": ("stalled", "module-load"),
     "underfilled": ("under-filled", "1 block on"),
     "accelerated": ("accelerated", "it computed for"),
 }
