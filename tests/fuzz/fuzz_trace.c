@@ -2,11 +2,12 @@
  * Throws damaged traces at the commands that read one. Whatever the file holds, a command has to
  * end, with an exit code of its own, and stay inside its memory.
  *
- * The input's first byte chooses the command, its second whether the file's bytes are damaged, or
- * values are put where they do not belong. The rest are chunks: where (3 bytes), and 7 bytes to put
- * there.
+ * The input's first byte chooses the command, its second the trace, and whether the file's bytes
+ * are damaged, or values are put where they do not belong. The rest are chunks: where (3 bytes),
+ * and 7 bytes to put there.
  */
 #include "report/commands.h"
+#include "report/totals.h"
 #include "trace/schema.h"
 
 #include <fcntl.h>
@@ -23,6 +24,14 @@
 #define FUZZ_TRACE      "trace.db"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* SQLite allocates much: without this most of the time goes into remembering where. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+    return "malloc_context_size=2:quarantine_size_mb=8:max_malloc_fill_size=0";
+}
 
 typedef int fuzz_function(const struct gv_arguments *arguments);
 
@@ -50,8 +59,16 @@ static const struct {
 
 #define FUZZ_COMMANDS (sizeof(fuzz_commands) / sizeof(fuzz_commands[0]))
 
-static unsigned char *fuzz_whole; /* the file as it should be */
-static size_t fuzz_bytes;
+/* A file as it should be. */
+struct fuzz_base {
+    const char *sql;
+    bool totals; /* kept in it, as in a finished trace */
+    unsigned char *whole;
+    size_t bytes;
+};
+
+static struct fuzz_base fuzz_bases[] = {{FUZZ_TRACES "/lazy_launch.sql", false, NULL, 0},
+                                        {FUZZ_TRACES "/add.sql", true, NULL, 0}};
 static char fuzz_tables[FUZZ_TABLES][FUZZ_NAME_BYTES];
 static size_t fuzz_tables_count;
 static FILE *fuzz_nothing;
@@ -96,13 +113,29 @@ static void fuzz_end(void)
     rmdir(fuzz_directory);
 }
 
-/* Once: a folder to be in, which is FUZZ_FOLDER or one of its own, and the trace that is to be
+static void fuzz_make(struct fuzz_base *base)
+{
+    sqlite3 *database = NULL;
+    size_t bytes;
+    char *sql = fuzz_read(base->sql, &bytes);
+
+    unlink(FUZZ_TRACE);
+    fuzz_must(sqlite3_open(FUZZ_TRACE, &database) == SQLITE_OK &&
+              sqlite3_exec(database, gv_schema_sql, NULL, NULL, NULL) == SQLITE_OK &&
+              sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK);
+    free(sql);
+    fuzz_must(!base->totals || gv_totals_keep(database) == 0);
+    if (fuzz_tables_count == 0)
+        fuzz_name_tables(database);
+    sqlite3_close(database);
+    base->whole = fuzz_read(FUZZ_TRACE, &base->bytes);
+}
+
+/* Once: a folder to be in, which is FUZZ_FOLDER or one of its own, and the traces that are to be
  * damaged. */
 static void fuzz_begin(void)
 {
     const char *folder = getenv("FUZZ_FOLDER");
-    sqlite3 *database = NULL;
-    size_t bytes;
 
     if (!folder) {
         folder = mkdtemp(fuzz_directory);
@@ -110,25 +143,18 @@ static void fuzz_begin(void)
     }
     fuzz_nothing = fopen("/dev/null", "we");
     fuzz_must(fuzz_nothing && chdir(folder) == 0);
-    char *sql = fuzz_read(FUZZ_TRACE_SQL, &bytes);
-    unlink(FUZZ_TRACE);
-    fuzz_must(sqlite3_open(FUZZ_TRACE, &database) == SQLITE_OK &&
-              sqlite3_exec(database, gv_schema_sql, NULL, NULL, NULL) == SQLITE_OK &&
-              sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK);
-    free(sql);
-    fuzz_name_tables(database);
-    sqlite3_close(database);
-    fuzz_whole = fuzz_read(FUZZ_TRACE, &fuzz_bytes);
+    for (size_t i = 0; i < sizeof(fuzz_bases) / sizeof(fuzz_bases[0]); i++)
+        fuzz_make(&fuzz_bases[i]);
 }
 
-static void fuzz_write(const uint8_t *data, size_t size, bool damaged)
+static void fuzz_write(const struct fuzz_base *base, const uint8_t *data, size_t size, bool damaged)
 {
-    unsigned char *copy = malloc(fuzz_bytes);
-    size_t bytes = fuzz_bytes;
+    unsigned char *copy = malloc(base->bytes);
+    size_t bytes = base->bytes;
     int fd = open(FUZZ_TRACE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     fuzz_must(copy && fd >= 0);
-    memcpy(copy, fuzz_whole, bytes);
+    memcpy(copy, base->whole, bytes);
     for (; damaged && size >= FUZZ_CHUNK; data += FUZZ_CHUNK, size -= FUZZ_CHUNK) {
         size_t where = ((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % bytes;
         memcpy(copy + where, data + 3,
@@ -202,12 +228,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gv_arguments arguments;
     int argc = 1, code;
 
-    if (!fuzz_whole)
+    if (!fuzz_bases[0].whole)
         fuzz_begin();
     if (size < 2)
         return 0;
     size_t chosen = data[0] % FUZZ_COMMANDS;
-    fuzz_write(data + 2, size - 2, data[1] % 2);
+    fuzz_write(&fuzz_bases[data[1] / 2 % 2], data + 2, size - 2, data[1] % 2);
     if (data[1] % 2 == 0)
         fuzz_change(data + 2, size - 2);
     argv[0] = words[0];
