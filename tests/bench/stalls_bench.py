@@ -1,29 +1,21 @@
-#!/usr/bin/env python3
-"""Times the analysis of stalls on a generated trace, with and without the GPU's side.
+"""How long it takes to find the stalls of 10 million calls, with the GPU's side and without, and how much
+memory. Every 50th call waits as asked, every 10000th is the first use of a kernel while the GPU is busy."""
 
-    tests/bench/stalls_bench.py [--build FOLDER] [--calls N] [--json FILE]
-
-The trace has N calls (10 million unless told) of four threads, stored in turns as the collector does, and as
-many operations on the GPU. Every 50th call waits as asked, every 10000th is the first use of a kernel while
-the GPU is busy. Printed: the seconds of one `gpuverify stalls`, which analyses a trace that nobody has
-analysed, and the most memory that it took. Nothing is judged but that every stall is found.
-"""
-
-import argparse
-import json
 import os
+import shutil
 import sqlite3
-import sys
+import subprocess
 import tempfile
-import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-APPLICATION_ID = 0x47707556
+import report
+
+CALLS = 10_000_000
 THREADS = 4
 # Calls of one thread that are stored together.
 RUN = 4096
 LAZY_EVERY = 10000
 SYNC_EVERY = 50
+MODES = {"measured": "cupti", "inferred": "host-only"}
 
 THINGS = """
 INSERT INTO meta VALUES ('state', 'complete'), ('session', 'bench');
@@ -46,7 +38,7 @@ INSERT INTO gpu_place (id, process, device, context, stream) VALUES (1, 1, 0, 1,
 """
 
 # A thread's calls begin every 20 us. i counts all calls, n those of the thread.
-CALLS = """
+CALLS_SQL = """
 WITH RECURSIVE counted(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM counted WHERE i + 1 < {calls}),
     placed AS (SELECT i, i / {run} % {threads} + 1 AS thread,
         i / ({run} * {threads}) * {run} + i % {run} AS n FROM counted)
@@ -73,72 +65,47 @@ INSERT INTO gpu_module (process, number, at_ns, call) SELECT 1, id, start_ns, id
 
 
 def make(path, calls, gpu):
-    with open(os.path.join(ROOT, "trace", "schema.h"), encoding="utf-8") as header:
-        version = next(int(line.split()[2]) for line in header
-                       if line.startswith("#define GV_SCHEMA_VERSION"))
+    """A complete trace that nobody has analysed; how many first uses there are."""
+    tables, views, _ = report.sources()
     database = sqlite3.connect(path)
-    database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-                           f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version};")
-    for name in ("tables.sql", "views.sql"):
-        with open(os.path.join(ROOT, "trace", name), encoding="utf-8") as sql:
-            database.executescript(sql.read())
-    database.executescript(THINGS.format(gpu=gpu))
-    database.execute(CALLS.format(calls=calls, run=RUN, threads=THREADS, lazy=LAZY_EVERY, sync=SYNC_EVERY,
-                                  runs=calls // RUN + 1))
+    database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + report.pragmas()
+                           + tables + views + THINGS.format(gpu=gpu))
+    database.execute(CALLS_SQL.format(calls=calls, run=RUN, threads=THREADS, lazy=LAZY_EVERY,
+                                      sync=SYNC_EVERY, runs=calls // RUN + 1))
     database.execute("INSERT OR IGNORE INTO kernel (id, process, number, name, module)"
                      " SELECT kernel, 1, kernel, 'late_' || kernel, 1 FROM call WHERE kernel > 1")
     if gpu == "cupti":
-        database.execute(OPERATIONS)
-        database.execute(LONG_OPERATIONS)
-        database.execute(MODULES)
-    found = database.execute("SELECT (SELECT count(*) FROM call), (SELECT count(*) FROM gpu_op),"
-                             " (SELECT count(DISTINCT kernel) FROM call WHERE kernel > 1)").fetchone()
+        for sql in (OPERATIONS, LONG_OPERATIONS, MODULES):
+            database.execute(sql)
+    late = database.execute("SELECT count(DISTINCT kernel) FROM call WHERE kernel > 1").fetchone()[0]
     database.commit()
     database.close()
-    return found
+    os.chmod(path, 0o600)
+    return late
 
 
-def analyse(build, path):
-    """Seconds, the most memory in MiB, and how many lazy loads were found."""
-    before_s = time.monotonic()
-    pid = os.fork()
-    if pid == 0:
-        with open(path + ".out", "wb") as out:
-            os.dup2(out.fileno(), 1)
-        command = os.path.join(build, "report", "gpuverify")
-        os.execv(command, [command, "stalls", "--format", "csv", "--cause", "lazy-load", path])
-    _, status, usage = os.wait4(pid, 0)
-    seconds = time.monotonic() - before_s
-    with open(path + ".out", encoding="utf-8") as out:
-        rows = sum("lazy-load" in line for line in out)
-    if status:
-        sys.exit(f"gpuverify stalls ended with status {status}")
-    return seconds, usage.ru_maxrss / 1024, rows
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--calls", type=int, default=10_000_000)
-    parser.add_argument("--json")
-    options = parser.parse_args()
-    told = {}
-    wrong = 0
-    for gpu, mode in (("cupti", "measured"), ("host-only", "inferred")):
-        with tempfile.TemporaryDirectory(prefix="gpuverify-bench-") as folder:
+def bench_analysis(bench):
+    """Finding the stalls of 10 million calls, as `gpuverify stalls` does for a trace without them."""
+    calls = bench.scaled(CALLS, 50000)
+    for mode, gpu in MODES.items():
+        folder = tempfile.mkdtemp(prefix="gpuverify-bench-")
+        try:
             path = os.path.join(folder, "trace.db")
-            calls, operations, lazy = make(path, options.calls, gpu)
-            seconds, memory_mib, rows = analyse(options.build, path)
-        told[mode] = {"calls": calls, "operations": operations, "seconds": round(seconds, 2),
-                      "memory_mib": round(memory_mib, 1), "lazy_loads": lazy, "found": rows}
-        wrong += rows < lazy
-        print(f"{mode}: {calls} calls, {operations} operations: {seconds:.1f} s, {memory_mib:.0f} MiB; "
-              f"{rows} of {lazy} lazy loads found", flush=True)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(told, file, indent=2)
-    return 1 if wrong else 0
+            late = make(path, calls, gpu)
+            found = [report.run(bench, ["stalls", path]) for _ in range(3)]
+            bench.spread(f"analysis_{mode}_s", f"stalls of {calls} calls, {mode}",
+                         [seconds for seconds, _ in found], "s")
+            bench.say(f"analysis_{mode}_mb", max(mb for _, mb in found),
+                      f"{mode}: {max(mb for _, mb in found):.0f} MB at most")
+            bench.must(f"{late} lazy loads are found, {mode}", count(bench, path) == late)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def count(bench, path):
+    told = subprocess.run([bench.path("report/gpuverify"), "stalls", path, "--format", "csv", "--cause",
+                           "lazy-load"], stdout=subprocess.PIPE, check=False)
+    return told.stdout.count(b",lazy-load,")
+
+
+BENCHES = {"analysis": bench_analysis}
