@@ -173,7 +173,9 @@ static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
     }
     if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))
         gv_check_warn(trace);
-    if (strcmp(format, "text") == 0)
+    if (junit && strcmp(junit, "-") == 0)
+        ; /* stdout is for that alone */
+    else if (strcmp(format, "text") == 0)
         gv_check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));
     else
         error = gv_check_print_rows(rules, results, gv_format_find(format));

@@ -125,6 +125,8 @@ class Check(harness.Case):
         self.assertEqual(suite[0][0].tag, "failure")
         self.assertEqual(suite[0][0].attrib["message"], "39 kernels ran")
         self.assertEqual(len(suite[2]), 0)
+        shown = self.check("--min-kernels", "99", "--junit", "-", status=1).out
+        self.assertEqual(xml.etree.ElementTree.fromstring(shown.encode()).attrib["failures"], "1")
         self.assertIn("cannot write", self.check("--no-jit", "--junit", "/nowhere/x.xml",
                                                  status=3).err)
         self.assertEqual([name for name in os.listdir(self.path(".")) if name.startswith("out.xml")],
