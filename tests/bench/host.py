@@ -160,31 +160,32 @@ def bench_kill(bench):
 
 
 def bench_calls(bench):
-    """How the end of the program and its trace grow with the number of calls."""
+    """How the end of the program and its trace grow with the number of calls, one each microsecond."""
     counts = [bench.scaled(count, 1000) for count in (10_000, 100_000, 1_000_000, 4_000_000)]
-    points, sizes = [], []
+    points = []
     for count in counts:
-        added, per_call = [], []
+        added, per_call, lost = [], [], []
         for _ in range(bench.scaled(3, 2)):
             with place() as folder:
-                plain = launches(bench, folder, False, "-n", str(count), "-p", "400")
+                plain = launches(bench, folder, False, "-n", str(count), "-p", "1000")
             with place() as folder:
-                hooked = launches(bench, folder, True, "-n", str(count), "-p", "400")
+                hooked = launches(bench, folder, True, "-n", str(count), "-p", "1000")
                 trace = finish(bench, folder)
-                per_call.append(os.path.getsize(trace) / count)
                 rows, gone = launch_rows(trace), lost_launches(trace)
+                per_call.append(os.path.getsize(trace) / max(1, rows))
+                lost.append(100 * gone / count)
                 bench.must(f"{rows} rows and {gone} lost are {count} launches", rows + gone == count)
             added.append((hooked["waited_ns"][0] - plain["waited_ns"][0]) / 1e6)
         points.append(bench.spread(f"calls_{count}_exit_ms", f"{count} calls, the end takes longer by",
                                    added, "ms"))
-        sizes.append(bench.spread(f"calls_{count}_bytes", f"{count} calls, trace per call", per_call,
-                                  "bytes"))
+        bench.spread(f"calls_{count}_bytes", f"{count} calls, trace per call", per_call, "bytes")
+        bench.spread(f"calls_{count}_lost", f"{count} calls, lost, each one counted", lost, "%")
     bench.chart(name="host-calls", kind="lines", title="Time that the end of the program takes longer",
                 x="calls", y="ms", x_values=counts, log_x=True, series={"added": points})
 
 
 def bench_parallel(bench):
-    """How the hook's cost grows with threads that launch at the same time."""
+    """How the hook's cost grows with threads that launch without a pause; the spool grows meanwhile."""
     threads = (1, 2, 4, 8, 16, 32)
     rates = {"plain": [], "with the library": []}
     for count in threads:
