@@ -45,7 +45,7 @@ def gpu_and_driver():
 def machine():
     gpu, driver = gpu_and_driver()
     return {"processor": processor(), "processors": len(os.sched_getaffinity(0)),
-            "kernel": platform.release(), "libc": " ".join(platform.libc_ver()), "gpu": gpu,
+            "kernel": "Linux " + ".".join(platform.release().split(".")[:2]), "libc": " ".join(platform.libc_ver()), "gpu": gpu,
             "driver": driver}
 
 
