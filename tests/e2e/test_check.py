@@ -86,6 +86,10 @@ class Check(harness.Case):
                       self.check("--require-kernel", "gemm", status=3).out)
         self.check("--no-jit", "--min-launches", "1000", status=1)
         self.check("--max-stall", "1h")
+        self.make("INSERT INTO meta VALUES ('stall_threshold_ns', 100000)",
+                  "DELETE FROM stall")
+        self.assertIn("has stalls from 100 us on", self.check("--max-stall", "99us", status=3).out)
+        self.check("--max-stall", "100us")
 
     def test_losses_are_told(self):
         self.make("INSERT INTO loss VALUES (1, 'call', 'launch', 7)")
