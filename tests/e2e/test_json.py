@@ -11,6 +11,7 @@ import stored
 DOCUMENTS = {
     "gpuverify check": [("lazy_launch", ["check", "{}", "--no-jit", "--max-errors", "0"]),
                         ("hostile", ["check", "{}", "--max-errors", "9", "--no-jit"])],
+    "gpuverify diff": [("lazy_launch", ["diff", "{}", "--all", "{}"]), ("add", ["diff", "lazy_launch.db", "{}"])],
     "gpuverify doctor": [("lazy_launch", ["doctor", "--no-trial", "/bin/sh"])],
     "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
     "gpuverify query --list": [("lazy_launch", ["query", "--list"])],
