@@ -1,7 +1,8 @@
 #include "preload/api.h"
 
+#include "preload/same_text.h"
+
 #include <stdatomic.h>
-#include <string.h>
 
 const struct gv_api_row gv_api_rows[GV_API_COUNT] = {
 #define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
@@ -57,7 +58,7 @@ int gv_api_find(const char *name)
 
         if (found == 0)
             return GV_API_UNKNOWN;
-        if (strcmp(gv_api_rows[found - 1].name, name) == 0)
+        if (gv_same_text(gv_api_rows[found - 1].name, name))
             return (int)found - 1;
     }
 }

@@ -33,7 +33,10 @@
 
 extern char **environ;
 
+typedef int clone_function(int (*run)(void *), void *stack, int flags, void *data, ...);
+
 struct start {
+    clone_function *clone;
     const char *helper;
     const char *session_path;
     char **environment;
@@ -146,12 +149,28 @@ static int become_collector(void *data)
     leave_child(127);
 }
 
+static bool is_libc(const struct gv_object *object, void *context)
+{
+    *(clone_function **)context = NULL;
+    if (strcmp(gv_object_name(object), "libc.so.6") == 0)
+        *(void **)context = gv_object_symbol(object, "clone");
+    return *(clone_function **)context != NULL;
+}
+
+/* A sanitizer's own takes every clone() for a fork. */
+static clone_function *find_clone(void)
+{
+    clone_function *found = NULL;
+
+    return gv_objects_visit(is_libc, &found) ? found : clone;
+}
+
 static int start_and_leave(void *data)
 {
     struct start *start = data;
 
-    if (clone(become_collector, start->inner_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start) <
-        0)
+    if (start->clone(become_collector, start->inner_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK,
+                     start) < 0)
         start->error = errno;
     leave_child(0);
 }
@@ -164,7 +183,7 @@ static int run_children(struct start *start, char *outer_stack)
 
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    child = clone(start_and_leave, outer_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
+    child = start->clone(start_and_leave, outer_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
     if (child < 0)
         start->error = errno;
     else
@@ -177,8 +196,10 @@ static int run_children(struct start *start, char *outer_stack)
 int gv_collector_start(const struct gv_process *process, int lock_fd)
 {
     static char helper[GV_SESSION_PATH_BYTES];
-    struct start start = {
-        .helper = helper, .session_path = process->session_path, .lock_fd = lock_fd};
+    struct start start = {.clone = find_clone(),
+                          .helper = helper,
+                          .session_path = process->session_path,
+                          .lock_fd = lock_fd};
     size_t variables = 0;
     size_t bytes;
     char *memory;

@@ -4,11 +4,11 @@
 #include "preload/objects.h"
 #include "preload/other_profilers.h"
 #include "preload/process.h"
+#include "preload/same_text.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <string.h>
 
 void *(*gv_real_dlsym)(void *handle, const char *name);
 void *(*gv_real_dlvsym)(void *handle, const char *name, const char *version);
@@ -16,8 +16,8 @@ void *(*gv_real_dlvsym)(void *handle, const char *name, const char *version);
 void gv_dlsym_find_real(void)
 {
     /* After our own object, which answers to these names too. */
-    void *real_dlvsym = gv_objects_next((uintptr_t)gv_plt_slots, "dlvsym", NULL);
-    void *real_dlsym = gv_objects_next((uintptr_t)gv_plt_slots, "dlsym", NULL);
+    void *real_dlvsym = gv_objects_next_early((uintptr_t)_DYNAMIC, "dlvsym");
+    void *real_dlsym = gv_objects_next_early((uintptr_t)_DYNAMIC, "dlsym");
 
     __atomic_store_n((void **)&gv_real_dlvsym, real_dlvsym, __ATOMIC_RELEASE);
     __atomic_store_n((void **)&gv_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
@@ -147,7 +147,7 @@ struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const cha
     struct gv_object caller;
     void *found;
 
-    if (api == GV_API_UNKNOWN && strncmp(name, "cuptiSub", 8) == 0)
+    if (api == GV_API_UNKNOWN && gv_begins_with(name, "cuptiSub"))
         return find_subscription(handle, name, version, caller_address);
     if (api == GV_API_UNKNOWN || !gv_process_is_ours() || gv_entry_points_is_tool(caller_address) ||
         !gv_objects_at(caller_address, &caller))

@@ -1,6 +1,7 @@
 #include "preload/objects.h"
 
 #include "preload/loader.h"
+#include "preload/same_text.h"
 
 #include <limits.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ static bool tables_read(const struct gv_object *object, struct tables *tables)
     const char *soname_offset = NULL;
     bool has_soname = false;
 
-    memset(tables, 0, sizeof *tables);
+    *tables = (struct tables){0};
     if (!object->dynamic)
         return false;
     for (const ElfW(Dyn) *entry = object->dynamic; entry->d_tag != DT_NULL; entry++) {
@@ -75,7 +76,7 @@ static void *symbol_address(const struct gv_object *object, const struct tables 
         return NULL;
     if (tables->versions && (tables->versions[index] & HIDDEN_VERSION))
         return NULL;
-    if (strcmp(tables->strings + symbol->st_name, name) != 0)
+    if (!gv_same_text(tables->strings + symbol->st_name, name))
         return NULL;
     return (void *)(object->base + symbol->st_value);
 }
@@ -292,6 +293,21 @@ void *gv_objects_next(uintptr_t after, const char *name, struct gv_object *objec
 
     gv_objects_visit(defines_name, &next);
     return next.found;
+}
+
+void *gv_objects_next_early(uintptr_t after, const char *name)
+{
+    void *found = NULL;
+    bool past = false;
+
+    for (const struct link_map *map = _r_debug.r_map; map && !found; map = map->l_next) {
+        struct gv_object object = {.base = map->l_addr, .dynamic = map->l_ld, .path = map->l_name};
+
+        if (past)
+            found = gv_object_symbol(&object, name);
+        past |= (uintptr_t)map->l_ld == after;
+    }
+    return found;
 }
 
 static bool is_same_mapping(const struct gv_object *object, void *context)

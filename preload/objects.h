@@ -33,6 +33,10 @@ bool gv_objects_at(uintptr_t address, struct gv_object *object);
 /* The first definition of `name` in an object behind the one at `after` (0: in any). */
 void *gv_objects_next(uintptr_t after, const char *name, struct gv_object *object);
 
+/* The same at the program's start, when functions of libc may not be called yet, without the
+ * loader's lock: behind the object whose dynamic section is at `after`. */
+void *gv_objects_next_early(uintptr_t after, const char *name);
+
 /* Does `object` need `other`, or something that does? These are the libraries whose symbols it sees
  * besides those of startup. */
 bool gv_object_reaches(const struct gv_object *object, const struct gv_object *other);

@@ -3,6 +3,7 @@
 #include "preload/api.h"
 #include "preload/attach.h"
 #include "preload/clock.h"
+#include "preload/dlsym_filter.h"
 #include "preload/entry_points.h"
 #include "preload/fork_watch.h"
 #include "preload/jumps.h"
@@ -91,6 +92,7 @@ __attribute__((constructor)) static void loaded(void)
     gv_start_place_note();
     read_settings();
     gv_log_look_at_stderr();
+    gv_dlsym_find_real();
     gv_objects_note_startup();
     gv_clock_note_load();
     gv_jumps_find_real();

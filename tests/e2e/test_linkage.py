@@ -214,3 +214,27 @@ class Compiled(Rows):
         trace = self.saxpy("saxpy_static")
         kernels = trace.rows("SELECT DISTINCT kernel FROM calls WHERE class = 'launch'")
         self.assertTrue(any("saxpy" in (row[0] or "") for row in kernels), kernels)
+
+
+class Sanitized(harness.Case):
+    """Programs with a sanitizer inside, which looks up its functions before libc may be used."""
+
+    def sanitized(self, which):
+        program = harness.program(f"threads_{which}")
+        if not os.path.exists(program):
+            self.skipTest(f"the compiler has nothing for -fsanitize={which}")
+        # The runtime as a shared library insists on being the first one that is preloaded.
+        result = self.run_twice([program, "10", "2"],
+                                env={"ASAN_OPTIONS": "verify_asan_link_order=0"})
+        if result.status == 66 and "unexpected memory mapping" in result.err:
+            self.skipTest("the thread sanitizer does not start on this kernel")
+        self.assertEqual((result.status, result.err), (0, ""), str(result))
+        trace = self.trace()
+        self.assertEqual(trace.count("cuLaunchKernel"), 20)
+        self.assertEqual(trace.value("SELECT count(*) FROM threads"), 11)
+
+    def test_address(self):
+        self.sanitized("address")
+
+    def test_thread(self):
+        self.sanitized("thread")
