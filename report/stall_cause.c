@@ -76,32 +76,6 @@ static bool gv_stall_ends_with(const struct gv_held *held, const struct gv_stall
     return rest_ns <= gv_stall_most(GV_STALL_TAIL_NS, (held->end_ns - held->start_ns) / 10);
 }
 
-/* Whether CUPTI told of lazy loading, or of a full queue, in this call. */
-static int gv_stall_overheads(struct gv_stall_run *run, const struct gv_held *held, bool *lazy,
-                              bool *full)
-{
-    int result, error;
-    sqlite3_stmt *rows;
-
-    *lazy = *full = false;
-    if (!run->any_overhead)
-        return 0;
-    rows = gv_stall_statement(run, GV_STALL_OVERHEADS, &error);
-    if (!rows)
-        return error;
-    sqlite3_bind_int64(rows, 1, held->thread);
-    sqlite3_bind_int64(rows, 2, held->start_ns - GV_STALL_SLACK_NS);
-    sqlite3_bind_int64(rows, 3, held->end_ns);
-    while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
-        if (sqlite3_column_int(rows, 0) == 6)
-            *full = true;
-        else
-            *lazy = true;
-    }
-    sqlite3_reset(rows);
-    return gv_stall_error(run->trace, result);
-}
-
 /* Whether nothing speaks against this launch having needed a larger pool of local memory. */
 static bool gv_stall_grows(const struct gv_stall_run *run, const struct gv_held *held)
 {
@@ -115,20 +89,15 @@ static bool gv_stall_grows(const struct gv_stall_run *run, const struct gv_held 
 
 static int gv_stall_cause_launch(struct gv_stall_run *run, struct gv_held *held)
 {
-    bool lazy, full, submits = (held->rule->flags & GV_CALL_SUBMITS) != 0;
+    bool submits = (held->rule->flags & GV_CALL_SUBMITS) != 0;
     bool behind_all = held->ahead <= held->in_stream.count;
-    int error = gv_stall_overheads(run, held, &lazy, &full);
 
-    if (error)
-        return error;
-    lazy |= held->lazy;
     if ((held->rule->flags & GV_CALL_LAZY) && gv_stall_drained_all(held) &&
-        (lazy || (held->first_use && !held->eager && behind_all &&
-                  gv_stall_ends_with(held, &held->in_scope) &&
-                  held->own_local_bytes <= held->local_before_bytes)))
+        (held->lazy || (held->first_use && !held->eager && behind_all &&
+                        gv_stall_ends_with(held, &held->in_scope) &&
+                        held->own_local_bytes <= held->local_before_bytes)))
         return gv_stall_waited(run, held, GV_CAUSE_LAZY_LOAD, &held->in_scope);
-    if (submits && held->in_stream.count > 0 &&
-        (full || (held->ahead >= GV_STALL_QUEUE && !behind_all)))
+    if (submits && held->in_stream.count > 0 && held->ahead >= GV_STALL_QUEUE && !behind_all)
         return gv_stall_waited(run, held, GV_CAUSE_QUEUE_FULL, &held->in_stream);
     if (submits && behind_all && gv_stall_drained_all(held) &&
         gv_stall_ends_with(held, &held->in_scope) && gv_stall_grows(run, held))

@@ -26,16 +26,11 @@ static const char gv_stall_facts_sql[] =
     " GROUP BY call;"
     "CREATE TEMP TABLE stall_jit AS SELECT call, start_ns, duration_ns FROM jit"
     " WHERE call IS NOT NULL;"
-    "CREATE INDEX temp.stall_jit_call ON stall_jit (call);"
-    "CREATE TEMP TABLE stall_overhead AS SELECT t.id AS thread, o.start_ns AS start_ns,"
-    " o.kind >> 16 AS kind FROM overhead o JOIN thread t ON t.process = o.process"
-    " AND t.tid = o.tid WHERE o.kind IN (4 << 16, 5 << 16, 6 << 16);"
-    "CREATE INDEX temp.stall_overhead_thread ON stall_overhead (thread, start_ns);";
+    "CREATE INDEX temp.stall_jit_call ON stall_jit (call);";
 
 static const char gv_stall_facts_drop_sql[] = "DROP TABLE IF EXISTS temp.stall_load;"
                                               "DROP TABLE IF EXISTS temp.stall_code;"
-                                              "DROP TABLE IF EXISTS temp.stall_jit;"
-                                              "DROP TABLE IF EXISTS temp.stall_overhead;";
+                                              "DROP TABLE IF EXISTS temp.stall_jit;";
 
 int gv_stall_error(sqlite3 *trace, int result)
 {
@@ -258,9 +253,6 @@ int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace, bool temporary,
         error = gv_stall_execute(trace, gv_stall_facts_sql);
     if (!error)
         error = gv_stall_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
-    if (!error)
-        error = gv_stall_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_overhead)",
-                             &run->any_overhead);
     if (!error)
         error = gv_stall_read_tables(run);
     if (!error)

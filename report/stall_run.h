@@ -133,7 +133,7 @@ struct gv_stall_run {
         shape_count, context_count, module_count;
     struct gv_stall_zone *zones;
     size_t zone_count, zone_room;
-    bool any_measured, any_jit, any_overhead;
+    bool any_measured, any_jit;
     bool any_local; /* CUPTI said how much local memory kernels have: not all versions do */
     /* the chunk */
     struct gv_held *held;

@@ -291,7 +291,8 @@ void gv_cupti_record_overhead(enum gv_sim_overhead_kind kind, uint64_t start_ns,
         return;
     record.end = record.start + (end_ns - start_ns);
     record.objectId.pt.processId = (uint32_t)getpid();
-    record.objectId.pt.threadId = thread_id();
+    /* As seen of CUPTI 13.0: not the system's number of the thread. */
+    record.objectId.pt.threadId = (uint32_t)(uintptr_t)pthread_self();
 #if GV_CUPTI_API >= 19
     record.correlationId = correlation;
 #else
