@@ -168,7 +168,7 @@ static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
         error = gv_check_rule_run(trace, &rules->rules[i], &results[i]);
     gv_progress_end(trace);
     if (error) {
-        gv_message("cannot check %s: %s", path, sqlite3_errmsg(trace));
+        gv_message("cannot check %s: %s", path, gv_trace_view_why(trace, error));
         return GV_EXIT_FAILED;
     }
     if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))

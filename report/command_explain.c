@@ -65,7 +65,7 @@ int gv_command_explain(const struct gv_arguments *arguments)
             error = gv_explain_worst(trace, &told);
     }
     if (error)
-        gv_message("cannot read %s: %s", path, sqlite3_errmsg(trace));
+        gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     else if (!told && id)
         gv_message("there is no stall %" PRId64 " in %s", id, path);
     else if (!told)

@@ -89,7 +89,7 @@ static int gv_report_open(const struct gv_arguments *arguments, struct gv_report
     }
     error = gv_report_write(report);
     if (error)
-        gv_message("cannot read %s: %s", report->path, sqlite3_errmsg(report->trace));
+        gv_message("cannot read %s: %s", report->path, gv_trace_view_why(report->trace, error));
     sqlite3_close(report->trace);
     return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

@@ -146,8 +146,9 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path)
     report->columns = gv_report_columns(stderr);
     report->part = GV_TOTALS_ALL;
     report->wanted[GV_SECTION_verdict] = true;
-    if (gv_report_write(report))
-        gv_message("cannot read %s: %s", path, sqlite3_errmsg(trace));
+    int error = gv_report_write(report);
+    if (error)
+        gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     else
         gv_verdict_print_more(stderr, path);
     free(report);

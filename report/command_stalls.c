@@ -46,7 +46,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
         trace, path, &filter,
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_stalls_format, "table")));
     if (error)
-        gv_message("cannot read %s: %s", path, sqlite3_errmsg(trace));
+        gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     sqlite3_close(trace);
     return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

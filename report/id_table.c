@@ -7,6 +7,10 @@
 #include <string.h>
 
 #define GV_ID_TABLE_MOST (INT64_C(1) << 26)
+/* Ids count up, so that few rows cannot have high ones: so far they may go, and further for each
+ * row. What is made by their number would be huge for a file of some kilobytes otherwise. */
+#define GV_ID_TABLE_SPARE   (INT64_C(1) << 16)
+#define GV_ID_TABLE_FOR_ROW 64
 
 static int gv_id_table_grow(struct gv_id_table *table, size_t rows)
 {
@@ -26,16 +30,40 @@ static int gv_id_table_grow(struct gv_id_table *table, size_t rows)
     return 0;
 }
 
+/* One more than the highest id that such a query can give. 0 or -errno. */
+static int gv_id_table_limit(sqlite3 *trace, const char *sql, int64_t *limit)
+{
+    char *counting = sqlite3_mprintf("SELECT count(*) FROM (%s)", sql);
+    sqlite3_stmt *row = NULL;
+    int result = counting ? sqlite3_prepare_v2(trace, counting, -1, &row, NULL) : SQLITE_NOMEM;
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(row);
+    if (result == SQLITE_ROW) {
+        int64_t count = sqlite3_column_int64(row, 0);
+        *limit = count < GV_ID_TABLE_MOST / GV_ID_TABLE_FOR_ROW
+                     ? GV_ID_TABLE_SPARE + count * GV_ID_TABLE_FOR_ROW
+                     : GV_ID_TABLE_MOST;
+    }
+    sqlite3_finalize(row);
+    sqlite3_free(counting);
+    return gv_database_error(trace, result);
+}
+
 int gv_id_table_read(struct gv_id_table *table, sqlite3 *trace, const char *sql)
 {
     sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(trace, sql, -1, &rows, NULL), error = 0;
+    int64_t limit = 0;
+    int result, error = gv_id_table_limit(trace, sql, &limit);
 
+    if (error)
+        return error;
+    result = sqlite3_prepare_v2(trace, sql, -1, &rows, NULL);
     if (result == SQLITE_OK) {
         table->columns = (size_t)sqlite3_column_count(rows) - 1;
         while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
             int64_t id = sqlite3_column_int64(rows, 0);
-            if (id <= 0 || id >= GV_ID_TABLE_MOST)
+            if (id <= 0 || id >= limit)
                 continue;
             error = gv_id_table_grow(table, (size_t)id + 1);
             for (size_t i = 0; !error && i < table->columns; i++)

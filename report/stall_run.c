@@ -112,19 +112,26 @@ static void gv_stall_take_module(struct gv_stall_run *run, sqlite3_stmt *row, in
     run->modules[id] = sqlite3_column_int(row, 1) != 0;
 }
 
+#define GV_STALL_IDS_FOR_ROW 64
+#define GV_STALL_IDS_SPARE   1024
+
 static int gv_stall_highest(sqlite3 *trace, const char *sql, size_t *count)
 {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
-    int64_t highest = 0;
+    int64_t highest = 0, rows = 0;
 
     if (result == SQLITE_OK)
         result = sqlite3_step(statement);
-    if (result == SQLITE_ROW)
+    if (result == SQLITE_ROW) {
         highest = sqlite3_column_int64(statement, 0);
+        rows = sqlite3_column_int64(statement, 1);
+    }
     sqlite3_finalize(statement);
-    /* Rows are numbered from 1; a file that says otherwise is not to make us ask for all memory. */
-    if (highest < 0 || highest > 1 << 24)
+    /* Rows are numbered from 1; a file that says otherwise is not to make us ask for all memory,
+     * nor to go through numbers that nothing has. */
+    if (highest < 0 || highest > 1 << 24 ||
+        highest / GV_STALL_IDS_FOR_ROW > rows + GV_STALL_IDS_SPARE)
         return -EPROTO;
     *count = (size_t)highest + 1;
     return gv_database_error(trace, result);
@@ -154,7 +161,7 @@ static int gv_stall_read_table(struct gv_stall_run *run, const struct gv_stall_t
     return gv_database_error(run->trace, result);
 }
 
-#define GV_STALL_HIGHEST(table) "SELECT coalesce(max(id), 0) FROM " table
+#define GV_STALL_HIGHEST(table) "SELECT coalesce(max(id), 0), count(*) FROM " table
 
 static int gv_stall_read_tables(struct gv_stall_run *run)
 {

@@ -140,7 +140,7 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     error = gv_stalls_ensure(*trace);
     gv_progress_end(*trace);
     if (error)
-        gv_message("the stalls of %s cannot be found: %s", path, sqlite3_errmsg(*trace));
+        gv_message("the stalls of %s cannot be found: %s", path, gv_trace_view_why(*trace, error));
     return 0;
 }
 
@@ -178,4 +178,16 @@ int gv_trace_view_open(const char *path, sqlite3 **trace)
     else if (error && error != -ENOTSUP && error != -EBADMSG)
         gv_message("cannot read %s: %s", path, strerror(-error));
     return error;
+}
+
+const char *gv_trace_view_why(sqlite3 *trace, int error)
+{
+    switch (sqlite3_errcode(trace) & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return error == -EPROTO ? "it holds numbers that no trace has" : strerror(-error);
+    default:
+        return sqlite3_errmsg(trace);
+    }
 }

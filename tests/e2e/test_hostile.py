@@ -105,6 +105,18 @@ class Hostile(harness.Case):
         path = self.make("UPDATE api SET name = printf('%20000000s', 'x')")
         self.assertIn("too big", self.command("report", path, status=3, sim=False).err)
 
+    def test_numbers_that_nothing_has(self):
+        """High ids must not make the commands ask for memory by their number."""
+        for table in ("api", "thread", "gpu_place", "gpu_shape", "stream", "context", "process",
+                      "kernel"):
+            path = self.make(f"UPDATE {table} SET id = 60000000 WHERE id = (SELECT max(id) FROM {table})")
+            for words in (["report"], ["check", "--max-errors=9"], ["stalls"]):
+                result = self.run_program(
+                    ["sh", "-c", 'ulimit -v 400000; exec "$@"', "sh", harness.gpuverify(), words[0],
+                     path, *words[1:]], preload=False, sim=False)
+                self.assertIn(result.status, (0, 3) if table == "thread" else (0,), result.err)
+                self.assertNotRegex(result.err, "memory|not an error")
+
     def test_a_cut_file(self):
         path = self.make()
         size = os.path.getsize(path)
