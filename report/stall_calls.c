@@ -50,7 +50,7 @@ static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, str
     stream = GV_STALL_ROW(run->streams, run->stream_count, held->stream);
     if (!held->context && stream)
         held->context = stream->context;
-    held->bytes = sqlite3_column_int64(row, 8);
+    held->bytes = gv_stall_duration(row, 8);
     held->kernel = sqlite3_column_int64(row, 9);
     held->loads = sqlite3_column_type(row, 10) != SQLITE_NULL;
     held->lazy = sqlite3_column_int(row, 10) != 0;

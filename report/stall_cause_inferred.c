@@ -73,14 +73,23 @@ static void gv_stall_infer_launch(struct gv_held *held)
         gv_stall_infer_in_context(held, GV_CAUSE_LOCAL_MEMORY);
 }
 
+/* What a copy takes by itself. */
+static int64_t gv_stall_copy_own_ns(const struct gv_held *held)
+{
+    int64_t bytes_per_us =
+        held->copied_bytes_per_us ? held->copied_bytes_per_us : GV_STALL_COPY_BYTES_PER_US;
+    int64_t own_us = held->bytes / bytes_per_us;
+
+    /* A file may say anything. */
+    return own_us < INT64_MAX / 2000 ? GV_STALL_OWN_NS / 10 + own_us * 1000 : INT64_MAX / 2;
+}
+
 /* A copy that waited and one that merely took its time look alike: half of it must be waiting. */
 static void gv_stall_infer_copy(const struct gv_stall_run *run, struct gv_held *held)
 {
     const struct gv_stall_stream *stream =
         GV_STALL_ROW(run->streams, run->stream_count, held->stream);
-    int64_t bytes_per_us =
-        held->copied_bytes_per_us ? held->copied_bytes_per_us : GV_STALL_COPY_BYTES_PER_US;
-    int64_t own_ns = GV_STALL_OWN_NS / 10 + held->bytes / bytes_per_us * 1000;
+    int64_t own_ns = gv_stall_copy_own_ns(held);
     bool all = !stream || stream->legacy;
     int64_t unfinished = all ? held->unfinished : held->unfinished_stream;
 

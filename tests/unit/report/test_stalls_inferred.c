@@ -185,6 +185,14 @@ static void a_copy_takes_what_copies_took_before(void **state)
     expect("4 sync-copy 0+149980+28020 drained 1 presumed 3\n");
 }
 
+static void a_copy_of_nonsense_is_none(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuMemcpyDtoH_v2", 2000, 110000, .bytes = INT64_MAX);
+    expect("");
+}
+
 static void a_large_copy_works(void **state)
 {
     (void)state;
@@ -243,6 +251,7 @@ int main(void)
         CASE(a_queue_that_was_emptied_is_not_full),
         CASE(an_asynchronous_copy_that_takes_long_is_pageable),
         CASE(a_copy_takes_what_copies_took_before),
+        CASE(a_copy_of_nonsense_is_none),
         CASE(a_large_copy_works),
         CASE(another_context_is_not_waited_for),
         CASE(others_wait_behind_a_load),
