@@ -1,0 +1,278 @@
+/* Sums over all calls and operations: against what is known of small and of awkward traces. */
+#include "cmocka_all.h"
+
+#include "report/duration_total.h"
+#include "report/memory_log.h"
+#include "report/occupancy.h"
+#include "report/timeline_lane.h"
+#include "report/totals.h"
+#include "trace/schema.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+static sqlite3 *trace;
+
+static void execute(const char *sql)
+{
+    if (sqlite3_exec(trace, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(trace));
+}
+
+static int64_t number(const char *sql)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t value = -1;
+
+    if (sqlite3_prepare_v2(trace, sql, -1, &row, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(trace));
+    if (sqlite3_step(row) == SQLITE_ROW)
+        value = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return value;
+}
+
+static int64_t fact(const char *key)
+{
+    char sql[128];
+
+    snprintf(sql, sizeof(sql), "SELECT value FROM fact WHERE key = '%s'", key);
+    return number(sql);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &trace), SQLITE_OK);
+    execute(gv_schema_sql);
+    execute("INSERT INTO meta VALUES ('state', 'complete');"
+            "INSERT INTO process (id, identity, gpu) VALUES (1, 1, 'cupti'), (2, 2, 'cupti');"
+            "INSERT INTO thread VALUES (1, 1, 1, 10, 'a', 0), (2, 2, 1, 20, 'b', 0);"
+            "INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuStreamSynchronize',"
+            " 'sync'), (3, 'cuMemAlloc_v2', 'alloc'), (4, 'cuMemFree_v2', 'free');"
+            "INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'k'), (2, 1, 2, 'l');"
+            "INSERT INTO device (id, process, device, name, uuid, multiprocessors) VALUES"
+            " (1, 1, 0, 'd', 'u', 100), (2, 2, 0, 'd', 'u', 100), (3, 1, 1, 'e', 'v', 100);"
+            "INSERT INTO gpu_name VALUES (1, 1, 1, 'k', 'k'), (2, 1, 2, 'l', 'l');"
+            "INSERT INTO gpu_shape (id, process, number, name, grid_x, grid_y, grid_z) VALUES"
+            " (1, 1, 1, 1, 10, 1, 1), (2, 1, 2, 2, 20, 10, 1);"
+            "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7), (2, 1, 0, 1, 8), (3, 2, 0, 1, 7),"
+            " (4, 1, 1, 2, 7);");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sqlite3_close(trace);
+    return 0;
+}
+
+static void keep(void)
+{
+    assert_int_equal(gv_totals_keep(trace), 0);
+}
+
+static void durations_have_exact_ends_and_a_near_median(void **state)
+{
+    (void)state;
+    struct gv_duration_total total = {0};
+
+    assert_int_equal(gv_duration_total_median_ns(&total), 0);
+    for (int64_t i = 1; i <= 1000; i++)
+        assert_int_equal(gv_duration_total_add(&total, i), 0);
+    assert_int_equal(gv_duration_total_median_ns(&total), 500);
+    assert_int_equal(total.total_ns, 500500);
+    for (int64_t i = 0; i < 3000; i++)
+        gv_duration_total_add(&total, 1000000 + i * 1000);
+    assert_int_equal(total.min_ns, 1);
+    assert_int_equal(total.max_ns, 3999000);
+    /* Number 2000 of all is the 1000th of the second lot: 1,999,000. */
+    assert_in_range(gv_duration_total_median_ns(&total), 1997000, 2001000);
+    gv_duration_total_add(&total, INT64_MAX);
+    gv_duration_total_add(&total, -5);
+    assert_int_equal(total.min_ns, 0);
+    assert_int_equal(total.max_ns, INT64_MAX);
+    gv_duration_total_free(&total);
+}
+
+static void a_median_is_never_beyond_what_was_seen(void **state)
+{
+    (void)state;
+    struct gv_duration_total total = {0};
+
+    gv_duration_total_add(&total, 123456789);
+    assert_int_equal(gv_duration_total_median_ns(&total), 123456789);
+    gv_duration_total_free(&total);
+}
+
+static void lanes_keep_their_sum_when_they_widen(void **state)
+{
+    (void)state;
+    static struct gv_lane lane;
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < 1000; i++)
+        gv_lane_add(&lane, i * 1000003, i * 1000003 + 777);
+    gv_lane_add(&lane, -100, 50); /* only what is after the start */
+    gv_lane_add(&lane, 500, 400);
+    for (size_t i = 0; i < GV_LANE_STRETCHES; i++) {
+        assert_true(lane.taken_ns[i] <= lane.stretch_ns);
+        sum += lane.taken_ns[i];
+    }
+    assert_int_equal(sum, 1000 * 777 + 50);
+}
+
+static void memory_is_replayed_in_order_of_time(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+    const struct gv_memory_event events[] = {
+        {30, 1, 0x1000, 0, 3, GV_MEMORY_FREE},     {10, 1, 0x1000, 100, 1, GV_MEMORY_DEVICE},
+        {20, 1, 0x2000, 50, 2, GV_MEMORY_MANAGED}, {40, 1, 0x1000, 70, 4, GV_MEMORY_DEVICE},
+        {15, 1, 0x3000, 999, 5, GV_MEMORY_HOST},   {12, 2, 0x1000, 7, 6, GV_MEMORY_DEVICE},
+        {50, 1, 0x9000, 0, 7, GV_MEMORY_FREE},
+    };
+
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+        assert_int_equal(gv_memory_log_add(&log, &events[i]), 0);
+    assert_int_equal(gv_memory_log_replay(&log), 0);
+    assert_int_equal(log.peak_bytes, 157);
+    assert_int_equal(log.peak_ns, 20);
+    assert_int_equal(log.live_bytes, 127); /* 50 + 70 + 7; pinned memory is the host's */
+    gv_memory_log_free(&log);
+}
+
+static void overlapping_operations_count_once(void **state)
+{
+    (void)state;
+    execute("INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) VALUES"
+            " (1, 1, 1, 1, 1000, 1000), (2, 2, 1, 2, 1500, 1000), (3, 1, 2, NULL, 1800, 1200),"
+            " (4, 1, 1, 1, 5000, 500), (5, 4, 1, 1, 0, 100), (6, 3, 1, 1, 5400, 200);");
+    keep();
+    /* Device u, of both processes: [1000, 3000) and [5000, 5600). */
+    assert_int_equal(number("SELECT busy_ns FROM device_total t JOIN device d ON d.id = t.device"
+                            " WHERE d.uuid = 'u'"),
+                     2600);
+    assert_int_equal(number("SELECT kernel_ns FROM device_total WHERE operations = 5"), 2100);
+    assert_int_equal(number("SELECT copy_ns FROM device_total WHERE operations = 5"), 1200);
+    assert_int_equal(number("SELECT busy_ns FROM device_total WHERE operations = 1"), 100);
+    assert_int_equal(number("SELECT duration_ns FROM gap"), 2000);
+    assert_int_equal(number("SELECT count(*) FROM gap"), 1);
+    assert_int_equal(fact("kernel_time_ns"), 1000 + 1000 + 500 + 100 + 200);
+    assert_int_equal(fact("underfilled_ns"), 1000 + 500 + 100 + 200); /* 10 blocks, not 200 */
+    assert_int_equal(number("SELECT count FROM kernel_total WHERE name = 'k'"), 4);
+}
+
+/* More than fits into the memory at a time, stored in an order that has nothing to do with time. */
+static void the_order_of_storage_does_not_matter(void **state)
+{
+    (void)state;
+    execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
+            "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
+            "i % 2,"
+            " 1, 1, (i * 7919) % 1300000 * 1000, 600 FROM n;");
+    keep();
+    assert_int_equal(number("SELECT busy_ns FROM device_total"), INT64_C(1300000) * 600);
+    assert_int_equal(number("SELECT gaps FROM device_total"), 1299999);
+    assert_int_equal(number("SELECT short_gap_ns FROM device_total"), INT64_C(1299999) * 400);
+    assert_int_equal(number("SELECT sum(taken_ns) FROM timeline WHERE lane = 'busy 1'"),
+                     INT64_C(1300000) * 600);
+}
+
+static void in_order_they_are_read_in_stretches(void **state)
+{
+    (void)state;
+    execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
+            "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
+            "i % 2,"
+            " 1, 1, i * 1000, 1200 FROM n;");
+    keep();
+    assert_int_equal(number("SELECT busy_ns FROM device_total"), INT64_C(1300000) * 1000 + 200);
+    assert_int_equal(number("SELECT gaps FROM device_total"), 0);
+}
+
+static void calls_are_summed_also_inside_the_gaps(void **state)
+{
+    (void)state;
+    execute("INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns) VALUES (1, 1, 4, 0, 1000),"
+            " (2, 1, 4, 11000, 1000);"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+            " (1, 1, 1, 500, 1500, 0, 1), (2, 1, 1, 3000, 100, 0, 1), (3, 1, 1, 4000, 100, 719, 2),"
+            " (4, 1, 2, 10000, 3000, 600, NULL);");
+    keep();
+    assert_int_equal(number("SELECT total_ns FROM gap_call WHERE api = 1"), 1000 + 100 + 100);
+    assert_int_equal(number("SELECT total_ns FROM gap_call WHERE api = 2"), 1000);
+    assert_int_equal(fact("first_ns"), 500);
+    assert_int_equal(fact("last_ns"), 13000);
+    assert_int_equal(fact("launched_kernels"), 1);
+    assert_int_equal(number("SELECT errors FROM api_total WHERE api = 1"), 1);
+    assert_int_equal(number("SELECT errors FROM api_total WHERE api = 2"), 0); /* not ready */
+    assert_int_equal(number("SELECT count FROM error_total WHERE result = 719"), 1);
+    assert_int_equal(number("SELECT count FROM launch_total WHERE kernel = 1"), 2);
+}
+
+static void a_part_hides_what_is_kept(void **state)
+{
+    (void)state;
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+            " (1, 1, 2, 100, 10, 0), (2, 2, 2, 200, 10, 0), (3, 1, 2, 300, 10, 0);");
+    keep();
+    assert_int_equal(gv_totals_ensure(trace, &part), 0);
+    assert_int_equal(fact("calls"), 3);
+    part.process = 1;
+    assert_int_equal(gv_totals_ensure(trace, &part), 0);
+    assert_int_equal(fact("calls"), 2);
+    part.from_ns = 150;
+    assert_int_equal(gv_totals_ensure(trace, &part), 0);
+    assert_int_equal(fact("calls"), 1);
+    part = GV_TOTALS_ALL;
+    part.thread = 2;
+    assert_int_equal(gv_totals_ensure(trace, &part), 0);
+    assert_int_equal(fact("calls"), 1);
+    part = GV_TOTALS_ALL;
+    assert_int_equal(gv_totals_ensure(trace, &part), 0);
+    assert_int_equal(fact("calls"), 3);
+    assert_int_equal(number("SELECT count(*) FROM temp.sqlite_master"), 0);
+}
+
+static void occupancy_is_nvidias(void **state)
+{
+    (void)state;
+    static const struct {
+        struct gv_occupancy_use use;
+        int percent;
+    } cases[] = {
+        {{90, 256, 32, 0}, 100},     {{90, 1024, 64, 0}, 50},     {{80, 128, 40, 0}, 75},
+        {{90, 1, 16, 0}, 50},        {{86, 128, 32, 0}, 100},     {{75, 1024, 64, 0}, 100},
+        {{90, 256, 32, 100000}, 25}, {{90, 256, 32, 227328}, 12}, {{90, 256, 255, 0}, 12},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal((int)(gv_occupancy(&cases[i].use) * 100), cases[i].percent);
+    assert_true(gv_occupancy(&(struct gv_occupancy_use){33, 256, 32, 0}) < 0);
+    assert_true(gv_occupancy(&(struct gv_occupancy_use){90, 5000, 32, 0}) < 0);
+    assert_true(gv_occupancy(&(struct gv_occupancy_use){90, 0, 32, 0}) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(durations_have_exact_ends_and_a_near_median),
+        TEST(a_median_is_never_beyond_what_was_seen),
+        TEST(lanes_keep_their_sum_when_they_widen),
+        TEST(memory_is_replayed_in_order_of_time),
+        TEST(overlapping_operations_count_once),
+        TEST(the_order_of_storage_does_not_matter),
+        TEST(in_order_they_are_read_in_stretches),
+        TEST(calls_are_summed_also_inside_the_gaps),
+        TEST(a_part_hides_what_is_kept),
+        TEST(occupancy_is_nvidias),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
