@@ -159,8 +159,9 @@ static int gv_busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batc
     return 0;
 }
 
-/* Where the stretch that begins at from_ns ends, such that few zones begin in it. Where many overlap,
- * as those of a hundred processes do, it is longer: each zone is not to be read many times. */
+/* Where the stretch that begins at from_ns ends, such that few zones begin in it. Where many
+ * overlap, as those of a hundred processes do, it is longer: each zone is not to be read many
+ * times. */
 static int64_t gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns)
 {
     size_t zones = 0, most = 0;
