@@ -13,20 +13,27 @@ build_root_packages+=,libdw-dev,libelf-dev,zlib1g-dev,libbz2-dev,liblzma-dev
 build_root_limit_s=${GV_BUILD_ROOT_SECONDS:-600}
 
 build_root_make() { # root
-    local mirror log=$1.log
+    local mirror status log=$1.log
     [ ! -e "$1/complete" ] || return 0
     [ "$(id -u)" -eq 0 ] || { echo "a root to build in needs to be root" && return 1; }
     [ "$(uname -m)" = x86_64 ] || { echo "roots are only made on x86-64" && return 1; }
     PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || { echo "no debootstrap" && return 1; }
+    if [ -n "$(ls -A "$1" 2>/dev/null)" ] && [ ! -e "$1/unfinished" ]; then
+        echo "$1 is not empty and no root of ours" && return 1
+    fi
     for mirror in "${build_root_mirrors[@]}"; do
         rm -rf "$1"
         mkdir -p "$1"
-        if PATH=$PATH:/usr/sbin timeout "$build_root_limit_s" debootstrap --force-check-gpg \
-            --variant=minbase --include="$build_root_packages" "$build_root_suite" "$1" "$mirror" >"$log" 2>&1; then
+        touch "$1/unfinished"
+        status=0
+        PATH=$PATH:/usr/sbin timeout "$build_root_limit_s" debootstrap --force-check-gpg --variant=minbase \
+            --include="$build_root_packages" "$build_root_suite" "$1" "$mirror" >"$log" 2>&1 || status=$?
+        if [ "$status" -eq 0 ]; then
             rm -rf "$1"/var/cache/apt/archives/*.deb
-            touch "$1/complete"
+            mv "$1/unfinished" "$1/complete"
             return 0
         fi
+        [ "$status" -ne 124 ] || break # the time is up
     done
     echo "debootstrap $build_root_suite: $(tail -n 1 "$log")"
     return 1

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ground import PYTHON_WORKLOADS, ROOT, Failure, Skip, check, trace_of
+from ground import PYTHON_WORKLOADS, ROOT, SKIPPED, Failure, Skip, check, trace_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import stall_expectations as expectations  # noqa: E402
@@ -56,6 +56,8 @@ def python_case(script, package, causes, mode):
     """The longest stall is that of the marked line, with its cause, as long as the program says."""
     def case(bench, folder):
         done = bench.run(bench.python(script, package), folder, True, GPUVERIFY_GPU=MODES[mode])
+        if done.returncode == SKIPPED:
+            raise Skip(done.stdout.strip()[-100:])
         check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
         bench.recover(folder)
         with trace_of(folder) as trace:
@@ -89,5 +91,7 @@ CASES += [(f"stall of {script}, {mode}", python_case(script, package, causes, mo
           for script, package, causes in (
               ("torch_tanh_busy.py", "torch", ("lazy-load",)),
               ("numba_first_launch_busy.py", "numba", ("lazy-load",)),
-              ("cupy_raw_module_busy.py", "cupy", ("module-load",)))
+              ("cupy_raw_module_busy.py", "cupy", ("module-load",)),
+              ("cuda_python_load_busy.py", "cuda", ("module-load",)),
+              ("triton_first_launch_busy.py", "triton", ("module-load", "lazy-load")))
           for mode in MODES]

@@ -156,8 +156,20 @@ class Bundle(unittest.TestCase):
         place = self.unpack(with_tests=True)
         said = self.on_simulator(os.path.join(place, "test-gpu"), "-k", "forked processes")
         self.assertIn("1 passed, 0 failed, 0 skipped", said)
-        said = self.on_simulator(os.path.join(place, "test-gpu"), "-k", "module_load_cubin, inf")
-        self.assertIn("1 passed, 0 failed, 0 skipped", said)
+        said = self.on_simulator(os.path.join(place, "test-gpu"), "-k", "tiny_kernels")
+        self.assertIn("2 passed, 0 failed, 0 skipped", said)
+
+    def test_a_folder_that_is_no_root_is_left_alone(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root gets that far")
+        mine = os.path.join(self.folder, "mine")
+        with open(mine, "w", encoding="utf-8"):
+            pass
+        done = subprocess.run([os.path.join(CHECKOUT, "scripts", "bundle"), "--root", self.folder,
+                               "-o", self.made], capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no root of ours", done.stderr)
+        self.assertTrue(os.path.exists(mine))
 
     def test_benchmark_of_the_archive(self):
         place = self.unpack(with_tests=True)
