@@ -67,6 +67,7 @@ class Bundle(unittest.TestCase):
         done = subprocess.run(words, cwd=place, env={"PATH": "/usr/bin:/bin", **variables},
                               capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
+        self.assertNotIn("cannot be preloaded", done.stderr)
         return done.stdout
 
     def on_simulator(self, *words):
@@ -120,6 +121,19 @@ class Bundle(unittest.TestCase):
         self.assertGreater(on_gpu, 0, "the CUPTI module of the bundle")
         said = self.bare(os.path.join(place, "bin", "gpuverify"), "report", "trace.db")
         self.assertIn("cuLaunchKernel", said)
+
+    @unittest.skipUnless(ROOT, "shown in the root")
+    def test_runs_in_the_old_distribution(self):
+        place = self.unpack()
+        inside = tempfile.mkdtemp(dir=os.path.join(ROOT, "tmp"))
+        self.addCleanup(shutil.rmtree, inside, ignore_errors=True)
+        shutil.copytree(place, inside, dirs_exist_ok=True)
+        seen = inside[len(ROOT):]
+        said = self.bare("/usr/sbin/chroot", ROOT, f"{seen}/bin/gpuverify", "--version")
+        self.assertIn("gpuverify", said)
+        said = self.bare("/usr/sbin/chroot", ROOT, "/usr/bin/env",
+                         f"LD_PRELOAD={seen}/lib/libgpuverify.so", "/bin/echo", "well")
+        self.assertEqual(said, "well\n")
 
     def test_names_native_frames(self):
         place = self.unpack()
