@@ -288,7 +288,7 @@ static int gv_diff_read(struct gv_diff *diff, char **operands, int count, int sp
             return error;
         error = gv_diff_add(diff, trace, i >= split);
         if (error)
-            gv_message("cannot read %s: %s", operands[i], sqlite3_errmsg(trace));
+            gv_message("cannot read %s: %s", operands[i], gv_trace_view_why(trace, error));
         sqlite3_close(trace);
     }
     return error;

@@ -27,6 +27,8 @@ int gv_database_error(sqlite3 *handle, int result)
         return -ENOMEM;
     case SQLITE_FULL:
         return -ENOSPC;
+    case SQLITE_TOOBIG:
+        return -EFBIG;
     case SQLITE_READONLY:
         return -EROFS;
     case SQLITE_BUSY:

@@ -185,6 +185,25 @@ class Bundle(unittest.TestCase):
         self.assertIn("no root of ours", done.stderr)
         self.assertTrue(os.path.exists(mine))
 
+    def test_end_to_end_tests_with_its_libraries(self):
+        """An older distribution's SQLite, say, does not know all that ours does."""
+        place = self.unpack()
+        build = os.path.join(self.folder, "build")
+        shutil.copytree(BUILD, build, symlinks=True, copy_function=os.symlink,
+                        ignore=shutil.ignore_patterns("bundle", "report", "preload", "cupti"))
+        os.mkdir(os.path.join(build, "report"))
+        os.symlink(os.path.join(place, "bin", "gpuverify"), os.path.join(build, "report/gpuverify"))
+        for room, name in (("preload", "libgpuverify.so"), ("cupti", "libgpuverify-cupti.so")):
+            os.mkdir(os.path.join(build, room))
+            os.symlink(os.path.join(place, "lib", name), os.path.join(build, room, name))
+        done = subprocess.run(
+            [sys.executable, os.path.join(CHECKOUT, "tests", "e2e", "run.py"), "--build", build,
+             "-j", "2"] + [word for part in ("stored", "hostile", "test_query", "killed", "watchdog")
+                           for word in ("-k", part)],
+            capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^[1-9]\d+ passed, 0 failed")
+
     def test_benchmark_of_the_archive(self):
         place = self.unpack(with_tests=True)
         numbers = os.path.join(self.folder, "gpu.json")

@@ -283,6 +283,12 @@ static void allocate_device(void)
     CHECK(cuMemAlloc(&made, 4096));
 }
 
+static void allocate_in_order(void)
+{
+    CUdeviceptr made;
+    CHECK(cuMemAllocAsync(&made, 4096, other_stream));
+}
+
 static void create_stream(void)
 {
     CUstream made;
@@ -314,6 +320,7 @@ static const struct {
     {"a launch behind a load", load_module, launch_elsewhere, 1},
     {"an event behind a load", load_module, record_elsewhere, 1},
     {"an allocation behind a load", load_module, allocate_device, 1},
+    {"an allocation in stream order behind a load", load_module, allocate_in_order, 0},
     {"a new stream behind a load", load_module, create_stream, 1},
     {"a load behind a load", load_module, load_module, 1},
     {"queries behind a load", load_module, query, 0},
