@@ -78,9 +78,10 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, const struct gv_fac
     call->api = (uint16_t)api;
     if (__builtin_expect(thread->depth != 0, 0) && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
+    /* A signal handler's calls after joining are no part of this one. */
+    call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     call->depth = thread->depth;
     thread->depth = call->depth + 1;
-    call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     if (!call->live)
         return;
     if (call->depth == 0)

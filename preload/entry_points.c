@@ -3,7 +3,9 @@
 #include "preload/objects.h"
 #include "preload/process.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -29,21 +31,33 @@ static struct library libraries[LIBRARIES];
 static _Atomic bool any_bound; /* there is something to forget */
 static atomic_flag learning = ATOMIC_FLAG_INIT;
 
-/* Held for some microseconds, by the thread that met a library first or saw one go. */
-static void learning_begin(void)
+/* Held for some microseconds, by the thread that met a library first or saw one go. Signals wait: a
+ * handler that asks for a call would wait for the thread that it interrupted. */
+static void learning_begin(sigset_t *before)
 {
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
     while (atomic_flag_test_and_set_explicit(&learning, memory_order_acquire))
         sched_yield();
 }
 
-static void learning_end(void)
+static void learning_end(const sigset_t *before)
 {
     atomic_flag_clear_explicit(&learning, memory_order_release);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
+
+/* Of the thread that forks. */
+static sigset_t before_fork;
 
 void gv_entry_points_hold(void)
 {
-    learning_begin();
+    sigset_t before;
+
+    learning_begin(&before);
+    before_fork = before;
 }
 
 static bool is_driver_name(const char *name)
@@ -164,15 +178,16 @@ static int library_of(const struct gv_object *object)
     const char *name = gv_object_name(object);
     bool driver = is_driver_name(name);
     int index = -1;
+    sigset_t before;
 
     if (!driver && !is_runtime_name(name))
         return -1;
-    learning_begin();
+    learning_begin(&before);
     index = find_known(object);
     for (int i = driver ? 0 : 1; index < 0 && i < (driver ? 1 : LIBRARIES); i++)
         if (!atomic_load(&libraries[i].known))
             index = learn_into(i, object, name);
-    learning_end();
+    learning_end(&before);
     return index;
 }
 
@@ -256,21 +271,22 @@ static bool forget_if_gone(int index)
     struct library *library = &libraries[index];
     struct gv_object object;
     unsigned learned;
+    sigset_t before;
     bool known;
 
-    learning_begin();
+    learning_begin(&before);
     known = atomic_load(&library->known);
     object = library->object;
     learned = library->learned;
-    learning_end();
+    learning_end(&before);
     /* Asked without our lock: the loader has one of its own, under which a program may ask us. */
     if (!known || gv_objects_mapped(&object))
         return false;
-    learning_begin();
+    learning_begin(&before);
     known = atomic_load(&library->known) && library->learned == learned;
     if (known)
         forget(index);
-    learning_end();
+    learning_end(&before);
     return known;
 }
 
@@ -310,9 +326,11 @@ static void forget_what_others_unmapped(void)
 
 void gv_entry_points_release(bool in_child)
 {
+    sigset_t before = before_fork;
+
     if (in_child)
         atomic_store(&closing, 0); /* the other threads are not there */
-    learning_end();
+    learning_end(&before);
 }
 
 void gv_entry_points_begin_close(void)
@@ -415,6 +433,8 @@ static void *target_of(const struct search *search, int api)
 /* For every later call through this slot; of a runtime slot, for those from the same object. */
 static void keep_target(struct gv_plt_slot *slot, const struct search *search, void *target)
 {
+    sigset_t before;
+
     if (atomic_load(&closing))
         return;
     /* What only this caller sees is not for the others. */
@@ -424,14 +444,14 @@ static void keep_target(struct gv_plt_slot *slot, const struct search *search, v
         atomic_store_explicit(&slot->target, target, memory_order_release);
         return;
     }
-    learning_begin();
+    learning_begin(&before);
     if (search->caller && atomic_load(&slot->bytes) == 0) {
         atomic_store(&slot->target, target);
         atomic_store(&slot->low, search->caller->low);
         atomic_store_explicit(&slot->bytes, search->caller->high - search->caller->low,
                               memory_order_release);
     }
-    learning_end();
+    learning_end(&before);
 }
 
 void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)

@@ -38,18 +38,36 @@ static _Atomic uint32_t owners_numbered;
 
 /* Held while lists are changed: by calls that load, name and unload code, never by a launch. */
 static atomic_flag changing = ATOMIC_FLAG_INIT;
+static _Thread_local bool changes __attribute__((tls_model("initial-exec")));
 
 static _Atomic bool full;
 
-static void change_begin(void)
+static void count_lost(void)
 {
+    if (gv_process.spool.header)
+        atomic_fetch_add(&gv_process.spool.header->lost.names, 1);
+}
+
+/* False, and counted: a signal handler that loads, names or unloads code has interrupted its own
+ * thread's change, and would wait for itself. */
+static bool change_begin(void)
+{
+    if (changes) {
+        count_lost();
+        return false;
+    }
+    changes = true;
+    atomic_signal_fence(memory_order_seq_cst);
     while (atomic_flag_test_and_set_explicit(&changing, memory_order_acquire))
         sched_yield();
+    return true;
 }
 
 static void change_end(void)
 {
     atomic_flag_clear_explicit(&changing, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+    changes = false;
 }
 
 static uint32_t hash_of(uintptr_t key)
@@ -82,12 +100,6 @@ static uint32_t node_of(uintptr_t key)
     struct cell *cell = cell_of(key, false);
 
     return cell ? atomic_load_explicit(&cell->node, memory_order_acquire) : 0;
-}
-
-static void count_lost(void)
-{
-    if (gv_process.spool.header)
-        atomic_fetch_add(&gv_process.spool.header->lost.names, 1);
 }
 
 static uint32_t take_node(void)
@@ -143,7 +155,8 @@ uint32_t gv_names_add_owner(uintptr_t handle)
     uint32_t number = 0;
     uint32_t index;
 
-    change_begin();
+    if (!change_begin())
+        return 0;
     index = append(handle, 0);
     if (index) {
         number = atomic_fetch_add(&owners_numbered, 1) + 1;
@@ -185,7 +198,8 @@ bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel)
     index = node_of(handle);
     if (index && is_owned_by(index, owner_of(owner)))
         return false;
-    change_begin();
+    if (!change_begin())
+        return false;
     owner_node = owner_of(owner);
     index = node_of(handle);
     index = index && is_owned_by(index, owner_node) ? 0 : append(handle, owner_node);
@@ -204,7 +218,8 @@ void gv_names_register(uintptr_t host_function, uintptr_t owner, const char *nam
     uint32_t owner_node;
     uint32_t index;
 
-    change_begin();
+    if (!change_begin())
+        return;
     owner_node = node_of(owner);
     if (!owner_node) {
         owner_node = append(owner, 0);
@@ -231,7 +246,8 @@ void gv_names_alias(uintptr_t handle, uintptr_t known)
     index = node_of(handle);
     if (index && (index == target || nodes[index].alias_of == target))
         return;
-    change_begin();
+    if (!change_begin())
+        return;
     index = append(handle, nodes[target].owner ? nodes[target].owner : target);
     if (index) {
         nodes[index].alias_of = target;
@@ -277,7 +293,8 @@ uint32_t gv_names_void_owner(uintptr_t owner)
     uint32_t number = 0;
     uint32_t index;
 
-    change_begin();
+    if (!change_begin())
+        return 0;
     index = node_of(owner);
     if (index && nodes[index].alias_of)
         index = nodes[index].alias_of;
@@ -303,7 +320,8 @@ void gv_names_void_loaded(void)
 {
     uint32_t used = atomic_load(&nodes_used);
 
-    change_begin();
+    if (!change_begin())
+        return;
     for (uint32_t index = 1; index < used; index++) {
         bool is_registered = nodes[index].name || (!nodes[index].number && !nodes[index].alias_of);
         uint32_t owner = nodes[index].owner;
@@ -323,14 +341,20 @@ bool gv_names_are_full(void)
     return atomic_load_explicit(&full, memory_order_relaxed);
 }
 
+static bool held;
+
 void gv_names_hold(void)
 {
-    change_begin();
+    bool could = change_begin();
+
+    held =
+        could; /* not in a handler that forks in the middle of a change: that one goes on after */
 }
 
 void gv_names_release(void)
 {
-    change_end();
+    if (held)
+        change_end();
 }
 
 void gv_names_start_over(void)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -80,33 +81,44 @@ static void take_slot(struct gv_thread *thread)
     thread->slot = &slot_for_the_rest;
 }
 
-bool gv_thread_join(struct gv_thread *thread)
+static void join(struct gv_thread *thread)
 {
     uint32_t depth = thread->depth;
+
+    memset(thread, 0, sizeof *thread);
+    thread->depth = depth;
+    thread->tid = (uint32_t)syscall(SYS_gettid);
+    thread->serial = atomic_fetch_add(&gv_process.spool.header->threads_seen, 1) + 1;
+    take_slot(thread);
+    /* Without it the last segment of the thread is closed when the process ends. */
+    if (pthread_setspecific(leave_key, thread))
+        gv_log_info("a thread's end will not be seen");
+    thread->token = gv_process_token_now();
+}
+
+bool gv_thread_join(struct gv_thread *thread)
+{
     struct gv_own_work work;
+    sigset_t all, before;
     bool live;
 
-    /* A signal handler that calls CUDA while this very thread attaches: it would wait for itself.
-     */
+    /* A library that stands in front of what we call, and makes a CUDA call there. */
     if (thread->joining)
         return false;
     gv_own_work_begin(&work);
-    thread->joining = true;
-    live = gv_process_attach();
-    thread->joining = false;
-
-    if (live) {
-        memset(thread, 0, sizeof *thread);
-        thread->depth = depth;
-        thread->tid = (uint32_t)syscall(SYS_gettid);
-        thread->serial = atomic_fetch_add(&gv_process.spool.header->threads_seen, 1) + 1;
-        take_slot(thread);
-        /* Without it the last segment of the thread is closed when the process ends. */
-        if (pthread_setspecific(leave_key, thread))
-            gv_log_info("a thread's end will not be seen");
-        thread->token = gv_process_token_now();
+    /* A handler that calls CUDA runs after this, and finds its thread ready to record. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    live = gv_thread_is_live(thread); /* a handler may just have done it */
+    if (!live) {
+        thread->joining = true;
+        live = gv_process_attach();
+        thread->joining = false;
+        if (live)
+            join(thread);
     }
     gv_own_work_end(&work);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return live;
 }
 

@@ -43,6 +43,31 @@ class Threads(harness.Case):
         self.run_well([harness.program("small_stack")])
         self.assertEqual(self.trace().count("cuInit"), 1)
 
+    def interrupted(self, how, **env):
+        """With a driver that takes no lock. Returns the calls of the program and of its handler."""
+        os.mkdir(self.path("bare"))
+        shutil.copy(harness.built(harness.PROGRAMS, "libe2e_bare_driver.so"),
+                    self.path("bare", "libcuda.so.1"))
+        result = self.run_well([harness.program("interrupted"), how], timeout=30,
+                               env={"LD_LIBRARY_PATH": self.path("bare"), **env})
+        return [int(number) for number in result.out.split()]
+
+    def test_signal_handler_that_makes_calls_during_the_first_one(self):
+        made, handled = self.interrupted("first")
+        trace = self.trace()
+        self.assertEqual((made, trace.count("cuInit")), (1, 1))
+        # Those that come in the middle of the call itself are a part of it.
+        self.assertGreater(handled, 10)
+        self.assertGreaterEqual(trace.count("cuMemFree_v2"), handled - 2)
+        self.assertEqual(trace.value("SELECT count(*) FROM threads"), 1)
+
+    def test_signal_handler_that_names_kernels_while_its_thread_does(self):
+        made, handled = self.interrupted("names", GPUVERIFY_EXIT_WAIT="30")
+        self.assertGreater(handled, 10)
+        trace = self.trace(losses=True)
+        lost = sum(row["count"] for row in trace.lost() if row["class"] == "function")
+        self.assertGreaterEqual(trace.count("cuModuleGetFunction") + lost, made - 1)
+
     def fork_while_busy(self, how):
         result = self.run_well([harness.program("fork_busy"), how], timeout=100)
         self.assertEqual(result.out, "100 of 100 children finished\n")

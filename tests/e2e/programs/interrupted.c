@@ -1,0 +1,84 @@
+/*
+ * interrupted first|names: a signal handler makes a CUDA call again and again, while the program
+ * makes its first one (and then none for a while), or while it names kernels. Prints how many calls
+ * the program made, and the handler.
+ */
+#include <cuda.h>
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#define NAMED 300000
+
+static CUresult (*init)(unsigned int);
+static CUresult (*memory_free)(CUdeviceptr);
+static CUresult (*get_function)(CUfunction *, CUmodule, const char *);
+static CUmodule module = (CUmodule)0x100;
+static bool names;
+static atomic_long handled;
+
+static void interrupt(int number)
+{
+    CUfunction function;
+
+    (void)number;
+    if (names)
+        get_function(&function, module, "handled");
+    else
+        memory_free(0);
+    atomic_fetch_add(&handled, 1);
+}
+
+/* The first one comes with the first call. */
+static void every_millisecond(long first_us)
+{
+    struct itimerval often = {{0, first_us ? 1000 : 0}, {0, first_us}};
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static void wait_ms(long ms)
+{
+    struct timespec end, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += ms * 1000000;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+}
+
+int main(int argc, char **argv)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    CUfunction function;
+    int made = 1;
+
+    if (argc != 2 || !driver)
+        return 2;
+    *(void **)&init = dlsym(driver, "cuInit");
+    *(void **)&memory_free = dlsym(driver, "cuMemFree_v2");
+    *(void **)&get_function = dlsym(driver, "cuModuleGetFunction");
+    names = strcmp(argv[1], "names") == 0;
+    if (!init || !memory_free || !get_function)
+        return 3;
+    every_millisecond(names ? 1000 : 50);
+    init(0);
+    for (; names && made < NAMED; made++)
+        get_function(&function, module, "named");
+    if (!names)
+        wait_ms(100);
+    every_millisecond(0);
+    printf("%d %ld\n", made, atomic_load(&handled));
+    return 0;
+}
