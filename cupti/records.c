@@ -101,10 +101,22 @@ static void read_kernel(const CUpti_ActivityKernel9 *kernel)
                                         .shape = gv_shapes_number(&shape)});
 }
 
+/* GV_GPU_COPY_KIND of a copy. */
+static int32_t kind_of_copy(const CUpti_ActivityMemcpy5 *copy)
+{
+    bool to_host = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH ||
+                   copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_ATOH;
+    bool from_host = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD ||
+                     copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOA;
+    unsigned int memory = to_host ? copy->dstKind : from_host ? copy->srcKind : 0;
+
+    return (int32_t)GV_GPU_COPY_KIND(copy->copyKind, memory);
+}
+
 static void read_copy(const CUpti_ActivityMemcpy5 *copy)
 {
     write_operation(&(struct operation){.kind = GV_GPU_COPY,
-                                        .copy_kind = copy->copyKind,
+                                        .copy_kind = kind_of_copy(copy),
                                         .start = copy->start,
                                         .end = copy->end,
                                         .bytes = copy->bytes,

@@ -57,8 +57,11 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " s.id = k.shape ORDER BY k.total_ns DESC, k.rank LIMIT 1",
      {GV_TEXT(top_kernel), GV_NUMBER(least_blocks)}},
     {"SELECT CAST(total(count) AS INTEGER), CAST(total(bytes) AS INTEGER) FROM copy_total WHERE"
-     " copy_kind BETWEEN 1 AND 4",
+     " copy_kind & 15 BETWEEN 1 AND 4",
      {GV_NUMBER(copies), GV_NUMBER(copied_bytes)}},
+    {"SELECT CAST(total(bytes) AS INTEGER) FROM copy_total WHERE copy_kind & 15 BETWEEN 1 AND 4 AND"
+     " copy_kind >> 4 = 1",
+     {GV_NUMBER(pageable_bytes)}},
     {"SELECT s.stack FROM call_stack s JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api LEFT"
      " JOIN thread t ON t.id = c.thread WHERE a.class = 'copy' AND " GV_PART(
          "t.process", "c.thread", "c.start_ns") " GROUP BY s.stack ORDER BY total(c.duration_ns)"

@@ -34,7 +34,7 @@ struct gv_run_facts {
     int64_t launch_median_ns, least_blocks;
     char top_kernel[GV_FACTS_TEXT_BYTES];
 
-    int64_t copies, copied_bytes;         /* between host and device */
+    int64_t copies, copied_bytes, pageable_bytes; /* between host and device */
     int64_t copy_stack;                   /* of the copies that took longest; 0: not known */
     char copy_where[GV_FACTS_TEXT_BYTES]; /* the line of it */
 

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* The highest number of CUpti_ActivityMemcpyKind is 10. */
-#define GV_TOTALS_COPY_KINDS 11u
+/* GV_GPU_COPY_KIND is below it. */
+#define GV_TOTALS_COPY_KINDS 256u
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_GAPS       20u

@@ -153,11 +153,17 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
 void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
 {
     char size[GV_FORMAT_BYTES], copying[GV_FORMAT_BYTES], computing[GV_FORMAT_BYTES];
+    char pageable[GV_FORMAT_BYTES], part[64] = "";
 
+    if (facts->pageable_bytes > 0)
+        snprintf(part, sizeof(part), ", %s of it pageable",
+                 facts->pageable_bytes == facts->copied_bytes
+                     ? "all"
+                     : gv_format_size(pageable, facts->pageable_bytes));
     gv_say(out,
-           "%s copied between host and device in %" PRId64
+           "%s copied between host and device%s, in %" PRId64
            " cop%s: %s, for %s of computing%s%.100s%s",
-           gv_format_size(size, facts->copied_bytes), facts->copies,
+           gv_format_size(size, facts->copied_bytes), part, facts->copies,
            facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->copied_ns),
            gv_format_duration(computing, facts->kernel_ns), facts->copy_where[0] ? " (" : "",
            facts->copy_where, facts->copy_where[0] ? ")" : "");

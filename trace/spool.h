@@ -184,8 +184,11 @@ enum gv_gpu_op_kind {
     GV_GPU_GRAPH = 4,
 };
 
+/* CUPTI's kind of copy, and of the memory on the host's side; both are below 16. */
+#define GV_GPU_COPY_KIND(copy, memory) (((copy)&15u) | ((memory)&15u) << 4)
+
 struct gv_record_gpu_op {
-    struct gv_record_head head; /* api: enum gv_gpu_op_kind; result: COPY: CUPTI's kind of copy */
+    struct gv_record_head head; /* api: enum gv_gpu_op_kind; result: COPY: GV_GPU_COPY_KIND */
     uint64_t start_ns;          /* 0: CUPTI does not know it */
     uint64_t duration_ns;
     uint64_t bytes;

@@ -119,6 +119,7 @@ CREATE TABLE gpu_shape (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number
 CREATE TABLE gpu_place (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,
     context INTEGER NOT NULL, stream INTEGER NOT NULL);
 
+-- copy_kind: CUpti_ActivityMemcpyKind, and 16 times the CUpti_ActivityMemoryKind of the host's side
 CREATE TABLE gpu_op (id INTEGER PRIMARY KEY, place INTEGER NOT NULL, kind INTEGER NOT NULL,
     shape INTEGER, start_ns INTEGER, duration_ns INTEGER, call INTEGER, bytes INTEGER,
     copy_kind INTEGER, graph_node INTEGER, correlation INTEGER);

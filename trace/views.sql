@@ -58,12 +58,13 @@ SELECT
     n.linkage AS linkage_name, -- the kernel's name as it is linked
     o.graph_node AS graph_node, -- of an operation recorded as a node of a graph
     p.context AS cupti_context, -- CUPTI's number of the context
-    p.stream AS cupti_stream -- CUPTI's number of the stream: tells streams apart where stream is NULL
+    p.stream AS cupti_stream, -- CUPTI's number of the stream: tells streams apart where stream is NULL
+    CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory -- of a copy from or to the host: pageable, pinned or managed
 FROM gpu_op o
     LEFT JOIN gpu_place p ON p.id = o.place
     LEFT JOIN gpu_shape s ON s.id = o.shape
     LEFT JOIN gpu_name n ON n.id = s.name
-    LEFT JOIN copy_kind y ON y.id = o.copy_kind
+    LEFT JOIN copy_kind y ON y.id = o.copy_kind & 15
     LEFT JOIN call c ON c.id = o.call
     LEFT JOIN stream st ON st.id = c.stream;
 
@@ -366,7 +367,7 @@ WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
 
 CREATE VIEW copy_summary AS -- one direction of copies, or memory sets
 WITH counted AS (
-    SELECT CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind, 0) END AS key,
+    SELECT CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind & 15, 0) END AS key,
         o.duration_ns AS duration_ns, count(*) AS count, sum(o.bytes) AS bytes
     FROM gpu_op o WHERE o.kind IN (2, 3) AND o.duration_ns IS NOT NULL GROUP BY 1, 2),
 ranked AS (

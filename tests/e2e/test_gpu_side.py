@@ -54,9 +54,16 @@ class Operations(Seen):
             [("copy", "cuMemcpyHtoDAsync_v2", "host to device", 262144),
              ("kernel", "cuLaunchKernel", "spin", None),
              ("set", "cuMemsetD8Async", "memset", 262144)])
+        self.assertEqual(trace.rows("SELECT DISTINCT kind, host_memory FROM gpu_ops ORDER BY 1"),
+                         [("copy", "pinned"), ("kernel", None), ("set", None)])
         self.assertEqual(trace.value(
             "SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call "
             "WHERE o.stream <> c.stream"), 0)
+
+    def test_pageable_memory(self):
+        self.run_well([harness.workload("stalls/pageable_copy_to_host"), "idle"], quiet=False)
+        self.assertIn(("device to host", "pageable"), self.trace().rows(
+            "SELECT DISTINCT name, host_memory FROM gpu_ops WHERE kind = 'copy'"))
 
     def test_order_within_a_stream(self):
         _, trace = self.work("streams", 40)

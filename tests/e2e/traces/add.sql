@@ -24,7 +24,7 @@ INSERT INTO load (id, thread, api, call, start_ns, duration_ns, result, kind, im
 INSERT INTO load_wait VALUES (1, 0, 0), (2, 0, 0);
 INSERT INTO jit (id, process, start_ns, duration_ns, operation, entry, call) VALUES (1, 1, 310000000, 1060000000, 3, 1, 3);
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5)
-INSERT INTO gpu_op SELECT 10 + i, 1, 2, NULL, 1510100000 + i * 60000000, 1000000 + i * 1000, 10 + i, 4194304, 1 + i % 2, NULL, NULL FROM n;
+INSERT INTO gpu_op SELECT 10 + i, 1, 2, NULL, 1510100000 + i * 60000000, 1000000 + i * 1000, 10 + i, 4194304, 17 + i % 2 + (i > 3) * 16, NULL, NULL FROM n;
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 8)
 INSERT INTO gpu_op SELECT 20 + i, 1 + (i > 6), 1, CASE WHEN i > 6 THEN 2 + i % 2 ELSE 1 END, 1512010000 + i * 30000000, 1000 + i * 100, CASE WHEN i <> 8 THEN 20 + i END, NULL, NULL, NULL, NULL FROM n;
 INSERT INTO gpu_op VALUES (40, 1, 3, NULL, 1500600000, 2000, NULL, 4096, NULL, NULL, NULL);

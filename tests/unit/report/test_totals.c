@@ -193,6 +193,20 @@ static void in_order_they_are_read_in_stretches(void **state)
     assert_int_equal(number("SELECT gaps FROM device_total"), 0);
 }
 
+static void copies_are_told_apart_by_the_hosts_memory(void **state)
+{
+    (void)state;
+    execute("INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
+            " (1, 1, 2, 0, 10, 100, 17), (2, 1, 2, 20, 10, 50, 33), (3, 1, 2, 40, 10, 7, 8),"
+            " (4, 1, 2, 60, 10, 3, 17), (5, 1, 2, 80, 10, 1, 99999);");
+    keep();
+    assert_int_equal(number("SELECT bytes FROM copy_total WHERE copy_kind = 17"), 103);
+    assert_int_equal(number("SELECT bytes FROM copy_total WHERE copy_kind = 33"), 50);
+    assert_int_equal(number("SELECT bytes FROM copy_total WHERE copy_kind = 0"), 1);
+    assert_int_equal(number("SELECT bytes FROM copy_summary WHERE name = 'host to device'"), 153);
+    assert_int_equal(number("SELECT count(*) FROM gpu_ops WHERE host_memory = 'pageable'"), 2);
+}
+
 static void calls_are_summed_also_inside_the_gaps(void **state)
 {
     (void)state;
@@ -269,6 +283,7 @@ int main(void)
         TEST(overlapping_operations_count_once),
         TEST(the_order_of_storage_does_not_matter),
         TEST(in_order_they_are_read_in_stretches),
+        TEST(copies_are_told_apart_by_the_hosts_memory),
         TEST(calls_are_summed_also_inside_the_gaps),
         TEST(a_part_hides_what_is_kept),
         TEST(occupancy_is_nvidias),
