@@ -66,3 +66,17 @@ build_root_chroot() { # root, words...
 build_root_meson() { # root, arguments...
     build_root_chroot "$1" python3 -m mesonbuild.mesonmain "${@:2}"
 }
+
+# Links NAME_<shared|static>_real of NAME.o, which nvcc made outside. The static runtime lies beside
+# the shared one. The result is ROOT/nvcc/NAME_<...>_real.
+build_root_link() { # root, program, folder of the object, shared runtime
+    local base=${2%_real} runtime
+    case $base in
+    *_static) runtime=$(dirname "$4")/libcudart_static.a ;;
+    *) runtime=$4 ;;
+    esac
+    mkdir -p "$1/nvcc"
+    cp -L "$3/${base%_*}.o" "$runtime" "$1/nvcc/" || return 1
+    build_root_chroot "$1" g++ -static-libstdc++ -static-libgcc -o "/nvcc/$2" "/nvcc/${base%_*}.o" "/nvcc/$(basename "$runtime")" \
+        -ldl -lpthread -lrt
+}

@@ -111,6 +111,19 @@ class Bundle(unittest.TestCase):
         if ROOT:
             self.assertLessEqual(stated, GLIBC_OF_ROOT)
 
+    @unittest.skipUnless(ROOT, "that of the machine that builds")
+    def test_programs_of_the_archive_need_no_newer_libc(self):
+        place = self.unpack(with_tests=True)
+        programs = [os.path.join(folder, name) for folder, _, names in os.walk(f"{place}/kernels")
+                    for name in names if os.access(os.path.join(folder, name), os.X_OK)]
+        self.assertGreater(len(programs), 20)
+        for path in programs:
+            text = subprocess.run(["readelf", "-VW", path], capture_output=True, text=True,
+                                  check=True).stdout
+            asked = [tuple(map(int, version.split(".")))
+                     for version in re.findall(r"GLIBC_([\d.]+)", text)]
+            self.assertLessEqual(max(asked), GLIBC_OF_ROOT, path)
+
     def test_traces_with_an_empty_environment(self):
         place = self.unpack()
         trace = self.traced(os.path.join(place, "bin", "gpuverify"), "driver_tour")
