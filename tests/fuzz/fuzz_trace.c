@@ -63,12 +63,19 @@ static const struct {
 struct fuzz_base {
     const char *sql;
     bool totals; /* kept in it, as in a finished trace */
+    const char *change;
     unsigned char *whole;
     size_t bytes;
 };
 
-static struct fuzz_base fuzz_bases[] = {{FUZZ_TRACES "/lazy_launch.sql", false, NULL, 0},
-                                        {FUZZ_TRACES "/add.sql", true, NULL, 0}};
+/* The last two are to be analysed yet, the very last from its calls alone. */
+static struct fuzz_base fuzz_bases[] = {
+    {FUZZ_TRACES "/lazy_launch.sql", false, NULL, NULL, 0},
+    {FUZZ_TRACES "/add.sql", true, NULL, NULL, 0},
+    {FUZZ_TRACES "/lock_copy.sql", false, NULL, NULL, 0},
+    {FUZZ_TRACES "/lock_copy.sql", false, "UPDATE process SET gpu = 'host-only'", NULL, 0},
+};
+#define FUZZ_BASES (sizeof(fuzz_bases) / sizeof(fuzz_bases[0]))
 static char fuzz_tables[FUZZ_TABLES][FUZZ_NAME_BYTES];
 static size_t fuzz_tables_count;
 static FILE *fuzz_nothing;
@@ -124,6 +131,7 @@ static void fuzz_make(struct fuzz_base *base)
               sqlite3_exec(database, gv_schema_sql, NULL, NULL, NULL) == SQLITE_OK &&
               sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK);
     free(sql);
+    fuzz_must(!base->change || sqlite3_exec(database, base->change, NULL, NULL, NULL) == SQLITE_OK);
     fuzz_must(!base->totals || gv_totals_keep(database) == 0);
     if (fuzz_tables_count == 0)
         fuzz_name_tables(database);
@@ -143,7 +151,7 @@ static void fuzz_begin(void)
     }
     fuzz_nothing = fopen("/dev/null", "we");
     fuzz_must(fuzz_nothing && chdir(folder) == 0);
-    for (size_t i = 0; i < sizeof(fuzz_bases) / sizeof(fuzz_bases[0]); i++)
+    for (size_t i = 0; i < FUZZ_BASES; i++)
         fuzz_make(&fuzz_bases[i]);
 }
 
@@ -233,7 +241,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     size_t chosen = data[0] % FUZZ_COMMANDS;
-    fuzz_write(&fuzz_bases[data[1] / 2 % 2], data + 2, size - 2, data[1] % 2);
+    fuzz_write(&fuzz_bases[data[1] / 2 % FUZZ_BASES], data + 2, size - 2, data[1] % 2);
     if (data[1] % 2 == 0)
         fuzz_change(data + 2, size - 2);
     argv[0] = words[0];
