@@ -113,6 +113,16 @@ static const struct gv_fact_query gv_fact_queries[] = {
      {GV_NUMBER(init_result)}},
 };
 
+/* Two years in nanoseconds: beyond that it is no fact, and may not overflow what it is added to. */
+#define GV_FACTS_MOST (INT64_C(1) << 56)
+
+static int64_t gv_facts_sound(int64_t number)
+{
+    if (number > GV_FACTS_MOST)
+        return GV_FACTS_MOST;
+    return number < -GV_FACTS_MOST ? -GV_FACTS_MOST : number;
+}
+
 static int64_t *gv_facts_number(struct gv_run_facts *facts, size_t offset)
 {
     return (int64_t *)(void *)((char *)facts + offset);
@@ -124,7 +134,7 @@ static void gv_facts_take(struct gv_run_facts *facts, const struct gv_fact_query
     for (int i = 0; i < sqlite3_column_count(row); i++) {
         const struct gv_fact_column *column = &query->columns[i];
         if (column->size == 0) {
-            *gv_facts_number(facts, column->offset) = sqlite3_column_int64(row, i);
+            *gv_facts_number(facts, column->offset) = gv_facts_sound(sqlite3_column_int64(row, i));
             continue;
         }
         const unsigned char *text = sqlite3_column_text(row, i);
@@ -168,7 +178,8 @@ static int gv_facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
         const char *key = (const char *)sqlite3_column_text(rows, 0);
         for (size_t i = 0; key && i < sizeof(keys) / sizeof(keys[0]); i++)
             if (strcmp(keys[i].key, key) == 0)
-                *gv_facts_number(facts, keys[i].offset) = sqlite3_column_int64(rows, 1);
+                *gv_facts_number(facts, keys[i].offset) =
+                    gv_facts_sound(sqlite3_column_int64(rows, 1));
     }
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);

@@ -4,6 +4,7 @@
  * which are ordered. Zones of ids say which operations cannot concern this chunk.
  */
 #include "report/stall_run.h"
+#include "report/time_sum.h"
 
 #include "report/stall_order.h"
 
@@ -59,7 +60,7 @@ static int gv_stall_gpu_learn(struct gv_stall_run *run, const struct gv_stall_op
     }
     sqlite3_reset(row);
     if (GV_STALL_ROW(run->context_devices, run->context_count, place->context))
-        run->context_devices[place->context] = place->device + 1;
+        run->context_devices[place->context] = gv_time_sum(place->device, 1);
     return gv_stall_error(run->trace, result);
 }
 
@@ -67,7 +68,7 @@ static int gv_stall_gpu_zone(struct gv_stall_run *run, const struct gv_stall_op 
 {
     struct gv_stall_zone *zone = run->zone_count ? &run->zones[run->zone_count - 1] : NULL;
 
-    if (!zone || op->id - zone->first_id >= GV_STALL_ZONE) {
+    if (!zone || gv_time_difference(op->id, zone->first_id) >= GV_STALL_ZONE) {
         if (run->zone_count == run->zone_room) {
             size_t room = run->zone_room ? run->zone_room * 2 : 64;
             void *larger = realloc(run->zones, room * sizeof(*run->zones));

@@ -1,6 +1,7 @@
 #include "report/verdict_text.h"
 
 #include "report/format.h"
+#include "report/time_sum.h"
 #include "report/init_error.h"
 #include "report/verdict.h"
 
@@ -51,7 +52,8 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
                "%ss ran your code: %" PRId64 " run%s of %s, on %" PRId64
                " devices. Together they were busy %s of the time.",
                where, facts->kernels_run, gv_s(facts->kernels_run), kernels, facts->devices_used,
-               gv_say_percent(busy, facts->busy_ns, facts->window_ns * facts->devices_used));
+               gv_say_percent(busy, facts->busy_ns,
+                              gv_time_product(facts->window_ns, facts->devices_used)));
     else
         gv_say(out, "%s ran your code: %" PRId64 " run%s of %s. It was busy %s of the time.", where,
                facts->kernels_run, gv_s(facts->kernels_run), kernels,
@@ -118,7 +120,7 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
 /* What the same work would take if all code were loaded: roughly, from what was seen. */
 static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
 {
-    int64_t again_ns = facts->launch_median_ns * facts->launch_calls;
+    int64_t again_ns = gv_time_product(facts->launch_median_ns, facts->launch_calls);
     char again[GV_FORMAT_BYTES];
 
     out[0] = '\0';
