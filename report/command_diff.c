@@ -3,6 +3,7 @@
 #include "report/diff.h"
 #include "report/format.h"
 #include "report/kernel_name.h"
+#include "report/progress.h"
 #include "report/rows.h"
 #include "report/trace_view.h"
 
@@ -286,7 +287,9 @@ static int gv_diff_read(struct gv_diff *diff, char **operands, int count, int sp
         error = gv_trace_view_open(operands[i], &trace);
         if (error)
             return error;
+        gv_progress_begin(trace, "gpuverify: reading");
         error = gv_diff_add(diff, trace, i >= split);
+        gv_progress_end(trace);
         if (error)
             gv_message("cannot read %s: %s", operands[i], gv_trace_view_why(trace, error));
         sqlite3_close(trace);

@@ -1,7 +1,9 @@
 #include "report/report.h"
 
 #include "report/format.h"
+#include "report/progress.h"
 #include "report/stall_lines.h"
+#include "report/stall_sums.h"
 #include "report/terminal.h"
 #include "report/verdict_print.h"
 #include "trace/database.h"
@@ -233,14 +235,17 @@ static int gv_section_write(struct gv_report *report, enum gv_section_id id)
 
 static int gv_report_verdict(struct gv_report *report)
 {
+    struct gv_stall_sums sums;
     int error = gv_verdict_print(report->out, report->trace, &report->facts, &report->verdict,
                                  report->columns);
 
     /* The lines are of the whole trace. */
     if (error || !gv_totals_is_all(&report->part))
         return error;
-    return error ? error
-                 : gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS);
+    error = gv_stall_sums_read(report->trace, &sums);
+    if (error || gv_stall_sums_are_small(&sums))
+        return error;
+    return gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS);
 }
 
 static void gv_report_json_facts(struct gv_report *report)
@@ -320,8 +325,10 @@ int gv_report_write(struct gv_report *report)
 {
     int error = gv_report_values_register(report);
 
+    gv_progress_begin(report->trace, "gpuverify: reading");
     if (!error)
         error = gv_run_facts_read(report->trace, &report->part, &report->facts);
+    gv_progress_end(report->trace);
     if (error)
         return error;
     gv_verdict_make(&report->facts, &report->verdict);

@@ -25,7 +25,7 @@ void gv_sparkline(FILE *out, const double *levels, size_t count)
     const char *const *shown = gv_sparkline_is_unicode() ? blocks : letters;
 
     for (size_t i = 0; i < count; i++) {
-        int step = levels[i] >= 1 ? 7 : (int)(levels[i] * 8);
-        fputs(levels[i] < 0 ? " " : levels[i] == 0 ? "." : shown[step], out);
+        int step = levels[i] >= 1 ? 7 : levels[i] > 0 ? (int)(levels[i] * 8) : 0;
+        fputs(!(levels[i] >= 0) ? " " : levels[i] == 0 ? "." : shown[step], out);
     }
 }
