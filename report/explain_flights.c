@@ -1,6 +1,7 @@
 #include "report/explain.h"
 #include "report/explain_lines.h"
 #include "report/format.h"
+#include "report/kernel_name.h"
 #include "report/time_sum.h"
 #include "report/timeline.h"
 
@@ -38,15 +39,16 @@ static const char *gv_flight_text(sqlite3_stmt *row, enum gv_flight_column colum
 static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
 {
     const char *name = gv_flight_text(row, GV_FLIGHT_NAME);
-    const char *kernel = gv_flight_text(row, GV_FLIGHT_KERNEL);
+    char kernel[GV_KERNEL_NAME_BYTES];
     bool ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL;
     char elapsed[GV_FORMAT_BYTES];
 
+    gv_kernel_name_short(gv_flight_text(row, GV_FLIGHT_KERNEL), kernel, sizeof(kernel));
     fprintf(text,
             "thread %lld of process %lld called " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME
             " %.3f s into the run",
             sqlite3_column_int64(row, GV_FLIGHT_THREAD), sqlite3_column_int64(row, GV_FLIGHT_PID),
-            name ? name : "a call", kernel ? " of " : "", kernel ? kernel : "",
+            name ? name : "a call", kernel[0] ? " of " : "", kernel,
             (double)sqlite3_column_int64(row, GV_FLIGHT_START) / 1e9);
     if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
         fputs(", and the process ended inside it", text);

@@ -1,5 +1,7 @@
 #include "report/flight_cause.h"
 
+#include "report/kernel_name.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -69,6 +71,11 @@ static void gv_flight_copy(char *out, size_t size, sqlite3_stmt *row, int column
     snprintf(out, size, "%s", text ? text : "");
 }
 
+static void gv_flight_copy_kernel(char *out, size_t size, sqlite3_stmt *row, int column)
+{
+    gv_kernel_name_short((const char *)sqlite3_column_text(row, column), out, size);
+}
+
 static int gv_flights_read(sqlite3 *trace, int64_t process, struct gv_flights *flights)
 {
     sqlite3_stmt *rows = NULL;
@@ -93,7 +100,7 @@ static int gv_flights_read(sqlite3 *trace, int64_t process, struct gv_flights *f
         flight->kernel = sqlite3_column_int64(rows, 3);
         gv_flight_copy(flight->name, sizeof(flight->name), rows, 4);
         gv_flight_copy(flight->class_name, sizeof(flight->class_name), rows, 5);
-        gv_flight_copy(flight->kernel_name, sizeof(flight->kernel_name), rows, 6);
+        gv_flight_copy_kernel(flight->kernel_name, sizeof(flight->kernel_name), rows, 6);
         flight->rule = gv_flight_rule(flight);
         flight->cause = flight->rule->cause;
     }
@@ -128,7 +135,7 @@ static int gv_flights_read_unfinished(sqlite3 *trace, int64_t process, struct gv
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(rows, 1, process);
     if (result == SQLITE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        gv_flight_copy(flights->running, sizeof(flights->running), rows, 0);
+        gv_flight_copy_kernel(flights->running, sizeof(flights->running), rows, 0);
         flights->running_start_ns = sqlite3_column_int64(rows, 1);
         flights->unfinished = sqlite3_column_int64(rows, 2);
     }

@@ -1,0 +1,12 @@
+-- A launch whose process was killed in it, of a kernel with a name as it is linked.
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 2), ('session', 'stored'), ('program', 'train');
+INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, gpu) VALUES (1, 1, 4242, 'train', 0, 9000000000, 'killed', 'off');
+INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'train', 2);
+INSERT INTO context (id, process, handle) VALUES (1, 1, 1);
+INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch');
+INSERT INTO module (id, process, number) VALUES (1, 1, 1);
+INSERT INTO kernel (id, process, number, name, module) VALUES (1, 1, 1, '_ZN2at6native4spinIfEEvPT_', 1),
+    (2, 1, 2, '_ZN2at6native5reachIfEEvPT_', 1);
+INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, kernel) VALUES (1, 1, 1, 1000000000, 5000, 0, 1, 1);
+INSERT INTO flight (process, thread_serial, tid, name, api, start_ns, kernel, seen_ns, cause, confidence, advice) VALUES
+    (1, 1, 4242, 'train', 1, 2000000000, 2, 8000000000, 'lazy-load', 'inferred', 'It waits for spin<float>.');
