@@ -335,10 +335,13 @@ FUZZ_TARGETS = tuple(FUZZ_PROGRAM.format(name) for name in FUZZ_SECONDS)
 
 
 def fuzz(run, program, name, seconds):
-    """libFuzzer with the stored inputs of a target; a finding's input is in the log, as Base64."""
+    """libFuzzer with the stored inputs of a target; a finding's input is in the log, as Base64.
+    The same program searches in the same order, so that a failure comes again; FUZZ_SEED chooses
+    another order."""
     folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as place:
         run.test(f"fuzz {name}", program, f"-max_total_time={seconds}", "-max_len=400", "-timeout=30",
+                 f"-seed={os.environ.get('FUZZ_SEED', '1')}",
                  f"-artifact_prefix={place}/", "-print_final_stats=1", place,
                  os.path.join(CHECKOUT, "tests/fuzz/corpus", name), env={"FUZZ_FOLDER": place})
 
