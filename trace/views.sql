@@ -288,7 +288,7 @@ CREATE VIEW overheads AS -- one time that CUPTI reports as overhead, less its ow
 SELECT
     o.id AS id, -- counts up
     o.process AS process, -- id in processes
-    t.id AS thread, -- id in threads
+    t.id AS thread, -- id in threads; NULL where CUPTI numbers threads in a way of its own
     CASE o.kind WHEN 1 THEN 'driver compiler' WHEN 1 << 16 THEN 'buffer flush'
         WHEN 2 << 16 THEN 'instrumentation' WHEN 3 << 16 THEN 'resource'
         WHEN 4 << 16 THEN 'module loading' WHEN 5 << 16 THEN 'lazy function loading'
