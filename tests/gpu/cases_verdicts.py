@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 import verdict_expectations as expected  # noqa: E402
 
 # Starting CUDA takes some tenths of a second there.
-LENGTH_MS = "3000"
+LENGTH_MS = "2000"
 
 
 def case(behaviour):
