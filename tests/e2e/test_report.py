@@ -1,0 +1,116 @@
+"""gpuverify report: its sections, its formats, and parts of a run."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+
+import harness
+import stored
+
+
+class Report(harness.Case):
+    def setUp(self):
+        super().setUp()
+        stored.make("add", self.path("add.db"))
+
+    def report(self, *words, status=0, **options):
+        return self.command("report", "add.db", *words, status=status, sim=False, **options)
+
+    def sections(self):
+        result = self.report("--section", "nonsense", status=2)
+        return re.search(r"they are:(.*)", result.err)[1].split()
+
+    def test_every_section_is_in_the_help(self):
+        told = " ".join(self.command("report", "--help", sim=False).out.split())
+        for name in self.sections():
+            self.assertRegex(told, rf"\b{name}\b")
+
+    def test_every_section_in_every_format(self):
+        document = json.loads(self.report("--format", "json", "--top", "0").out)
+        for name in self.sections():
+            if name == "verdict":
+                continue
+            rows = document["sections"][name]
+            self.assertTrue(rows, f"the stored trace has nothing for {name}")
+            table = list(csv.DictReader(io.StringIO(
+                self.report("-s", name, "--format", "csv", "--top", "0").out)))
+            self.assertEqual(len(table), len(rows), name)
+            self.assertEqual(list(table[0]), list(rows[0]), name)
+            self.assertGreaterEqual(
+                len(self.report("-s", name, "--format", "markdown").out.splitlines()), 5)
+            self.assertTrue(self.report("-s", name).out.strip(), name)
+
+    def test_sections_stand_alone_in_the_order_of_the_report(self):
+        out = self.report("-s", "calls", "-s", "kernels").out
+        self.assertNotIn("The GPU", out)
+        self.assertLess(out.index("Kernels,"), out.index("Calls,"))
+
+    def test_section_without_rows(self):
+        self.assertIn("none", self.report("-s", "losses", "--process", "4242", "--from", "1.9s",
+                                          "-s", "errors").out)
+
+    def test_csv_is_of_one_section(self):
+        self.assertIn("--section", self.report("--format", "csv", status=2).err)
+        self.assertIn("--section", self.report("--format", "csv", "-s", "verdict", status=2).err)
+
+    def test_top(self):
+        rows = json.loads(self.report("-f", "json", "-n", "2").out)["sections"]["calls"]
+        self.assertEqual([row["call"] for row in rows],
+                         ["cuLibraryLoadData", "cuDevicePrimaryCtxRetain"])
+
+    def part(self, *words):
+        return json.loads(self.report("--format", "json", "--top", "0", *words).out)
+
+    def test_parts_add_up(self):
+        whole = self.part()["facts"]
+        parts = [self.part("--process", pid)["facts"] for pid in ("4242", "4243")]
+        for key in ("calls", "launches", "loads", "stalls", "in_flight", "lost_records",
+                    "kernels_run"):
+            values = [part[key] or 0 for part in parts]
+            self.assertEqual(sum(values), whole[key] if whole[key] is not None else sum(values), key)
+        before, after = self.part("--to", "1.6s"), self.part("--from", "1.6s")
+        self.assertEqual(before["facts"]["calls"] + after["facts"]["calls"], whole["calls"])
+
+    def test_device(self):
+        one = self.part("--device", "1")
+        self.assertEqual([row["kernel"] for row in one["sections"]["kernels"]], ["scale"])
+        self.assertEqual(one["sections"]["copies"], [])
+
+    def test_thread(self):
+        self.assertEqual(self.part("--thread", "4243")["facts"]["calls"], 1)
+        self.assertIn("there is no thread 1", self.report("--thread", "1", status=3).err)
+        self.assertIn("there is no process 1", self.report("--process", "1", status=3).err)
+
+    def test_terminal(self):
+        """Colours and the terminal's width on a terminal, and NO_COLOR."""
+        def shown(**env):
+            reader, writer = pty.openpty()
+            try:
+                subprocess.run(["stty", "cols", "70"], stdin=writer, check=True)
+                subprocess.run([harness.gpuverify(), "report", self.path("add.db")], stdout=writer,
+                               stderr=subprocess.DEVNULL, check=True, stdin=subprocess.DEVNULL,
+                               env={**self.environment(False), "TERM": "xterm", **env})
+                os.set_blocking(reader, False)
+                text = b""
+                while True:
+                    try:
+                        text += os.read(reader, 65536)
+                    except BlockingIOError:
+                        return text.decode()
+            finally:
+                os.close(reader)
+                os.close(writer)
+        coloured, plain = shown(), shown(NO_COLOR="1")
+        self.assertIn("\x1b[1m", coloured)
+        self.assertNotIn("\x1b", plain)
+        prose = plain[:plain.index("Stalls:")].splitlines()
+        self.assertLessEqual(max(len(line) for line in prose), 70)
+
+    def test_letters_where_there_is_no_unicode(self):
+        out = self.report("-s", "timeline", env={"LANG": "C"}).out
+        self.assertTrue(out.isascii(), out)
+        self.assertIn("#", out)
