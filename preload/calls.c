@@ -230,7 +230,9 @@ static void end_outermost(struct gv_thread *thread, const struct gv_call *call, 
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
-    if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns), 0))
+    /* Of a call that was left, the stack is gone: this one is of what came after it. */
+    if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns), 0) &&
+        !(facts->flags & GV_RECORD_UNWOUND))
         gv_stacks_write(thread);
     write_call(thread, call, result, end_ns, facts);
     atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);

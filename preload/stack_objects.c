@@ -2,13 +2,15 @@
 
 #include "preload/loader.h"
 #include "preload/objects.h"
+#include "preload/own_memory.h"
 
 #include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#define GV_TOLD_MOST 1024u /* a power of two */
+#define GV_TOLD_MOST  1024u /* a power of two */
+#define GV_NOTES_MOST 64u
 
 /* What was told: an object is known by its base and its dynamic section. 0: free. A place is never
  * given back; an object that is mapped again elsewhere is another one. */
@@ -44,26 +46,33 @@ struct build_id {
     uint8_t bytes;
 };
 
-static void read_notes(const char *at, size_t left, struct build_id *id)
+/* A program header may say anything: what it points to is read through the kernel. */
+static void read_notes(uintptr_t at, size_t left, struct build_id *id)
 {
-    while (left >= sizeof(ElfW(Nhdr))) {
-        ElfW(Nhdr) note;
-        size_t name, text;
+    for (unsigned i = 0; i < GV_NOTES_MOST && left >= sizeof(ElfW(Nhdr)); i++) {
+        struct {
+            ElfW(Nhdr) head;
+            char name[4];
+        } note;
+        size_t name, bytes, most;
 
-        memcpy(&note, at, sizeof note);
-        name = (note.n_namesz + 3u) & ~(size_t)3;
-        text = (note.n_descsz + 3u) & ~(size_t)3;
-        if (sizeof note + name + text > left)
+        if (!gv_own_memory_read(&note.head, at, sizeof note.head))
             return;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(at + sizeof note, "GNU", 4) == 0) {
-            id->bytes = note.n_descsz < GV_RECORD_BUILD_ID_BYTES ? (uint8_t)note.n_descsz
+        name = ((size_t)note.head.n_namesz + 3) & ~(size_t)3;
+        bytes = sizeof note.head + name + (((size_t)note.head.n_descsz + 3) & ~(size_t)3);
+        if (bytes > left)
+            return;
+        if (note.head.n_type == NT_GNU_BUILD_ID && note.head.n_namesz == sizeof note.name &&
+            gv_own_memory_read(&note, at, sizeof note) &&
+            memcmp(note.name, "GNU", sizeof note.name) == 0) {
+            most = note.head.n_descsz < GV_RECORD_BUILD_ID_BYTES ? note.head.n_descsz
                                                                  : GV_RECORD_BUILD_ID_BYTES;
-            memcpy(id->out, at + sizeof note + name, id->bytes);
+            if (gv_own_memory_read(id->out, at + sizeof note.head + name, most))
+                id->bytes = (uint8_t)most;
             return;
         }
-        at += sizeof note + name + text;
-        left -= sizeof note + name + text;
+        at += bytes;
+        left -= bytes;
     }
 }
 
@@ -76,8 +85,8 @@ static int find_notes(struct dl_phdr_info *info, size_t bytes, void *context)
         return 0;
     for (int i = 0; i < info->dlpi_phnum && !id->bytes; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
-            read_notes((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
-                       info->dlpi_phdr[i].p_memsz, id);
+            read_notes(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, info->dlpi_phdr[i].p_memsz,
+                       id);
     return 1;
 }
 

@@ -71,14 +71,21 @@ void gv_object_names_find(struct gv_object_names *names, uint64_t address,
                           struct gv_object_place *place)
 {
     GElf_Addr at = names->bias + address;
+    GElf_Addr line_at = 0;
     GElf_Off offset;
     GElf_Sym symbol;
 
     memset(place, 0, sizeof(*place));
     place->function = dwfl_module_addrinfo(names->module, at, &offset, &symbol, NULL, NULL, NULL);
     Dwfl_Line *line = dwfl_module_getsrc(names->module, at);
-    if (line)
-        place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
+    if (!line)
+        return;
+    place->file = dwfl_lineinfo(line, &line_at, &place->line, NULL, NULL, NULL);
+    /* Code without line information: elfutils answers with the last line before it. */
+    if (place->function && line_at < at - offset) {
+        place->file = NULL;
+        place->line = 0;
+    }
 }
 
 #else

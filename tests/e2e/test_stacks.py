@@ -3,6 +3,7 @@ every version that is here, exactly as Python itself tells them."""
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import harness
 
 # Loading takes long enough to be worth a stack, the rest does not.
 SLOW = {"GV_SIM_LOAD_NS": "3000000", "GV_SIM_CONTEXT_NS": "0"}
+PT_NOTE = 4
 PYTHONS = [f"python3.{minor}" for minor in range(9, 15)]
 
 
@@ -79,6 +81,40 @@ class Native(harness.Case):
         frames = self.trace().dicts("SELECT * FROM frames WHERE library = ?", copy)
         self.assertTrue(frames)
         self.assertEqual({frame["function"] for frame in frames}, {None})
+
+    def test_code_without_line_information_has_no_line(self):
+        """The start of every program: what elfutils knows next before it is another file's."""
+        frames = self.deep().dicts("SELECT * FROM frames WHERE function = '_start'")
+        if not frames:
+            self.skipTest("no frame of _start: stripped, or built without elfutils")
+        self.assertEqual({(frame["file"], frame["line"]) for frame in frames}, {(None, None)})
+
+    def test_call_that_was_left_has_none(self):
+        """A jump out of a call that waits: its stack is gone when that is seen."""
+        self.run_well([harness.program("jumped")])
+        self.assertEqual(self.trace().rows("SELECT result, stack FROM calls "
+                                           "WHERE name = 'cuCtxSynchronize'"), [(None, None)])
+
+    def test_notes_that_are_not_mapped(self):
+        """A program header may point anywhere: the loader does not look, and so must we."""
+        library = self.path("libnotes.so")
+        with open(harness.built(harness.PROGRAMS, "libe2e_plugin.so"), "rb") as file:
+            image = bytearray(file.read())
+        at, size, count = (struct.unpack_from(kind, image, where)[0]
+                           for kind, where in (("<Q", 32), ("<H", 54), ("<H", 56)))
+        moved = 0
+        for header in range(at, at + size * count, size):
+            if struct.unpack_from("<I", image, header)[0] == PT_NOTE:
+                struct.pack_into("<Q", image, header + 16, 0x70000000)
+                moved += 1
+        self.assertGreater(moved, 0)
+        with open(library, "wb") as file:
+            file.write(image)
+        self.run_well([harness.program("reopen"), library, "plugin_work"], env=SLOW, quiet=False)
+        trace = self.trace()
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE name = 'cuModuleLoadData' "
+                                     "AND stack IS NOT NULL"), 1)
+        self.assertIn(library, {row[0] for row in trace.rows("SELECT library FROM frames")})
 
     def test_smallest_stacks(self):
         self.run_well([harness.program("small_stack")], env={**SLOW, "GPUVERIFY_STACKS": "all"})
