@@ -37,8 +37,7 @@ template <typename T> int Pipeline::stage(T value)
 
 } // namespace
 
-// Where optimising compilers put it: before _start, which has no line information.
-__attribute__((section(".text.startup"))) int main()
+int main()
 {
     CUdevice device;
     CUcontext context;
