@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #define GV_WARP_THREADS        32
+#define GV_THREADS_MOST        65536 /* of a block, and more than any has */
 #define GV_REGISTERS           65536
 #define GV_REGISTER_UNIT       256
 #define GV_REGISTER_WARPS      4 /* get theirs together */
@@ -46,12 +47,16 @@ static int64_t gv_blocks_by_shared(const struct gv_multiprocessor *has, int64_t 
 double gv_occupancy(const struct gv_occupancy_use *use)
 {
     const struct gv_multiprocessor *has = NULL;
-    int64_t warps = (use->threads + GV_WARP_THREADS - 1) / GV_WARP_THREADS, blocks;
+    int64_t warps, blocks;
+
+    if (use->threads <= 0 || use->threads > GV_THREADS_MOST)
+        return -1;
+    warps = (use->threads + GV_WARP_THREADS - 1) / GV_WARP_THREADS;
 
     for (size_t i = 0; i < sizeof(gv_multiprocessors) / sizeof(gv_multiprocessors[0]); i++)
         if (gv_multiprocessors[i].capability == use->capability)
             has = &gv_multiprocessors[i];
-    if (!has || warps <= 0 || warps > has->warps || use->registers <= 0 || use->registers > 255 ||
+    if (!has || warps > has->warps || use->registers <= 0 || use->registers > 255 ||
         use->shared_bytes < 0 || use->shared_bytes > has->shared_bytes)
         return -1;
     blocks = gv_least(has->blocks, has->warps / warps);

@@ -3,6 +3,7 @@
 #include "report/report.h"
 #include "report/sparkline.h"
 #include "report/terminal.h"
+#include "report/time_sum.h"
 #include "trace/database.h"
 
 #include <errno.h>
@@ -117,10 +118,9 @@ static int gv_timeline_stalls(struct gv_report *report, struct gv_line *line)
         gv_report_bind(report, rows);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        int64_t start_ns = sqlite3_column_int64(rows, 0),
-                duration_ns = sqlite3_column_int64(rows, 1);
-        if (duration_ns < INT64_MAX / 2 && start_ns < INT64_MAX / 2)
-            gv_line_add(line, start_ns, start_ns + duration_ns, sqlite3_column_double(rows, 2));
+        int64_t start_ns = sqlite3_column_int64(rows, 0);
+        gv_line_add(line, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(rows, 1)),
+                    sqlite3_column_double(rows, 2));
         any = true;
     }
     sqlite3_finalize(rows);
