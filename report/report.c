@@ -256,7 +256,7 @@ static void gv_report_json_facts(struct gv_report *report)
         int64_t value;
         bool known;
     } values[] = {
-#define GV_REPORT_FACT(key, value, known) {key, value, known},
+#define GV_REPORT_FACT(key, label, value, known) {key, value, known},
 #include "report/report_facts.def"
     };
 

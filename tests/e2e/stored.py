@@ -7,6 +7,7 @@ prints of it is compared, whole, with a text file beside it.
 import argparse
 import glob
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -18,7 +19,7 @@ TRACES = os.path.join(HERE, "traces")
 VIEWS_PAGE = os.path.join(ROOT, "docs", "views.md")
 APPLICATION_ID = 0x47707556
 
-# (trace, file that holds the output, the command's words with the trace as {})
+# (trace, file that holds the output, the command's words with the trace as {}, another one as {name})
 OUTPUTS = []
 
 
@@ -54,6 +55,17 @@ output("add", "report_copies.md", "report", "{}", "--format", "markdown", "-s", 
 output("add", "report_part.txt", "report", "{}", "--process", "4242", "--from", "1.5s", "--to", "1.7s",
        "--device", "0", "-n", "3")
 output("add", "explain_verdict.txt", "report", "--explain-verdict")
+output("lazy_launch", "diff.txt", "diff", "{}", "{early_launch}")
+output("lazy_launch", "diff.json", "diff", "{}", "{early_launch}", "--format", "json", "--all")
+output("lazy_launch", "diff_calls.csv", "diff", "{}", "{early_launch}", "--format", "csv", "-s", "calls")
+output("lazy_launch", "diff_stalls.md", "diff", "-f", "markdown", "-s", "stalls", "--exit-code", "{}",
+       "{early_launch}", status=1)
+output("lazy_launch", "diff_same.txt", "diff", "--exit-code", "{}", "{}")
+output("lazy_launch", "diff_ranges.txt", "diff", "--section=stalls", "--all", "{}", "{early_launch}", "{}", "--",
+       "{early_launch}", "{early_launch}")
+output("lazy_launch", "diff_rank.txt", "diff", "-s", "stalls", "-s", "calls", "-n2", "{}", "{}", "{}", "{}", "--",
+       "{early_launch}", "{early_launch}", "{early_launch}", "{early_launch}")
+output("hostile", "diff.txt", "diff", "{}", "{add}")
 
 
 def schema_version():
@@ -76,6 +88,15 @@ def make(name, path):
     database.commit()
     database.close()
     os.chmod(path, 0o600)
+
+
+def make_all(trace, words, folder):
+    """Makes the traces that a command's words name, in a folder. Returns the words, filled in."""
+    named = set(re.findall(r"{(\w+)}", " ".join(words)))
+    for name in {trace} | named:
+        if not os.path.exists(os.path.join(folder, name + ".db")):
+            make(name, os.path.join(folder, name + ".db"))
+    return [word.format(trace + ".db", **{name: name + ".db" for name in named}) for word in words]
 
 
 def read(path):
@@ -105,10 +126,8 @@ def refresh(build):
     with open(VIEWS_PAGE, "w", encoding="utf-8") as page:
         page.write(views_page(shown))
     with tempfile.TemporaryDirectory() as place:
-        for trace in sorted({trace for trace, *_ in OUTPUTS}):
-            make(trace, os.path.join(place, trace + ".db"))
         for trace, name, words, status in OUTPUTS:
-            argv = [command, *(word.format(trace + ".db") for word in words)]
+            argv = [command, *make_all(trace, words, place)]
             done = subprocess.run(argv, cwd=place, stdout=subprocess.PIPE, check=False,
                                   stdin=subprocess.DEVNULL,
                                   env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"})

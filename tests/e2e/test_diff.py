@@ -104,3 +104,120 @@ class Diff(harness.Case):
         for form in ("text", "csv", "json", "markdown"):
             result = self.command("diff", "--all", "--format", form, one, "hostile.db", sim=False)
             self.assertNotIn("\x1b", result.out)
+
+
+class Noise(harness.Case):
+    """Whether a change is more than noise, by which test, and what is told of it."""
+
+    def copies(self, name, factors):
+        """Stored traces whose calls to copy take longer by so much, one for each factor."""
+        names = []
+        for i, factor in enumerate(factors):
+            names.append(f"{name}{i}.db")
+            stored.make("lazy_launch", self.path(names[-1]))
+            database = sqlite3.connect(self.path(names[-1]))
+            with database:
+                database.execute("UPDATE call SET duration_ns = duration_ns * ? WHERE api = 2", (factor,))
+            database.close()
+        return names
+
+    def compare(self, *words):
+        """The document, and its change of the calls to copy, or None."""
+        document = json.loads(self.command("diff", "--format", "json", *words, sim=False).out)
+        found = [row for row in document["changes"] if (row["area"], row["what"], row["unit"]) ==
+                 ("calls", "cudaMemcpyAsync", "ns")]
+        self.assertLessEqual(len(found), 1)
+        return document, found[0] if found else None
+
+    def test_rank_test_where_there_are_enough_traces(self):
+        before, after = self.copies("a", (1, 1.1, 1.2, 1.3)), self.copies("b", (1.25, 2.2, 2.3, 2.4))
+        document, row = self.compare("--all", *before, "--", *after)
+        self.assertEqual((document["test"], document["chance"]), ("rank", 0.05))
+        self.assertEqual(row["p"], 4 / 70)
+        # So near to the limit it is noise, for all that the medians say; --all tells it.
+        self.assertEqual((row["more_than_noise"], row["different"]), (0, 0))
+
+    def test_a_value_out_of_the_way_does_not_hide_a_change_from_the_rank_test(self):
+        before = self.copies("a", (1, 1.1, 1.2, 1.3, 1.4, 1.5, 3))
+        after = self.copies("b", (2, 2.1, 2.2, 2.3, 2.4, 2.5, 2.6))
+        document, row = self.compare(*before, "--", *after)
+        self.assertEqual(document["test"], "rank")
+        self.assertLess(row["p"], 0.05)
+        self.assertGreater(row["before_max"], row["after_max"])
+        self.assertEqual((row["more_than_noise"], row["different"]), (1, 1))
+
+    def test_ranges_where_there_are_few(self):
+        before, after = self.copies("a", (1, 1.1, 1.2)), self.copies("b", (2, 2.2, 2.3))
+        document, row = self.compare(*before, "--", *after)
+        self.assertEqual((document["test"], document["chance"]), ("ranges", 0.1))
+        self.assertEqual((row["p"], row["more_than_noise"]), (None, 1))
+        out = self.command("diff", *before, "--", *after, sim=False).out
+        self.assertIn("once in 10 times", " ".join(out.split()))
+        # One against several is a range too.
+        document, row = self.compare(before[0], "--", *after)
+        self.assertEqual((document["test"], document["chance"]), ("ranges", 0.5))
+
+    def test_one_trace_on_each_side_says_that_noise_is_not_known(self):
+        one, two = self.copies("a", (1, 1.5))
+        document, row = self.compare(one, two)
+        self.assertEqual((document["test"], document["chance"], row["more_than_noise"], row["p"]),
+                         ("none", None, None, None))
+        self.assertIn("is not known", self.command("diff", one, two, sim=False).out)
+
+    def test_exit_code(self):
+        one, same, other = self.copies("a", (1, 1, 1.5))
+        self.command("diff", one, other, sim=False)
+        self.command("diff", "--exit-code", one, same, sim=False)
+        self.command("diff", "--exit-code", one, other, sim=False, status=1)
+        self.command("diff", "--exit-code", "--min-change", "60%", one, other, sim=False)
+        self.command("diff", "--exit-code", "--section", "kernels", one, other, sim=False)
+
+    def test_wrong_use(self):
+        one, = self.copies("a", (1,))
+        for words, said in (([one, one, "-s", "nothing"], "'nothing' is no section; they are: verdict run"),
+                            ([one] * 64 + ["--", one], "65 traces are too many")):
+            self.assertIn(said, self.command("diff", *words, sim=False, status=2).err)
+
+
+class Moved(harness.Case):
+    gpu = "auto"
+
+    def record(self, name, **env):
+        self.run_well([harness.workload("stalls/lazy_launch"), "100"],
+                      env={"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"), **env,
+                           "GPUVERIFY_TRACE": self.path(name)})
+        return name
+
+    def test_a_load_that_was_moved_out_takes_its_stall_away(self):
+        """The same program, on the same work: EAGER loads the kernel with its library."""
+        lazy = self.record("lazy.db")
+        eager = self.record("eager.db", CUDA_MODULE_LOADING="EAGER")
+        out = self.command("diff", "--format", "json", lazy, eager, sim=False).out
+        changes = {(row["area"], row["what"], row["unit"]): row for row in json.loads(out)["changes"]}
+        gone = changes["stalls", "lazy-load", "ns"]
+        self.assertGreater(gone["before"], 50e6)
+        self.assertEqual((gone["after"], gone["ratio"]), (0, 0))
+        self.assertEqual(changes["loads", "lazy second_empty of lazy_launch", "count"]["after"], 0)
+        # The GPU's work did not get less: the program waits for it where it asks to.
+        self.assertGreater(changes["run", "waiting as asked", "ns"]["change"], 0)
+        self.assertNotIn(("kernels", "spin", "count"), changes)
+        text = self.command("diff", "-s", "verdict", "-s", "stalls", lazy, eager, sim=False).out
+        self.assertRegex(text, r"\nstalled +\S+ % +0\.0 % +-\S+ points +gone\n")
+        self.assertRegex(text, r"\nlazy-load +\S+ ms +0 ns +-\S+ ms +gone\n")
+        text = self.command("diff", "-s", "stalls", eager, lazy, sim=False).out
+        self.assertRegex(text, r"\nlazy-load +0 ns +\S+ ms +\+\S+ ms +new\n")
+
+    def test_what_was_not_seen_is_not_taken_for_gone(self):
+        seen, unseen = self.record("seen.db"), self.record("unseen.db", GPUVERIFY_GPU="off")
+        document = json.loads(self.command("diff", "--all", "--top", "0", "--format", "json", seen, unseen,
+                                           sim=False).out)
+        self.assertFalse(document["after"]["gpu_seen"])
+        gone = [row["what"] for row in document["changes"] if row["after"] == 0
+                and row["area"] in ("kernels", "copies", "verdict", "loads", "run")]
+        self.assertEqual([what for what in gone if what not in ("stalls", "stalled")], [])
+
+
+class Page(harness.Case):
+    def test_it_shows_what_is_printed(self):
+        page = stored.read(os.path.join(stored.ROOT, "docs", "diff.md"))
+        self.assertIn(stored.expected("lazy_launch", "diff.txt"), page)

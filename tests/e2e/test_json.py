@@ -1,17 +1,19 @@
 """docs/json.md promises shapes; here they are compared with what the commands write."""
 
 import json
-import os
 
 import harness
 import promises
 import stored
 
+# Enough on each side for a rank test.
+RANK = ["{}"] * 4 + ["--"] + ["{early_launch}"] * 4
 # section of docs/json.md: command lines about a stored trace, {} being the trace
 DOCUMENTS = {
     "gpuverify check": [("lazy_launch", ["check", "{}", "--no-jit", "--max-errors", "0"]),
                         ("hostile", ["check", "{}", "--max-errors", "9", "--no-jit"])],
-    "gpuverify diff": [("lazy_launch", ["diff", "{}", "--all", "{}"]), ("add", ["diff", "lazy_launch.db", "{}"])],
+    "gpuverify diff": [("lazy_launch", ["diff", "{}", "--all", "{}"]), ("add", ["diff", "{lazy_launch}", "{}"]),
+                       ("lazy_launch", ["diff", "{}", "{early_launch}", "--all"]), ("add", ["diff", *RANK])],
     "gpuverify doctor": [("lazy_launch", ["doctor", "--no-trial", "/bin/sh"])],
     "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
     "gpuverify query --list": [("lazy_launch", ["query", "--list"])],
@@ -29,10 +31,8 @@ ELSEWHERE = {"gpuverify probe"}  # test_probe.py
 class Json(harness.Case):
     def documents(self, section):
         for trace, words in DOCUMENTS[section]:
-            if not os.path.exists(self.path(trace + ".db")):
-                stored.make(trace, self.path(trace + ".db"))
-            result = self.command(*(word.format(trace + ".db") for word in words), "--format", "json",
-                                  sim=False)
+            words = [words[0], "--format", "json", *words[1:]]
+            result = self.command(*stored.make_all(trace, words, self.path("")), sim=False)
             self.assertNotIn("\x1b", result.out)
             yield json.loads(result.out)
 

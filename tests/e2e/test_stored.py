@@ -8,9 +8,8 @@ class Stored(harness.Case):
     """One case for each stored output, made below."""
 
     def check(self, trace, name, words, status):
-        stored.make(trace, self.path(trace + ".db"))
-        result = self.command(*(word.format(trace + ".db") for word in words), status=status,
-                              sim=False)
+        words = stored.make_all(trace, words, self.path(""))
+        result = self.command(*words, status=status, sim=False)
         self.assertEqual(result.out, stored.expected(trace, name))
         self.assertNotIn("\x1b", result.out + result.err)
 

@@ -1,0 +1,195 @@
+/* A comparison for people: text and markdown. */
+#include "report/diff.h"
+
+#include "report/diff_text.h"
+#include "report/format.h"
+#include "report/kernel_name.h"
+#include "report/terminal.h"
+#include "report/text_lines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GV_DIFF_INDENT     8
+#define GV_DIFF_LINE_BYTES 1400
+#define GV_DIFF_COLUMNS    6u
+
+/* A line of the head; `first` is no longer than the indent. */
+static void gv_diff_line(const struct gv_diff_style *style, const char *first, const char *text)
+{
+    if (style->format == GV_FORMAT_MARKDOWN) {
+        fputs(first[0] ? "- " : "  ", style->out);
+        gv_text_lines(style->out, 0, first, text, INT32_MAX);
+    } else {
+        gv_text_lines(style->out, GV_DIFF_INDENT, first, text, style->columns);
+    }
+}
+
+/* "stalled, accelerated (2 of 3)" */
+static void gv_diff_print_classes(const struct gv_diff *diff, const struct gv_diff_style *style,
+                                  size_t side)
+{
+    const char *between = "";
+
+    for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++) {
+        size_t tellings = gv_diff_tellings(diff, side, (enum gv_verdict_class) class);
+        if (tellings == 0)
+            continue;
+        fprintf(style->out, "%s%s", between, gv_verdict_name((enum gv_verdict_class) class));
+        if (tellings < diff->counts[side])
+            fprintf(style->out, " (%zu of %zu)", tellings, diff->counts[side]);
+        between = ", ";
+    }
+    fputs(*between ? "\n" : "nothing to say\n", style->out);
+}
+
+static void gv_diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
+                               size_t side)
+{
+    const struct gv_diff_run *run = &diff->runs[side ? diff->counts[0] : 0];
+
+    fprintf(style->out, "%s%-8s", style->format == GV_FORMAT_MARKDOWN ? "- " : "",
+            side == 0 ? "before" : "after");
+    gv_format_text(style->out, run->path, 200, 0);
+    if (diff->counts[side] > 1)
+        fprintf(style->out, " and %zu more", diff->counts[side] - 1);
+    fputs(": ", style->out);
+    gv_diff_print_classes(diff, style, side);
+    if (diff->counts[side] == 1)
+        gv_diff_line(style, "", run->verdict.headline);
+}
+
+/* What makes the comparison a weaker one. */
+static void gv_diff_print_doubts(const struct gv_diff *diff, size_t number,
+                                 const struct gv_diff_style *style)
+{
+    const struct gv_diff_run *first = &diff->runs[0], *run = &diff->runs[number];
+    char text[GV_DIFF_LINE_BYTES];
+
+    if (run->gpu_seen && first->gpu_seen && strcmp(first->device, run->device) != 0) {
+        snprintf(text, sizeof(text), "%.400s ran on %.200s, %.400s on %.200s.", run->path,
+                 run->device[0] ? run->device : "a device without a name", first->path,
+                 first->device[0] ? first->device : "one without a name");
+        gv_diff_line(style, "!", text);
+    }
+    if (!run->complete) {
+        snprintf(text, sizeof(text), "%.400s is not finished.", run->path);
+        gv_diff_line(style, "!", text);
+    }
+    if (run->lost > 0) {
+        snprintf(text, sizeof(text), "%.400s lost %" PRId64 " record%s.", run->path, run->lost,
+                 run->lost == 1 ? "" : "s");
+        gv_diff_line(style, "!", text);
+    }
+}
+
+static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    char text[GV_DIFF_LINE_BYTES];
+    bool seen = true;
+
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
+        gv_diff_print_side(diff, style, side);
+    for (size_t run = 0; run < diff->counts[0] + diff->counts[1]; run++) {
+        gv_diff_print_doubts(diff, run, style);
+        seen &= diff->runs[run].gpu_seen;
+    }
+    fputs(style->format == GV_FORMAT_MARKDOWN ? "\n" : "", style->out);
+    if (!seen)
+        fputs("What the GPU did was not seen on both sides: only calls are compared.\n",
+              style->out);
+    gv_diff_say_test(text, sizeof(text), diff);
+    gv_text_lines(style->out, 0, "", text,
+                  style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+}
+
+static void gv_diff_print_title(const struct gv_diff_style *style, const char *title)
+{
+    bool bold = style->format == GV_FORMAT_TABLE && gv_terminal_has_colours(style->out);
+
+    if (style->format == GV_FORMAT_MARKDOWN)
+        fprintf(style->out, "\n## %s\n\n", title);
+    else
+        fprintf(style->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
+}
+
+static void gv_diff_print_change(const struct gv_diff *diff, const struct gv_diff_change *change,
+                                 struct gv_rows *rows)
+{
+    char text[GV_DIFF_TEXT_BYTES], name[GV_KERNEL_NAME_BYTES];
+
+    if (gv_diff_areas[change->area].kernels)
+        gv_kernel_name_short(change->what, name, sizeof(name));
+    gv_rows_text(rows, gv_diff_areas[change->area].kernels ? name : change->what);
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
+        gv_rows_text(rows, gv_diff_say_range(text, change->unit, &change->sides[side]));
+    gv_rows_text(rows, gv_diff_say_change(text, change));
+    gv_rows_text(rows, gv_diff_say_ratio(text, change));
+    if (diff->test != GV_DIFF_TEST_NONE)
+        gv_rows_text(rows, gv_diff_say_noise(text, change));
+}
+
+/* The changes from `first` on that belong to one area. Returns the first of the next one. */
+static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_diff_style *style,
+                                 size_t first, size_t *written, int *error)
+{
+    const struct gv_diff_area *area = &gv_diff_areas[diff->changes[first].area];
+    const struct gv_column columns[GV_DIFF_COLUMNS] = {
+        {area->what, GV_COLUMN_TEXT}, {"before", GV_COLUMN_TEXT},
+        {"after", GV_COLUMN_TEXT},    {"change", GV_COLUMN_TEXT},
+        {"by", GV_COLUMN_TEXT},       {"more than noise", GV_COLUMN_TEXT}};
+    size_t thing = SIZE_MAX, i;
+    int64_t shown = 0;
+    struct gv_rows rows;
+    bool begun = false;
+
+    for (i = first; i < diff->count && diff->changes[i].area == diff->changes[first].area; i++) {
+        if (!gv_diff_shows(&diff->changes[i], style, &shown, &thing))
+            continue;
+        if (!begun) {
+            gv_diff_print_title(style, area->title);
+            gv_rows_begin(&rows, style->out, style->format, columns,
+                          GV_DIFF_COLUMNS - (diff->test == GV_DIFF_TEST_NONE), NULL);
+        }
+        begun = true;
+        (*written)++;
+        gv_diff_print_change(diff, &diff->changes[i], &rows);
+    }
+    if (begun)
+        *error = gv_rows_end(&rows);
+    return i;
+}
+
+/* What is left to see, and how. */
+static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_style *style,
+                              size_t written)
+{
+    bool several = diff->test != GV_DIFF_TEST_NONE;
+
+    if (diff->count == 0)
+        fputs("\nNothing changed.\n", style->out);
+    else if (!gv_diff_any(diff))
+        fprintf(style->out, "\nNothing changed by much%s%s.\n",
+                several ? ", or by more than the noise" : "",
+                style->all ? "" : " (--all shows all)");
+    else if (written < diff->count)
+        fprintf(style->out,
+                "\n%zu more changed, by less than %.3g %%, %sby little time, or are further down"
+                " (--all, --top 0).\n",
+                diff->count - written, diff->least_change * 100,
+                several ? "within the noise, " : "");
+}
+
+int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    size_t written = 0;
+    int error = 0;
+
+    gv_diff_print_head(diff, style);
+    for (size_t i = 0; i < diff->count && !error;)
+        i = gv_diff_print_area(diff, style, i, &written, &error);
+    if (!error)
+        gv_diff_print_end(diff, style, written);
+    return error;
+}

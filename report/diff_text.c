@@ -1,0 +1,127 @@
+#include "report/diff_text.h"
+
+#include "report/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* From here on "times" is easier to read than a percentage. */
+#define GV_DIFF_MANY_TIMES 10.0
+/* Beyond it a double is no int64_t. */
+#define GV_DIFF_WHOLE_MOST 9.2e18
+
+int64_t gv_diff_whole(double value)
+{
+    if (value >= GV_DIFF_WHOLE_MOST)
+        return INT64_MAX;
+    if (value <= -GV_DIFF_WHOLE_MOST)
+        return INT64_MIN;
+    return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
+{
+    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
+    size_t tellings = 0;
+
+    for (size_t i = 0; i < diff->counts[side]; i++)
+        for (size_t j = 0; j < runs[i].verdict.count && j < GV_VERDICT_TOLD; j++)
+            tellings += runs[i].verdict.findings[j].class == class;
+    return tellings;
+}
+
+static const char *gv_diff_say(char out[GV_FORMAT_BYTES], enum gv_diff_unit unit, double value)
+{
+    switch (unit) {
+    case GV_DIFF_NS:
+        return gv_format_duration(out, gv_diff_whole(value));
+    case GV_DIFF_BYTES:
+        return gv_format_size(out, gv_diff_whole(value));
+    case GV_DIFF_SHARE:
+        snprintf(out, GV_FORMAT_BYTES, "%.1f %%", value * 100);
+        return out;
+    default:
+        snprintf(out, GV_FORMAT_BYTES, "%" PRId64, gv_diff_whole(value));
+        return out;
+    }
+}
+
+const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], enum gv_diff_unit unit,
+                              const struct gv_diff_range *range)
+{
+    char least[GV_FORMAT_BYTES], middle[GV_FORMAT_BYTES], most[GV_FORMAT_BYTES];
+
+    gv_diff_say(middle, unit, range->middle);
+    if (range->least < range->most)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s (%s to %s)", middle,
+                 gv_diff_say(least, unit, range->least), gv_diff_say(most, unit, range->most));
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s", middle);
+    return out;
+}
+
+const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change)
+{
+    double size = change->change < 0 ? -change->change : change->change;
+    char text[GV_FORMAT_BYTES];
+
+    if (change->unit == GV_DIFF_SHARE)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%+.1f points", change->change * 100);
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s%s", change->change < 0 ? "-" : "+",
+                 gv_diff_say(text, change->unit, size));
+    return out;
+}
+
+const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change)
+{
+    double before = change->sides[0].middle, after = change->sides[1].middle;
+
+    if (before == 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "new");
+    else if (after == 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "gone");
+    else if (change->unit == GV_DIFF_SHARE || before < 0 || after < 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "-"); /* a share of a share says nothing more */
+    else if (after >= before * GV_DIFF_MANY_TIMES)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%.1f times", after / before);
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%+.1f %%", (after - before) / before * 100);
+    return out;
+}
+
+const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change)
+{
+    const char *word = change->more ? "yes" : "no";
+
+    if (change->p >= 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s, p %.2g", word, change->p);
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s", word);
+    return out;
+}
+
+void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
+{
+    switch (diff->test) {
+    case GV_DIFF_TEST_NONE:
+        snprintf(out, size,
+                 "One trace on each side: how much comes and goes from run to run is not known. "
+                 "Several of each say it: gpuverify diff BEFORE... -- AFTER...");
+        break;
+    case GV_DIFF_TEST_RANGES:
+        snprintf(out, size,
+                 "%zu and %zu traces: the values are medians, with their ranges. What changed by "
+                 "more than noise has ranges that do not overlap; so few traces come out like that "
+                 "by chance once in %.0f times.",
+                 diff->counts[0], diff->counts[1], 1 / diff->chance);
+        break;
+    default:
+        snprintf(out, size,
+                 "%zu and %zu traces: the values are medians, with their ranges. What changed by "
+                 "more than noise has a p of 5 %% or less in Mann and Whitney's rank test: of a "
+                 "hundred things that did not change, five may come out like that.",
+                 diff->counts[0], diff->counts[1]);
+        break;
+    }
+}
