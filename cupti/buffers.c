@@ -11,10 +11,13 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gv_buffer *free_buffers;
 static uint32_t free_count;
-static _Atomic uint32_t given;
+/* What CUPTI has: before the last flush was begun, and after. Under the lock. */
+static uint32_t given[2];
+static uint8_t turn;
 static struct gv_buffer *full_first, **full_last = &full_first;
 
-/* When there is no memory at all: what comes into it is not read. */
+/* When there is no memory at all: what comes into it, at once from several sides, is not read. */
+static _Atomic uint64_t unread;
 static uint8_t last_resort[GV_BUFFER_BYTES] __attribute__((aligned(64)));
 
 static struct gv_buffer *map_buffer(int flags)
@@ -48,6 +51,14 @@ static struct gv_buffer *get_free(void)
     return buffer;
 }
 
+static void count_given(struct gv_buffer *buffer)
+{
+    pthread_mutex_lock(&lock);
+    buffer->turn = turn;
+    given[turn]++;
+    pthread_mutex_unlock(&lock);
+}
+
 void gv_buffers_refill(void)
 {
     for (;;) {
@@ -79,7 +90,7 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
     if (!buffer)
         buffer = map_buffer(0);
     if (buffer)
-        atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
+        count_given(buffer);
     *data = buffer ? buffer->data : last_resort;
     *bytes = GV_BUFFER_BYTES;
     *records_most = 0;
@@ -93,21 +104,38 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     (void)context;
     (void)stream;
     (void)bytes;
+    if (data == last_resort)
+        atomic_fetch_add_explicit(&unread, used ? 1 : 0, memory_order_relaxed);
     if (!data || data == last_resort)
         return;
-    atomic_fetch_sub_explicit(&given, 1, memory_order_relaxed);
     buffer = (struct gv_buffer *)(void *)(data - offsetof(struct gv_buffer, data));
     buffer->used = used;
     buffer->next = NULL;
     pthread_mutex_lock(&lock);
+    given[buffer->turn]--;
     *full_last = buffer;
     full_last = &buffer->next;
     pthread_mutex_unlock(&lock);
 }
 
-uint32_t gv_buffers_given(void)
+void gv_buffers_mark(void)
 {
-    return atomic_load_explicit(&given, memory_order_relaxed);
+    pthread_mutex_lock(&lock);
+    turn = 1;
+    pthread_mutex_unlock(&lock);
+}
+
+uint32_t gv_buffers_marked(void)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t left = given[0];
+    pthread_mutex_unlock(&lock);
+    return left;
+}
+
+uint64_t gv_buffers_unread(void)
+{
+    return atomic_exchange(&unread, 0);
 }
 
 struct gv_buffer *gv_buffers_full(void)

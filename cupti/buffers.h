@@ -17,7 +17,8 @@
 
 struct gv_buffer {
     struct gv_buffer *next;
-    size_t used; /* bytes of `data` with records */
+    size_t used;  /* bytes of `data` with records */
+    uint8_t turn; /* of gv_buffers_mark() */
     _Alignas(64) uint8_t data[];
 };
 
@@ -29,8 +30,13 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used);
 
-/* How many CUPTI has now. */
-uint32_t gv_buffers_given(void);
+/* Before the last flush; and how many of those that CUPTI had then it still has. */
+void gv_buffers_mark(void);
+uint32_t gv_buffers_marked(void);
+
+/* Buffers that went by unread since the last time, for want of memory. Each held one record at
+ * least. */
+uint64_t gv_buffers_unread(void);
 
 /* The module's thread: all full buffers, the oldest first, or NULL; and one back when it is read.
  */

@@ -203,6 +203,8 @@ int gv_cupti_library_open(const char *given, int driver_version, char *why, size
         error = open_at(given, why, why_bytes) ? 0 : -ENOENT;
     else
         error = search(driver_version >= 13000 ? sonames_13 : sonames_12, why, why_bytes);
+    if (!error)
+        why[0] = 0; /* of those that would not do */
     if (error && !why[0] && given[0])
         snprintf(why, why_bytes, "GPUVERIFY_CUPTI: %.200s", open_error);
     else if (error && !why[0])

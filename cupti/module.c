@@ -32,8 +32,8 @@
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
-static _Atomic uint32_t asked;    /* futex: finishes that were asked for */
-static _Atomic uint32_t answered; /* futex: and that are done */
+static _Atomic uint32_t asked;    /* futex: 1: the last flush is to be made */
+static _Atomic uint32_t answered; /* futex: 1: it is done */
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
 
@@ -126,10 +126,21 @@ static int subscribe(void)
 /* The driver's calls that start something on the GPU or load code, by their names' beginnings. */
 static bool is_correlated(const char *name)
 {
-    static const char *const beginnings[] = {
-        "cuLaunch",     "cuMemcpy",      "cuMemset", "cuGraphLaunch",
-        "cuModuleLoad", "cuLibraryLoad", "cuLink",   "cuKernelGetFunction",
-        "cuMemPrefetch"};
+    static const char *const beginnings[] = {"cuLaunch",
+                                             "cuMemcpy",
+                                             "cuMemset",
+                                             "cuGraphLaunch",
+                                             "cuModuleLoad",
+                                             "cuLibraryLoad",
+                                             "cuLink",
+                                             "cuKernelGetFunction",
+                                             "cuMemPrefetch",
+                                             "cuFuncLoad",
+                                             "cuFuncGetAttribute",
+                                             "cuFuncSetAttribute",
+                                             "cuKernelGetAttribute",
+                                             "cuKernelSetAttribute",
+                                             "cuOccupancy"};
 
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
@@ -238,40 +249,38 @@ static void flush(bool forced)
         gv_buffers_recycle(buffer);
     }
     gv_buffers_refill();
+    for (uint64_t unread = gv_buffers_unread(); unread > 0; unread--)
+        gv_output_count_lost();
     note_dropped();
     atomic_store_explicit(&host.spool->header->gpu.flushed_ns, before_ns, memory_order_release);
 }
 
-static void wait_for_work(uint32_t seen, int64_t ms)
+static void wait_for_work(int64_t ms)
 {
     struct timespec period = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
-    syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, seen, &period, NULL, 0);
+    syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, 0, &period, NULL, 0);
 }
 
+/* Until it is asked for the last flush, which it makes and ends. */
 static void *run(void *context)
 {
-    uint32_t done = 0;
-
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
-    for (;;) {
-        uint32_t now_asked;
-
-        if (atomic_load(&asked) == done)
-            wait_for_work(done, host.flush_ms);
-        now_asked = atomic_load(&asked);
-        flush(now_asked != done);
-        if (now_asked == done)
-            continue;
-        done = now_asked;
-        /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
-        if (gv_buffers_given() > 0)
-            atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
-        atomic_store(&host.spool->header->gpu.finished, 1);
-        atomic_store(&answered, done);
-        syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    while (!atomic_load(&asked)) {
+        wait_for_work(host.flush_ms);
+        if (!atomic_load(&asked))
+            flush(false);
     }
+    gv_buffers_mark();
+    flush(true);
+    /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
+    if (gv_buffers_marked() > 0)
+        atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
+    atomic_store(&host.spool->header->gpu.finished, 1);
+    atomic_store(&answered, 1);
+    syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    /* That was the last of it: CUPTI may be gone after the exit handlers that follow. */
     return NULL;
 }
 
@@ -333,11 +342,10 @@ static int start(const struct gv_gpu_host *given)
 static void finish(uint64_t patience_ns)
 {
     uint64_t end_ns = host.now_ns() + patience_ns;
-    uint32_t wanted = atomic_fetch_add(&asked, 1) + 1;
-    uint32_t seen;
 
+    atomic_store(&asked, 1);
     syscall(SYS_futex, &asked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    while ((int32_t)((seen = atomic_load(&answered)) - wanted) < 0) {
+    while (!atomic_load(&answered)) {
         uint64_t now_ns = host.now_ns();
         struct timespec left;
 
@@ -345,7 +353,7 @@ static void finish(uint64_t patience_ns)
             break;
         left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
         left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
-        syscall(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0);
+        syscall(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
     }
     gv_output_hurry();
 }

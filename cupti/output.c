@@ -101,20 +101,21 @@ void gv_output_publish(void)
     atomic_store_explicit(&segment->published, used, memory_order_release);
 }
 
-void gv_output_text(const char *text, uint32_t bytes)
+bool gv_output_text(const char *text, uint32_t bytes)
 {
     for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
         uint32_t piece = bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : GV_RECORD_TEXT_BYTES;
         union gv_record *record = gv_output_next();
 
         if (!record)
-            return;
+            return false;
         record->head.kind = GV_RECORD_TEXT;
         record->head.flags = at + piece < bytes ? GV_RECORD_MORE : 0;
         record->head.api = (uint16_t)piece;
         memcpy(record->text.text, text + at, piece);
         gv_output_publish();
     }
+    return true;
 }
 
 void gv_output_close(void)

@@ -54,8 +54,7 @@ static bool write_name(const char *name, uint32_t bytes, uint32_t number)
     record->gpu_name.number = number;
     record->gpu_name.text_bytes = bytes;
     gv_output_publish();
-    gv_output_text(name, bytes);
-    return true;
+    return gv_output_text(name, bytes);
 }
 
 uint32_t gv_shapes_name(const char *name)

@@ -26,10 +26,17 @@ static int gv_correlate_tell(struct gv_correlate *correlate, struct gv_database 
     for (int64_t at = gv_key_map_find(&correlate->waiting, &key); at > 0 && !error;) {
         struct gv_correlate_waiting *waiting = &correlate->list[at];
 
-        if (waiting->row)
+        if (waiting->row) {
             error = gv_database_run(database, waiting->statement, "ii", waiting->row, call);
+            correlate->outstanding--;
+        }
         waiting->row = 0;
         at = waiting->next;
+    }
+    /* Nobody waits: the list and its map begin anew, rather than grow with the program. */
+    if (correlate->outstanding == 0) {
+        gv_key_map_free(&correlate->waiting);
+        correlate->used = 0;
     }
     return error;
 }
@@ -75,6 +82,7 @@ int gv_correlate_wait(struct gv_correlate *correlate, uint32_t correlation,
     }
     first = gv_key_map_find(&correlate->waiting, &key);
     correlate->used++;
+    correlate->outstanding++;
     correlate->list[correlate->used] =
         (struct gv_correlate_waiting){.statement = statement, .row = row};
     if (!first)

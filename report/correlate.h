@@ -26,7 +26,8 @@ struct gv_correlate {
     struct gv_correlate_call *calls; /* NULL: there was none yet */
     struct gv_key_map waiting;       /* correlation -> place of the newest one */
     struct gv_correlate_waiting *list;
-    int64_t used; /* places of the list; place 0 is nobody's */
+    int64_t used;        /* places of the list; place 0 is nobody's */
+    int64_t outstanding; /* of them, still waiting */
     int64_t room;
 };
 

@@ -134,6 +134,8 @@ int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
 int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const char *text);
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes);
 int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status *now);
+/* The process is gone: what was never seen, and what never met its call. (report/ingest_gpu_end.c)
+ */
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
 int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);

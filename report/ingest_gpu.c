@@ -255,47 +255,6 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
                            flushed_ns);
 }
 
-/* Calls whose operations were with CUPTI when the process was killed. */
-static int gv_ingest_gpu_unseen(struct gv_ingest *ingest, const struct gv_spool_status *status)
-{
-    int64_t flushed_ns =
-        status->gpu_flushed_ns ? gv_ingest_time(ingest, status->gpu_flushed_ns) : 0;
-
-    if (status->gpu != GV_GPU_SEEN || status->gpu_finished)
-        return 0;
-    return gv_database_run(ingest->database, GV_STATEMENT_GPU_UNSEEN, "ii", ingest->process,
-                           flushed_ns);
-}
-
-/* What a collector before us stored, and never met its call. */
-static int gv_ingest_gpu_late(struct gv_ingest *ingest)
-{
-    static const char sql[] =
-        "CREATE TEMP TABLE late AS SELECT c.correlation AS correlation, max(c.id) AS call"
-        " FROM call c JOIN thread t ON t.id = c.thread WHERE t.process = %lld AND c.correlation IN"
-        " (SELECT o.correlation FROM gpu_op o WHERE o.correlation IS NOT NULL) GROUP BY 1;"
-        "CREATE UNIQUE INDEX temp.late_index ON late (correlation);"
-        "UPDATE gpu_op SET call = late.call, correlation = NULL FROM late"
-        " WHERE gpu_op.correlation = late.correlation AND gpu_op.place IN"
-        " (SELECT id FROM gpu_place WHERE process = %lld);"
-        "DROP TABLE temp.late;";
-    char *text = sqlite3_mprintf(sql, (long long)ingest->process, (long long)ingest->process);
-    int result;
-
-    if (!text)
-        return -ENOMEM;
-    result = sqlite3_exec(ingest->database->handle, text, NULL, NULL, NULL);
-    sqlite3_free(text);
-    return gv_database_error(ingest->database->handle, result);
-}
-
-int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status)
-{
-    int error = ingest->resumed ? gv_ingest_gpu_late(ingest) : 0;
-
-    return error ? error : gv_ingest_gpu_unseen(ingest, status);
-}
-
 /* ---- resuming ---- */
 
 static int gv_ingest_load_name(struct gv_ingest *ingest, sqlite3_stmt *row)

@@ -187,16 +187,67 @@ static void stuck(void)
         pause();
 }
 
+/* One kernel that runs on keeps back what CUPTI knows of those that have ended beside it. */
+static void held(void)
+{
+    CUstream busy, other;
+
+    e2e_open(&gpu);
+    OK(cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    e2e_spin(&gpu, busy, 600000000000);
+    for (unsigned i = 0; i < count; i++)
+        OK(cuLaunchKernel(gpu.tick, 1, 1, 1, 1, 1, 1, 0, other, NULL, NULL));
+    OK(cuStreamSynchronize(other));
+    OK(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuLaunchKernel(gpu.tick, 1, 1, 1, 1, 1, 1, 0, other, NULL, NULL));
+    OK(cuStreamEndCapture(other, &(CUgraph){NULL}));
+    printf("ready\n");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
+static void *launch_for_ever(void *unused)
+{
+    (void)unused;
+    OK(cuCtxSetCurrent(gpu.context));
+    for (unsigned i = 0;; i++) {
+        if (cuLaunchKernel(gpu.tick, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL))
+            return NULL; /* the driver has shut down */
+        if (i % 64 == 0)
+            cuCtxSynchronize();
+    }
+}
+
+/* main returns while another thread still works. */
+static void racing(void)
+{
+    pthread_t thread;
+
+    e2e_open(&gpu);
+    REQUIRE(!pthread_create(&thread, NULL, launch_for_ever, NULL));
+    usleep(300000);
+    printf("done\n");
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"streams", streams},        {"own-streams", own_streams},
-                {"copies", blocking_copies}, {"graphs", graphs},
-                {"contexts", contexts},      {"reset", reset},
-                {"devices", devices},        {"lazy", lazy},
-                {"measured", measured},      {"stuck", stuck}};
+    } ways[] = {{"streams", streams},
+                {"own-streams", own_streams},
+                {"copies", blocking_copies},
+                {"graphs", graphs},
+                {"contexts", contexts},
+                {"reset", reset},
+                {"devices", devices},
+                {"lazy", lazy},
+                {"measured", measured},
+                {"stuck", stuck},
+                {"held", held},
+                {"racing", racing}};
 
     REQUIRE(argc >= 2);
     if (argc > 2)

@@ -23,6 +23,7 @@ static struct failure {
 static int failure_count;
 static const char *hangs;
 static volatile bool forked;
+static volatile bool ended;
 
 void gv_cupti_complain(const char *what)
 {
@@ -85,8 +86,18 @@ __attribute__((constructor)) static void settings_read(void)
         gv_cupti_complain("pthread_atfork failed");
 }
 
+/* The real one has given up its memory by then. */
+__attribute__((destructor)) static void end(void)
+{
+    const char *text = getenv("GV_SIM_CUPTI_AFTER_EXIT");
+
+    ended = text && strcmp(text, "complain") == 0;
+}
+
 CUptiResult gv_cupti_enter(const char *name)
 {
+    if (ended)
+        fprintf(stderr, "gpuverify simulator: libcupti: %s was called after exit\n", name);
     if (forked) {
         fprintf(stderr, "gpuverify simulator: libcupti: %s was called in a forked child\n", name);
         abort();

@@ -1,0 +1,83 @@
+#include "report/ingest.h"
+
+#include <errno.h>
+
+/* ?1 of the texts below is the process. */
+static int gv_ingest_gpu_execute(struct gv_ingest *ingest, const char *sql)
+{
+    sqlite3 *trace = ingest->database->handle;
+    int result = SQLITE_OK;
+
+    while (result == SQLITE_OK && *sql) {
+        sqlite3_stmt *statement = NULL;
+
+        result = sqlite3_prepare_v2(trace, sql, -1, &statement, &sql);
+        if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 0)
+            result = sqlite3_bind_int64(statement, 1, ingest->process);
+        if (result == SQLITE_OK && statement && sqlite3_step(statement) != SQLITE_DONE)
+            result = sqlite3_errcode(trace);
+        sqlite3_finalize(statement);
+    }
+    return gv_database_error(trace, result);
+}
+
+/* What a collector before us stored, and never met its call. */
+static int gv_ingest_gpu_late(struct gv_ingest *ingest)
+{
+    static const char sql[] =
+        "CREATE TEMP TABLE late AS SELECT c.correlation AS correlation, max(c.id) AS call"
+        " FROM call c JOIN thread t ON t.id = c.thread WHERE t.process = ?1 AND c.correlation IN"
+        " (SELECT correlation FROM gpu_op UNION SELECT correlation FROM jit"
+        " UNION SELECT correlation FROM gpu_module) GROUP BY 1;"
+        "CREATE UNIQUE INDEX temp.late_index ON late (correlation);"
+        "UPDATE gpu_op SET call = late.call, correlation = NULL FROM late"
+        " WHERE gpu_op.correlation = late.correlation AND gpu_op.place IN"
+        " (SELECT id FROM gpu_place WHERE process = ?1);"
+        "UPDATE jit SET call = late.call, correlation = NULL FROM late"
+        " WHERE jit.correlation = late.correlation AND jit.process = ?1;"
+        "UPDATE gpu_module SET call = late.call, correlation = NULL FROM late"
+        " WHERE gpu_module.correlation = late.correlation AND gpu_module.process = ?1;"
+        "DROP TABLE temp.late;";
+
+    return gv_ingest_gpu_execute(ingest, sql);
+}
+
+/*
+ * Calls whose operations were still with CUPTI when the process ended. It hands over a buffer when
+ * every record in it is complete, so that one kernel which runs on keeps back all that were put in
+ * beside it: when a process was killed, none of its calls can be taken as seen because it is old.
+ * One that ended by itself has fetched all up to its last flush; its other exit handlers may have
+ * started more. What was captured ran in a graph, or never.
+ */
+static int gv_ingest_gpu_unseen(struct gv_ingest *ingest, const struct gv_spool_status *status)
+{
+    static const char captures[] =
+        "CREATE TEMP TABLE capture AS SELECT stream, start_ns, end_ns FROM (SELECT c.stream AS"
+        " stream, c.start_ns AS start_ns, lead(c.start_ns, 1, 9223372036854775807) OVER"
+        " (PARTITION BY c.stream ORDER BY c.start_ns) AS end_ns, a.name LIKE '%BeginCapture%' AS"
+        " begins FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread"
+        " WHERE t.process = ?1 AND c.stream IS NOT NULL AND (a.name LIKE 'cu%StreamBeginCapture%'"
+        " OR a.name LIKE 'cu%StreamEndCapture%')) WHERE begins;"
+        "CREATE INDEX temp.capture_index ON capture (stream, start_ns);";
+    int64_t since_ns = status->gpu_finished && status->gpu_flushed_ns
+                           ? gv_ingest_time(ingest, status->gpu_flushed_ns)
+                           : INT64_MIN;
+    int error;
+
+    if (status->gpu != GV_GPU_SEEN)
+        return 0;
+    error = gv_ingest_gpu_execute(ingest, captures);
+    if (!error)
+        error = gv_database_run(ingest->database, GV_STATEMENT_GPU_UNSEEN, "ii", ingest->process,
+                                since_ns);
+    if (!error)
+        error = gv_ingest_gpu_execute(ingest, "DROP TABLE temp.capture;");
+    return error;
+}
+
+int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status)
+{
+    int error = ingest->resumed ? gv_ingest_gpu_late(ingest) : 0;
+
+    return error ? error : gv_ingest_gpu_unseen(ingest, status);
+}
