@@ -325,6 +325,15 @@ class Lost(Seen):
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
                          [("GPU operation", "last flush", 51 - seen)], "all but the captured one")
 
+    def test_what_earlier_exit_handlers_start_is_told(self):
+        """They run when CUPTI has been asked for the last time."""
+        self.run_well([harness.program("gpu_work"), "at-exit", "50"])
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'launch'"), 60)
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 10)
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
+                         [("GPU operation", "last flush", 50)])
+
     def test_a_thread_that_works_on_is_no_other_profiler(self):
         for _ in range(5):
             self.run_well([harness.program("gpu_work"), "racing"])
@@ -334,11 +343,15 @@ class Lost(Seen):
 
     def test_cupti_is_left_alone_after_the_last_flush(self):
         """Its exit handlers have run by the time that ours wait for the collector."""
+        slow = self.write("slow", "#!/bin/sh\nexec sleep 3\n", 0o755)
+        start = time.monotonic()
         result = self.run_well([harness.program("gpu_work"), "streams"],
                                env={"GPUVERIFY_FLUSH_MS": "20", "GPUVERIFY_EXIT_WAIT": "1",
-                                    "GPUVERIFY_COLLECTOR": "/bin/true",
+                                    "GPUVERIFY_COLLECTOR": slow,
                                     "GV_SIM_CUPTI_AFTER_EXIT": "complain"}, quiet=False)
+        self.assertGreater(time.monotonic() - start, 0.9, "it did not wait for the collector")
         self.assertNotIn("libcupti", result.err)
+        harness.wait_for(lambda: not self.processes(), "the collector ends")
         self.command("recover", self.spool)
 
     def test_killed_program_keeps_what_was_flushed(self):

@@ -208,6 +208,20 @@ static void held(void)
         pause();
 }
 
+static void work_at_exit(void)
+{
+    e2e_tick(&gpu, count);
+    OK(cuCtxSynchronize());
+}
+
+static void at_exit(void)
+{
+    REQUIRE(!atexit(work_at_exit));
+    e2e_open(&gpu);
+    e2e_tick(&gpu, 10);
+    OK(cuCtxSynchronize());
+}
+
 static void *launch_for_ever(void *unused)
 {
     (void)unused;
@@ -247,7 +261,8 @@ int main(int argc, char **argv)
                 {"measured", measured},
                 {"stuck", stuck},
                 {"held", held},
-                {"racing", racing}};
+                {"racing", racing},
+                {"at-exit", at_exit}};
 
     REQUIRE(argc >= 2);
     if (argc > 2)
