@@ -61,6 +61,10 @@ static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int
         run->set_bytes = gv_time_sum(run->set_bytes, bytes);
         return gv_duration_total_add(&run->sets, duration_ns);
     }
+    if (kind == GV_GPU_GRAPH) {
+        run->graphs++;
+        run->graph_time_ns += duration_ns;
+    }
     return 0;
 }
 

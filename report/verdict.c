@@ -157,13 +157,14 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
                       facts->start_ns;
     double share = gv_verdict_share(idle_ns, facts->window_ns);
 
-    if (facts->gpu_seen && facts->kernels_run > 0 && share >= gv_verdict_threshold(GV_VERDICT_IDLE))
+    if (facts->gpu_seen && facts->kernels_run + facts->graphs > 0 &&
+        share >= gv_verdict_threshold(GV_VERDICT_IDLE))
         gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
 }
 
 void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    bool ran = facts->kernels_run > 0 || facts->launch_calls > 0;
+    bool ran = facts->kernels_run > 0 || facts->graphs > 0 || facts->launch_calls > 0;
     double computed = gv_verdict_share(facts->kernel_ns, facts->window_ns);
 
     *verdict = (struct gv_verdict){0};

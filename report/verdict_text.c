@@ -37,26 +37,43 @@ static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64
     return out;
 }
 
+/* "10 runs of 1 kernel and 3 of graphs". */
+static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    int length = 0;
+
+    out[0] = '\0';
+    if (facts->kernels_run > 0)
+        length =
+            snprintf(out, size, "%" PRId64 " run%s of %" PRId64 " kernel%s", facts->kernels_run,
+                     gv_s(facts->kernels_run), facts->kernel_names, gv_s(facts->kernel_names));
+    if (facts->graphs > 0 && length >= 0 && (size_t)length < size)
+        snprintf(out + length, size - (size_t)length, "%s%" PRId64 "%s of %s",
+                 length ? " and " : "", facts->graphs,
+                 length               ? ""
+                 : facts->graphs == 1 ? " run"
+                                      : " runs",
+                 facts->graphs == 1 ? "a graph" : "graphs");
+}
+
 static void gv_say_seen(const struct gv_run_facts *facts, char *out)
 {
-    char busy[GV_FORMAT_BYTES], kernels[GV_FORMAT_BYTES];
+    char busy[GV_FORMAT_BYTES], work[128];
     const char *where = facts->simulated ? "The simulated GPU" : "The GPU";
 
-    snprintf(kernels, sizeof(kernels), "%" PRId64 " kernel%s", facts->kernel_names,
-             gv_s(facts->kernel_names));
-    if (facts->kernels_run == 0)
+    gv_say_work(facts, work, sizeof(work));
+    if (facts->kernels_run + facts->graphs == 0)
         gv_say(out, "%s ran no kernel that was seen: %" PRId64 " launch%s.", where,
                facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
     else if (facts->devices_used > 1)
         gv_say(out,
-               "%ss ran your code: %" PRId64 " run%s of %s, on %" PRId64
+               "%ss ran your code: %s, on %" PRId64
                " devices. Together they were busy %s of the time.",
-               where, facts->kernels_run, gv_s(facts->kernels_run), kernels, facts->devices_used,
+               where, work, facts->devices_used,
                gv_say_percent(busy, facts->busy_ns,
                               gv_time_product(facts->window_ns, facts->devices_used)));
     else
-        gv_say(out, "%s ran your code: %" PRId64 " run%s of %s. It was busy %s of the time.", where,
-               facts->kernels_run, gv_s(facts->kernels_run), kernels,
+        gv_say(out, "%s ran your code: %s. It was busy %s of the time.", where, work,
                gv_say_percent(busy, facts->busy_ns, facts->window_ns));
 }
 
@@ -126,7 +143,7 @@ static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t si
     out[0] = '\0';
     if (facts->busy_ns > again_ns)
         again_ns = facts->busy_ns;
-    if (facts->gpu_seen && facts->kernels_run > 0)
+    if (facts->gpu_seen && facts->kernels_run + facts->graphs > 0)
         snprintf(out, size, "; a second time, its work takes about %s",
                  gv_format_duration(again, again_ns));
 }
@@ -236,5 +253,6 @@ void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
 
     gv_say(out, "it computed for %s of %s, most of it in %.80s",
            gv_format_duration(computing, facts->kernel_ns),
-           gv_format_duration(window, facts->window_ns), facts->top_kernel);
+           gv_format_duration(window, facts->window_ns),
+           facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
 }

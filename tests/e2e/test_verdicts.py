@@ -57,6 +57,13 @@ class Verdicts(harness.Case):
         self.assertIn("CUDA_VISIBLE_DEVICES", said)
         self.trace()
 
+    def test_graphs_are_work_too(self):
+        self.run_well([harness.workload("ordinary/graph_launches")], quiet=False)
+        self.settle()
+        out = self.command("report", self.path("trace.db")).out
+        self.assertIn("ran your code: 100 runs of graphs. It was busy", out)
+        self.assertRegex(out, r"(?m)^\(graphs, launched whole\) +100 ")
+
     def test_thresholds_are_printed(self):
         result = self.command("report", "--explain-verdict")
         for wanted, _ in expected.SEEN.values():
