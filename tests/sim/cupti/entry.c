@@ -70,6 +70,14 @@ static void in_child(void)
     forked = true;
 }
 
+/* The real one has given up its memory by then. */
+static void end(void)
+{
+    const char *text = getenv("GV_SIM_CUPTI_AFTER_EXIT");
+
+    ended = text && strcmp(text, "complain") == 0;
+}
+
 __attribute__((constructor)) static void settings_read(void)
 {
     const char *text = getenv("GV_SIM_CUPTI_FAIL");
@@ -82,16 +90,10 @@ __attribute__((constructor)) static void settings_read(void)
     gv_cupti_settings.late_ns = number("GV_SIM_CUPTI_LATE_MS") * 1000000u;
     gv_cupti_settings.version = (uint32_t)number("GV_SIM_CUPTI_VERSION");
     gv_cupti_settings.drop_every = number("GV_SIM_CUPTI_DROP");
+    if (atexit(end))
+        gv_cupti_complain("atexit failed");
     if (pthread_atfork(NULL, NULL, in_child))
         gv_cupti_complain("pthread_atfork failed");
-}
-
-/* The real one has given up its memory by then. */
-__attribute__((destructor)) static void end(void)
-{
-    const char *text = getenv("GV_SIM_CUPTI_AFTER_EXIT");
-
-    ended = text && strcmp(text, "complain") == 0;
 }
 
 CUptiResult gv_cupti_enter(const char *name)
