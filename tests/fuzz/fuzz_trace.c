@@ -51,12 +51,12 @@ static const struct {
      {FUZZ_TRACE, "--min-gpu-busy=1%", "--max-gpu-gap=1s", "--max-stall=1ms", "--no-stall=any",
       "--no-load-after=1s", "--no-load-after=3 launches", "--no-jit", "--max-copy-ratio=1",
       "--require-kernel=*gemm*", "--min-launches=1"}},
-    {gv_command_diff, GV_COMMAND_diff, {FUZZ_TRACE, FUZZ_TRACE, "--all"}},
-    {gv_command_diff, GV_COMMAND_diff, {"-fjson", FUZZ_TRACE, "--", FUZZ_TRACE, FUZZ_TRACE}},
     {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "gpu-gaps", "--format=csv"}},
     {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "stall-lines"}},
     {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "SELECT * FROM calls", "--format=json"}},
     {gv_command_query, GV_COMMAND_query, {FUZZ_TRACE, "SELECT * FROM loads", "--format=markdown"}},
+    {gv_command_diff, GV_COMMAND_diff, {FUZZ_TRACE, FUZZ_TRACE, "--all"}},
+    {gv_command_diff, GV_COMMAND_diff, {"-fjson", FUZZ_TRACE, "--", FUZZ_TRACE, FUZZ_TRACE}},
 };
 
 #define FUZZ_COMMANDS (sizeof(fuzz_commands) / sizeof(fuzz_commands[0]))
