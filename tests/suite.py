@@ -252,7 +252,7 @@ def part_bundle_root(run):
 
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
-    wanted = ("on the simulator", "cuModuleLoadData")
+    wanted = ("a simulated GPU", "waited 1.00 s", "move cuModuleLoadData", "gone")
     lacking = [words for words in wanted if words not in text]
     if status != 0 or lacking:
         run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")
