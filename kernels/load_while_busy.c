@@ -4,8 +4,8 @@
  *
  *     load_while_busy [MILLISECONDS [early]]      how long the kernel runs; default 1000
  *
- * Prints how long cuModuleLoadData held the host, on an idle GPU and on a busy one. With `early` the
- * module is loaded before the kernel is started, which is the remedy.
+ * Prints how long cuModuleLoadData held the host, on an idle GPU and on a busy one. With `early`
+ * the module is loaded before the kernel is started, which is the remedy.
  */
 #include <cuda.h>
 
