@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+import cases_diff
 import cases_gpu_side
 import cases_probe
 import cases_programs
@@ -24,7 +25,7 @@ import cases_verdicts
 from ground import ROOT, Bench, Failure, Skip
 
 CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_stalls.CASES + cases_probe.CASES
-         + cases_verdicts.CASES)
+         + cases_verdicts.CASES + cases_diff.CASES)
 
 
 def why_no_gpu():
