@@ -1,6 +1,7 @@
 #include "report/stall_sums.h"
 
 #include "report/time_sum.h"
+#include "report/totals.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -98,6 +99,14 @@ static int64_t gv_stall_sums_spans(struct gv_stall_threads *all)
     return sum_ns;
 }
 
+/* Threads' spans, where they are kept, or else all calls. */
+static const char *gv_stall_sums_calls_sql(sqlite3 *trace)
+{
+    return gv_totals_are_kept(trace) == 1
+               ? "SELECT thread, first_ns, last_ns - first_ns FROM main.thread_total"
+               : "SELECT thread, start_ns, duration_ns FROM call";
+}
+
 static int gv_stall_sums_run(sqlite3 *trace, int64_t *run_ns)
 {
     struct gv_stall_threads all = {0};
@@ -116,8 +125,7 @@ static int gv_stall_sums_run(sqlite3 *trace, int64_t *run_ns)
     error =
         gv_stall_sums_rows(trace, "SELECT id, process FROM thread", gv_stall_sums_process, &all);
     if (!error)
-        error = gv_stall_sums_rows(trace, "SELECT thread, start_ns, duration_ns FROM call",
-                                   gv_stall_sums_call, &all);
+        error = gv_stall_sums_rows(trace, gv_stall_sums_calls_sql(trace), gv_stall_sums_call, &all);
     *run_ns = gv_stall_sums_spans(&all);
     free(all.threads);
     return error;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 static const char *const gv_totals_tables[] = {
-    "fact",     "api_total", "kernel_total", "copy_total",   "device_total", "gap",
-    "gap_call", "timeline",  "error_total",  "launch_total", "memory_left",
+    "fact",     "api_total", "kernel_total", "copy_total",  "device_total", "gap",
+    "gap_call", "timeline",  "thread_total", "error_total", "launch_total", "memory_left",
 };
 #define GV_TOTALS_TABLES (sizeof(gv_totals_tables) / sizeof(gv_totals_tables[0]))
 
@@ -96,10 +96,10 @@ static int gv_totals_open(struct gv_totals_run *run)
     run->api_times = calloc(run->apis.rows + 1, sizeof(*run->api_times));
     run->api_errors = calloc(run->apis.rows + 1, sizeof(*run->api_errors));
     run->api_bytes = calloc(run->apis.rows + 1, sizeof(*run->api_bytes));
-    run->thread_ns = calloc(run->threads.rows + 1, sizeof(*run->thread_ns));
+    run->thread_times = calloc(run->threads.rows + 1, sizeof(*run->thread_times));
     run->launches = calloc(run->kernel_ids.rows + 1, sizeof(*run->launches));
-    return run->kernels && run->api_times && run->api_errors && run->api_bytes && run->thread_ns &&
-                   run->launches
+    return run->kernels && run->api_times && run->api_errors && run->api_bytes &&
+                   run->thread_times && run->launches
                ? 0
                : -ENOMEM;
 }
@@ -134,7 +134,7 @@ static void gv_totals_close(struct gv_totals_run *run)
     free(run->api_times);
     free(run->api_errors);
     free(run->api_bytes);
-    free(run->thread_ns);
+    free(run->thread_times);
     free(run->launches);
     gv_id_table_free(&run->memory);
     gv_id_table_free(&run->kernel_ids);
@@ -208,8 +208,7 @@ int gv_totals_keep(sqlite3 *trace)
     return error;
 }
 
-/* 1: the finished trace has them, 0: it has not, or -errno. */
-static int gv_totals_are_kept(sqlite3 *trace)
+int gv_totals_are_kept(sqlite3 *trace)
 {
     sqlite3_stmt *row = NULL;
     int kept = 0;

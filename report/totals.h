@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 /* Counts up when what is kept changes; meta row "totals". */
-#define GV_TOTALS_VERSION 3
+#define GV_TOTALS_VERSION 4
 
 /* What is counted: calls and operations that began in [from_ns, to_ns). */
 struct gv_totals_part {
@@ -31,6 +31,10 @@ bool gv_totals_is_all(const struct gv_totals_part *part);
 /* Makes the tables of an open trace that can be written, in a transaction of its own. 0 or -errno:
  * the tables are as before. */
 int gv_totals_keep(sqlite3 *trace);
+
+/* 1: this trace is finished and has them, whatever temporary ones hide them; 0: it has not; or
+ * -errno. */
+int gv_totals_are_kept(sqlite3 *trace);
 
 /* Sees to it that the tables say something of this part of a trace that is only read: those that
  * are kept, or temporary ones, which hide them. 0 or -errno. */

@@ -84,6 +84,16 @@ static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class
         gv_lane_add(&run->loading, start_ns, end_ns);
 }
 
+static void gv_totals_of_thread(struct gv_totals_thread *thread, int64_t start_ns, int64_t end_ns)
+{
+    if (thread->count == 0 || start_ns < thread->first_ns)
+        thread->first_ns = start_ns;
+    if (thread->count == 0 || end_ns > thread->last_ns)
+        thread->last_ns = end_ns;
+    thread->count++;
+    thread->total_ns = gv_time_sum(thread->total_ns, end_ns - start_ns);
+}
+
 static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t thread = sqlite3_column_int64(row, GV_CALL_THREAD);
@@ -103,7 +113,7 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     run->class_count[class]++;
     run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows)
-        run->thread_ns[thread] = gv_time_sum(run->thread_ns[thread], end_ns - start_ns);
+        gv_totals_of_thread(&run->thread_times[thread], start_ns, end_ns);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
     if (result != 0 && result != GV_NOT_READY)

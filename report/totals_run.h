@@ -71,7 +71,10 @@ struct gv_totals_run {
 
     struct gv_duration_total *api_times; /* by id of the api */
     int64_t *api_errors, *api_bytes;
-    int64_t *thread_ns; /* in calls, by id of the thread */
+    struct gv_totals_thread {
+        int64_t count, total_ns; /* in calls */
+        int64_t first_ns, last_ns;
+    } * thread_times; /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels;
     struct gv_totals_launches {

@@ -49,8 +49,8 @@ static int64_t gv_totals_most_ns(const struct gv_totals_run *run)
     int64_t most_ns = 0;
 
     for (size_t i = 0; i < run->threads.rows; i++)
-        if (run->thread_ns[i] > most_ns)
-            most_ns = run->thread_ns[i];
+        if (run->thread_times[i].total_ns > most_ns)
+            most_ns = run->thread_times[i].total_ns;
     return most_ns;
 }
 
@@ -105,6 +105,23 @@ static int gv_store_apis(struct gv_totals_run *run)
             error = gv_store_row(run, add, 8, (int64_t)i, time->count, run->api_errors[i],
                                  time->total_ns, time->min_ns, gv_duration_total_median_ns(time),
                                  time->max_ns, run->api_bytes[i]);
+    }
+    sqlite3_finalize(add);
+    return error;
+}
+
+static int gv_store_threads(struct gv_totals_run *run)
+{
+    sqlite3_stmt *add = NULL;
+    int error = gv_store_prepare(run, &add,
+                                 "INSERT INTO thread_total (thread, count, total_ns, first_ns,"
+                                 " last_ns) VALUES (?, ?, ?, ?, ?)");
+
+    for (size_t i = 1; i < run->threads.rows && !error; i++) {
+        const struct gv_totals_thread *thread = &run->thread_times[i];
+        if (thread->count > 0)
+            error = gv_store_row(run, add, 5, (int64_t)i, thread->count, thread->total_ns,
+                                 thread->first_ns, thread->last_ns);
     }
     sqlite3_finalize(add);
     return error;
@@ -284,6 +301,8 @@ int gv_totals_store(struct gv_totals_run *run)
 
     if (!error)
         error = gv_store_apis(run);
+    if (!error)
+        error = gv_store_threads(run);
     if (!error)
         error = gv_store_kernels(run);
     if (!error)
