@@ -11,6 +11,11 @@
 #define GV_PYTHON_TEXT_STATE   32
 #define GV_PYTHON_BYTES_LENGTH 16
 #define GV_PYTHON_BYTES_DATA   32
+#define GV_PYTHON_CODE_UNITS   16 /* from 3.11 on: how many instructions, of two bytes each */
+#define GV_PYTHON_LONGEST_TEXT (1 << 20)
+/* What the self-test takes for a stack. */
+#define GV_PYTHON_DEEPEST     32768u
+#define GV_PYTHON_NAMES_TRIED 16u
 /* A frame's owner from here on is no Python function: a call from C to the interpreter. */
 #define GV_PYTHON_OWNED_BY_C 3
 #define GV_PYTHON_TAG_BITS   3u /* 3.14 keeps facts in a reference's lowest bits */
@@ -22,16 +27,22 @@ static bool is_of_type(uintptr_t object, uintptr_t type)
     return gv_own_memory_pointer(object + GV_PYTHON_OBJECT_TYPE, &found) && found == type;
 }
 
+static bool is_of_c(const struct gv_python *python, uintptr_t frame)
+{
+    uint8_t owner;
+
+    return python->layout.owner != GV_PYTHON_NONE && python->layout.minor >= 12 &&
+           gv_own_memory_read(&owner, frame + python->layout.owner, sizeof owner) &&
+           owner >= GV_PYTHON_OWNED_BY_C;
+}
+
 /* 0: the frame is none of a Python function; otherwise its code. */
 static uintptr_t code_of(const struct gv_python *python, uintptr_t frame)
 {
     const struct gv_python_layout *layout = &python->layout;
     uintptr_t code;
-    uint8_t owner;
 
-    if (layout->owner != GV_PYTHON_NONE && layout->minor >= 12 &&
-        (!gv_own_memory_read(&owner, frame + layout->owner, sizeof owner) ||
-         owner >= GV_PYTHON_OWNED_BY_C))
+    if (is_of_c(python, frame))
         return 0;
     if (!gv_own_memory_pointer(frame + layout->code, &code))
         return 0;
@@ -133,7 +144,8 @@ static bool read_text(const struct gv_python *python, uintptr_t text, char *out,
     *used = 0;
     if (!is_of_type(text, python->text_type) ||
         !gv_own_memory_read(&length, text + GV_PYTHON_TEXT_LENGTH, sizeof length) ||
-        !gv_own_memory_read(&state, text + GV_PYTHON_TEXT_STATE, sizeof state) || length < 0)
+        !gv_own_memory_read(&state, text + GV_PYTHON_TEXT_STATE, sizeof state) || length < 0 ||
+        length > GV_PYTHON_LONGEST_TEXT)
         return false;
     /* 3.14 has moved these bits behind 16 of another field. */
     if (python->layout.minor >= 14)
@@ -189,4 +201,48 @@ bool gv_python_place(const struct gv_python *python, const struct gv_python_fram
         return false;
     place->line = line_of(python, frame);
     return true;
+}
+
+static bool is_in_code(const struct gv_python *python, const struct gv_python_frame *frame)
+{
+    int64_t units;
+
+    return python->layout.minor < 11 ||
+           (gv_own_memory_read(&units, frame->code + GV_PYTHON_CODE_UNITS, sizeof units) &&
+            units > 0 && frame->instruction < (uint64_t)units * 2);
+}
+
+/* `*lines` goes up for a frame whose line is known: code that a program makes may have none. */
+static bool looks_right(const struct gv_python *python, uintptr_t at, bool with_names,
+                        unsigned *lines)
+{
+    struct gv_python_frame frame = {.code = code_of(python, at)};
+    struct gv_python_place place;
+
+    if (!frame.code || !instruction_of(python, at, frame.code, &frame.instruction) ||
+        !is_in_code(python, &frame))
+        return false;
+    if (!with_names)
+        return true;
+    if (!gv_python_place(python, &frame, &place) || place.function_bytes == 0 || place.line < 0)
+        return false;
+    *lines += place.line > 0;
+    return true;
+}
+
+bool gv_python_frames_look_right(const struct gv_python *python)
+{
+    uintptr_t frame = innermost(python);
+    unsigned functions = 0, lines = 0;
+
+    for (unsigned steps = 0; frame; steps++) {
+        if (steps == GV_PYTHON_DEEPEST)
+            return false;
+        if (!is_of_c(python, frame) &&
+            !looks_right(python, frame, functions++ < GV_PYTHON_NAMES_TRIED, &lines))
+            return false;
+        if (!gv_own_memory_pointer(frame + python->layout.previous, &frame))
+            return false;
+    }
+    return lines > 0;
 }

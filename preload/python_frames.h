@@ -8,6 +8,7 @@
 
 #include "preload/python_runtime.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,13 @@ struct gv_python_frame {
 /* How many frames there are, at most GV_PYTHON_FRAMES_MOST; 0 outside Python. */
 unsigned gv_python_frames(const struct gv_python *python,
                           struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST]);
+
+/*
+ * The self-test, before the first frames are used: are those of this thread what Python's frames
+ * are, from the innermost to the outermost? Their code is code, the instruction lies in it, names
+ * are texts, and there is a line. Thirty microseconds for ten frames.
+ */
+bool gv_python_frames_look_right(const struct gv_python *python);
 
 struct gv_python_place {
     int32_t line; /* 0: unknown */

@@ -3,24 +3,38 @@
 #include "preload/log.h"
 #include "preload/objects.h"
 #include "preload/own_memory.h"
+#include "preload/own_work.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define GV_PYTHON_COOKIE         "xdebugpy"
 #define GV_PYTHON_FREE_THREADED  16 /* in the table of offsets */
 #define GV_PYTHON_LARGEST_OFFSET 4096
 
+/* Who is inside needs some microseconds, or milliseconds when the machine is busy. */
+#define GV_PYTHON_YIELDS   100
+#define GV_PYTHON_PAUSES   1000
+#define GV_PYTHON_PAUSE_NS 100000
+#define GV_PYTHON_TRIES    5
+
 enum gv_python_state {
-    GV_PYTHON_UNKNOWN = 0,
+    GV_PYTHON_UNKNOWN = 0, /* none was seen; it may be loaded later */
     GV_PYTHON_LOOKING = 1,
-    GV_PYTHON_THERE = 2,
-    GV_PYTHON_DISTRUSTED = 3,
+    GV_PYTHON_FOUND = 2,
+    GV_PYTHON_TRUSTED = 3,
+    GV_PYTHON_FOREIGN = 4, /* of a version that we do not know */
+    GV_PYTHON_DISTRUSTED = 5,
 };
 
 static _Atomic uint32_t state;
+static _Atomic int inside;  /* threads between enter and leave */
+static _Atomic int closing; /* threads in dlclose() */
 static struct gv_python python;
+static unsigned long long unloads; /* when it was found: any later one may have been its own */
 
 static const struct gv_python_layout layouts[] = {
 #define GV_PYTHON_LAYOUT(...) {__VA_ARGS__},
@@ -101,9 +115,24 @@ static bool find_layout(const struct gv_object *object, struct gv_python_layout 
     return false;
 }
 
+struct native {
+    const uintptr_t *addresses;
+    unsigned count;
+};
+
+static bool goes_through(const struct native *native, const struct gv_object *object)
+{
+    for (unsigned i = 0; i < native->count; i++)
+        if (native->addresses[i] >= object->low && native->addresses[i] < object->high)
+            return true;
+    return false;
+}
+
+/* One that this thread is running in: it has been relocated, and stays mapped meanwhile. */
 static bool is_python(const struct gv_object *object, void *context)
 {
-    (void)context;
+    if (!goes_through(context, object))
+        return false;
     *(void **)&python.thread_state = gv_object_symbol(object, "PyGILState_GetThisThreadState");
     python.code_type = (uintptr_t)gv_object_symbol(object, "PyCode_Type");
     python.text_type = (uintptr_t)gv_object_symbol(object, "PyUnicode_Type");
@@ -112,33 +141,127 @@ static bool is_python(const struct gv_object *object, void *context)
     return python.thread_state && python.code_type && python.text_type;
 }
 
-static uint32_t look(void)
+static uint32_t look(struct native *native)
 {
     struct gv_object object;
 
-    if (!gv_objects_visit(is_python, NULL))
-        return GV_PYTHON_UNKNOWN; /* it may be loaded later */
+    unloads = gv_objects_unloads();
+    if (!gv_objects_visit(is_python, native))
+        return GV_PYTHON_UNKNOWN;
     if (!gv_objects_at(python.code_type, &object) || !find_layout(&object, &python.layout)) {
         gv_log_info("no Python frames: this interpreter is not known");
-        return GV_PYTHON_DISTRUSTED;
+        return GV_PYTHON_FOREIGN;
     }
-    return GV_PYTHON_THERE;
+    return GV_PYTHON_FOUND;
 }
 
-const struct gv_python *gv_python_runtime(void)
+/* Until there are no more than `most` threads inside. */
+static bool await(int most)
 {
-    uint32_t now = atomic_load_explicit(&state, memory_order_acquire);
+    struct timespec pause = {.tv_nsec = GV_PYTHON_PAUSE_NS};
 
-    if (now == GV_PYTHON_UNKNOWN &&
-        atomic_compare_exchange_strong(&state, &now, GV_PYTHON_LOOKING)) {
-        now = look();
-        atomic_store_explicit(&state, now, memory_order_release);
+    for (int i = 0; atomic_load(&inside) > most; i++) {
+        if (i >= GV_PYTHON_YIELDS + GV_PYTHON_PAUSES)
+            return false;
+        if (i < GV_PYTHON_YIELDS)
+            sched_yield();
+        else
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
-    return now == GV_PYTHON_THERE ? &python : NULL;
+    return true;
+}
+
+static bool go_in(void)
+{
+    atomic_fetch_add(&inside, 1);
+    if (atomic_load(&closing) == 0)
+        return true;
+    atomic_fetch_sub(&inside, 1);
+    return false;
+}
+
+/* `known`: UNKNOWN, or of an interpreter that may be gone. Who is inside still uses that one. */
+static void look_again(uint32_t known, struct native *native)
+{
+    if (!atomic_compare_exchange_strong(&state, &known, GV_PYTHON_LOOKING))
+        return;
+    known = GV_PYTHON_UNKNOWN;
+    if (go_in()) {
+        known = await(1) ? look(native) : GV_PYTHON_DISTRUSTED;
+        gv_python_runtime_leave();
+    }
+    atomic_store(&state, known);
+}
+
+static bool is_there(uint32_t now)
+{
+    return (now == GV_PYTHON_FOUND || now == GV_PYTHON_TRUSTED) && unloads == gv_objects_unloads();
+}
+
+bool gv_python_runtime_enter(struct gv_python *copy, const uintptr_t *addresses, unsigned count)
+{
+    struct native native = {addresses, count};
+
+    for (int tries = 0; tries < GV_PYTHON_TRIES; tries++) {
+        uint32_t now;
+
+        if (!go_in())
+            return false;
+        now = atomic_load(&state);
+        if (is_there(now)) {
+            *copy = python;
+            copy->trusted = now == GV_PYTHON_TRUSTED;
+            return true;
+        }
+        gv_python_runtime_leave();
+        if (now >= GV_PYTHON_FOREIGN || (now == GV_PYTHON_UNKNOWN && tries > 0))
+            return false;
+        if (now == GV_PYTHON_LOOKING)
+            sched_yield();
+        else
+            look_again(now, &native);
+    }
+    return false;
+}
+
+void gv_python_runtime_leave(void)
+{
+    atomic_fetch_sub(&inside, 1);
+}
+
+void gv_python_runtime_trust(void)
+{
+    uint32_t found = GV_PYTHON_FOUND;
+
+    atomic_compare_exchange_strong(&state, &found, GV_PYTHON_TRUSTED);
 }
 
 void gv_python_runtime_distrust(void)
 {
-    if (atomic_exchange(&state, GV_PYTHON_DISTRUSTED) == GV_PYTHON_THERE)
+    if (atomic_exchange(&state, GV_PYTHON_DISTRUSTED) != GV_PYTHON_DISTRUSTED)
         gv_log_info("no Python frames: the interpreter does not look as expected");
+}
+
+bool gv_python_runtime_is_distrusted(void)
+{
+    return atomic_load_explicit(&state, memory_order_relaxed) == GV_PYTHON_DISTRUSTED;
+}
+
+void gv_python_runtime_begin_close(void)
+{
+    struct gv_own_work work;
+
+    atomic_fetch_add(&closing, 1);
+    if (atomic_load(&inside) == 0 || gv_python_runtime_is_distrusted())
+        return;
+    gv_own_work_begin(&work);
+    /* Somebody does not come out: no more of it, and no more waiting. */
+    if (!await(0))
+        gv_python_runtime_distrust();
+    gv_own_work_end(&work);
+}
+
+void gv_python_runtime_end_close(void)
+{
+    atomic_fetch_sub(&closing, 1);
 }

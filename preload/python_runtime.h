@@ -3,7 +3,8 @@
  * the state of the calling thread. Nothing is changed in it, no Python code is run, and the GIL is
  * neither taken nor needed: a thread's frames are its own.
  *
- * Any thread. Nothing is allocated; the loader's lock is held while the interpreter is looked for.
+ * Any thread. Nothing is allocated; the loader's list is locked while the interpreter is looked
+ * for.
  */
 #ifndef GV_PRELOAD_PYTHON_RUNTIME_H
 #define GV_PRELOAD_PYTHON_RUNTIME_H
@@ -37,12 +38,28 @@ struct gv_python {
     void *(*thread_state)(void);
     uintptr_t low; /* the object that holds the interpreter: [low, high) */
     uintptr_t high;
+    bool trusted; /* the self-test has been passed */
 };
 
-/* NULL: there is none, none that is known, or its self-test failed. */
-const struct gv_python *gv_python_runtime(void);
+/*
+ * Finds the interpreter that a native stack goes through, unless one is known already, and copies
+ * what is known of it. False: there is none that is known, or it is not trusted.
+ *
+ * After true, and until gv_python_runtime_leave(), the interpreter stays mapped: a dlclose() waits.
+ * What is done in between is short, and takes no lock.
+ */
+bool gv_python_runtime_enter(struct gv_python *python, const uintptr_t *native, unsigned count);
+void gv_python_runtime_leave(void);
 
-/* Frames did not look as they should: no more of them in this process. */
+/* The self-test of a thread that has entered: this interpreter's frames look as they should. */
+void gv_python_runtime_trust(void);
+
+/* They do not: no more of them in this process. */
 void gv_python_runtime_distrust(void);
+bool gv_python_runtime_is_distrusted(void);
+
+/* Around a dlclose(): nobody is inside meanwhile. Waits for who is, but not for ever. */
+void gv_python_runtime_begin_close(void);
+void gv_python_runtime_end_close(void);
 
 #endif

@@ -28,7 +28,7 @@ static _Atomic uint32_t numbers;
 struct stack {
     uintptr_t native[GV_STACK_FRAMES_MOST];
     unsigned native_count;
-    const struct gv_python *python; /* NULL: no frames of it */
+    struct gv_python python; /* where there are frames of it */
     struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
     unsigned frame_count;
 };
@@ -62,9 +62,20 @@ static void take_native(struct stack *stack)
 
 static void take_python(struct stack *stack)
 {
-    stack->python = gv_python_runtime();
-    if (stack->python)
-        stack->frame_count = gv_python_frames(stack->python, stack->frames);
+    if (gv_python_runtime_enter(&stack->python, stack->native, stack->native_count)) {
+        stack->frame_count = gv_python_frames(&stack->python, stack->frames);
+        if (stack->frame_count && !stack->python.trusted) {
+            if (gv_python_frames_look_right(&stack->python))
+                gv_python_runtime_trust();
+            else
+                gv_python_runtime_distrust();
+        }
+        gv_python_runtime_leave();
+    }
+    if (gv_python_runtime_is_distrusted()) {
+        atomic_fetch_add(&gv_process.spool.header->lost.python_stacks, 1);
+        stack->frame_count = 0;
+    }
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -73,14 +84,42 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-static uint64_t hash_of(const struct stack *stack)
+static uint64_t mix_text(uint64_t hash, const char *text, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        uint64_t piece = 0;
+
+        memcpy(&piece, text + at, bytes - at < sizeof piece ? bytes - at : sizeof piece);
+        hash = mix(hash, piece);
+    }
+    return mix(hash, bytes);
+}
+
+/* By what the frames are called: the address of a code object that is gone is given to another. */
+static uint64_t mix_python(struct stack *stack, uint64_t hash)
+{
+    struct gv_python_place place;
+
+    for (unsigned i = 0; i < stack->frame_count; i++) {
+        if (!gv_python_place(&stack->python, &stack->frames[i], &place)) {
+            gv_python_runtime_distrust();
+            stack->frame_count = 0;
+            break;
+        }
+        hash = mix_text(hash, place.file, place.file_bytes);
+        hash = mix_text(hash, place.function, place.function_bytes);
+        hash = mix(hash, (uint64_t)(uint32_t)place.line);
+    }
+    return hash;
+}
+
+static uint64_t hash_of(struct stack *stack)
 {
     uint64_t hash = stack->native_count;
 
     for (unsigned i = 0; i < stack->native_count; i++)
         hash = mix(hash, stack->native[i]);
-    for (unsigned i = 0; i < stack->frame_count; i++)
-        hash = mix(mix(hash, stack->frames[i].code), stack->frames[i].instruction);
+    hash = mix_python(stack, hash);
     return hash ? hash : 1;
 }
 
@@ -138,7 +177,7 @@ static bool write_python(struct gv_thread *thread, const struct stack *stack)
     for (unsigned i = 0; i < stack->frame_count; i++) {
         union gv_record *record;
 
-        if (!gv_python_place(stack->python, &stack->frames[i], &place)) {
+        if (!gv_python_place(&stack->python, &stack->frames[i], &place)) {
             gv_python_runtime_distrust();
             return true;
         }
@@ -174,8 +213,8 @@ static void write_new(struct gv_thread *thread, const struct stack *stack, uint3
         .head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
         .number = number,
         .python_frames = stack->frame_count,
-        .python_low = stack->python ? stack->python->low : 0,
-        .python_high = stack->python ? stack->python->high : 0,
+        .python_low = stack->frame_count ? stack->python.low : 0,
+        .python_high = stack->frame_count ? stack->python.high : 0,
     };
     gv_thread_publish(thread);
     if (write_addresses(thread, stack))

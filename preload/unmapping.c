@@ -5,6 +5,7 @@
 #include "preload/dlsym_filter.h"
 #include "preload/entry_points.h"
 #include "preload/objects.h"
+#include "preload/python_runtime.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -23,8 +24,10 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
         atomic_store(&real, call);
     }
     gv_entry_points_begin_close();
+    gv_python_runtime_begin_close();
     result = call(handle);
     saved_errno = errno;
+    gv_python_runtime_end_close();
     gv_entry_points_end_close();
     errno = saved_errno;
     return result;

@@ -55,6 +55,9 @@ int gv_ingest_status(struct gv_ingest *ingest)
         error = gv_ingest_loss(ingest, "load", "", now.lost_loads, ingest->status.lost_loads);
     if (!error)
         error = gv_ingest_loss(ingest, "thread", "", now.lost_threads, ingest->status.lost_threads);
+    if (!error)
+        error = gv_ingest_loss(ingest, "Python stack", "", now.lost_python_stacks,
+                               ingest->status.lost_python_stacks);
     ingest->status = now;
     ingest->status_stored = !error;
     return error;

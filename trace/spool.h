@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 3u
+#define GV_SPOOL_VERSION 4u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -361,7 +361,8 @@ struct gv_spool_lost {
     _Atomic uint64_t calls[GV_SPOOL_CLASSES]; /* by class */
     _Atomic uint64_t names;
     _Atomic uint64_t loads;
-    _Atomic uint64_t threads; /* threads that found no slot: in_flight does not know them */
+    _Atomic uint64_t threads;       /* threads that found no slot: in_flight does not know them */
+    _Atomic uint64_t python_stacks; /* without Python frames: those did not look as they should */
 };
 
 enum gv_gpu_state {

@@ -123,6 +123,47 @@ class Native(harness.Case):
         self.trace()
 
 
+class Interpreters(harness.Case):
+    """One that a program opens, and that may not be what it looks like."""
+
+    def embedded(self, losses=False, **env):
+        self.run_well([harness.program("embeds_python"),
+                       harness.built(harness.PROGRAMS, "libe2e_fake_python.so")],
+                      env={**SLOW, **env})
+        trace = self.trace(losses=losses)
+        loads = trace.rows("SELECT stack FROM calls WHERE name = 'cuModuleLoadData' "
+                           "ORDER BY start_ns")[1:]
+        self.assertEqual(len(loads), 3)
+        for (stack,) in loads:
+            self.assertIsNotNone(stack)
+        return trace, [trace.rows("SELECT function, line FROM frames WHERE stack = ? "
+                                  "AND kind = 'python' ORDER BY depth", stack)
+                       for (stack,) in loads]
+
+    def test_closed_interpreter_is_not_asked(self):
+        _, frames = self.embedded()
+        wanted = [("inner", 13), ("outer", 23)]
+        self.assertEqual(frames, [wanted, wanted, []])
+
+    def spoiled(self, how):
+        trace, frames = self.embedded(losses=True, FAKE_PYTHON=how)
+        self.assertEqual(frames, [[], [], []])
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
+                         [("Python stack", None, 3)])
+
+    def test_frames_without_an_end(self):
+        self.spoiled("cycle")
+
+    def test_frame_without_code(self):
+        self.spoiled("code")
+
+    def test_name_that_is_no_text(self):
+        self.spoiled("name")
+
+    def test_no_line(self):
+        self.spoiled("line")
+
+
 class Python(harness.Case):
     """One case for each version, made below."""
 
@@ -157,6 +198,17 @@ class Python(harness.Case):
         innermost = trace.value("SELECT kind FROM frames WHERE stack = ? ORDER BY depth LIMIT 1",
                                 calls[0][0])
         self.assertEqual(innermost, "native", "what ctypes calls through comes before Python")
+
+    def test_code_that_takes_the_place_of_other_code(self):
+        """Eight cells of a notebook: the code of each is gone when the next one is made, and its
+        address may be given away again."""
+        self.run_well([sys.executable, os.path.join(harness.SOURCE, "tests", "e2e", "programs",
+                                                    "cells.py")], env=SLOW)
+        rows = self.trace().rows(
+            "SELECT f.file, f.line FROM calls c JOIN frames f ON f.stack = c.stack "
+            "WHERE c.name = 'cuModuleLoadData' AND f.kind = 'python' AND f.file LIKE 'cell_%' "
+            "ORDER BY c.start_ns")
+        self.assertEqual(rows, [(f"cell_{n}.py", 10 * n + 1) for n in range(8)])
 
     def test_this_python(self):
         if not (3, 9) <= sys.version_info < (3, 15):
