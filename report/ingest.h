@@ -61,6 +61,7 @@ struct gv_ingest {
     uint64_t epoch_ns;
     int64_t *apis; /* row of each call's name, 0: not looked up yet; one more for unknown ones */
     int8_t *per_thread;        /* whether stream 0 is the thread's own in this call */
+    int8_t *ends_context;      /* whether the context that the call took is where it worked */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_key_map places;  /* contexts and streams */
     struct gv_key_map kernels;

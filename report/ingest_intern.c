@@ -67,6 +67,8 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
     length = strlen(name);
     ingest->per_thread[index] = length > 5 && (strcmp(name + length - 5, "_ptsz") == 0 ||
                                                strcmp(name + length - 5, "_ptds") == 0);
+    ingest->ends_context[index] =
+        strncmp(name, "cuCtxDestroy", 12) == 0 || strcmp(name, "cuCtxDetach") == 0;
     return 0;
 }
 
@@ -163,15 +165,21 @@ int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *th
     uint32_t api =
         call->head.api < ingest->reader->names_count ? call->head.api : ingest->reader->names_count;
     bool per_thread = ingest->per_thread[api] != 0;
+    uint64_t handle = call->context;
     int64_t context = 0, stream = 0;
     int error = 0;
 
+    if (ingest->ends_context[api] && call->object) {
+        /* Which one is current by the end says nothing. */
+        handle = call->object;
+        flags |= GV_RECORD_HAS_CONTEXT;
+    }
     if (thread->place_known && thread->place_flags == flags &&
         thread->place_per_thread == per_thread && thread->place_stream == call->stream &&
-        thread->place_context == call->context)
+        thread->place_context == handle)
         return 0;
     if (flags & GV_RECORD_HAS_CONTEXT)
-        error = gv_ingest_intern_context(ingest, call->context, &context);
+        error = gv_ingest_intern_context(ingest, handle, &context);
     if (!error && (flags & GV_RECORD_HAS_STREAM))
         error = gv_ingest_intern_stream(ingest, thread, call->stream, per_thread, context, &stream);
     if (error)
@@ -182,7 +190,7 @@ int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *th
     thread->place_flags = flags;
     thread->place_per_thread = per_thread;
     thread->place_stream = call->stream;
-    thread->place_context = call->context;
+    thread->place_context = handle;
     thread->stream = stream;
     thread->context = said ? 0 : context;
     return 0;

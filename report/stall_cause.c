@@ -150,10 +150,6 @@ static int gv_stall_cause_of_call(struct gv_stall_run *run, struct gv_held *held
     case GV_CAUSE_QUEUE_FULL:
     case GV_CAUSE_LAZY_LOAD:
         return gv_stall_cause_launch(run, held);
-    case GV_CAUSE_CONTEXT:
-        if (held->in_scope.count > 0 && gv_stall_ends_with(held, &held->in_scope))
-            return gv_stall_waited(run, held, held->rule->cause, &held->in_scope);
-        return 0;
     default:
         if (held->rule->scope == GV_SCOPE_CONTEXT && gv_stall_drained_all(held))
             return gv_stall_waited(run, held, held->rule->cause, &held->in_scope);

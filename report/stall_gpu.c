@@ -59,8 +59,6 @@ static int gv_stall_gpu_learn(struct gv_stall_run *run, const struct gv_stall_op
             place->context = sqlite3_column_int64(row, 1);
     }
     sqlite3_reset(row);
-    if (GV_STALL_ROW(run->context_devices, run->context_count, place->context))
-        run->context_devices[place->context] = gv_time_sum(place->device, 1);
     return gv_stall_error(run->trace, result);
 }
 
@@ -169,15 +167,8 @@ static void gv_stall_drained_add(struct gv_stall_drained *drained, const struct 
     drained->count++;
 }
 
-static bool gv_stall_op_in_scope(const struct gv_stall_run *run, const struct gv_held *held,
-                                 const struct gv_stall_op *op)
+static bool gv_stall_op_in_scope(const struct gv_held *held, const struct gv_stall_op *op)
 {
-    const int64_t *device;
-
-    if (held->rule->scope == GV_SCOPE_DEVICE) {
-        device = GV_STALL_ROW(run->context_devices, run->context_count, held->context);
-        return !device || !*device || *device == op->place->device + 1;
-    }
     return !held->context || !op->place->context || held->context == op->place->context;
 }
 
@@ -217,7 +208,7 @@ static bool gv_stall_op_is_later(const struct gv_held *held, const struct gv_sta
 static int gv_stall_op_in_call(struct gv_stall_run *run, struct gv_held *held,
                                const struct gv_stall_op *op)
 {
-    bool in_scope = gv_stall_op_in_scope(run, held, op), before;
+    bool in_scope = gv_stall_op_in_scope(held, op), before;
     bool in_stream = held->stream && held->stream == op->place->stream;
     int error;
 

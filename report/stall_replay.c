@@ -34,7 +34,7 @@ struct gv_stall_event {
 struct gv_stall_replay {
     struct gv_stall_queue *queues; /* by stream; 0: those that are not known */
     size_t queue_count;
-    int64_t *contexts; /* by context: all that began before is finished */
+    int64_t *contexts; /* the run's finished_ns */
     int64_t *legacy;   /* by context: its legacy default stream */
     size_t context_count;
     struct gv_stall_proof *proofs;
@@ -264,8 +264,7 @@ static void gv_stall_replay_tell(const struct gv_stall_run *run, struct gv_held 
         const struct gv_stall_queue *queue = &replay->queues[i];
         int64_t count;
         if (queue->process != held->process ||
-            (held->rule->scope != GV_SCOPE_DEVICE && held->context && queue->context &&
-             queue->context != held->context))
+            (held->context && queue->context && queue->context != held->context))
             continue;
         count = gv_stall_replay_unfinished(replay, queue);
         held->unfinished += count;
@@ -286,9 +285,9 @@ static int gv_stall_replay_open(struct gv_stall_run *run)
     replay->queue_count = run->stream_count;
     replay->context_count = run->context_count;
     replay->queues = calloc(replay->queue_count, sizeof(*replay->queues));
-    replay->contexts = calloc(replay->context_count, sizeof(*replay->contexts));
+    replay->contexts = run->finished_ns;
     replay->legacy = calloc(replay->context_count, sizeof(*replay->legacy));
-    if (!replay->queues || !replay->contexts || !replay->legacy)
+    if (!replay->queues || !replay->legacy)
         return -ENOMEM;
     for (size_t i = 1; i < run->stream_count; i++) {
         int64_t context = run->streams[i].context;
@@ -303,7 +302,6 @@ void gv_stall_replay_close(struct gv_stall_run *run)
     if (!run->replay)
         return;
     free(run->replay->queues);
-    free(run->replay->contexts);
     free(run->replay->legacy);
     free(run->replay->proofs);
     free(run->replay);

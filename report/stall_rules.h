@@ -17,7 +17,6 @@ enum gv_stall_scope {
     GV_SCOPE_NOTHING = 0,
     GV_SCOPE_STREAM,
     GV_SCOPE_CONTEXT,
-    GV_SCOPE_DEVICE,
 };
 
 enum gv_stall_flag {

@@ -198,8 +198,8 @@ static int gv_stall_read_tables(struct gv_stall_run *run)
           sizeof(*run->shapes), gv_stall_take_shape},
          (void **)&run->shapes,
          &run->shape_count},
-        {{GV_STALL_HIGHEST("context"), NULL, sizeof(*run->context_devices), NULL},
-         (void **)&run->context_devices,
+        {{GV_STALL_HIGHEST("context"), NULL, sizeof(*run->finished_ns), NULL},
+         (void **)&run->finished_ns,
          &run->context_count},
         {{GV_STALL_HIGHEST("module"),
           "SELECT l.module, a.name LIKE 'cuModule%' FROM load l JOIN api a ON a.id = l.api"
@@ -280,7 +280,7 @@ void gv_stall_run_close(struct gv_stall_run *run)
     free(run->places);
     free(run->threads);
     free(run->shapes);
-    free(run->context_devices);
+    free(run->finished_ns);
     free(run->modules);
     free(run->zones);
     free(run->held);

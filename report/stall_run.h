@@ -125,10 +125,10 @@ struct gv_stall_run {
     struct gv_stall_stream *streams;
     struct gv_stall_kernel *kernels;
     struct gv_stall_place *places;
-    int64_t *threads;         /* -> process */
-    int64_t *shapes;          /* -> local_bytes */
-    int64_t *context_devices; /* -> device + 1; 0: not known */
-    bool *modules;            /* whether its code is put onto the GPU when it is loaded */
+    int64_t *threads;     /* -> process */
+    int64_t *shapes;      /* -> local_bytes */
+    int64_t *finished_ns; /* by context, from the calls alone: all that began before has ended */
+    bool *modules;        /* whether its code is put onto the GPU when it is loaded */
     size_t process_count, api_count, stream_count, kernel_count, place_count, thread_count,
         shape_count, context_count, module_count;
     struct gv_stall_zone *zones;

@@ -1,6 +1,6 @@
 """What `gpuverify probe` is expected to measure: (call, with what) of the calls that wait.
 
-As on an H100 with driver 580; the simulator does the same but for SIMULATED_BEHIND.
+As on an H100 with driver 580; the simulator does the same.
 """
 
 WAITS = {
@@ -12,7 +12,7 @@ WAITS = {
     ("cuMemFreeHost", "1 MB"), ("cuMemHostUnregister", "1 MB"),
     ("cuMemcpyDtoHAsync", "4 KB to pageable memory, behind the kernel"),
     ("cuMemcpyHtoDAsync", "16 MB of pageable memory, behind the kernel"),
-    ("cuCtxSynchronize", ""), ("cuCtxCreate", ""), ("cudaFree", "1 MB"), ("cudaFreeHost", "1 MB"),
+    ("cuCtxSynchronize", ""), ("cudaFree", "1 MB"), ("cudaFreeHost", "1 MB"),
     ("cudaHostUnregister", "1 MB"), ("cudaDeviceSetLimit", "stack size"),
     ("cudaMemcpyAsync", "4 KB to pageable memory, behind the kernel"),
 }
@@ -23,7 +23,6 @@ EAGER_WAITS = (WAITS | {("cuLibraryLoadData", "a cubin"), ("cuLibraryUnload", "o
 BEHIND = {"cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuEventRecord", "cuEventCreate",
           "cuStreamCreate", "cuMemAlloc", "cuMemAllocHost", "cuMemcpyHtoD",
           "cuModuleLoadData"}
-SIMULATED_BEHIND = BEHIND | {"cuMemAllocAsync"}
 
 
 def rows_of(probe, mode, beside):

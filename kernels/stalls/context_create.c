@@ -1,4 +1,4 @@
-/* Making a context takes long by itself, and waits for the device's work too. */
+/* Making a context takes long by itself, longer on a busy device, but waits for no kernel. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

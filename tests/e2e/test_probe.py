@@ -44,7 +44,7 @@ class Probe(harness.Case):
                                    "cuMemGetInfo": ("not here", None)})
             measured = [row for row in rows if row["status"] == "measured"]
             self.assertEqual(expected.waiting(probe, mode), waits)
-            self.assertEqual(expected.waiting_behind(probe, mode), expected.SIMULATED_BEHIND)
+            self.assertEqual(expected.waiting_behind(probe, mode), expected.BEHIND)
             for row in measured:
                 if row["waits"] and row["beside"] == "gpu":
                     self.assertGreater(row["busy_ns"], row["kernel_ns"] * 0.5, row)

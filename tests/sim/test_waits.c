@@ -156,6 +156,20 @@ static void launch_some(void)
         CHECK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, busy_stream, NULL, NULL));
 }
 
+static void make_context(void)
+{
+    CUdevice gpu;
+    CUcontext made;
+    CHECK(cuCtxGetDevice(&gpu));
+#if CUDA_VERSION >= 13000
+    CHECK(cuCtxCreate(&made, NULL, 0, gpu));
+#else
+    CHECK(cuCtxCreate(&made, 0, gpu));
+#endif
+    CHECK(cuCtxDestroy(made));
+    CHECK(cuCtxSetCurrent(context));
+}
+
 static void synchronize(void)
 {
     CHECK(cuCtxSynchronize());
@@ -208,6 +222,7 @@ static const struct {
     {"more launches than the queue holds", fill_the_queue, 1},
     {"fewer launches than that", launch_some, 0},
     {"cuCtxSynchronize", synchronize, 1},
+    {"making and destroying a context", make_context, 0},
     {"cuStreamSynchronize of an idle stream", synchronize_idle, 0},
     {"streams, events, queries", small_calls, 0},
 };

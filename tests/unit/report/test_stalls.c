@@ -242,7 +242,7 @@ static void each_of_these_waits_for_the_context(void **state)
         {"cuCtxSetLimit", "limit"},
         {"cudaDeviceSetLimit", "limit"},
         {"cuCtxDestroy_v2", "context"},
-        {"cuCtxCreate_v4", "context"},
+        {"cuDevicePrimaryCtxReset_v2", "context"},
     };
 
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -265,8 +265,9 @@ static void each_of_these_waits_for_the_context(void **state)
 
 static void each_of_these_does_not_wait(void **state)
 {
-    static const char *const calls[] = {"cudaMallocAsync", "cudaFreeAsync_ptsz", "cuMemAlloc_v2",
-                                        "cudaMallocHost", "cuCtxSetCurrent"};
+    static const char *const calls[] = {
+        "cudaMallocAsync", "cudaFreeAsync_ptsz", "cuMemAlloc_v2",           "cudaMallocHost",
+        "cuCtxSetCurrent", "cuCtxCreate_v4",     "cuDevicePrimaryCtxRetain"};
 
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         fixture_teardown(state);

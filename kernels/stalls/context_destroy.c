@@ -1,0 +1,23 @@
+/* Destroying a context, or resetting its device, waits until the context has nothing left to do. */
+#include "kernels/stalls/stage.h"
+
+int main(int argc, char **argv)
+{
+    struct gv_stage stage, second;
+
+    gv_stage_open(&stage, argc, argv);
+    second = stage;
+#if CUDA_VERSION >= 13000
+    CHECK(cuCtxCreate(&second.context, NULL, 0, stage.device));
+#else
+    CHECK(cuCtxCreate(&second.context, 0, stage.device));
+#endif
+    gv_stage_set(&second);
+    gv_stage_busy(&second);
+    TIMED("destroy", cuCtxDestroy, (second.context));
+
+    CHECK(cuCtxSetCurrent(stage.context));
+    gv_stage_busy(&stage);
+    TIMED("reset", cuDevicePrimaryCtxReset, (stage.device));
+    return 0;
+}
