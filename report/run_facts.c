@@ -106,10 +106,9 @@ static const struct gv_fact_query gv_fact_queries[] = {
     {"SELECT count(*) FROM flight WHERE ?1 = 0 OR process = ?1", {GV_NUMBER(in_flight)}},
     {"SELECT CAST(total(count) AS INTEGER) FROM loss WHERE ?1 = 0 OR process = ?1",
      {GV_NUMBER(lost)}},
-    {"SELECT c.result FROM call c JOIN api a ON a.id = c.api WHERE a.class = 'init' AND"
-     " coalesce(c.result, 0) <> 0 AND EXISTS (SELECT 1 FROM api_total t JOIN api b ON b.id = t.api"
-     " WHERE b.class = 'init' AND t.errors > 0) AND NOT EXISTS (SELECT 1 FROM api_total t JOIN api"
-     " b ON b.id = t.api WHERE b.class = 'init' AND t.errors < t.count) LIMIT 1",
+    {"SELECT e.result FROM error_total e JOIN api a ON a.id = e.api WHERE a.class = 'init' AND NOT"
+     " EXISTS (SELECT 1 FROM api_total t JOIN api b ON b.id = t.api WHERE b.class = 'init' AND"
+     " t.errors < t.count) ORDER BY e.count DESC LIMIT 1",
      {GV_NUMBER(init_result)}},
 };
 
