@@ -154,7 +154,8 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path)
     free(report);
 }
 
-static void gv_run_summary(struct gv_session_watch *watch, const char *program, int note)
+static void gv_run_summary(struct gv_session_watch *watch, const char *program, int note,
+                           bool killed)
 {
     char path[GV_SESSION_PATH_BYTES];
     sqlite3 *trace = NULL;
@@ -164,7 +165,7 @@ static void gv_run_summary(struct gv_session_watch *watch, const char *program, 
     int error = gv_session_watch_trace(watch, path, sizeof(path));
     if (error == -ENOENT) {
         fputc('\n', stderr);
-        gv_verdict_print_without(stderr, program, gv_run_note_read(note),
+        gv_verdict_print_without(stderr, program, gv_run_note_read(note, killed),
                                  gv_report_columns(stderr));
         return;
     }
@@ -245,7 +246,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    gv_run_summary(&watch, program[0], note);
+    gv_run_summary(&watch, program[0], note, WIFSIGNALED(status));
     gv_session_watch_end(&watch);
     return gv_run_end(status);
 }

@@ -25,7 +25,7 @@ int gv_run_note_open(void)
     return fd;
 }
 
-enum gv_verdict_class gv_run_note_read(int fd)
+enum gv_verdict_class gv_run_note_read(int fd, bool killed)
 {
     char letters[4096];
     ssize_t count = 0;
@@ -41,5 +41,8 @@ enum gv_verdict_class gv_run_note_read(int fd)
         close(fd);
     if (driver)
         return GV_VERDICT_NOT_INITIALISED;
-    return here ? GV_VERDICT_NOT_LOADED : GV_VERDICT_NOT_THERE;
+    /* One that is killed cannot say what it had loaded. */
+    if (here)
+        return killed ? GV_VERDICT_KILLED_BEFORE : GV_VERDICT_NOT_LOADED;
+    return GV_VERDICT_NOT_THERE;
 }

@@ -47,6 +47,12 @@ class Verdicts(harness.Case):
             self.skipTest("programs do not link statically here")
         self.assertIn("did not get into the program", self.left_nothing(static))
 
+    def test_program_that_is_killed_first(self):
+        result = self.run_program([harness.gpuverify(), "run", "--", "/bin/sh", "-c", "kill -9 $$"],
+                                  preload=False)
+        self.assertEqual(result.status, -9)
+        self.assertIn("killed before it made a CUDA call", " ".join(result.err.split()))
+
     def test_initialisation_that_failed(self):
         result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
                                    harness.workload("verdicts/verdict"), "no-kernel"],
