@@ -61,7 +61,9 @@ static bool was_left(const struct gv_thread *thread, const struct gv_call *call)
 /* The outermost call was left by a jump or an exception. It is a row all the same. */
 static void abandon(struct gv_thread *thread, uint64_t end_ns)
 {
-    struct gv_call call = {.start_ns = thread->outer_start_ns, .api = thread->outer_api};
+    struct gv_call call = {.start_ns = thread->outer_start_ns,
+                           .api = thread->outer_api,
+                           .class = (uint8_t)gv_api_rows[thread->outer_api].class};
     struct gv_facts facts = {.flags = GV_RECORD_UNWOUND};
 
     thread->depth = 0;
@@ -71,12 +73,11 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
         end_outermost(thread, &call, -1, end_ns, &facts);
 }
 
-void gv_call_begin(struct gv_call *call, enum gv_api_id api, const struct gv_facts *facts)
+/* A nested call, or the first one of a thread. Apart, so that the others save fewer registers. */
+__attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
+                                                   const struct gv_facts *facts)
 {
-    struct gv_thread *thread = &gv_thread;
-
-    call->api = (uint16_t)api;
-    if (__builtin_expect(thread->depth != 0, 0) && was_left(thread, call))
+    if (thread->depth != 0 && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
     /* A signal handler's calls after joining are no part of this one. */
     call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
@@ -86,8 +87,25 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, const struct gv_fac
         return;
     if (call->depth == 0)
         enter_outermost(call, thread, facts);
-    else if (gv_api_rows[api].class == GV_CLASS_LOAD)
+    else if (call->class == GV_CLASS_LOAD)
         call->start_ns = gv_clock_now_ns();
+}
+
+void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
+                   const struct gv_facts *facts)
+{
+    struct gv_thread *thread = &gv_thread;
+
+    call->api = (uint16_t)api;
+    call->class = (uint8_t) class;
+    if (__builtin_expect(thread->depth != 0 || !gv_thread_is_live(thread), 0)) {
+        begin_rarely(call, thread, facts);
+        return;
+    }
+    call->live = true;
+    call->depth = 0;
+    thread->depth = 1;
+    enter_outermost(call, thread, facts);
 }
 
 /* ---- what a call tells ---- */
@@ -181,34 +199,35 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
 
 /* ---- ending ---- */
 
+/* gv_api_class_rows[].kept, as bits. */
+enum {
+    KEPT_CLASSES = 0
+#define GV_API_CLASS(name, text, kept, recorded) | (kept) << GV_CLASS_##name
+#include "preload/api_classes.def"
+};
+
+static inline bool is_kept(enum gv_api_class class)
+{
+    return KEPT_CLASSES >> class & 1u;
+}
+
 static void count_lost(enum gv_api_class class)
 {
     atomic_fetch_add_explicit(&gv_process.spool.header->lost.calls[class], 1, memory_order_relaxed);
 }
 
-static void write_call(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                       uint64_t end_ns, const struct gv_facts *facts)
+/* Into reserved room. */
+static inline void fill_record(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                               uint64_t duration_ns, const struct gv_facts *facts, uint64_t context,
+                               uint32_t kernel)
 {
-    enum gv_api_class class = gv_api_rows[call->api].class;
-    uint32_t kernel = 0;
-    uint64_t context;
-    union gv_record *record;
-
-    if (class == GV_CLASS_LAUNCH)
-        kernel = launched_kernel(thread, call, result, facts);
-    context = context_now(thread);
-    record = gv_thread_reserve(thread, gv_api_class_rows[class].kept);
-    if (__builtin_expect(!record, 0)) {
-        count_lost(class);
-        return;
-    }
-    record->call = (struct gv_record_call){
+    thread->next->call = (struct gv_record_call){
         .head = {.kind = GV_RECORD_CALL,
                  .flags = (uint8_t)(facts->flags | (context ? GV_RECORD_HAS_CONTEXT : 0)),
                  .api = call->api,
                  .result = result},
         .start_ns = call->start_ns,
-        .duration_ns = end_ns - call->start_ns,
+        .duration_ns = duration_ns,
         .stream = facts->stream,
         .context = context,
         .bytes = facts->bytes,
@@ -219,10 +238,28 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
     gv_thread_publish(thread);
 }
 
-static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                          uint64_t end_ns, const struct gv_facts *facts)
+static void write_call(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                       uint64_t end_ns, const struct gv_facts *facts)
 {
-    enum gv_api_class class = gv_api_rows[call->api].class;
+    enum gv_api_class class = (enum gv_api_class)call->class;
+    uint32_t kernel = 0;
+    uint64_t context;
+
+    if (class == GV_CLASS_LAUNCH)
+        kernel = launched_kernel(thread, call, result, facts);
+    context = context_now(thread);
+    if (__builtin_expect(!gv_thread_reserve(thread, is_kept(class)), 0)) {
+        count_lost(class);
+        return;
+    }
+    fill_record(thread, call, result, end_ns - call->start_ns, facts, context, kernel);
+}
+
+__attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
+                                                    const struct gv_call *call, int32_t result,
+                                                    uint64_t end_ns, const struct gv_facts *facts)
+{
+    enum gv_api_class class = (enum gv_api_class)call->class;
 
     if (__builtin_expect(class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT, 0)) {
         thread->context = 0;
@@ -240,10 +277,11 @@ static void end_outermost(struct gv_thread *thread, const struct gv_call *call, 
         gv_gpu_start(thread);
 }
 
-static void end_nested(struct gv_thread *thread, const struct gv_call *call, int32_t result,
-                       const struct gv_facts *facts)
+__attribute__((noinline)) static void end_nested(struct gv_thread *thread,
+                                                 const struct gv_call *call, int32_t result,
+                                                 const struct gv_facts *facts)
 {
-    enum gv_api_class class = gv_api_rows[call->api].class;
+    enum gv_api_class class = (enum gv_api_class)call->class;
 
     if (class == GV_CLASS_LAUNCH)
         thread->launched = facts->kernel;
@@ -255,18 +293,39 @@ static void end_nested(struct gv_thread *thread, const struct gv_call *call, int
         gv_gpu_start(thread);
 }
 
+/* Nothing is to be done for it but to write its record, and there is room for that. */
+static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_call *call,
+                               uint64_t duration_ns, const struct gv_facts *facts)
+{
+    return facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) && thread->context &&
+           (call->kernel || call->class != GV_CLASS_LAUNCH) && call->class != GV_CLASS_CONTEXT &&
+           call->class != GV_CLASS_INIT && !thread->writing && thread->next != thread->end &&
+           !thread->scarce;
+}
+
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)
 {
     struct gv_thread *thread = &gv_thread;
+    uint64_t end_ns;
 
     thread->depth = call->depth;
     /* A fork inside the call: the child's half of it is not the child's to record. */
     if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0))
         return;
-    if (__builtin_expect(call->depth == 0, 1))
-        end_outermost(thread, call, result, gv_clock_now_ns(), facts);
-    else
+    if (__builtin_expect(call->depth != 0, 0)) {
         end_nested(thread, call, result, facts);
+        return;
+    }
+    end_ns = gv_clock_now_ns();
+    if (__builtin_expect(!is_ordinary(thread, call, end_ns - call->start_ns, facts), 0)) {
+        end_outermost(thread, call, result, end_ns, facts);
+        return;
+    }
+    thread->writing = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    fill_record(thread, call, result, end_ns - call->start_ns, facts, thread->context,
+                call->kernel);
+    atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
 }
 
 void gv_call_before_unload_all(void)

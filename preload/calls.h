@@ -16,6 +16,7 @@
 #include "preload/api.h"
 #include "trace/spool.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,8 @@ struct gv_call {
     uint32_t depth;    /* hooked calls around this one */
     uint32_t kernel;   /* LAUNCH: number, as far as it is known before the call */
     uint16_t api;
-    uint16_t live;
+    uint8_t class; /* enum gv_api_class: not to be looked up, which would be one more cache miss */
+    bool live;
 };
 
 enum gv_fact {
@@ -77,7 +79,8 @@ static inline void gv_facts_tell(struct gv_facts *facts, enum gv_fact what)
     facts->load_kind = 0;
 }
 
-void gv_call_begin(struct gv_call *call, enum gv_api_id api, const struct gv_facts *facts);
+void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
+                   const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
 
 /* UNLOADS_ALL, before the real call. */

@@ -1,5 +1,7 @@
 #include "preload/clock.h"
 
+#include "preload/hot.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 
 enum clock_choice { CHOICE_AUTO, CHOICE_TSC, CHOICE_MONOTONIC };
 
-struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
+GV_HOT _Alignas(64) struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
 
 static uint64_t load_ns;
 

@@ -1,6 +1,7 @@
 #include "preload/fork_watch.h"
 
 #include "preload/entry_points.h"
+#include "preload/hot.h"
 #include "preload/loader.h"
 #include "preload/log.h"
 #include "preload/names.h"
@@ -14,7 +15,7 @@
 #define PAGE_BYTES 4096
 
 static const _Atomic uint64_t no_token;
-const _Atomic uint64_t *_Atomic gv_process_token = &no_token;
+GV_HOT const _Atomic uint64_t *_Atomic gv_process_token = &no_token;
 
 /* The page behind gv_process_token, once there is one. */
 static _Atomic uint64_t *token_page;

@@ -16,7 +16,7 @@
 #include "preload/cuda_api.def"
 
 #define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
-    GV_DEFINE_HOOK(symbol, type, parameters, arguments, facts)
+    GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)
 #define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
 #include "preload/cuda_api.def"
 

@@ -1,6 +1,7 @@
 #include "preload/stacks.h"
 
 #include "preload/entry_points.h"
+#include "preload/hot.h"
 #include "preload/objects.h"
 #include "preload/own_work.h"
 #include "preload/python_frames.h"
@@ -16,7 +17,7 @@
 /* What taking a stack may need of the thread's own. */
 #define GV_STACK_ROOM_BYTES 24576u
 
-uint64_t gv_stacks_least_ns = UINT64_MAX;
+GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
 
 struct known_stack {
     _Atomic uint64_t hash; /* 0: free */

@@ -13,30 +13,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What every call touches comes first, in two cache lines: a driver leaves little of ours there. */
 struct gv_thread {
-    uint64_t token;        /* *gv_process_token when it joined; 0: not yet */
-    union gv_record *next; /* next free record of the segment */
-    union gv_record *end;  /* behind its last one */
+    _Alignas(64) uint64_t token; /* *gv_process_token when it joined; 0: not yet */
+    union gv_record *next;       /* next free record of the segment */
+    union gv_record *end;        /* behind its last one */
     struct gv_spool_segment *segment;
     struct gv_spool_slot *slot; /* of its own, or one that nobody reads */
-    uint64_t serial;
-    uint64_t records; /* in segments that are closed */
     uint64_t outer_start_ns;
     uintptr_t outer_frame; /* where the outermost call's frame lies on the stack */
     uint64_t jumped_ns;    /* when it longjmp()ed with hooked calls open; 0: it did not */
     uint64_t launched;     /* handle of a kernel that a call inside the outermost one launched */
     uint64_t loaded;       /* handle that a load inside the outermost call made */
     uint64_t context;      /* current context; 0: ask the driver */
-    uintptr_t stack_low;   /* of the thread's own stack: [low, high); 0: not asked yet */
-    uintptr_t stack_high;
-    uint32_t sequence; /* of the next segment */
-    uint32_t tid;
-    uint32_t depth;       /* hooked calls that this thread is in */
-    uint32_t correlation; /* of the call being made; the CUPTI module writes it, or nobody */
+    uint32_t depth;        /* hooked calls that this thread is in */
+    uint32_t correlation;  /* of the call being made; the CUPTI module writes it, or nobody */
     uint16_t outer_api;
     bool scarce;  /* its segment is one of the last: only kept classes may write there */
     bool joining; /* it is about to attach the process, or to join */
     bool writing; /* guards against a signal handler that calls CUDA in between */
+
+    uint64_t serial;
+    uint64_t records;    /* in segments that are closed */
+    uintptr_t stack_low; /* of the thread's own stack: [low, high); 0: not asked yet */
+    uintptr_t stack_high;
+    uint32_t sequence; /* of the next segment */
+    uint32_t tid;
+    char comm[GV_SPOOL_COMM_BYTES]; /* its name, as last seen */
 };
 
 extern _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));

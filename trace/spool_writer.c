@@ -13,8 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE_BYTES   4096u
-#define GROWTH_PAUSE 1000 /* requests that are refused after one that failed */
+#define PAGE_BYTES        4096u
+#define POPULATE_SEGMENTS 4    /* as many new ones are mapped at once */
+#define GROWTH_PAUSE      1000 /* requests that are refused after one that failed */
 /* Looks while another thread grows the file. It may have lost its processor to those who wait, or
  * be of a lower priority than they: yields first, then short sleeps, 10 ms of them at most. */
 #define GROWTH_YIELDS   2000
@@ -178,16 +179,27 @@ static int grow(struct gv_spool_writer *writer)
 }
 
 /*
- * Maps the pages of a segment in one go: four page faults in between cost three times as much.
+ * Maps the pages of some segments in one go: page faults in between cost three times as much.
  * Where the kernel is older than 5.14, they come one by one.
  */
-static void populate(struct gv_spool_segment *segment)
+static void populate(struct gv_spool_segment *segment, uint32_t count)
 {
 #ifdef MADV_POPULATE_WRITE
-    madvise(segment, GV_SPOOL_SEGMENT_BYTES, MADV_POPULATE_WRITE);
+    madvise(segment, (size_t)count * GV_SPOOL_SEGMENT_BYTES, MADV_POPULATE_WRITE);
 #else
     (void)segment;
+    (void)count;
 #endif
+}
+
+/* Those that are new are taken one after the other, by any thread. */
+static void populate_fresh(struct gv_spool_writer *writer, uint32_t segment)
+{
+    uint32_t allocated = atomic_load(&writer->header->segments_allocated);
+    uint32_t left = allocated - segment;
+
+    if (segment % POPULATE_SEGMENTS == 0)
+        populate(&writer->segments[segment], left < POPULATE_SEGMENTS ? left : POPULATE_SEGMENTS);
 }
 
 static uint32_t take_fresh(struct gv_spool_writer *writer)
@@ -217,14 +229,16 @@ static uint32_t take_any(struct gv_spool_writer *writer)
     for (int look = 0; look < GROWTH_YIELDS + GROWTH_SLEEPS; look++) {
         uint32_t limit = atomic_load(&writer->limit);
         uint32_t segment = gv_spool_free_list_pop(header, writer->segments, limit);
-        bool is_mapped = segment < GV_SPOOL_RESIDENT_SEGMENTS;
         uint32_t idle = 0;
 
-        if (segment == GV_SPOOL_NO_SEGMENT)
-            segment = take_fresh(writer);
         if (segment != GV_SPOOL_NO_SEGMENT) {
-            if (!is_mapped)
-                populate(&writer->segments[segment]);
+            if (segment >= GV_SPOOL_RESIDENT_SEGMENTS)
+                populate(&writer->segments[segment], 1);
+            return segment;
+        }
+        segment = take_fresh(writer);
+        if (segment != GV_SPOOL_NO_SEGMENT) {
+            populate_fresh(writer, segment);
             return segment;
         }
         if (atomic_load(&header->segments_allocated) >= limit)
