@@ -3,6 +3,8 @@
 #include "report/commands.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define GV_TEXT_COLUMNS     78u
 #define GV_TEXT_HELP_INDENT 24u
@@ -38,9 +40,13 @@ void gv_command_text_list(FILE *out)
 int gv_command_text_unknown(const char *word)
 {
     const struct gv_command *nearest = gv_command_nearest(word);
+    struct stat status;
 
     if (nearest)
         gv_message("there is no command '%s'; did you mean '%s'?", word, nearest->name);
+    else if (stat(word, &status) == 0 && S_ISREG(status.st_mode))
+        gv_message("there is no command '%s'; did you mean 'gpuverify %s %s'?", word,
+                   access(word, X_OK) == 0 ? "run" : "report", word);
     else
         gv_message("there is no command '%s'; see 'gpuverify help'", word);
     return GV_EXIT_USAGE;
