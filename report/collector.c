@@ -55,7 +55,11 @@ static int64_t gv_collector_now_ms(void)
 /* As far as it may go: a limit that was meant for the program. */
 static void gv_collector_lift_limit(int which)
 {
+    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
     struct rlimit limit;
+
+    if (which != RLIMIT_NOFILE && setrlimit((__rlimit_resource_t)which, &none) == 0)
+        return;
 
     if (getrlimit((__rlimit_resource_t)which, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
         return;

@@ -1,4 +1,5 @@
 /* gpuverify: finds the command that was asked for. */
+#include "report/command_stack.h"
 #include "report/command_text.h"
 #include "report/commands.h"
 
@@ -47,8 +48,17 @@ static int gv_command_run_by_name(const char *name, int argc, char **argv)
     return gv_finish_output(code);
 }
 
-int main(int argc, char **argv)
+struct gv_command_line {
+    int argc;
+    char **argv;
+};
+
+static int gv_command_line_run(void *data)
 {
+    const struct gv_command_line *line = data;
+    int argc = line->argc;
+    char **argv = line->argv;
+
     if (gv_configure_sqlite())
         fputs("gpuverify: SQLite could not be set up; going on with its defaults\n", stderr);
     if (argc < 2) {
@@ -63,4 +73,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return gv_command_run_by_name("help", 1, argv + 1);
     return gv_command_run_by_name(argv[1], argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    struct gv_command_line line = {argc, argv};
+
+    return gv_command_stack_run(gv_command_line_run, &line);
 }
