@@ -186,10 +186,14 @@ static int gv_parse_check_count(const struct gv_arguments *arguments)
     if (arguments->operand_count < command->fewest)
         return gv_arguments_refuse(command, "%s is missing",
                                    arguments->operand_count ? "something" : command->operands);
-    if (arguments->operand_count > command->most)
-        return gv_arguments_refuse(command, "'%s' is one too many",
-                                   arguments->operands[command->most]);
-    return 0;
+    if (arguments->operand_count <= command->most)
+        return 0;
+    for (int i = 0; i < arguments->operand_count; i++)
+        if (gv_option_find((enum gv_command_id)(command - gv_commands), arguments->operands[i],
+                           strlen(arguments->operands[i])))
+            return gv_arguments_refuse(command, "'%s' is one too many; did you mean '--%s'?",
+                                       arguments->operands[i], arguments->operands[i]);
+    return gv_arguments_refuse(command, "'%s' is one too many", arguments->operands[command->most]);
 }
 
 bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,

@@ -103,6 +103,7 @@ static void what_is_wrong_is_named(void **state)
     expect("report a b", 2, "'b' is one too many");
     expect("report a b", 2, "usage: gpuverify report FILE");
     expect("help \"$(printf 'x\\033[2J')\"", 2, "x\\x1b[2J");
+    expect("check x.db max-stall 10ms", 2, "did you mean '--max-stall'?");
     expect("/bin/ls -l", 2, "did you mean 'gpuverify run /bin/ls'?");
     expect("/etc/passwd", 2, "did you mean 'gpuverify report /etc/passwd'?");
     expect("/tmp", 2, "see 'gpuverify help'");
