@@ -11,11 +11,16 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
   lost "timed"      waiting and compiling are as long as the program timed the call
   jit               true: part of the time went into compiling
   drained_at_least  operations that had to end
+  drained_ms "busy" from the first one's start to the last one's end it took that long
   may_be_absent     true: no such stall is fine too, another cause is not
-  if_timed_below_ms the expectation holds if the program itself timed less
 
 What is not said for a label on an idle GPU: no stall. "in_flight": the call that the program was killed
-in. "environment": variables that the program needs on the simulator.
+in. "unknown_ms": busy, at least one call that takes so long is found and not explained. "environment":
+variables that the program needs on the simulator.
+
+From the first timed call on, or from the end of the call that the program names in a line "timing begins
+after CALL", the trace may have no other finding. A program that says so times every call, and says
+"slow CALL MILLISECONDS" of each that took a stall's time: then there may be as many that nothing explains.
 """
 
 import json
@@ -26,6 +31,8 @@ import sqlite3
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTATIONS = os.path.join(os.path.dirname(HERE), "kernels", "stalls")
 TIMED = re.compile(r"^timed (\S+) (\S+) ([\d.]+)$", re.M)
+BEGINS = re.compile(r"^timing begins after (\S+)$", re.M)
+SLOW = re.compile(r"^slow (\S+) ([\d.]+)$", re.M)
 # What a call may take of its own account around the wait, and what clocks may differ by: milliseconds,
 # and the part of the time; and whether the program may have been held up by more than CUDA, so that
 # a wait may be as long as the program says that the call took.
@@ -67,6 +74,8 @@ class Told:
         self.database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
         self.database.row_factory = sqlite3.Row
         self.timed = [(label, call, float(ms)) for label, call, ms in TIMED.findall(output)]
+        self.begins = BEGINS.search(output)
+        self.slow = [(name, float(ms)) for name, ms in SLOW.findall(output)]
         self.mode = mode  # "measured" or "inferred"
         self.state = state  # "busy" or "idle"
         self.busy_ms = busy_ms
@@ -115,8 +124,6 @@ class Told:
     def check_label(self, label, what, call, ms):
         stall = self.stall_of(call)
         told = f"{label}: {stall}"
-        if ms >= what.get("if_timed_below_ms", float("inf")):
-            return
         if what["cause"] is None:
             need(stall is None or stall["expected"] or self.is_noise(stall),
                  f"{told} should be no stall")
@@ -136,6 +143,9 @@ class Told:
         if self.mode == "measured" and "drained_at_least" in what:
             need((stall["drained_count"] or 0) >= what["drained_at_least"],
                  f"{told}: {what['drained_at_least']} operations had to end")
+        if self.mode == "measured" and what.get("drained_ms") == "busy":
+            drained_ms = (stall["drained_ns"] or 0) / 1e6
+            need(self.near(drained_ms, self.busy_ms), f"{told}: {drained_ms} ms of work had to end")
         if not stall["expected"]:
             need(stall["advice"], f"{told}: no advice")
 
@@ -156,12 +166,37 @@ class Told:
         if what.get("jit") and self.mode == "measured":
             need(stall["jit_ns"] > 0, f"{told}: nothing was compiled")
 
-    def check_others(self, known):
+    def begins_ns(self):
+        """When the program had set itself up: of several calls that may be the first timed one, the last."""
+        if self.begins:
+            ends = [row["start_ns"] + row["duration_ns"] for row in self.rows("SELECT * FROM calls")
+                    if base(row["name"]) == self.begins.group(1)]
+            need(ends, f"no call {self.begins.group(1)} in the trace")
+            return max(ends)
+        if not self.timed:
+            return float("inf")
+        _, name, ms = self.timed[0]
+        return max((row["start_ns"] for row in self.rows("SELECT * FROM calls")
+                    if base(row["name"]) == name and self.near(row["duration_ns"] / 1e6, ms)),
+                   default=0)
+
+    def check_others(self, calls):
         """No finding that the program's own timing does not bear out."""
-        for stall in self.rows("SELECT * FROM stalls WHERE expected = 0"):
-            if stall["call"] in known or stall["cause"] in SETTING_UP:
+        begins_ns = self.begins_ns()
+        known = {call["id"] for call in calls}
+        slow = list(self.slow)
+        for stall in self.rows("SELECT * FROM stalls WHERE expected = 0 ORDER BY duration_ns DESC"):
+            if stall["call"] in known or self.begins is None and self.is_noise(stall):
                 continue
-            need(self.state == "busy" or self.is_noise(stall), f"on an idle GPU: {stall}")
+            if stall["start_ns"] < begins_ns:
+                need(stall["cause"] in SETTING_UP, f"before anything was timed: {stall}")
+                continue
+            need(stall["cause"] == "unknown", f"nobody was to be held up: {stall}")
+            # The program's own time is the longer one: the call is within it.
+            fits = [one for one in slow if one[0] == base(stall["name"])
+                    and one[1] >= stall["duration_ns"] / 1e6 * 0.99 - 0.01]
+            need(fits, f"the program's own time does not bear this out: {stall}")
+            slow.remove(min(fits, key=lambda one: one[1]))
 
     def check(self, name, expectation):
         labels = expectation.get(self.state, {})
@@ -170,7 +205,11 @@ class Told:
             need(label in calls or what.get("may_be_absent"), f"{name} did not time {label}")
         for label, (call, ms) in calls.items():
             self.check_label(label, labels.get(label, {"cause": None}), call, ms)
-        self.check_others({call["id"] for call, _ in calls.values()})
+        self.check_others([call for call, _ in calls.values()])
+
+    def check_unknown(self, least_ms):
+        need(self.rows("SELECT 1 FROM stalls WHERE cause = 'unknown' AND NOT expected AND wait_ns >= ?",
+                       int(least_ms * 1e6)), f"no call of {least_ms} ms that nothing explains")
 
     def check_in_flight(self, wanted):
         rows = self.rows("SELECT * FROM in_flight")
@@ -187,6 +226,8 @@ def check(name, path, output, mode, state, busy_ms, margin=STRICT):
     told = Told(path, output, mode, state, busy_ms, margin)
     try:
         told.check(name, expectation)
+        if state == "busy" and "unknown_ms" in expectation:
+            told.check_unknown(expectation["unknown_ms"])
         if state == "busy" and "in_flight" in expectation:
             told.check_in_flight(expectation["in_flight"])
     finally:

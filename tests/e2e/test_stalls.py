@@ -1,7 +1,9 @@
 """Each workload of kernels/stalls on the simulator, with the GPU's side and without: what its trace
 says of the calls that were held up is what its .expect says."""
 
+import contextlib
 import os
+import sqlite3
 import sys
 
 import harness
@@ -46,6 +48,36 @@ class Stalls(harness.Case):
         self.trace(losses=killed or name == "descheduled")
         expectations.check(name, self.path("trace.db"), result.out, mode, state, BUSY_MS,
                            expectations.WIDE)
+
+
+class Invented(harness.Case):
+    """What a trace has too many of is seen: the expectations of a program without stalls can fail."""
+
+    def expect(self, output, margin):
+        expectations.check("no_stalls", self.path("trace.db"), output, "inferred", "busy", BUSY_MS, margin)
+
+    def test_invented_stalls_are_seen(self):
+        result = self.run_program([harness.workload("stalls/no_stalls"), "2000"],
+                                  env={**SIMULATED, "GPUVERIFY_GPU": "off"})
+        self.assertEqual(result.status, 0, str(result))
+        self.trace()
+        for margin in (expectations.WIDE, expectations.STRICT):
+            self.expect(result.out, margin)
+        for cause, ms in (("unknown", 500), ("unknown", 0.2), ("lazy-load", 5), ("jit", 500)):
+            with contextlib.closing(sqlite3.connect(self.path("trace.db"))) as trace:
+                # The last launch was not slow, or not as slow.
+                trace.execute("UPDATE call SET duration_ns = ?1 WHERE id = (SELECT max(id) FROM calls WHERE"
+                              " class = 'launch')", (int(ms * 1e6),))
+                trace.execute("INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+                              " SELECT max(id), ?1, 0, 0, ?2, 0, 'inferred' FROM calls WHERE class = 'launch'",
+                              (cause, int(ms * 1e6)))
+                trace.commit()
+            for margin in (expectations.WIDE, expectations.STRICT):
+                with self.assertRaises(expectations.Mismatch, msg=f"{ms} ms of {cause}"):
+                    self.expect(result.out.replace("slow", "quick"), margin)
+            with contextlib.closing(sqlite3.connect(self.path("trace.db"))) as trace:
+                trace.execute("DELETE FROM stall WHERE id = (SELECT max(id) FROM stall)")
+                trace.commit()
 
 
 def add(name, mode, state):
