@@ -14,26 +14,30 @@
 #include "cupti/records.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES  (256u * 1024u)
-#define CALLBACKS    4096u /* more than any CUPTI has */
-#define CALLBACK_GAP 64u   /* numbers without a name, after which there are no more */
+#define STACK_BYTES  (2u << 20) /* exit handlers of the program may run on it */
+#define CALLBACKS    4096u      /* more than any CUPTI has */
+#define CALLBACK_GAP 64u        /* numbers without a name, after which there are no more */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
 static _Atomic uint32_t asked;    /* futex: 1: the last flush is to be made */
 static _Atomic uint32_t answered; /* futex: 1: it is done */
+static _Atomic bool is_last;      /* our thread is the program's last one: nobody will answer */
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
 
@@ -82,17 +86,22 @@ static uint64_t CUPTIAPI now(void)
 
 /* ---- switching on ---- */
 
-static int refuse(CUptiResult result, const char *what)
+/* What the trace will say; `then` is what follows of it. */
+static void explain_failure(CUptiResult result, const char *what, const char *then)
 {
     char *why = host.spool->header->gpu.why;
     const char *text = NULL;
 
     if (gv_cupti.cuptiGetResultString(result, &text) != CUPTI_SUCCESS)
         text = NULL;
-    snprintf(why, GV_SPOOL_WHY_BYTES,
-             "%s failed with %d, %.60s: GPUVERIFY_CUPTI can name another libcupti, one of the "
-             "driver's version",
-             what, (int)result, text ? text : "unknown");
+    snprintf(why, GV_SPOOL_WHY_BYTES, "%s failed with %d, %.60s: %s", what, (int)result,
+             text ? text : "unknown", then);
+}
+
+static int refuse(CUptiResult result, const char *what)
+{
+    explain_failure(result, what,
+                    "GPUVERIFY_CUPTI can name another libcupti, one of the driver's version");
     return -EIO;
 }
 
@@ -150,14 +159,14 @@ static bool is_correlated(const char *name)
 
 static int watch_calls(void)
 {
-    uint32_t unnamed = 0;
+    CUptiResult unnamed_with = CUPTI_SUCCESS;
+    uint32_t unnamed = 0, watched = 0;
 
     for (uint32_t id = 1; id < CALLBACKS && unnamed < CALLBACK_GAP; id++) {
         const char *name = NULL;
-        CUptiResult result;
-
-        if (gv_cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS ||
-            !name) {
+        CUptiResult result = gv_cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name);
+        if (result != CUPTI_SUCCESS || !name) {
+            unnamed_with = result;
             unnamed++;
             continue;
         }
@@ -167,7 +176,11 @@ static int watch_calls(void)
         result = gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
         if (result != CUPTI_SUCCESS)
             return refuse(result, "cuptiEnableCallback");
+        watched++;
     }
+    /* Operations without their calls explain nothing. */
+    if (watched == 0)
+        return refuse(unnamed_with, "cuptiGetCallbackName");
     gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                  CUPTI_CBID_RESOURCE_MODULE_LOADED);
     return 0;
@@ -236,16 +249,29 @@ static void note_dropped(void)
         atomic_fetch_add_explicit(&host.spool->header->gpu.dropped, dropped, memory_order_relaxed);
 }
 
+/* Of the thread that flushes: records are missing, and nobody else counts them. */
+static bool failed;
+
+static void note_failure(CUptiResult result, const char *what)
+{
+    if (result == CUPTI_SUCCESS || failed)
+        return;
+    failed = true;
+    explain_failure(result, what, "some or all of what ran on the GPU is missing");
+    atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_FAILED);
+}
+
 static void flush(bool forced)
 {
     uint64_t before_ns = host.now_ns();
     struct gv_buffer *buffer, *next;
 
-    gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
+                 "cuptiActivityFlushAll");
     gv_loaded_write();
     for (buffer = gv_buffers_full(); buffer; buffer = next) {
         next = buffer->next;
-        gv_records_read(buffer);
+        note_failure(gv_records_read(buffer), "cuptiActivityGetNextRecord");
         gv_buffers_recycle(buffer);
     }
     gv_buffers_refill();
@@ -262,6 +288,60 @@ static void wait_for_work(int64_t ms)
     syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, 0, &period, NULL, 0);
 }
 
+/* CUPTI may be gone after the exit handlers that follow: nothing calls it after this. */
+static void last_flush(void)
+{
+    gv_buffers_mark();
+    flush(true);
+    /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
+    if (gv_buffers_marked() > 0)
+        atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
+    if (!failed)
+        atomic_store(&host.spool->header->gpu.finished, 1);
+    atomic_store(&answered, 1);
+    syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static bool main_thread_is_gone(void)
+{
+    char path[40], text[256];
+    const char *state;
+    ssize_t bytes;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bytes = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[bytes > 0 ? bytes : 0] = 0;
+    state = strrchr(text, ')');
+    return state && state[1] && state[2] == 'Z';
+}
+
+/*
+ * Whether this is the last thread: a program whose main() calls pthread_exit() ends when its last
+ * thread does, and would wait for ours. The driver's own threads may keep it all the same.
+ */
+static bool is_alone(void)
+{
+    struct stat tasks;
+
+    /* Two folders for the folder itself, one for each thread: the zombie main thread's and ours. */
+    return main_thread_is_gone() && stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 4;
+}
+
+/* libc calls exit() on this very thread, and so the program's exit handlers. */
+static void leave_last(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    atomic_store(&is_last, true);
+}
+
 /* Until it is asked for the last flush, which it makes and ends. */
 static void *run(void *context)
 {
@@ -269,18 +349,14 @@ static void *run(void *context)
     prctl(PR_SET_NAME, "gpuverify-gpu");
     while (!atomic_load(&asked)) {
         wait_for_work(host.flush_ms);
+        if (!atomic_load(&asked) && is_alone()) {
+            leave_last();
+            return NULL;
+        }
         if (!atomic_load(&asked))
             flush(false);
     }
-    gv_buffers_mark();
-    flush(true);
-    /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
-    if (gv_buffers_marked() > 0)
-        atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
-    atomic_store(&host.spool->header->gpu.finished, 1);
-    atomic_store(&answered, 1);
-    syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-    /* That was the last of it: CUPTI may be gone after the exit handlers that follow. */
+    last_flush();
     return NULL;
 }
 
@@ -343,6 +419,10 @@ static void finish(uint64_t patience_ns)
 {
     uint64_t end_ns = host.now_ns() + patience_ns;
 
+    if (atomic_load(&is_last)) {
+        last_flush();
+        return;
+    }
     atomic_store(&asked, 1);
     syscall(SYS_futex, &asked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     while (!atomic_load(&answered)) {

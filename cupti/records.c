@@ -249,11 +249,16 @@ static void read_record(const CUpti_Activity *record)
     }
 }
 
-void gv_records_read(struct gv_buffer *buffer)
+CUptiResult gv_records_read(struct gv_buffer *buffer)
 {
     CUpti_Activity *record = NULL;
+    CUptiResult result;
 
-    while (gv_cupti.cuptiActivityGetNextRecord(buffer->data, buffer->used, &record) ==
+    while ((result = gv_cupti.cuptiActivityGetNextRecord(buffer->data, buffer->used, &record)) ==
            CUPTI_SUCCESS)
         read_record(record);
+    /* The end, and that of a buffer which was handed over zeroed. */
+    if (result == CUPTI_ERROR_MAX_LIMIT_REACHED || result == CUPTI_ERROR_INVALID_KIND)
+        return CUPTI_SUCCESS;
+    return result;
 }

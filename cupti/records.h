@@ -4,7 +4,8 @@
 
 #include "cupti/buffers.h"
 
-/* Writes everything that stands in a full buffer into the spool. */
-void gv_records_read(struct gv_buffer *buffer);
+/* Writes everything that stands in a full buffer into the spool. What CUPTI says if it cannot go on
+ * before the end. */
+CUptiResult gv_records_read(struct gv_buffer *buffer);
 
 #endif

@@ -238,7 +238,9 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
     if (now->gpu == GV_GPU_UNKNOWN || same)
         return 0;
     gv_spool_reader_gpu(ingest->reader, why, library);
-    if (now->gpu_interrupted & GV_GPU_TAKEN_OVER)
+    if (now->gpu_interrupted & GV_GPU_FAILED)
+        ; /* it says why */
+    else if (now->gpu_interrupted & GV_GPU_TAKEN_OVER)
         snprintf(why, sizeof(why),
                  "another profiler inside the program (torch.profiler?) took CUPTI's records over: "
                  "run without it, or leave CUPTI to it with GPUVERIFY_GPU=off");

@@ -8,7 +8,7 @@ static int gv_ingest_gpu_execute(struct gv_ingest *ingest, const char *sql)
     sqlite3 *trace = ingest->database->handle;
     int result = SQLITE_OK;
 
-    while (result == SQLITE_OK && *sql) {
+    while (result == SQLITE_OK && sql && *sql) {
         sqlite3_stmt *statement = NULL;
 
         result = sqlite3_prepare_v2(trace, sql, -1, &statement, &sql);
@@ -42,12 +42,32 @@ static int gv_ingest_gpu_late(struct gv_ingest *ingest)
     return gv_ingest_gpu_execute(ingest, sql);
 }
 
+/* Whether there are fewer operations than calls that started some. Counting is cheap beside finding
+ * out which. */
+static int gv_ingest_gpu_is_short(struct gv_ingest *ingest, bool *is_short)
+{
+    int error, result;
+    sqlite3_stmt *count = gv_database_prepare(ingest->database, GV_STATEMENT_GPU_SHORT, &error);
+
+    if (!count)
+        return error;
+    result = sqlite3_bind_int64(count, 1, ingest->process);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(count);
+    *is_short = result == SQLITE_ROW && sqlite3_column_int64(count, 0) > 0;
+    error = gv_database_error(ingest->database->handle, result);
+    sqlite3_reset(count);
+    return error;
+}
+
 /*
  * Calls whose operations were still with CUPTI when the process ended. It hands over a buffer when
  * every record in it is complete, so that one kernel which runs on keeps back all that were put in
  * beside it: when a process was killed, none of its calls can be taken as seen because it is old.
- * One that ended by itself has fetched all up to its last flush; its other exit handlers may have
- * started more. What was captured ran in a graph, or never.
+ * One that ended by itself has fetched all that had run by then; what its threads and exit handlers
+ * started after that is behind the last operation that was seen of their streams. What was captured
+ * ran in a graph, or never. Records that CUPTI dropped, or that we had no room for, are losses
+ * of their own.
  */
 static int gv_ingest_gpu_unseen(struct gv_ingest *ingest, const struct gv_spool_status *status)
 {
@@ -58,20 +78,32 @@ static int gv_ingest_gpu_unseen(struct gv_ingest *ingest, const struct gv_spool_
         " begins FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread"
         " WHERE t.process = ?1 AND c.stream IS NOT NULL AND (a.name LIKE 'cu%StreamBeginCapture%'"
         " OR a.name LIKE 'cu%StreamEndCapture%')) WHERE begins;"
-        "CREATE INDEX temp.capture_index ON capture (stream, start_ns);";
-    int64_t since_ns = status->gpu_finished && status->gpu_flushed_ns
-                           ? gv_ingest_time(ingest, status->gpu_flushed_ns)
-                           : INT64_MIN;
-    int error;
+        "CREATE INDEX temp.capture_index ON capture (stream, start_ns);"
+        "CREATE TEMP TABLE seen (stream, last_ns);";
+    static const char seen[] =
+        "INSERT INTO temp.seen SELECT c.stream, max(c.start_ns) FROM gpu_op o JOIN call c ON"
+        " c.id = o.call WHERE o.place IN (SELECT id FROM gpu_place WHERE process = ?1) GROUP BY 1;"
+        /* A stream of which nothing was seen may have been captured through another one's event. */
+        "INSERT INTO temp.seen SELECT DISTINCT c.stream, 9223372036854775807 FROM call c JOIN"
+        " thread t ON t.id = c.thread WHERE t.process = ?1 AND EXISTS (SELECT 1 FROM temp.capture)"
+        " AND c.stream IS NOT NULL AND c.stream NOT IN (SELECT stream FROM temp.seen WHERE stream"
+        " IS NOT NULL);"
+        "CREATE INDEX temp.seen_index ON seen (stream);";
+    bool is_short = false;
+    int error = 0;
 
-    if (status->gpu != GV_GPU_SEEN)
-        return 0;
+    if (status->gpu == GV_GPU_SEEN)
+        error = gv_ingest_gpu_is_short(ingest, &is_short);
+    if (error || !is_short)
+        return error;
     error = gv_ingest_gpu_execute(ingest, captures);
+    if (!error && status->gpu_finished)
+        error = gv_ingest_gpu_execute(ingest, seen);
     if (!error)
         error = gv_database_run(ingest->database, GV_STATEMENT_GPU_UNSEEN, "ii", ingest->process,
-                                since_ns);
+                                (int64_t)(status->gpu_dropped + status->gpu_lost));
     if (!error)
-        error = gv_ingest_gpu_execute(ingest, "DROP TABLE temp.capture;");
+        error = gv_ingest_gpu_execute(ingest, "DROP TABLE temp.capture; DROP TABLE temp.seen;");
     return error;
 }
 

@@ -372,10 +372,11 @@ enum gv_gpu_state {
     GV_GPU_SEEN = 3,      /* through CUPTI */
 };
 
-/* What came of another profiler in the same process. */
+/* What went wrong later: mostly, what came of another profiler in the same process. */
 enum gv_gpu_interrupted {
     GV_GPU_TAKEN_OVER = 1u << 0,    /* it took CUPTI's buffers over: its records, not ours */
     GV_GPU_REFUSED_OTHER = 1u << 1, /* CUPTI refused its subscription, because of ours */
+    GV_GPU_FAILED = 1u << 2,        /* CUPTI itself: `why` says at what */
 };
 
 /* The thread that writes what the GPU's side tells: read after the calls that it belongs to. */

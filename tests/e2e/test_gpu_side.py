@@ -256,124 +256,14 @@ class HostOnly(Seen):
                 why, _ = self.reason(GV_SIM_CUPTI_FAIL=f"{step}=15")
                 self.assertIn("failed with 15", why)
 
+    def test_no_call_can_be_watched(self):
+        why, _ = self.reason(GV_SIM_CUPTI_FAIL="cuptiGetCallbackName=15")
+        self.assertIn("cuptiGetCallbackName failed with 15", why)
+
     def test_asked_for_and_not_had_is_said(self):
         _, result = self.reason("on", quiet=False, GV_SIM_CUPTI_FAIL="cuptiSubscribe_v2=15")
         self.assertEqual(result.err.count("\n"), 1, str(result))
         self.assertIn("failed with 15", result.err)
-
-
-class Lost(Seen):
-    """What is missing is counted."""
-
-    def test_records_that_cupti_drops(self):
-        _, trace = self.work("own-streams", 25, losses=True, GV_SIM_CUPTI_DROP=10)
-        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 90)
-        self.assertEqual(trace.value("SELECT sum(count) FROM losses WHERE process = 1"), 10)
-
-    def test_records_that_come_late(self):
-        _, trace = self.work("streams", 20, GV_SIM_CUPTI_LATE_MS=60000)
-        self.assertEqual(self.kinds(trace), {"kernel": 20, "copy": 20, "set": 20})
-        self.all_found_their_call(trace)
-
-    def test_flush_that_hangs_does_not_hold_the_program(self):
-        start = time.monotonic()
-        result = self.run_well([harness.program("gpu_work"), "streams"],
-                               env={"GV_SIM_CUPTI_HANG": "cuptiActivityFlushAll",
-                                    "GPUVERIFY_EXIT_WAIT": "2"})
-        self.assertLess(time.monotonic() - start, 15)
-        self.assertEqual(result.out, "10 kernels, 10 copies, 10 sets\n")
-        trace = self.trace(losses=True)
-        self.assertEqual(trace.count("cuLaunchKernel"), 10)
-        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
-        self.assertNotEqual(trace.lost(), [])
-
-    def killed(self, sig):
-        process = self.start([harness.program("gpu_work"), "stuck", "50"],
-                             env={"GPUVERIFY_FLUSH_MS": "50"})
-        self.assertEqual(process.stdout.readline(), b"ready\n")
-        time.sleep(1)
-        process.send_signal(sig)
-        process.communicate()
-        trace = self.trace(losses=True)
-        self.assertEqual(self.kinds(trace), {"kernel": 50})
-        self.all_found_their_call(trace)
-
-    def test_last_flush_of_a_killed_program_is_told(self):
-        process = self.start([harness.program("gpu_work"), "stuck", "50"],
-                             env={"GPUVERIFY_FLUSH_MS": "60000"})
-        self.assertEqual(process.stdout.readline(), b"ready\n")
-        process.kill()
-        process.communicate()
-        trace = self.trace(losses=True)
-        self.assertEqual(trace.count("cuLaunchKernel"), 50)
-        self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
-        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
-                         [("GPU operation", "last flush", 50)])
-
-    def test_what_a_running_kernel_kept_back_is_told(self):
-        """However long ago it was launched: CUPTI hands over no buffer that has a running kernel."""
-        process = self.start([harness.program("gpu_work"), "held", "50"],
-                             env={"GPUVERIFY_FLUSH_MS": "20"})
-        self.assertEqual(process.stdout.readline(), b"ready\n")
-        time.sleep(0.5)
-        process.kill()
-        process.communicate()
-        trace = self.trace(losses=True)
-        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'launch'"), 52)
-        seen = trace.value("SELECT count(*) FROM gpu_ops")
-        self.assertLess(seen, 51, "nothing was kept back")
-        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
-                         [("GPU operation", "last flush", 51 - seen)], "all but the captured one")
-
-    def test_what_earlier_exit_handlers_start_is_told(self):
-        """They run when CUPTI has been asked for the last time."""
-        self.run_well([harness.program("gpu_work"), "at-exit", "50"])
-        trace = self.trace(losses=True)
-        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'launch'"), 60)
-        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 10)
-        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
-                         [("GPU operation", "last flush", 50)])
-
-    def test_a_thread_that_works_on_is_no_other_profiler(self):
-        for _ in range(5):
-            self.run_well([harness.program("gpu_work"), "racing"])
-            trace = self.trace(losses=True)
-            self.assertEqual(trace.rows("SELECT gpu, gpu_why FROM processes"), [("cupti", None)])
-            os.unlink(self.path("trace.db"))
-
-    def test_cupti_is_left_alone_after_the_last_flush(self):
-        """Its exit handlers have run by the time that ours wait for the collector."""
-        slow = self.write("slow", "#!/bin/sh\nexec sleep 3\n", 0o755)
-        start = time.monotonic()
-        result = self.run_well([harness.program("gpu_work"), "streams"],
-                               env={"GPUVERIFY_FLUSH_MS": "20", "GPUVERIFY_EXIT_WAIT": "1",
-                                    "GPUVERIFY_COLLECTOR": slow,
-                                    "GV_SIM_CUPTI_AFTER_EXIT": "complain"}, quiet=False)
-        self.assertGreater(time.monotonic() - start, 0.9, "it did not wait for the collector")
-        self.assertNotIn("libcupti", result.err)
-        harness.wait_for(lambda: not self.processes(), "the collector ends")
-        self.command("recover", self.spool)
-
-    def test_killed_program_keeps_what_was_flushed(self):
-        self.killed(signal.SIGKILL)
-
-    def test_terminated_program_keeps_what_was_flushed(self):
-        self.killed(signal.SIGTERM)
-
-    def test_end_of_a_program_loses_nothing(self):
-        for how, status in (("return", 0), ("exit", 4), ("_exit", 5), ("quick_exit", 6),
-                            ("atexit", 7), ("thread", 9), ("pthread_exit", 8)):
-            with self.subTest(how):
-                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
-                self.run_well([harness.program("ending"), how], status=status,
-                              env={"GPUVERIFY_FLUSH_MS": "60000"})
-                trace = self.trace(losses=True)
-                launches = trace.value("SELECT count(*) FROM calls WHERE class = 'launch'")
-                seen = trace.value("SELECT count(*) FROM gpu_ops")
-                told = trace.value("SELECT coalesce(sum(count), 0) FROM losses")
-                # What exit handlers launch after ours may go by unseen.
-                self.assertGreaterEqual(seen, 3)
-                self.assertEqual(seen + told, launches, trace.lost())
 
 
 class Recovered(Seen):

@@ -222,6 +222,26 @@ static void at_exit(void)
     OK(cuCtxSynchronize());
 }
 
+static void *work_on(void *unused)
+{
+    (void)unused;
+    OK(cuCtxSetCurrent(gpu.context));
+    e2e_tick(&gpu, count);
+    OK(cuCtxSynchronize());
+    printf("done\n");
+    return NULL;
+}
+
+/* The last thread of the program ends it. */
+static void main_leaves(void)
+{
+    pthread_t thread;
+
+    e2e_open(&gpu);
+    REQUIRE(!pthread_create(&thread, NULL, work_on, NULL));
+    pthread_exit(NULL);
+}
+
 static void *launch_for_ever(void *unused)
 {
     (void)unused;
@@ -262,7 +282,8 @@ int main(int argc, char **argv)
                 {"stuck", stuck},
                 {"held", held},
                 {"racing", racing},
-                {"at-exit", at_exit}};
+                {"at-exit", at_exit},
+                {"main-leaves", main_leaves}};
 
     REQUIRE(argc >= 2);
     if (argc > 2)
