@@ -33,6 +33,9 @@ static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_
         run->blocks_known_ns = gv_time_sum(run->blocks_known_ns, duration_ns);
         run->underfilled_ns =
             gv_time_sum(run->underfilled_ns, blocks < multiprocessors ? duration_ns : 0);
+        run->filled_ns += blocks < multiprocessors
+                              ? (double)duration_ns * (double)blocks / (double)multiprocessors
+                              : (double)duration_ns;
     }
     if (shape && shape != kernel->shape)
         kernel->shapes++;

@@ -90,6 +90,7 @@ struct gv_totals_run {
     size_t kernel_count;
     struct gv_duration_total copies[GV_TOTALS_COPY_KINDS], sets, latency;
     int64_t copy_bytes[GV_TOTALS_COPY_KINDS], set_bytes;
+    double filled_ns;              /* time of kernels, times how much of the device they filled */
     int64_t graphs, graph_time_ns; /* launched whole */
     int64_t operations, found_operations, untimed, kernel_time_ns, underfilled_ns, blocks_known_ns;
     struct gv_totals_device devices[GV_TOTALS_DEVICES];

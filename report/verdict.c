@@ -137,17 +137,19 @@ static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdic
                                   gv_verdict_share(facts->launch_ns, facts->window_ns)));
 }
 
+/* Small kernels that run at the same time may fill the device together. */
 static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share = gv_verdict_share(facts->underfilled_ns, facts->blocks_known_ns);
-    bool applies = share >= gv_verdict_threshold(GV_VERDICT_UNDERFILLED);
+    double filled = gv_verdict_share(facts->filled_ns, facts->kernel_ns);
 
-    if (applies)
-        gv_verdict_say_underfilled(
-            facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
-                                  GV_VERDICT_HALF * share *
-                                      gv_verdict_share(facts->kernel_ns, facts->window_ns)));
-    return applies;
+    if (share < gv_verdict_threshold(GV_VERDICT_UNDERFILLED) || filled >= 1)
+        return false;
+    gv_verdict_say_underfilled(
+        facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
+                              GV_VERDICT_HALF * share * (1 - filled) *
+                                  gv_verdict_share(facts->kernel_ns, facts->window_ns)));
+    return true;
 }
 
 /* Time without work that nothing else explains. */

@@ -223,17 +223,21 @@ void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
 
 void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
 {
+    double share = gv_percent(facts->underfilled_ns, facts->blocks_known_ns);
+    double filled = gv_percent(facts->filled_ns, facts->kernel_ns);
+    int decimals = filled < 9.95 ? 1 : 0;
+
     if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
         gv_say(out,
                "%" PRId64 " block%s on %" PRId64 " multiprocessors in %.80s; %.0f %% of the "
-               "kernels' time was like that",
+               "kernels' time was like that, and %.*f %% of the device filled on average",
                facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
-               facts->top_kernel, gv_percent(facts->underfilled_ns, facts->blocks_known_ns));
+               facts->top_kernel, share, decimals, filled);
     else
         gv_say(out,
                "in %.0f %% of the kernels' time, they had fewer blocks than the device's %" PRId64
-               " multiprocessors",
-               gv_percent(facts->underfilled_ns, facts->blocks_known_ns), facts->multiprocessors);
+               " multiprocessors, and filled %.*f %% of it on average",
+               share, facts->multiprocessors, decimals, filled);
 }
 
 void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)

@@ -162,6 +162,7 @@ static void overlapping_operations_count_once(void **state)
     assert_int_equal(number("SELECT count(*) FROM gap"), 1);
     assert_int_equal(fact("kernel_time_ns"), 1000 + 1000 + 500 + 100 + 200);
     assert_int_equal(fact("underfilled_ns"), 1000 + 500 + 100 + 200); /* 10 blocks, not 200 */
+    assert_int_equal(fact("filled_ns"), 100 + 1000 + 50 + 10 + 20);
     assert_int_equal(number("SELECT count FROM kernel_total WHERE name = 'k'"), 4);
 }
 

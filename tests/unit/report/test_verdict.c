@@ -1,0 +1,223 @@
+/* The verdict of made-up facts: each class just above its threshold, and just below. */
+#include "cmocka_all.h"
+
+#include "report/verdict.h"
+
+#include <string.h>
+
+static struct gv_run_facts facts;
+static struct gv_verdict verdict;
+
+/* A second of a program that keeps the GPU at work. */
+static int setup(void **state)
+{
+    (void)state;
+    memset(&facts, 0, sizeof(facts));
+    facts.calls = 1000;
+    facts.window_ns = 1000000000;
+    facts.processes = facts.seen_processes = 1;
+    facts.gpu_seen = true;
+    facts.complete = true;
+    facts.launch_calls = facts.kernels_run = facts.operations = 500;
+    facts.launched_kernels = facts.kernel_names = facts.devices_used = 1;
+    facts.kernel_time_ns = facts.blocks_known_ns = facts.filled_ns = 900000000;
+    facts.kernel_ns = facts.busy_ns = 900000000;
+    facts.multiprocessors = 132;
+    facts.least_blocks = 1000;
+    facts.thread_ns = 800000000;
+    facts.launch_median_ns = 5000;
+    strcpy(facts.top_kernel, "gemm");
+    return 0;
+}
+
+static bool is_told(enum gv_verdict_class class)
+{
+    gv_verdict_make(&facts, &verdict);
+    for (size_t i = 0; i < verdict.count; i++)
+        if (verdict.findings[i].class == class)
+            return true;
+    return false;
+}
+
+static void set_busy(int64_t ns)
+{
+    facts.busy_ns = facts.kernel_ns = facts.kernel_time_ns = ns;
+    facts.blocks_known_ns = facts.filled_ns = ns;
+}
+
+static void work_is_accelerated(void **state)
+{
+    (void)state;
+    assert_true(is_told(GV_VERDICT_ACCELERATED));
+    assert_int_equal(verdict.count, 1);
+    assert_string_equal(
+        verdict.headline,
+        "The GPU ran your code: 500 runs of 1 kernel. It was busy 90 % of the time.");
+    set_busy(499000000);
+    assert_false(is_told(GV_VERDICT_ACCELERATED));
+}
+
+static void an_idle_gpu(void **state)
+{
+    (void)state;
+    set_busy(499000000);
+    assert_true(is_told(GV_VERDICT_IDLE));
+    set_busy(501000000);
+    assert_false(is_told(GV_VERDICT_IDLE));
+    /* Loading says why. */
+    set_busy(300000000);
+    facts.loading_ns = 600000000;
+    assert_false(is_told(GV_VERDICT_IDLE));
+    assert_true(is_told(GV_VERDICT_LOAD));
+}
+
+static void nothing_is_guessed_when_the_gpu_was_not_seen(void **state)
+{
+    (void)state;
+    set_busy(0);
+    facts.gpu_seen = false;
+    facts.seen_processes = 0;
+    facts.unseen_processes = 1;
+    facts.kernels_run = facts.operations = facts.kernel_names = facts.devices_used = 0;
+    gv_verdict_make(&facts, &verdict);
+    assert_int_equal(verdict.count, 0);
+    assert_non_null(strstr(verdict.headline, "was not seen"));
+    facts.copy_ns = 300000000;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_non_null(strstr(verdict.findings[0].evidence, "is not known"));
+}
+
+static void waits(void **state)
+{
+    (void)state;
+    facts.waits = facts.top_stall_count = 1;
+    strcpy(facts.top_stall, "module-load");
+    facts.wait_ns = facts.top_stall_ns = 49000000;
+    assert_false(is_told(GV_VERDICT_STALLED));
+    facts.wait_ns = facts.top_stall_ns = 51000000;
+    assert_true(is_told(GV_VERDICT_STALLED));
+}
+
+static void loading(void **state)
+{
+    (void)state;
+    facts.start_ns = 99000000;
+    assert_false(is_told(GV_VERDICT_LOAD));
+    facts.loading_ns = 2000000;
+    assert_true(is_told(GV_VERDICT_LOAD));
+    /* What to do depends on what took the time. */
+    assert_non_null(strstr(verdict.findings[verdict.count - 1].next, "keep the process alive"));
+    facts.loading_ns = 900000000;
+    facts.compiling_ns = 890000000;
+    assert_true(is_told(GV_VERDICT_LOAD));
+    assert_non_null(strstr(verdict.findings[0].next, "SASS"));
+}
+
+static void copying(void **state)
+{
+    (void)state;
+    facts.copies = 10;
+    facts.copied_bytes = 1 << 20;
+    facts.copied_ns = facts.kernel_ns - 1000;
+    assert_false(is_told(GV_VERDICT_TRANSFER));
+    facts.copied_ns = facts.kernel_ns;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    /* Hardly any copying is no news, even if there is less computing. */
+    set_busy(1000);
+    facts.copied_ns = 900000;
+    assert_false(is_told(GV_VERDICT_TRANSFER));
+}
+
+static void launching(void **state)
+{
+    (void)state;
+    set_busy(2000000);
+    facts.short_gaps = 499;
+    facts.short_gap_ns = 101000000;
+    assert_true(is_told(GV_VERDICT_LAUNCH));
+    facts.short_gap_ns = 99000000;
+    assert_false(is_told(GV_VERDICT_LAUNCH));
+    facts.short_gap_ns = 500000000;
+    facts.kernels_run = 99;
+    assert_false(is_told(GV_VERDICT_LAUNCH));
+    facts.kernels_run = 500;
+    set_busy(500 * 51000);
+    assert_false(is_told(GV_VERDICT_LAUNCH));
+}
+
+static void small_kernels(void **state)
+{
+    (void)state;
+    facts.least_blocks = 8;
+    facts.underfilled_ns = 440000000;
+    facts.filled_ns = 500000000;
+    assert_false(is_told(GV_VERDICT_UNDERFILLED));
+    facts.underfilled_ns = 460000000;
+    assert_true(is_told(GV_VERDICT_UNDERFILLED));
+    assert_false(is_told(GV_VERDICT_ACCELERATED));
+    /* Many of them at the same time fill the device. */
+    facts.kernel_ns = facts.busy_ns = 400000000;
+    assert_false(is_told(GV_VERDICT_UNDERFILLED));
+}
+
+static void no_kernel(void **state)
+{
+    (void)state;
+    set_busy(0);
+    facts.launch_calls = facts.kernels_run = facts.operations = 0;
+    assert_true(is_told(GV_VERDICT_NO_KERNEL));
+    assert_int_equal(verdict.count, 1);
+    facts.init_result = 100;
+    assert_true(is_told(GV_VERDICT_INIT_FAILED));
+    assert_non_null(strstr(verdict.findings[0].evidence, "CUDA_ERROR_NO_DEVICE (100)"));
+}
+
+static void graphs_are_work(void **state)
+{
+    (void)state;
+    facts.kernels_run = facts.kernel_names = 0;
+    facts.graphs = 3;
+    facts.graph_time_ns = facts.kernel_time_ns;
+    facts.kernel_time_ns = 0;
+    assert_true(is_told(GV_VERDICT_ACCELERATED));
+    assert_non_null(strstr(verdict.headline, "3 runs of graphs"));
+    assert_non_null(strstr(verdict.findings[0].evidence, "most of it in graphs"));
+}
+
+/* A trace may say anything. */
+static void senseless_facts_do_no_harm(void **state)
+{
+    (void)state;
+    int64_t *numbers = (int64_t *)(void *)&facts;
+    static const int64_t values[] = {INT64_C(1) << 56, -(INT64_C(1) << 56), -1, 0, 1};
+
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        setup(NULL);
+        /* The numbers that come first, in the table of facts. */
+        for (size_t j = 0; j < 20; j++)
+            numbers[j] = values[i];
+        facts.window_ns = facts.busy_ns = facts.devices_used = values[i];
+        gv_verdict_make(&facts, &verdict);
+        assert_true(verdict.count <= GV_VERDICT_MOST);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+        TEST(work_is_accelerated),
+        TEST(an_idle_gpu),
+        TEST(nothing_is_guessed_when_the_gpu_was_not_seen),
+        TEST(waits),
+        TEST(loading),
+        TEST(copying),
+        TEST(launching),
+        TEST(small_kernels),
+        TEST(no_kernel),
+        TEST(graphs_are_work),
+        TEST(senseless_facts_do_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
