@@ -264,8 +264,7 @@ static bool is_special(const char *trace)
 {
     struct stat status;
 
-    if (lstat(trace, &status) < 0 || S_ISREG(status.st_mode) || S_ISLNK(status.st_mode) ||
-        S_ISDIR(status.st_mode))
+    if (stat(trace, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
         return false;
     gv_log_error("nothing is recorded: %s is a device or a pipe, and no place for a trace", trace);
     return true;

@@ -208,8 +208,7 @@ static int gv_run_check_place(const char *trace)
     if ((size_t)snprintf(folder, sizeof(folder), "%.*s", length, slash ? trace : ".") >=
         sizeof(folder))
         return -ENAMETOOLONG;
-    if (lstat(trace, &status) == 0 && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode) ||
-                                       S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+    if (stat(trace, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
         return -ENOTSUP;
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }

@@ -273,13 +273,13 @@ static int gv_trace_file_split(const char *wanted, char *directory, const char *
     return realpath(parent, directory) ? 0 : -errno;
 }
 
-/* A device or a pipe is no place for a trace, and neither is its neighbourhood. */
+/* A device or a pipe is no place for a trace, and neither is its neighbourhood: also when a link
+ * leads there, as /dev/stdout does. */
 static bool gv_trace_file_is_special(const char *path)
 {
     struct stat status;
 
-    return lstat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode) &&
-           !S_ISDIR(status.st_mode);
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
 int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size)

@@ -57,13 +57,13 @@ class Threads(harness.Case):
         trace = self.trace()
         self.assertEqual((made, trace.count("cuInit")), (1, 1))
         # Those that come in the middle of the call itself are a part of it.
-        self.assertGreater(handled, 10)
+        self.assertGreaterEqual(handled, 50)
         self.assertGreaterEqual(trace.count("cuMemFree_v2"), handled - 2)
         self.assertEqual(trace.value("SELECT count(*) FROM threads"), 1)
 
     def test_signal_handler_that_names_kernels_while_its_thread_does(self):
         made, handled = self.interrupted("names", GPUVERIFY_EXIT_WAIT="30")
-        self.assertGreater(handled, 10)
+        self.assertGreaterEqual(handled, 50)
         trace = self.trace(losses=True)
         lost = sum(row["count"] for row in trace.lost() if row["class"] == "function")
         self.assertGreaterEqual(trace.count("cuModuleGetFunction") + lost, made - 1)
