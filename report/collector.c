@@ -230,20 +230,21 @@ static int gv_collector_drain(struct gv_collector *collector)
  * Takes the session's file away, so that a process that comes now starts a collector of its own.
  * One that came before saw the lock, and relies on this collector: its spool is there by now. Then
  * the file is put back, unless a new collector has one already, which then has all spools to
- * itself. 1: go on collecting.
+ * itself. 1: go on collecting. -errno: it cannot be known.
  */
 static int gv_collector_close_session(struct gv_collector *collector)
 {
     char aside[NAME_MAX + 16];
-    int directory = collector->drain.directory_fd, again = 0;
+    int directory = collector->drain.directory_fd, again = 0, error;
 
     snprintf(aside, sizeof(aside), "%s.closing", collector->name);
     if (renameat(directory, collector->name, directory, aside) < 0)
         return 0;
-    if (gv_drain_find(&collector->drain) == 0 && collector->drain.count > 0)
+    error = gv_drain_find(&collector->drain);
+    if (error || collector->drain.count > 0)
         again = linkat(directory, aside, directory, collector->name, 0) == 0;
     unlinkat(directory, aside, 0);
-    return again;
+    return error ? error : again;
 }
 
 int gv_collector_run(const char *path, int lock_fd)
@@ -263,6 +264,8 @@ int gv_collector_run(const char *path, int lock_fd)
             error = gv_drain_finish(&collector->drain);
         if (!error)
             again = gv_collector_close_session(collector);
+        if (again < 0)
+            error = again;
     }
     gv_samples_close(&collector->samples);
     gv_drain_close(&collector->drain);

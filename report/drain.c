@@ -116,6 +116,12 @@ static bool gv_drain_is_abandoned(const struct gv_drain *drain, const char *name
     return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
+/* Ours to tell, and not the file's fault. Other spools' end makes room for the next descriptor. */
+static bool gv_drain_is_in_want(const struct gv_drain *drain, int error)
+{
+    return error == -ENOMEM || ((error == -EMFILE || error == -ENFILE) && drain->count == 0);
+}
+
 int gv_drain_find(struct gv_drain *drain)
 {
     int error = 0, again = openat(drain->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -128,7 +134,7 @@ int gv_drain_find(struct gv_drain *drain)
             close(again);
         return error;
     }
-    while (error != -ENOMEM && (entry = readdir(stream))) {
+    while (!gv_drain_is_in_want(drain, error) && (entry = readdir(stream))) {
         if (!gv_drain_is_spool(drain, entry->d_name) || gv_drain_knows(drain, entry->d_name))
             continue;
         error = gv_drain_add(drain, entry->d_name);
@@ -137,7 +143,7 @@ int gv_drain_find(struct gv_drain *drain)
     }
     closedir(stream);
     /* A file that is no spool, or not yet, is somebody else's trouble. */
-    return error == -ENOMEM ? error : 0;
+    return gv_drain_is_in_want(drain, error) ? error : 0;
 }
 
 static int gv_drain_claim(struct gv_drain *drain, const struct gv_spool_facts *facts)

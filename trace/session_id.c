@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -141,6 +142,15 @@ int gv_session_id_parse(const char *id, uint32_t *pid, uint64_t *start_ticks)
     return 0;
 }
 
+static bool gv_session_has_pid(uint32_t pid)
+{
+    int saved = errno;
+    bool has = kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+
+    errno = saved;
+    return has;
+}
+
 enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
 {
     struct gv_process_stat stat = {0};
@@ -148,9 +158,9 @@ enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
 
     if (result == -ESRCH)
         return GV_SESSION_GONE;
-    /* What cannot be read (no descriptor left, hidden /proc) is not known to be gone. */
+    /* What cannot be read (no descriptor left, hidden /proc): its pid is all there is to go by. */
     if (result < 0)
-        return GV_SESSION_ALIVE;
+        return gv_session_has_pid(pid) ? GV_SESSION_ALIVE : GV_SESSION_GONE;
     if (stat.start_ticks != start_ticks)
         return GV_SESSION_GONE;
     /* A main thread that has ended looks like a zombie while other threads go on. */
