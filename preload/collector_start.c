@@ -10,8 +10,8 @@
 #include "preload/attach.h"
 
 #include "preload/entry_points.h"
-#include "preload/log.h"
 #include "preload/objects.h"
+#include "preload/warnings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -226,8 +226,6 @@ int gv_collector_start(const struct gv_process *process, int lock_fd)
 out:
     close(lock_fd);
     if (error)
-        gv_log_error("the collector did not start (%s); the records stay in shared memory: "
-                     "gpuverify recover %s",
-                     strerror(-error), process->session_path);
+        gv_warn_of_no_collector(process, error);
     return error;
 }

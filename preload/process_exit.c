@@ -55,7 +55,8 @@ static bool collector_is_no_use(const struct gv_process *process)
     return gone;
 }
 
-static void wait_until_drained(struct gv_process *process)
+/* false: it is of no use to wait any longer. */
+static bool wait_until_drained(struct gv_process *process)
 {
     struct gv_spool_header *header = process->spool.header;
     uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
@@ -64,11 +65,14 @@ static void wait_until_drained(struct gv_process *process)
     while (!atomic_load(&header->drained)) {
         uint64_t now_ns = gv_clock_monotonic_ns();
 
-        if (now_ns >= end_ns || collector_is_no_use(process))
-            return;
+        if (collector_is_no_use(process))
+            return false;
+        if (now_ns >= end_ns)
+            return true;
         look.tv_nsec = end_ns - now_ns < LOOK_NS ? (long)(end_ns - now_ns) : LOOK_NS;
         syscall(SYS_futex, &header->drained, FUTEX_WAIT, 0, &look, NULL, 0);
     }
+    return true;
 }
 
 static void finish(bool knows_code, int code)
@@ -89,7 +93,8 @@ static void finish(bool knows_code, int code)
     if (atomic_compare_exchange_strong(&header->state, &running, GV_PROCESS_EXITING)) {
         atomic_store(&header->ended_ns, gv_clock_now_ns());
         ring(gv_process.session);
-        wait_until_drained(&gv_process);
+        if (!wait_until_drained(&gv_process))
+            gv_warn_of_collector(&gv_process);
         gv_warn_of_trace(&gv_process);
     }
     gv_own_work_end(&work);

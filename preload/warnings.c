@@ -1,11 +1,13 @@
 #include "preload/warnings.h"
 
 #include "preload/log.h"
+#include "trace/run_note.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,4 +71,26 @@ void gv_warn_of_trace(const struct gv_process *process)
 
     if (error)
         tell_of_trace(process, error);
+}
+
+void gv_warn_of_collector(const struct gv_process *process)
+{
+    int saved_errno = errno;
+    bool is_ours = strcmp(process->settings.collector, "off") != 0 && !getenv(GV_RUN_NOTE) &&
+                   !atomic_load(&process->session->trace_error) &&
+                   access(process->session_path, F_OK) == 0;
+
+    if (is_ours && is_first(process, GV_SESSION_TOLD_COLLECTOR))
+        gv_log_error("the collector has ended too early; the records stay in shared memory: "
+                     "gpuverify recover %s",
+                     process->session_path);
+    errno = saved_errno;
+}
+
+void gv_warn_of_no_collector(const struct gv_process *process, int error)
+{
+    if (is_first(process, GV_SESSION_TOLD_COLLECTOR))
+        gv_log_error("the collector did not start (%s); the records stay in shared memory: "
+                     "gpuverify recover %s",
+                     strerror(-error), process->session_path);
 }

@@ -33,8 +33,9 @@
 
 /* Things that one process of the session tells its user, and the others then need not. */
 enum gv_session_told {
-    GV_SESSION_TOLD_TRACE = 1,    /* that the trace cannot be written */
-    GV_SESSION_TOLD_SETTINGS = 2, /* which variables are not obeyed */
+    GV_SESSION_TOLD_TRACE = 1,     /* that the trace cannot be written */
+    GV_SESSION_TOLD_SETTINGS = 2,  /* which variables are not obeyed */
+    GV_SESSION_TOLD_COLLECTOR = 4, /* that there is no collector */
 };
 
 struct gv_session_file {

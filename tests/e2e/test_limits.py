@@ -1,7 +1,9 @@
 """Limits that a program or its shell sets, and that its collector inherits: the trace is finished
 all the same, or the user is told."""
 
+import os
 import resource
+import signal
 import subprocess
 import unittest
 
@@ -57,3 +59,67 @@ class ProcessorTime(harness.Case):
             self.assertRegex(limits.read(), r"Max cpu time +unlimited +unlimited")
         process.communicate(b"\n", timeout=60)
         self.assertEqual(process.returncode, 0)
+
+
+class Descriptors(harness.Case):
+    """The collector has as few as the program, and it needs some: for the spool, for the trace."""
+
+    def too_few(self, most):
+        result = self.run_well(["sh", "-c", f'ulimit -n {most}; exec "$0"',
+                                harness.program("ending")], quiet=False)
+        self.assertRegex(result.err, r"^gpuverify: cannot write the trace .*: Too many open files; "
+                                     r"the records stay in shared memory: gpuverify recover -o ")
+        # It was given up, not left to be tried for ever.
+        harness.wait_for(lambda: not self.processes(), "the collector ends")
+        self.assertEqual(sorted(name.rsplit(".", 1)[1] for name in self.spool_files()),
+                         ["session", "spool"])
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+    def test_too_few_for_the_spool(self):
+        self.too_few(6)
+
+    def test_too_few_for_the_trace(self):
+        self.too_few(7)
+
+
+class NoCollector(harness.Case):
+    """A collector that starts and comes to nothing: the user is told at the program's end."""
+
+    SAID = r"^gpuverify: the collector has ended too early; the records stay in shared memory: " \
+           r"gpuverify recover (\S+\.session)\n$"
+
+    def ends_with_word(self, **env):
+        result = self.run_well([harness.program("ending")], quiet=False, env=env)
+        self.assertRegex(result.err, self.SAID)
+        self.command("recover", result.err.split()[-1])
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
+
+    def test_it_fails_at_once(self):
+        self.ends_with_word(GPUVERIFY_COLLECTOR="/bin/false")
+
+    def test_it_is_killed(self):
+        process = self.start([harness.program("flood"), "10", "1"], stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        os.kill(self.await_collector(), signal.SIGKILL)
+        _, err = process.communicate(b"\n", timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertRegex(err.decode(), self.SAID)
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 10)
+
+    def test_once_for_all_processes(self):
+        result = self.run_well([harness.program("children"), "fork-before"], quiet=False,
+                               env={"GPUVERIFY_COLLECTOR": "/bin/false"})
+        self.assertEqual(result.err.count("gpuverify:"), 1, result.err)
+        self.command("recover", self.spool)
+
+    def test_not_to_those_who_see_to_it(self):
+        self.run_well([harness.program("ending")], env={"GPUVERIFY_COLLECTOR": "off"})
+        self.command("recover", self.spool)
+        self.run_well([harness.program("ending")],
+                      env={"GPUVERIFY_COLLECTOR": "/bin/false", "GPUVERIFY_LOG": "off"})
+        self.command("recover", self.spool)
+        result = self.command("run", harness.program("ending"),
+                              env={"GPUVERIFY_COLLECTOR": "/bin/false"}, status=None)
+        self.assertNotIn("recover", result.err)
