@@ -228,7 +228,7 @@ static void gv_advice_add_why(struct gv_advice_out *out, const struct gv_advice_
         facts->blocker_cause ? gv_cause_find(facts->blocker_cause) : GV_CAUSE_COUNT;
 
     if (cause != GV_CAUSE_COUNT)
-        gv_advice_add(out, "%s", gv_cause_why(cause));
+        gv_advice_add(out, "%s.", gv_cause_why(cause));
     if (facts->waited_kernel || facts->waited_kind) {
         gv_advice_add(out, " That was ");
         gv_advice_add_waited(out, facts);

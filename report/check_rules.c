@@ -22,7 +22,7 @@ static const struct gv_check gv_checks[] = {
 
 static const char *const gv_check_causes[] = {
     "any",
-#define GV_CAUSE(name, text, expected, why) text,
+#define GV_CAUSE(name, text, expected, waits, why) text,
 #include "report/causes.def"
 };
 

@@ -7,14 +7,14 @@
 
 /* Every cause, for those who name another one. */
 static const char gv_stalls_causes[] = ""
-#define GV_CAUSE(name, text, expected, why) " " text
+#define GV_CAUSE(name, text, expected, waits, why) " " text
 #include "report/causes.def"
     ;
 
 static bool gv_stalls_is_cause(const char *word)
 {
     static const char *const causes[] = {
-#define GV_CAUSE(name, text, expected, why) text,
+#define GV_CAUSE(name, text, expected, waits, why) text,
 #include "report/causes.def"
     };
 

@@ -7,6 +7,7 @@
 
 #include "report/stall_rows.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Lines are broken at `columns`. 0 or -errno. */
@@ -16,6 +17,6 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, 
 int gv_explain_flights(sqlite3 *trace, FILE *out, int columns, int *told);
 
 /* The sentence for a cause; *waits: whether what the GPU had to do belongs to it. Never NULL. */
-const char *gv_explain_why(const char *cause, int *waits);
+const char *gv_explain_why(const char *cause, bool *waits);
 
 #endif

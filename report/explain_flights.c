@@ -61,7 +61,7 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
 
 static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
 {
-    int waits;
+    bool waits;
 
     fputs(gv_explain_why(gv_flight_text(row, GV_FLIGHT_CAUSE), &waits), text);
     if (sqlite3_column_type(row, GV_FLIGHT_BLOCKED_BY) != SQLITE_NULL)

@@ -3,6 +3,7 @@
 #include "report/explain_probe.h"
 #include "report/format.h"
 #include "report/stack_text.h"
+#include "report/stall_rules.h"
 #include "report/timeline.h"
 
 #include <errno.h>
@@ -15,26 +16,12 @@
 #define GV_EXPLAIN_BEHIND      5
 #define GV_EXPLAIN_CHAIN       8
 
-struct gv_why {
-    const char *cause;
-    const char *sentence;
-    int waits;
-};
-
-static const struct gv_why gv_whys[] = {
-#define GV_WHY(cause, sentence, waits) {cause, sentence, waits},
-#include "report/explain_why.def"
-};
-
-const char *gv_explain_why(const char *cause, int *waits)
+const char *gv_explain_why(const char *cause, bool *waits)
 {
-    for (size_t i = 0; i < sizeof(gv_whys) / sizeof(gv_whys[0]); i++)
-        if (cause && strcmp(gv_whys[i].cause, cause) == 0) {
-            *waits = gv_whys[i].waits;
-            return gv_whys[i].sentence;
-        }
-    *waits = 0;
-    return "This version does not know the cause";
+    enum gv_cause known = cause ? gv_cause_find(cause) : GV_CAUSE_COUNT;
+
+    *waits = gv_cause_waits(known);
+    return known == GV_CAUSE_COUNT ? "This version does not know the cause" : gv_cause_why(known);
 }
 
 static void gv_explain_title(const struct gv_stall_row *row, FILE *out)
@@ -84,7 +71,7 @@ static void gv_explain_drained(const struct gv_stall_row *row, FILE *text)
 static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
 {
     char wait[GV_FORMAT_BYTES], jit[GV_FORMAT_BYTES], work[GV_FORMAT_BYTES];
-    int waits;
+    bool waits;
 
     fputs(gv_explain_why(row->cause, &waits), text);
     if (row->blocked_by) {

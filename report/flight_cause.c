@@ -1,6 +1,8 @@
 #include "report/flight_cause.h"
 
+#include "report/flight_work.h"
 #include "report/kernel_name.h"
+#include "report/stall_rules.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,22 +14,6 @@
 #define GV_FLIGHT_ROWS_MOST 1024
 /* Launches in one stream that have not begun, before the driver makes the next one wait. */
 #define GV_FLIGHT_QUEUE_FULL 900
-/* How far back unfinished launches are looked for: in rows, since there is no index. */
-#define GV_FLIGHT_LOOK_BACK "20000"
-
-struct gv_flight_rule {
-    const char *name;
-    const char *class_name;
-    const char *cause;
-    bool holds;
-    bool held;
-};
-
-static const struct gv_flight_rule gv_flight_rules[] = {
-#define GV_FLIGHT_CAUSE(name, class_name, cause, holds, held)                                      \
-    {name, class_name, cause, holds, held},
-#include "report/flight_causes.def"
-};
 
 struct gv_flight {
     int64_t row;
@@ -37,7 +23,7 @@ struct gv_flight {
     char name[65];
     char class_name[16];
     char kernel_name[128];
-    const struct gv_flight_rule *rule;
+    const struct gv_stall_rule *rule;
     const char *cause;
     int64_t blocked_by; /* index + 1 of the flight that holds it */
 };
@@ -45,23 +31,15 @@ struct gv_flight {
 struct gv_flights {
     struct gv_flight *list;
     size_t count;
-    /* what the GPU had not finished when last heard of */
-    int64_t unfinished;
-    int64_t running_start_ns;
-    char running[128];
+    struct gv_flight_work work;
 };
 
-static const struct gv_flight_rule *gv_flight_rule(const struct gv_flight *flight)
+/* What a call is held up by if nothing else is known; NULL: that depends. */
+static const char *gv_flight_cause_of(const struct gv_stall_rule *rule)
 {
-    size_t last = sizeof(gv_flight_rules) / sizeof(gv_flight_rules[0]) - 1;
-
-    for (size_t i = 0; i < last; i++) {
-        const struct gv_flight_rule *rule = &gv_flight_rules[i];
-        if (strstr(flight->name, rule->name) &&
-            (!rule->class_name[0] || strcmp(rule->class_name, flight->class_name) == 0))
-            return rule;
-    }
-    return &gv_flight_rules[last];
+    return rule->cause == GV_CAUSE_UNKNOWN || rule->cause == GV_CAUSE_QUEUE_FULL
+               ? NULL
+               : gv_cause_name(rule->cause);
 }
 
 static void gv_flight_copy(char *out, size_t size, sqlite3_stmt *row, int column)
@@ -101,43 +79,8 @@ static int gv_flights_read(sqlite3 *trace, int64_t process, struct gv_flights *f
         gv_flight_copy(flight->name, sizeof(flight->name), rows, 4);
         gv_flight_copy(flight->class_name, sizeof(flight->class_name), rows, 5);
         gv_flight_copy_kernel(flight->kernel_name, sizeof(flight->kernel_name), rows, 6);
-        flight->rule = gv_flight_rule(flight);
-        flight->cause = flight->rule->cause;
-    }
-    sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
-}
-
-/* Launches of which no operation has ended: with CUPTI those without one, otherwise all since the
- * program last waited for the GPU. */
-static const char gv_flight_unfinished_sql[] =
-    "WITH recent AS (SELECT c.id, c.start_ns, c.correlation, c.kernel, c.result, a.class FROM"
-    "  (SELECT * FROM call ORDER BY id DESC LIMIT " GV_FLIGHT_LOOK_BACK ") c"
-    "  JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api WHERE t.process = ?1),"
-    " seen AS (SELECT gpu = 'cupti' AS yes FROM process WHERE id = ?1),"
-    " ended AS (SELECT call FROM (SELECT call FROM gpu_op ORDER BY id DESC"
-    "  LIMIT " GV_FLIGHT_LOOK_BACK ") WHERE call IS NOT NULL),"
-    " synced AS (SELECT coalesce(max(start_ns), -1) AS at FROM recent WHERE class = 'sync'"
-    "  AND result = 0)"
-    " SELECT k.name, r.start_ns, count(*) OVER () FROM recent r"
-    " LEFT JOIN kernel k ON k.id = r.kernel, seen, synced"
-    " WHERE r.class IN ('launch', 'graph') AND r.result = 0 AND r.start_ns > synced.at"
-    " AND (r.kernel IS NOT NULL OR r.correlation IS NOT NULL)"
-    " AND (coalesce(seen.yes, 0) = 0 OR (r.correlation IS NOT NULL"
-    "  AND r.id NOT IN (SELECT call FROM ended)))"
-    " ORDER BY r.start_ns LIMIT 1";
-
-static int gv_flights_read_unfinished(sqlite3 *trace, int64_t process, struct gv_flights *flights)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(trace, gv_flight_unfinished_sql, -1, &rows, NULL);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(rows, 1, process);
-    if (result == SQLITE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        gv_flight_copy_kernel(flights->running, sizeof(flights->running), rows, 0);
-        flights->running_start_ns = sqlite3_column_int64(rows, 1);
-        flights->unfinished = sqlite3_column_int64(rows, 2);
+        flight->rule = gv_stall_rule_find(flight->name, flight->class_name);
+        flight->cause = gv_flight_cause_of(flight->rule);
     }
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);
@@ -164,19 +107,27 @@ static int gv_flight_is_first_use(sqlite3 *trace, const struct gv_flight *flight
     return gv_database_error(trace, result);
 }
 
+static bool gv_flight_keeps_out(const struct gv_flight *other, const struct gv_flight *flight)
+{
+    bool loads = other->cause && strcmp(other->cause, "lazy-load") == 0;
+    bool waits = other->cause && (strcmp(other->cause, "queue-full") == 0 ||
+                                  strcmp(other->cause, "pageable-copy") == 0);
+
+    return other->thread && !other->blocked_by &&
+           (((flight->rule->flags & GV_CALL_HELD) &&
+             (loads || (other->rule->flags & GV_CALL_HOLDS))) ||
+            ((flight->rule->flags & GV_CALL_HELD_ALLOC) && waits));
+}
+
 /* The call of another thread that began first and keeps this one out. */
 static void gv_flight_find_holder(struct gv_flights *flights, struct gv_flight *flight)
 {
-    for (size_t i = 0; flight->rule->held && &flights->list[i] != flight; i++) {
-        struct gv_flight *other = &flights->list[i];
-        bool loads = other->cause && strcmp(other->cause, "lazy-load") == 0;
-
-        if ((other->rule->holds || loads) && other->thread && !other->blocked_by) {
+    for (size_t i = 0; &flights->list[i] != flight; i++)
+        if (gv_flight_keeps_out(&flights->list[i], flight)) {
             flight->blocked_by = (int64_t)i + 1;
-            flight->cause = "lock";
+            flight->cause = gv_cause_name(GV_CAUSE_LOCK);
             return;
         }
-    }
 }
 
 static int gv_flight_find_cause(sqlite3 *trace, struct gv_flights *flights,
@@ -190,7 +141,7 @@ static int gv_flight_find_cause(sqlite3 *trace, struct gv_flights *flights,
         error = gv_flight_is_first_use(trace, flight, &first);
         if (first)
             flight->cause = "lazy-load";
-        else if (flights->unfinished >= GV_FLIGHT_QUEUE_FULL)
+        else if (flights->work.unfinished >= GV_FLIGHT_QUEUE_FULL)
             flight->cause = "queue-full";
     }
     if (!flight->cause)
@@ -203,7 +154,7 @@ static void gv_flight_advise(const struct gv_flights *flights, const struct gv_f
 {
     const struct gv_flight *by = flight->blocked_by ? &flights->list[flight->blocked_by - 1] : NULL;
     const struct gv_flight *waits = by ? by : flight;
-    const char *running = flights->running[0] ? flights->running : "a kernel";
+    const char *running = flights->work.kernel[0] ? flights->work.kernel : "a kernel";
     size_t used = 0;
 
     out[0] = '\0';
@@ -211,20 +162,19 @@ static void gv_flight_advise(const struct gv_flights *flights, const struct gv_f
         used =
             (size_t)snprintf(out, size, "Thread %" PRId64 " is in %s since %.3f s into the run. ",
                              by->thread, by->name, (double)by->start_ns / 1e9);
-    if (used >= size || strcmp(waits->cause, "unknown") == 0 ||
-        strcmp(waits->cause, "context") == 0)
+    if (used >= size || strcmp(waits->cause, "unknown") == 0)
         return;
-    if (flights->unfinished == 0) {
+    if (flights->work.unfinished == 0) {
         snprintf(out + used, size - used, "No launch is known to be unfinished.");
         return;
     }
     used += (size_t)snprintf(
         out + used, size - used,
         "It waits for %s, launched %.3f s into the run, which is not known to have ended", running,
-        (double)flights->running_start_ns / 1e9);
-    if (used < size && flights->unfinished > 1)
+        (double)flights->work.start_ns / 1e9);
+    if (used < size && flights->work.unfinished > 1)
         used += (size_t)snprintf(out + used, size - used, ", nor are %" PRId64 " launched after it",
-                                 flights->unfinished - 1);
+                                 flights->work.unfinished - 1);
     if (used >= size)
         return;
     if (strcmp(waits->cause, "lazy-load") == 0)
@@ -277,7 +227,7 @@ int gv_flight_causes(struct gv_database *database, int64_t process)
         return -ENOMEM;
     error = gv_flights_read(database->handle, process, &flights);
     if (!error && flights.count)
-        error = gv_flights_read_unfinished(database->handle, process, &flights);
+        error = gv_flight_work_read(database->handle, process, &flights.work);
     for (size_t i = 0; i < flights.count && !error; i++)
         error = gv_flight_find_cause(database->handle, &flights, &flights.list[i]);
     for (size_t i = 0; i < flights.count && !error; i++)

@@ -7,9 +7,9 @@
 
 static const struct {
     const char *name, *why;
-    bool expected;
+    bool expected, waits;
 } gv_causes[] = {
-#define GV_CAUSE(name, text, expected, why) {text, why, expected},
+#define GV_CAUSE(name, text, expected, waits, why) {text, why, expected, waits},
 #include "report/causes.def"
 };
 
@@ -55,6 +55,11 @@ const char *gv_cause_name(enum gv_cause cause)
 const char *gv_cause_why(enum gv_cause cause)
 {
     return cause < GV_CAUSE_COUNT ? gv_causes[cause].why : NULL;
+}
+
+bool gv_cause_waits(enum gv_cause cause)
+{
+    return cause < GV_CAUSE_COUNT && gv_causes[cause].waits;
 }
 
 bool gv_cause_is_expected(enum gv_cause cause)

@@ -80,3 +80,62 @@ class Hanging(harness.Case):
         process.wait()
         flight = self.trace().dicts("SELECT * FROM in_flight")[0]
         self.assertEqual((flight["name"], flight["cause"]), ("cuModuleLoadData", "module-load"))
+
+
+class WhoWaitsForWhom(Hanging):
+    """What is told of a program while it hangs, with the GPU's side and without."""
+
+    def flights_of(self, program, gpu, *names):
+        """Its calls in flight by name, once all of these are written."""
+        self.start([program, "60000"], env={"GPUVERIFY_WATCHDOG": "0.2", "GPUVERIFY_GPU": gpu})
+
+        def written():
+            flights = {flight["name"]: flight for flight in self.flights()}
+            return flights if set(names) <= set(flights) else None
+
+        return harness.wait_for(written, f"the watchdog writes {names}")
+
+    def deadlock(self, gpu):
+        flight = self.flights_of(harness.workload("stalls/lazy_deadlock"), gpu, "cuLaunchKernel")["cuLaunchKernel"]
+        self.assertEqual((flight["kernel"], flight["cause"]), ("set_flag", "lazy-load"))
+        self.assertIn("It waits for spin_for_flag, ", flight["advice"])
+        self.assertIn("If it waits for set_flag in its turn, neither can ever go on. Load set_flag before",
+                      flight["advice"])
+        self.assertIsNone(flight["blocked_by_thread"])
+        told = " ".join(self.command("explain", "trace.db").out.split())
+        self.assertIn("and is still inside it", told)
+        self.assertIn("neither can ever go on", told)
+
+    def test_a_deadlock_of_lazy_loading(self):
+        self.deadlock("auto")
+
+    def test_a_deadlock_of_lazy_loading_host_only(self):
+        self.deadlock("off")
+
+    def behind(self, gpu):
+        flights = self.flights_of(harness.workload("stalls/lock_launch"), gpu, "cuModuleLoadData",
+                                  "cuLaunchKernel")
+        load, launch = flights["cuModuleLoadData"], flights["cuLaunchKernel"]
+        self.assertEqual((load["cause"], load["blocked_by_thread"]), ("module-load", None))
+        self.assertEqual((launch["cause"], launch["blocked_by_thread"]), ("lock", load["thread"]))
+        self.assertNotEqual(launch["thread"], load["thread"])
+        self.assertIn(f"Thread {load['thread']} is in cuModuleLoadData since ", launch["advice"])
+        self.assertIn("It waits for spin, ", launch["advice"])
+
+    def test_behind_another_thread(self):
+        self.behind("auto")
+
+    def test_behind_another_thread_host_only(self):
+        self.behind("off")
+
+    def other_stream(self, gpu):
+        load = self.flights_of(harness.program("hang_load"), gpu, "cuModuleLoadData")["cuModuleLoadData"]
+        self.assertEqual(load["cause"], "module-load")
+        self.assertRegex(load["advice"], r"^It waits for spin, launched [\d.]+ s into the run, which is not"
+                                         r" known to have ended\. Load code")
+
+    def test_another_stream_was_waited_for(self):
+        self.other_stream("auto")
+
+    def test_another_stream_was_waited_for_host_only(self):
+        self.other_stream("off")
