@@ -155,8 +155,14 @@ static void gv_trace_view_make(const char *path)
     for (int waited_ms = 0; waited_ms < GV_TRACE_VIEW_WAIT_MS; waited_ms += GV_TRACE_VIEW_STEP_MS) {
         if (stat(path, &status) < 0 ? errno != ENOENT : status.st_size > 0)
             return;
-        if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) != 0 ||
-            gv_recovery_run(directory, session, NULL, &recovery) != -EBUSY)
+        if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) != 0)
+            return;
+        int error = gv_recovery_run(directory, session, NULL, &recovery);
+        if (error && error != -EBUSY && recovery.path[0])
+            gv_message("its records are still in shared memory, but %s cannot be written: %s; "
+                       "gpuverify recover -o FILE %s/%s" GV_SESSION_SUFFIX,
+                       recovery.path, strerror(-error), directory, session);
+        if (error != -EBUSY)
             return;
         if (waited_ms == GV_TRACE_VIEW_SAY_MS)
             gv_message("waiting for the first records");

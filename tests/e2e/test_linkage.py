@@ -222,7 +222,8 @@ class Sanitized(harness.Case):
     def sanitized(self, which):
         program = harness.program(f"threads_{which}")
         if not os.path.exists(program):
-            self.skipTest(f"the compiler has nothing for -fsanitize={which}")
+            self.skipTest(f"not built with -fsanitize={which}: the compiler has nothing for that, or "
+                          "all of the build has a sanitizer")
         # The runtime as a shared library insists on being the first one that is preloaded.
         result = self.run_twice([program, "10", "2"],
                                 env={"ASAN_OPTIONS": "verify_asan_link_order=0"})

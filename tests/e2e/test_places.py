@@ -87,6 +87,14 @@ class BadPlaces(harness.Case):
         self.assertEqual(result.err, "")
         self.recover_elsewhere(3)
 
+    def test_report_of_a_trace_that_cannot_be_written_tells_where_its_records_are(self):
+        self.runs_on(env={"GPUVERIFY_TRACE": "/proc/trace.db"})
+        harness.wait_for(lambda: not self.processes(), "the collector gives up")
+        said = self.command("report", "/proc/trace.db", status=3).err
+        self.assertRegex(said, r"its records are still in shared memory, but /proc/trace\.db cannot "
+                               r"be written: [^;]+; gpuverify recover -o FILE \S+\.session\n")
+        self.recover_elsewhere(3)
+
     def test_nothing_is_written_into_a_file_that_the_program_opens_instead_of_stderr(self):
         script = self.write("no_stderr.py", "import ctypes, os\n"
                             "data = os.open('data', os.O_WRONLY | os.O_CREAT)\n"
