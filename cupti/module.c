@@ -87,9 +87,8 @@ static uint64_t CUPTIAPI now(void)
 /* ---- switching on ---- */
 
 /* What the trace will say; `then` is what follows of it. */
-static void explain_failure(CUptiResult result, const char *what, const char *then)
+static void explain_failure(char *why, CUptiResult result, const char *what, const char *then)
 {
-    char *why = host.spool->header->gpu.why;
     const char *text = NULL;
 
     if (gv_cupti.cuptiGetResultString(result, &text) != CUPTI_SUCCESS)
@@ -100,14 +99,14 @@ static void explain_failure(CUptiResult result, const char *what, const char *th
 
 static int refuse(CUptiResult result, const char *what)
 {
-    explain_failure(result, what,
+    explain_failure(host.why, result, what,
                     "GPUVERIFY_CUPTI can name another libcupti, one of the driver's version");
     return -EIO;
 }
 
 static int refuse_second(const char *other)
 {
-    snprintf(host.spool->header->gpu.why, GV_SPOOL_WHY_BYTES,
+    snprintf(host.why, GV_SPOOL_WHY_BYTES,
              "another profiler uses CUPTI already%s%.60s: run without it", other[0] ? ": " : "",
              other);
     return -EBUSY;
@@ -257,7 +256,8 @@ static void note_failure(CUptiResult result, const char *what)
     if (result == CUPTI_SUCCESS || failed)
         return;
     failed = true;
-    explain_failure(result, what, "some or all of what ran on the GPU is missing");
+    explain_failure(host.spool->header->gpu.why, result, what,
+                    "some or all of what ran on the GPU is missing");
     atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_FAILED);
 }
 
@@ -388,7 +388,10 @@ static int start(const struct gv_gpu_host *given)
     int error;
 
     host = *given;
-    error = gv_cupti_library_open(host.cupti_path, host.driver_version, gpu->why, sizeof gpu->why);
+    error =
+        gv_cupti_library_open(host.cupti_path, host.driver_version, host.why, GV_SPOOL_WHY_BYTES);
+    if (!error && !host.is_wanted())
+        error = -ECANCELED;
     if (error)
         return error;
     snprintf(gpu->library, sizeof gpu->library, "%s", gv_cupti.path);
@@ -405,12 +408,15 @@ static int start(const struct gv_gpu_host *given)
         error = watch_calls();
     if (!error)
         error = enable_kinds();
+    if (!error && !host.claim())
+        error = -ECANCELED;
     if (!error)
         error = start_thread();
     if (error) {
         switch_off();
-        if (!gpu->why[0])
-            snprintf(gpu->why, sizeof gpu->why, "out of memory or threads: %s", strerror(-error));
+        if (!host.why[0])
+            snprintf(host.why, GV_SPOOL_WHY_BYTES, "out of memory or threads: %s",
+                     strerror(-error));
     }
     return error;
 }

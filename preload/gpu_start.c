@@ -1,7 +1,9 @@
 #include "preload/gpu_start.h"
 
+#include "preload/aside.h"
 #include "preload/clock.h"
 #include "preload/entry_points.h"
+#include "preload/loader.h"
 #include "preload/log.h"
 #include "preload/objects.h"
 #include "preload/own_work.h"
@@ -26,11 +28,26 @@ enum device_attribute {
 };
 
 static struct gv_gpu_host host;
-static const struct gv_gpu_module
-    *module; /* recording; inherited by a child, which must not use it */
+/* Recording; inherited by a child, which must not use it. */
+static const struct gv_gpu_module *_Atomic module;
 static uint32_t module_pid;
 static _Atomic uint32_t started_pid; /* the process that has tried */
 static _Atomic int ended;
+
+/* The module is opened and started on a thread of its own, and not for ever: see preload/aside.h.
+ */
+#define LOADER_PATIENCE_MS  2000  /* until the loader's lock was ours for the first time */
+#define MODULE_PATIENCE_MS  30000 /* from then on: large libraries, maybe from a slow disk */
+#define CLAIMED_PATIENCE_MS 1000
+
+enum stage {
+    STAGE_WAITING, /* for the loader */
+    STAGE_STARTING,
+    STAGE_CLAIMED, /* all but done: not given up any more */
+    STAGE_GIVEN_UP,
+};
+static _Atomic int stage;
+static char why[GV_SPOOL_WHY_BYTES];
 
 /* ---- devices ---- */
 
@@ -107,7 +124,7 @@ static void *open_beside(const char *relative)
     return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-static const struct gv_gpu_module *open_module(char *why)
+static const struct gv_gpu_module *open_module(void)
 {
     const struct gv_gpu_module *found;
     void *handle = open_beside("");
@@ -115,14 +132,14 @@ static const struct gv_gpu_module *open_module(char *why)
     if (!handle)
         handle = open_beside("/../cupti"); /* in the build tree */
     if (!handle) {
-        snprintf(why, GV_SPOOL_WHY_BYTES,
+        snprintf(why, sizeof why,
                  GV_GPU_MODULE_FILE " does not lie beside libgpuverify.so, or cannot be opened");
         return NULL;
     }
     found = dlsym(handle, GV_GPU_MODULE_SYMBOL);
     if (found && found->version == GV_GPU_MODULE_VERSION)
         return found;
-    snprintf(why, GV_SPOOL_WHY_BYTES, GV_GPU_MODULE_FILE " is of another version of gpuverify");
+    snprintf(why, sizeof why, GV_GPU_MODULE_FILE " is of another version of gpuverify");
     return NULL;
 }
 
@@ -134,35 +151,90 @@ static void at_exit(int code, void *context)
         gv_gpu_finish(gv_process.settings.exit_wait_ms);
 }
 
+static bool move_on(int from, int to)
+{
+    return atomic_compare_exchange_strong(&stage, &from, to);
+}
+
+static bool is_wanted(void)
+{
+    return atomic_load(&stage) != STAGE_GIVEN_UP;
+}
+
+static bool claim(void)
+{
+    return move_on(STAGE_STARTING, STAGE_CLAIMED);
+}
+
+/* On the thread beside. */
+static void open_and_start(void)
+{
+    const struct gv_gpu_module *found;
+
+    if (dlopen(NULL, RTLD_NOW | RTLD_NOLOAD)) /* waits for the lock, and is one more reference */
+        move_on(STAGE_WAITING, STAGE_STARTING);
+    found = is_wanted() ? open_module() : NULL;
+    if (!found)
+        return;
+    if (found->start(&host) == 0)
+        atomic_store(&module, found);
+}
+
+static struct gv_aside starting = {.work = open_and_start};
+
+static bool give_up(void)
+{
+    return move_on(STAGE_WAITING, STAGE_GIVEN_UP) || move_on(STAGE_STARTING, STAGE_GIVEN_UP);
+}
+
+/* In a constructor of its own, a thread has the loader's lock, and the one beside would wait. */
+static const char *start_beside(void)
+{
+    if (gv_loader_is_held_here()) {
+        open_and_start();
+        return why;
+    }
+    if (gv_aside_start(&starting))
+        return "no thread can be started";
+    if (gv_aside_await(&starting, LOADER_PATIENCE_MS))
+        return why;
+    if (atomic_load(&stage) != STAGE_WAITING && gv_aside_await(&starting, MODULE_PATIENCE_MS))
+        return why;
+    if (!give_up() && gv_aside_await(&starting, CLAIMED_PATIENCE_MS))
+        return why;
+    return "the dynamic loader was busy: a library's constructor waits for this thread";
+}
+
 static bool start_module(void)
 {
     struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
-    const struct gv_gpu_module *found;
+    const char *reason = why;
 
     if (module_pid) {
-        snprintf(gpu->why, sizeof gpu->why,
-                 "a child by fork without exec: CUPTI cannot be used in it");
-        return false;
+        reason = "a child by fork without exec: CUPTI cannot be used in it";
+    } else {
+        module_pid = gv_process.pid;
+        host = (struct gv_gpu_host){
+            .now_ns = gv_clock_now_ns,
+            .spool = &gv_process.spool,
+            .cupti_path = gv_process.settings.cupti,
+            .correlation_offset = (char *)&gv_thread.correlation - gv_gpu_thread_pointer(),
+            .flush_ms = gv_process.settings.flush_ms,
+            .driver_version = atomic_load(&gv_process.spool.header->driver_version),
+            .graph_nodes = gv_process.settings.graphs == GV_GRAPHS_NODES,
+            .why = why,
+            .is_wanted = is_wanted,
+            .claim = claim,
+        };
+        reason = start_beside();
     }
-    found = open_module(gpu->why);
-    if (!found)
-        return false;
-    module_pid = gv_process.pid;
-    host = (struct gv_gpu_host){
-        .now_ns = gv_clock_now_ns,
-        .spool = &gv_process.spool,
-        .cupti_path = gv_process.settings.cupti,
-        .correlation_offset = (char *)&gv_thread.correlation - gv_gpu_thread_pointer(),
-        .flush_ms = gv_process.settings.flush_ms,
-        .driver_version = atomic_load(&gv_process.spool.header->driver_version),
-        .graph_nodes = gv_process.settings.graphs == GV_GRAPHS_NODES,
-    };
-    if (found->start(&host) != 0)
-        return false;
-    module = found;
-    /* Registered after the driver's own, it runs before them. */
-    on_exit(at_exit, NULL);
-    return true;
+    if (reason == why && atomic_load(&module) && module_pid == gv_process.pid) {
+        /* Registered after the driver's own, it runs before them. */
+        on_exit(at_exit, NULL);
+        return true;
+    }
+    snprintf(gpu->why, sizeof gpu->why, "%s", reason);
+    return false;
 }
 
 static void choose(void)
@@ -202,8 +274,10 @@ void gv_gpu_start(struct gv_thread *thread)
 
 void gv_gpu_finish(int64_t patience_ms)
 {
+    const struct gv_gpu_module *recording = atomic_load(&module);
+
     /* Once: past the first of our exit handlers CUPTI may be gone. */
-    if (!module || module_pid != gv_process.pid || atomic_exchange(&ended, 1))
+    if (!recording || module_pid != gv_process.pid || atomic_exchange(&ended, 1))
         return;
-    module->finish((uint64_t)patience_ms * 1000000u);
+    recording->finish((uint64_t)patience_ms * 1000000u);
 }

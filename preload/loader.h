@@ -16,6 +16,14 @@
 int gv_loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
                     void *context);
 
+/* Around other work that takes a lock of the loader's: a fork waits for it in the same way. */
+void gv_loader_enter(void);
+void gv_loader_leave(void);
+
+/* Is this thread in a constructor or a destructor that the loader runs, or otherwise holds the
+ * loader's lock? Read from glibc's own; false where that looks different. Waits for nothing. */
+bool gv_loader_is_held_here(void);
+
 /* Around a fork(). */
 void gv_loader_hold(void);
 void gv_loader_release(bool in_child);

@@ -129,7 +129,7 @@ static int attach(struct gv_process *process)
     process->pid = pid_now();
     gv_settings_read(&settings, NULL, NULL);
     process->settings = settings;
-    gv_stacks_prepare(&settings);
+    gv_stacks_prepare(&settings, process->forked);
     error = gv_thread_prepare();
     if (!error)
         error = gv_session_join(process, &lock_fd);

@@ -1,7 +1,10 @@
 #include "preload/stacks.h"
 
+#include "preload/aside.h"
 #include "preload/entry_points.h"
 #include "preload/hot.h"
+#include "preload/loader.h"
+#include "preload/log.h"
 #include "preload/objects.h"
 #include "preload/own_work.h"
 #include "preload/python_frames.h"
@@ -14,6 +17,7 @@
 #define GV_STACK_FRAMES_MOST 64u
 #define GV_STACKS_MOST       4096u /* distinct ones in a process; a power of two */
 #define GV_STACKS_FULL_AT    (GV_STACKS_MOST / 4 * 3)
+#define GV_STACK_PATIENCE_MS 200
 /* What taking a stack may need of the thread's own. */
 #define GV_STACK_ROOM_BYTES 24576u
 
@@ -34,7 +38,22 @@ struct stack {
     unsigned frame_count;
 };
 
-void gv_stacks_prepare(const struct gv_settings *settings)
+/*
+ * glibc's backtrace() loads libgcc_s when it is first called, and walks by the tables that C++
+ * exceptions use: 3 to 6 us for a stack of 20 frames.
+ */
+static void warm(void)
+{
+    void *address;
+
+    backtrace(&address, 1);
+}
+
+static struct gv_aside warming = {.work = warm};
+static _Atomic int is_warm; /* 1, or the thread `warming` says so */
+static _Atomic int waited;  /* for it, once in a process */
+
+void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
 {
     if (settings->stacks == GV_STACKS_OFF)
         gv_stacks_least_ns = UINT64_MAX;
@@ -42,10 +61,25 @@ void gv_stacks_prepare(const struct gv_settings *settings)
         gv_stacks_least_ns = 0;
     else
         gv_stacks_least_ns = (uint64_t)settings->stall_us * 1000u;
+    if (settings->stacks == GV_STACKS_OFF || forked)
+        return;
+    if (gv_loader_is_held_here()) {
+        warm();
+        atomic_store(&is_warm, 1);
+    } else if (gv_aside_start(&warming)) {
+        gv_stacks_least_ns = UINT64_MAX;
+        gv_log_info("no stacks: no thread can be started");
+    }
 }
 
-/* glibc's backtrace() loads libgcc_s when it is first called, and walks by the tables that C++
- * exceptions use: 3 to 6 us for a stack of 20 frames. */
+/* The first stack waits for it: a moment, if nobody holds the loader's lock. */
+static bool can_walk(void)
+{
+    if (gv_aside_is_done(&warming) || atomic_load_explicit(&is_warm, memory_order_relaxed))
+        return true;
+    return !atomic_exchange(&waited, 1) && gv_aside_await(&warming, GV_STACK_PATIENCE_MS);
+}
+
 static void take_native(struct stack *stack)
 {
     void *addresses[GV_STACK_FRAMES_MOST + 8];
@@ -290,7 +324,7 @@ void gv_stacks_write(struct gv_thread *thread)
     if (gv_process.forked)
         return;
     gv_own_work_begin(&work);
-    if (has_room(thread))
+    if (can_walk() && has_room(thread))
         take_and_write(thread);
     gv_own_work_end(&work);
 }

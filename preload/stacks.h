@@ -10,6 +10,7 @@
 
 #include "preload/thread.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Whether a call that took so long gets a stack: GPUVERIFY_STACKS, GPUVERIFY_STALL_US. */
@@ -20,8 +21,10 @@ static inline bool gv_stacks_wanted(uint64_t duration_ns)
     return duration_ns >= gv_stacks_least_ns;
 }
 
-/* To be called when the process attaches, with its settings. */
-void gv_stacks_prepare(const struct gv_settings *settings);
+/* To be called when the process attaches, with its settings. Loads what walks the stack, on a
+ * thread of its own: until that is there, which may take as long as a library's constructor, calls
+ * get no stack. */
+void gv_stacks_prepare(const struct gv_settings *settings, bool forked);
 
 /* Writes the stack, if it is new, and which one belongs to the call whose record comes next. */
 void gv_stacks_write(struct gv_thread *thread);

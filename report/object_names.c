@@ -7,6 +7,7 @@
 
 #ifdef GV_HAS_ELFUTILS
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 
 #define GV_BUILD_ID_MOST 64
@@ -71,21 +72,19 @@ void gv_object_names_find(struct gv_object_names *names, uint64_t address,
                           struct gv_object_place *place)
 {
     GElf_Addr at = names->bias + address;
-    GElf_Addr line_at = 0;
+    Dwarf_Addr unit_bias;
     GElf_Off offset;
     GElf_Sym symbol;
 
     memset(place, 0, sizeof(*place));
     place->function = dwfl_module_addrinfo(names->module, at, &offset, &symbol, NULL, NULL, NULL);
-    Dwfl_Line *line = dwfl_module_getsrc(names->module, at);
-    if (!line)
+    /* Between two compilation units, elfutils answers with the last line of the first. */
+    Dwarf_Die *unit = dwfl_module_addrdie(names->module, at, &unit_bias);
+    if (!unit || dwarf_haspc(unit, at - unit_bias) == 0)
         return;
-    place->file = dwfl_lineinfo(line, &line_at, &place->line, NULL, NULL, NULL);
-    /* Code without line information: elfutils answers with the last line before it. */
-    if (place->function && line_at < at - offset) {
-        place->file = NULL;
-        place->line = 0;
-    }
+    Dwfl_Line *line = dwfl_module_getsrc(names->module, at);
+    if (line)
+        place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
 }
 
 #else

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (1u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (2u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -32,14 +32,19 @@ struct gv_gpu_host {
     int64_t flush_ms;
     int32_t driver_version;
     bool graph_nodes;
+    char *why; /* GV_SPOOL_WHY_BYTES, for start() to say what stood in the way */
+    /* Of a start that takes long: is it still waited for? And from here on, it is not given up. */
+    bool (*is_wanted)(void);
+    bool (*claim)(void);
 };
 
 struct gv_gpu_module {
     uint32_t version;
     /*
-     * Finds CUPTI, starts recording, and starts the thread that flushes. 0 or -errno; the spool's
-     * header then says why not, and nothing of CUPTI's is left on. Once in a process, and never in
-     * a child of one that called it. Fills in header->gpu but for `state`.
+     * Finds CUPTI, starts recording, and starts the thread that flushes. 0 or -errno; `why` then
+     * says why not, and nothing of CUPTI's is left on: so also when it is no longer wanted. Once in
+     * a process, on any thread, and never in a child of one that called it. Fills in header->gpu
+     * but for `state` and `why`.
      */
     int (*start)(const struct gv_gpu_host *host);
     /*

@@ -1,0 +1,31 @@
+/*
+ * A library whose constructor does CUDA work: by itself, or (CONSTRUCTOR=thread) on a thread that
+ * it waits for, while the dynamic loader's lock is held.
+ */
+#include "e2e.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static void *work(void *unused)
+{
+    struct e2e_gpu gpu;
+
+    e2e_open(&gpu);
+    e2e_tick(&gpu, 10);
+    OK(cuCtxSynchronize());
+    return unused;
+}
+
+__attribute__((constructor)) static void constructed(void)
+{
+    const char *how = getenv("CONSTRUCTOR");
+    pthread_t thread;
+
+    if (how && strcmp(how, "thread") == 0) {
+        REQUIRE(pthread_create(&thread, NULL, work, NULL) == 0);
+        REQUIRE(pthread_join(thread, NULL) == 0);
+    } else {
+        work(NULL);
+    }
+}

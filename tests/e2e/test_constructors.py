@@ -1,0 +1,56 @@
+"""CUDA work in the constructors of libraries that a program opens: the dynamic loader's lock is held
+meanwhile, and a thread that the constructor waits for must not need it."""
+
+import os
+import unittest
+
+import harness
+import test_gpu_side
+
+# Every call takes long enough to be worth a stack.
+STACKS = {"GPUVERIFY_STACKS": "all"}
+LIMIT_S = 60
+
+
+class Constructors(harness.Case):
+
+    def opened(self, how, *arguments, **env):
+        self.run_well([harness.program("constructing"),
+                       harness.built(harness.PROGRAMS, "libe2e_constructor.so"), *arguments],
+                      env={"CONSTRUCTOR": how, **STACKS, **env}, timeout=LIMIT_S)
+        trace = self.trace()
+        self.assertEqual(trace.count("cuLaunchKernel"), 60)
+        return trace
+
+    def stacks_after(self, trace):
+        """A while after the library was there, calls have stacks."""
+        self.assertIsNotNone(trace.value("SELECT stack FROM calls WHERE name = 'cuLaunchKernel' "
+                                         "ORDER BY start_ns DESC LIMIT 1"))
+
+    def check_gpu(self, trace, state, why=None):
+        """Whether the GPU's side is there."""
+        wanted = ("off", "GPUVERIFY_GPU=off") if self.gpu == "off" else (state, why)
+        self.assertEqual(trace.rows("SELECT gpu, gpu_why FROM processes"), [wanted])
+
+    def test_in_a_thread_that_is_waited_for(self):
+        trace = self.opened("thread")
+        self.stacks_after(trace)
+        self.check_gpu(trace, "host-only", "the dynamic loader was busy: a library's constructor "
+                       "waits for this thread")
+
+    def test_in_a_thread_that_is_waited_for_with_cuda_initialised_before(self):
+        """The first stack is taken in the constructor."""
+        trace = self.opened("thread", "init", GPUVERIFY_STACKS=None, GV_SIM_LOAD_NS="3000000")
+        self.check_gpu(trace, "cupti")
+
+    def test_in_the_constructor_itself(self):
+        trace = self.opened("here")
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE stack IS NULL"), 0)
+        self.check_gpu(trace, "cupti")
+
+
+@unittest.skipUnless(os.path.exists(test_gpu_side.libcupti()), "no simulated libcupti was built")
+class ConstructorsWithCupti(Constructors):
+    """The same with the GPU's side, whose library is opened inside cuInit()."""
+
+    gpu = "auto"
