@@ -8,6 +8,8 @@ import harness
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests"))
 import verdict_expectations as expected  # noqa: E402
 
+# Of a behaviour that depends on the time that things take.
+TRIES = 5
 REALISTIC = {"GV_SIM_JIT_NS": "5000000", "GV_SIM_LOAD_NS": "100000"}
 
 
@@ -99,7 +101,12 @@ class HostOnly(harness.Case):
 
 def add(behaviour):
     def seen(self):
-        self.assertIsNone(expected.complaint(behaviour, self.ran(behaviour)))
+        # On a busy machine, the simulated GPU's own threads wait for a processor now and then.
+        for _ in range(TRIES):
+            complaint = expected.complaint(behaviour, self.ran(behaviour))
+            if not complaint:
+                return
+        self.fail(complaint)
 
     def unseen(self):
         self.check(behaviour)
