@@ -22,6 +22,7 @@
 #define PROGRAM_BYTES     128
 #define READY_PATIENCE_MS 1000 /* for the process that is just making the session */
 #define JOIN_TRIES        5    /* when its collector ends in just this moment */
+#define MOST_PLACES       4    /* the shared one, the one beside the trace, and that one again */
 
 static int format_path(char *path, size_t bytes, const char *directory, const char *name,
                        const char *suffix)
@@ -283,8 +284,9 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
         return error;
     if (is_special(trace))
         return -ECANCELED;
-    for (int attempt = 0; attempt < 2; attempt++) {
+    for (int attempt = 0; attempt < MOST_PLACES; attempt++) {
         error = choose_directory(&process->settings, trace, attempt, directory, sizeof directory);
+        bool is_usable = !error;
         if (!error)
             error = join_in(process, directory, trace, lock_fd);
         /* In a pid namespace of its own: that session's collector could not tell whether we live.
@@ -294,6 +296,11 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
         if (!error)
             return 0;
         gv_log_info("no shared memory files in %s: %s", directory, strerror(-error));
+        if (is_usable)
+            gv_trace_path_leave(directory);
+        /* Another session has left the place beside the trace in just this moment. */
+        if (attempt > 0 && !(is_usable && error == -ENOENT))
+            break;
     }
     return error;
 }

@@ -5,6 +5,7 @@
 #include "report/session_place.h"
 #include "report/watchdog.h"
 #include "trace/session_id.h"
+#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -267,6 +268,7 @@ int gv_collector_run(const char *path, int lock_fd)
         if (again < 0)
             error = again;
     }
+    gv_trace_path_leave(collector->directory);
     gv_samples_close(&collector->samples);
     gv_drain_close(&collector->drain);
     gv_session_place_unmap(collector->session);

@@ -3,6 +3,7 @@
 #include "report/drain.h"
 #include "report/session_place.h"
 #include "trace/session_id.h"
+#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ static int gv_recovery_finish(struct gv_drain *drain, const char *wanted, bool h
                  GV_SESSION_SUFFIX);
         unlink(session_path);
     }
+    gv_trace_path_leave(directory);
     return error;
 }
 

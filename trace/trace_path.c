@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define GV_TRACE_DEFAULT "gpuverify-%n-%p.db"
+#define GV_TRACE_BESIDE  "/.gpuverify-"
 
 /* What the kernel calls "(unreachable)" is no place. */
 static bool gv_trace_path_is_known(const char *directory)
@@ -121,7 +122,17 @@ int gv_trace_path_beside(char *path, size_t size, const char *trace)
 
     if (!slash)
         return -EINVAL;
-    int length = snprintf(path, size, "%.*s/.gpuverify-%u", (int)(slash - trace), trace,
+    int length = snprintf(path, size, "%.*s" GV_TRACE_BESIDE "%u", (int)(slash - trace), trace,
                           (unsigned int)geteuid());
     return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+void gv_trace_path_leave(const char *directory)
+{
+    const char *slash = strrchr(directory, '/');
+    int saved = errno;
+
+    if (slash && strncmp(slash, GV_TRACE_BESIDE, strlen(GV_TRACE_BESIDE)) == 0)
+        rmdir(directory);
+    errno = saved;
 }

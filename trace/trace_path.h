@@ -39,4 +39,8 @@ int gv_trace_path_shared(char *path, size_t size, const struct gv_settings *sett
 /* The second: .gpuverify-<uid> beside the trace, whose path is absolute. */
 int gv_trace_path_beside(char *path, size_t size, const char *trace);
 
+/* A directory is not needed any more: removed if it is one of the second kind, and empty. Who has
+ * just made sure that it is there, to make a file in it, has to be ready to do so again. */
+void gv_trace_path_leave(const char *directory);
+
 #endif

@@ -165,10 +165,20 @@ class BadPlaces(harness.Case):
         self.assertEqual(self.trace().count(LAUNCH), 3)
         self.assert_no_spool_beside_the_trace()
 
+    def test_the_place_beside_the_trace_is_left_by_recover_too(self):
+        self.runs_on(env={"GPUVERIFY_SPOOL_DIR": "/proc/nowhere/spool",
+                          "GPUVERIFY_COLLECTOR": "off"})
+        self.command("recover", self.path(f".gpuverify-{os.geteuid()}"))
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+        self.assert_no_spool_beside_the_trace()
+
     def assert_no_spool_beside_the_trace(self):
         harness.wait_for(lambda: not any(
             name.endswith((".spool", ".session")) for _, _, names in os.walk(self.dir)
             for name in names), "nothing is left beside the trace")
+        harness.wait_for(lambda: not [name for name in os.listdir(self.dir)
+                                      if name.startswith(".gpuverify-")],
+                         "nor the directory that it was in")
 
     def test_missing_dev_shm(self):
         harness.need_root(self, "cannot hide /dev/shm")
@@ -254,7 +264,7 @@ class BadPlaces(harness.Case):
         result = self.limited(65536)
         self.assertEqual(result.err.count("\n"), 1, result.err)
         self.assertEqual(self.spool_files(), [])
-        self.assertFalse(os.path.exists(self.path("trace.db")))
+        self.assertEqual(os.listdir(self.dir), [], "neither a trace nor a place for a spool")
 
     def test_file_size_limit_that_leaves_room_for_a_small_spool(self):
         self.limited(1 << 20)
