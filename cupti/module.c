@@ -347,6 +347,9 @@ static void *run(void *context)
 {
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
+    /* What CUPTI keeps for each thread is made now: the program may run out of memory later, and
+     * the dynamic loader would end it. */
+    flush(false);
     while (!atomic_load(&asked)) {
         wait_for_work(host.flush_ms);
         if (!atomic_load(&asked) && is_alone()) {

@@ -123,3 +123,17 @@ class NoCollector(harness.Case):
         result = self.command("run", harness.program("ending"),
                               env={"GPUVERIFY_COLLECTOR": "/bin/false"}, status=None)
         self.assertNotIn("recover", result.err)
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(harness.simulator(), "libcupti.so.13")),
+                     "no simulated libcupti was built: no cupti.h beside the CUDA headers")
+class Memory(harness.Case):
+    gpu = "auto"
+
+    def test_gone_after_the_start(self):
+        """libcupti has memory for each thread, and the dynamic loader ends a program that has none
+        left for it: our thread must have its own before the program runs out."""
+        result = self.run_well([harness.program("no_memory")],
+                               env={"GPUVERIFY_FLUSH_MS": "60000"})
+        self.assertEqual(result.out, "done\n")
+        self.assertEqual(self.trace().count("cuLaunchKernel"), 6)
