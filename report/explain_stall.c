@@ -83,7 +83,8 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
     if (waits || row->blocked_by)
         gv_explain_drained(row, text);
     fprintf(text, ". Of its time, it waited %s", gv_format_duration(wait, row->wait_ns));
-    if (row->jit_ns > 0)
+    /* CUPTI's records of cached code say some nanoseconds. */
+    if (row->jit_ns > row->duration_ns / 1000)
         fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
     fprintf(text, " and did %s of work of its own.", gv_format_duration(work, row->work_ns));
     if (row->confidence && strcmp(row->confidence, "inferred") == 0)
