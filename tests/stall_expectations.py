@@ -9,14 +9,15 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
   blocked_by        name of the call that stood in the way
   wait_ms "busy"    the wait is as long as the GPU was kept busy
   lost "timed"      waiting and compiling are as long as the program timed the call
+  confidence        default: measured if the GPU's side was recorded
   jit               true: part of the time went into compiling
   drained_at_least  operations that had to end
   drained_ms "busy" from the first one's start to the last one's end it took that long
   may_be_absent     true: no such stall is fine too, another cause is not
 
 What is not said for a label on an idle GPU: no stall. "in_flight": the call that the program was killed
-in. "unknown_ms": busy, at least one call that takes so long is found and not explained. "environment":
-variables that the program needs on the simulator.
+in; "killed": it was killed outside of one. "unknown_ms": busy, at least one call that takes so long is
+found and not explained. "environment": variables that the program needs on the simulator.
 
 From the first timed call on, or from the end of the call that the program names in a line "timing begins
 after CALL", the trace may have no other finding. A program that says so times every call, and says
@@ -92,14 +93,17 @@ class Told:
         return [dict(row) for row in self.database.execute(sql, values)]
 
     def find_calls(self, labels):
-        """The call of each timed line: of that name, in that order, as long as the program says."""
+        """The call of each timed line: of that name, as long as the program says. Of several that are, the
+        last: those that set the program up come before."""
         calls = self.rows("SELECT id, name, start_ns, duration_ns FROM calls ORDER BY start_ns")
         found = {}
         taken = set()
-        for label, name, ms in self.timed:
+        for label, name, ms in reversed(self.timed):
             fits = [call for call in calls if base(call["name"]) == name and call["id"] not in taken]
             need(fits, f"{label}: no call {name} in the trace")
-            call = min(fits, key=lambda call: abs(call["duration_ns"] / 1e6 - ms))
+            off = {call["id"]: abs(call["duration_ns"] / 1e6 - ms) for call in fits}
+            same = [call for call in fits if off[call["id"]] <= max(0.2, 0.02 * ms)]
+            call = same[-1] if same else min(fits, key=lambda call: off[call["id"]])
             # What stopped the program may have stopped it beside the call.
             if labels.get(label, {}).get("may_be_absent") and not self.near(call["duration_ns"] / 1e6, ms):
                 continue
@@ -154,9 +158,10 @@ class Told:
         need(all(part >= 0 for part in parts), f"{told}: a part is negative")
         need(sum(parts) == stall["duration_ns"], f"{told}: the parts do not add up")
         # A stall that waits for nothing on the GPU is measured too, when the GPU was seen.
-        need(stall["confidence"] == self.mode, f"{told}: confidence {self.mode} wanted")
+        confidence = what.get("confidence", self.mode)
+        need(stall["confidence"] == confidence, f"{told}: confidence {confidence} wanted")
         if what.get("wait_ms") == "busy":
-            wait_ms, more_ms = stall["wait_ns"] / 1e6, 3 if self.mode == "inferred" else 0
+            wait_ms, more_ms = stall["wait_ns"] / 1e6, 3 if confidence == "inferred" else 0
             disturbed = self.margin[2] and self.busy_ms <= wait_ms <= timed_ms
             need(disturbed or self.near(wait_ms, self.busy_ms, more_ms),
                  f"{told}: the wait should be {self.busy_ms} ms")
@@ -166,23 +171,18 @@ class Told:
         if what.get("jit") and self.mode == "measured":
             need(stall["jit_ns"] > 0, f"{told}: nothing was compiled")
 
-    def begins_ns(self):
-        """When the program had set itself up: of several calls that may be the first timed one, the last."""
+    def begins_ns(self, calls):
+        """When the program had set itself up."""
         if self.begins:
             ends = [row["start_ns"] + row["duration_ns"] for row in self.rows("SELECT * FROM calls")
                     if base(row["name"]) == self.begins.group(1)]
             need(ends, f"no call {self.begins.group(1)} in the trace")
             return max(ends)
-        if not self.timed:
-            return float("inf")
-        _, name, ms = self.timed[0]
-        return max((row["start_ns"] for row in self.rows("SELECT * FROM calls")
-                    if base(row["name"]) == name and self.near(row["duration_ns"] / 1e6, ms)),
-                   default=0)
+        return min((call["start_ns"] for call in calls), default=float("inf"))
 
     def check_others(self, calls):
         """No finding that the program's own timing does not bear out."""
-        begins_ns = self.begins_ns()
+        begins_ns = self.begins_ns(calls)
         known = {call["id"] for call in calls}
         slow = list(self.slow)
         for stall in self.rows("SELECT * FROM stalls WHERE expected = 0 ORDER BY duration_ns DESC"):
@@ -219,6 +219,12 @@ class Told:
         need(fits[0]["cause"] == wanted["cause"], f"{fits[0]}: cause {wanted['cause']} wanted")
         need(wanted["advice"] in (fits[0]["advice"] or ""), f"{fits[0]}: {wanted['advice']} wanted")
         need((fits[0]["elapsed_ns"] or 0) > 50e6, f"{fits[0]}: for how long?")
+
+
+def is_killed(name, state):
+    """Whether the program kills itself."""
+    expectation = load(name)
+    return state == "busy" and ("in_flight" in expectation or expectation.get("killed", False))
 
 
 def check(name, path, output, mode, state, busy_ms, margin=STRICT):

@@ -42,7 +42,7 @@ class Stalls(harness.Case):
         if name not in OWN_LENGTH:
             words.append(str(BUSY_MS))
         result = self.run_program([harness.workload(os.path.join("stalls", name)), *words], env=env)
-        killed = state == "busy" and "in_flight" in expectation
+        killed = expectations.is_killed(name, state)
         self.assertEqual(result.status, -9 if killed else 0, str(result))
         # A program that is stopped in the middle of something may lose a record.
         self.trace(losses=killed or name == "descheduled")

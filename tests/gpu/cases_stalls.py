@@ -29,7 +29,7 @@ def stall_case(name, mode):
             done = bench.run(program + words, place, True, GPUVERIFY_GPU=MODES[mode])
             if done.returncode == 77:
                 raise Skip(done.stdout.strip()[-100:])
-            killed = state == "busy" and "in_flight" in expectations.load(name)
+            killed = expectations.is_killed(name, state)
             check(done.returncode == (-9 if killed else 0),
                   f"{state}: exit code {done.returncode}: {done.stderr[-300:]}")
             bench.recover(place)
