@@ -61,7 +61,8 @@ static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, str
         !gv_cause_is_expected(held->rule->cause))
         held->rule = &starts;
     if (GV_STALL_ROW(run->processes, run->process_count, held->process))
-        held->measured = run->processes[held->process].measured;
+        held->measured = run->processes[held->process].measured &&
+                         held->start_ns < run->processes[held->process].unseen_ns;
 }
 
 int gv_stall_calls_next(struct gv_stall_run *run)

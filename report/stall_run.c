@@ -67,6 +67,7 @@ struct gv_stall_table {
 static void gv_stall_take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
 {
     run->processes[id].measured = sqlite3_column_int(row, 1) != 0;
+    run->processes[id].unseen_ns = INT64_MAX;
     run->any_measured |= run->processes[id].measured;
 }
 
@@ -262,6 +263,8 @@ int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace, bool temporary,
         error = gv_stall_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
     if (!error)
         error = gv_stall_read_tables(run);
+    if (!error)
+        error = gv_stall_unseen_read(run);
     if (!error)
         error = gv_stall_first_uses(run);
     return error;

@@ -70,7 +70,8 @@ struct gv_stall_span {
 
 struct gv_stall_process {
     bool measured;
-    bool initialised; /* a long call of the runtime was seen */
+    bool initialised;  /* a long call of the runtime was seen */
+    int64_t unseen_ns; /* of what was launched from then on, not all is there */
 };
 
 struct gv_stall_api {
@@ -172,6 +173,9 @@ static inline int64_t gv_stall_duration(sqlite3_stmt *row, int column)
 
     return ns < 0 ? 0 : ns;
 }
+
+/* report/stall_unseen.c: from when on each process's GPU side is not known. */
+int gv_stall_unseen_read(struct gv_stall_run *run);
 
 /* report/stall_calls.c: reads the next chunk of calls, by start; 0 of them: no more. */
 int gv_stall_calls_next(struct gv_stall_run *run);

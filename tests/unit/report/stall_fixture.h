@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <sqlite3.h>
 
-enum fixture_mode { MEASURED, INFERRED };
+/* BOTH: as MEASURED, but some stalls are inferred. */
+enum fixture_mode { MEASURED, INFERRED, BOTH };
 
 /* What a call has besides its name and time; 0: nothing. */
 struct facts {

@@ -227,6 +227,42 @@ static void waiting_as_asked_is_expected(void **state)
     expect("2 explicit-sync 0+50000+0 expected\n");
 }
 
+/* ---- a program that was killed before CUPTI had handed everything over ---- */
+
+static void lost_from(int call)
+{
+    fixture_sql("UPDATE call SET correlation = id WHERE id >= %d AND kernel IS NOT NULL;"
+                "INSERT INTO loss VALUES (1, 'GPU operation', 'last flush', 1)",
+                call);
+}
+
+static void what_waited_for_unseen_work_is_inferred(void **state)
+{
+    (void)state;
+    fixture_mode(MEASURED);
+    launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
+    CALL("cuModuleUnload", 2000, 49100);
+    int unseen = CALL("cuLaunchKernel", 60000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    CALL("cuModuleUnload", 61000, 50150);
+    lost_from(unseen);
+    fixture_mode(BOTH);
+    expect("2 module-unload 0+49000+100 for 1 drained 1\n"
+           "4 module-unload 0+50000+150 drained 1 presumed 3\n");
+}
+
+static void what_was_captured_was_not_lost(void **state)
+{
+    (void)state;
+    fixture_mode(MEASURED);
+    CALL("cuStreamBeginCapture_v2", 100, 5, .stream = STREAM_B);
+    int captured = CALL("cuLaunchKernel", 200, 5, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    CALL("cuStreamEndCapture", 300, 5, .stream = STREAM_B);
+    launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
+    CALL("cuModuleUnload", 2000, 49100);
+    lost_from(captured);
+    expect("5 module-unload 0+49000+100 for 1 drained 1\n");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
@@ -256,6 +292,8 @@ int main(void)
         CASE(another_context_is_not_waited_for),
         CASE(others_wait_behind_a_load),
         CASE(waiting_as_asked_is_expected),
+        CASE(what_waited_for_unseen_work_is_inferred),
+        CASE(what_was_captured_was_not_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
