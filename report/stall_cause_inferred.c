@@ -9,6 +9,8 @@
 #define GV_STALL_OWN_NS 150000
 /* What making room for local memory takes. */
 #define GV_STALL_LOCAL_NS 600000
+/* What destroying a context takes: 50 ms on an H100, busy or not. */
+#define GV_STALL_CONTEXT_NS 50000000
 /* What a copy of pageable memory moves, as long as this program's copies have not shown it. */
 #define GV_STALL_COPY_BYTES_PER_US 10000
 /* A copy that takes no longer is not taken for one that waits. */
@@ -32,9 +34,16 @@ static void gv_stall_infer(struct gv_held *held, enum gv_cause cause, int64_t ow
     held->drained_count = unfinished;
 }
 
+static int64_t gv_stall_own_ns(enum gv_cause cause)
+{
+    if (cause == GV_CAUSE_CONTEXT)
+        return GV_STALL_CONTEXT_NS;
+    return cause == GV_CAUSE_LOCAL_MEMORY ? GV_STALL_LOCAL_NS : GV_STALL_OWN_NS;
+}
+
 static void gv_stall_infer_in_context(struct gv_held *held, enum gv_cause cause)
 {
-    int64_t own_ns = cause == GV_CAUSE_LOCAL_MEMORY ? GV_STALL_LOCAL_NS : GV_STALL_OWN_NS;
+    int64_t own_ns = gv_stall_own_ns(cause);
 
     if (held->unfinished > 0)
         gv_stall_infer(held, cause, own_ns, held->unfinished, held->unfinished_call);

@@ -79,6 +79,27 @@ class Invented(harness.Case):
                 trace.execute("DELETE FROM stall WHERE id = (SELECT max(id) FROM stall)")
                 trace.commit()
 
+    def test_of_loads_that_take_as_long_the_last_was_timed(self):
+        """As a real driver reads compiled code from its cache: each load takes some hundred microseconds."""
+        result = self.run_program([harness.workload("stalls/module_load_ptx_warm"), "idle"],
+                                  env={**SIMULATED, "GPUVERIFY_GPU": "off"})
+        self.assertEqual(result.status, 0, str(result))
+        self.trace()
+        with contextlib.closing(sqlite3.connect(self.path("trace.db"))) as trace:
+            loads = [row[0] for row in trace.execute("SELECT id FROM calls WHERE name = 'cuModuleLoadData'"
+                                                     " ORDER BY start_ns")]
+            self.assertEqual(len(loads), 3)
+            trace.execute("DELETE FROM stall")
+            trace.execute("INSERT OR REPLACE INTO stall_advice VALUES (1, '-')")
+            for load, us in zip(loads, (300, 344, 339)):
+                trace.execute("UPDATE call SET duration_ns = ?1 WHERE id = ?2", (us * 1000, load))
+                trace.execute("INSERT INTO stall (call, cause, expected, jit_ns, wait_ns, work_ns, confidence,"
+                              " advice) VALUES (?1, 'jit', 0, ?2, 0, 0, 'inferred', 1)", (load, us * 1000))
+            trace.commit()
+        for margin in (expectations.WIDE, expectations.STRICT):
+            expectations.check("module_load_ptx_warm", self.path("trace.db"), "timed load cuModuleLoadData 0.345",
+                               "inferred", "idle", BUSY_MS, margin)
+
 
 def add(name, mode, state):
     def case(self):

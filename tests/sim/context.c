@@ -121,6 +121,7 @@ static void context_free(struct gv_sim_context *c)
         if (contexts[i] == c)
             contexts[i--] = contexts[--context_count];
     pthread_mutex_unlock(&lock);
+    gv_sim_pass(gv_sim_settings.context_ns / 2);
     while (c->modules)
         gv_sim_module_free(c->modules);
     gv_sim_streams_free(c);

@@ -209,6 +209,15 @@ static void another_context_is_not_waited_for(void **state)
     expect("");
 }
 
+static void destroying_a_context_takes_its_time(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuCtxDestroy_v2", 2000, 49000);
+    CALL("cuCtxDestroy_v2", 60000, 150000);
+    expect("3 context 0+100000+50000 drained 1 presumed 1\n");
+}
+
 static void others_wait_behind_a_load(void **state)
 {
     (void)state;
@@ -290,6 +299,7 @@ int main(void)
         CASE(a_copy_of_nonsense_is_none),
         CASE(a_large_copy_works),
         CASE(another_context_is_not_waited_for),
+        CASE(destroying_a_context_takes_its_time),
         CASE(others_wait_behind_a_load),
         CASE(waiting_as_asked_is_expected),
         CASE(what_waited_for_unseen_work_is_inferred),
