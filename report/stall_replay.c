@@ -17,7 +17,7 @@ struct gv_stall_queue {
     int64_t process, context, last_ns, last_call, count;
     int64_t long_ns;                     /* of the last that may take a while; last_call is it */
     int64_t finished_ns, finished_count; /* all before this is; so many of count */
-    bool capturing;
+    int64_t capture;                     /* the call that began the one it takes part in; 0: none */
     bool any;
 };
 
@@ -29,6 +29,7 @@ struct gv_stall_proof {
 
 struct gv_stall_event {
     int64_t process, handle, stream, at_ns, count;
+    int64_t capture; /* recorded into one: it says nothing of the GPU */
 };
 
 struct gv_stall_replay {
@@ -173,7 +174,8 @@ static int gv_stall_step_proves(struct gv_stall_replay *replay, const struct gv_
     if (step->flags & GV_CALL_OF_EVENT) {
         const struct gv_stall_event *event =
             gv_stall_replay_event(replay, step->process, step->object);
-        if (event->handle != step->object || event->process != step->process || !event->stream)
+        if (event->handle != step->object || event->process != step->process || !event->stream ||
+            event->capture)
             return 0;
         proof.stream = event->stream;
         proof.from_ns = event->at_ns;
@@ -208,18 +210,38 @@ static void gv_stall_step_copied(const struct gv_stall_step *step)
         step->api->copied_bytes_per_us = bytes_per_us;
 }
 
+/* A capture also takes in each stream that waits for an event of it; it ends, with an error too,
+ * for all of them. */
+static void gv_stall_replay_capture(struct gv_stall_replay *replay,
+                                    const struct gv_stall_step *step, struct gv_stall_queue *queue)
+{
+    int64_t ended = queue->capture;
+
+    if ((step->flags & GV_CALL_ENDS_CAPTURE) && ended)
+        for (size_t i = 0; i < replay->queue_count; i++)
+            if (replay->queues[i].capture == ended)
+                replay->queues[i].capture = 0;
+    if (!step->fine)
+        return;
+    if (step->flags & GV_CALL_BEGINS_CAPTURE)
+        queue->capture = step->call;
+    if (step->flags & GV_CALL_AWAITS_EVENT) {
+        const struct gv_stall_event *event =
+            gv_stall_replay_event(replay, step->process, step->object);
+        if (event->handle == step->object && event->process == step->process && event->capture)
+            queue->capture = event->capture;
+    }
+}
+
 static int gv_stall_replay_step(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
     struct gv_stall_queue *queue = &replay->queues[step->stream];
 
     gv_stall_replay_advance(replay, step->start_ns);
+    gv_stall_replay_capture(replay, step, queue);
     if (!step->fine)
         return 0;
-    if (step->flags & GV_CALL_BEGINS_CAPTURE)
-        queue->capturing = true;
-    if (step->flags & GV_CALL_ENDS_CAPTURE)
-        queue->capturing = false;
-    if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capturing) {
+    if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capture) {
         /* Nothing is left of what was there before: the count begins anew. */
         if (queue->last_ns < gv_stall_replay_finished(replay, queue))
             queue->finished_count = queue->count;
@@ -236,8 +258,8 @@ static int gv_stall_replay_step(struct gv_stall_replay *replay, const struct gv_
     }
     if (step->flags & GV_CALL_MARKS_EVENT) {
         struct gv_stall_event *event = gv_stall_replay_event(replay, step->process, step->object);
-        *event = (struct gv_stall_event){step->process, step->object, step->stream, step->start_ns,
-                                         queue->count};
+        *event = (struct gv_stall_event){step->process,  step->object, step->stream,
+                                         step->start_ns, queue->count, queue->capture};
     }
     if (step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0))
         return gv_stall_step_proves(replay, step);

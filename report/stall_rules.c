@@ -27,6 +27,7 @@ enum {
     MARKS_EVENT = GV_CALL_MARKS_EVENT,
     BEGINS_CAPTURE = GV_CALL_BEGINS_CAPTURE,
     ENDS_CAPTURE = GV_CALL_ENDS_CAPTURE,
+    AWAITS_EVENT = GV_CALL_AWAITS_EVENT,
 };
 
 #define GV_STALL_RULE(key, cause, scope, flags)                                                    \

@@ -32,6 +32,7 @@ enum gv_stall_flag {
     GV_CALL_MARKS_EVENT = 1u << 9,
     GV_CALL_BEGINS_CAPTURE = 1u << 10,
     GV_CALL_ENDS_CAPTURE = 1u << 11,
+    GV_CALL_AWAITS_EVENT = 1u << 12,
 };
 
 /* One row of blocking_calls.def. */

@@ -99,6 +99,32 @@ static void captured_launches_are_no_work(void **state)
     expect("");
 }
 
+static void a_stream_that_joins_a_capture_is_captured(void **state)
+{
+    (void)state;
+    CALL("cuStreamBeginCapture_v2", 700, 5, .stream = STREAM_A);
+    CALL("cuEventRecord", 750, 5, .stream = STREAM_A, .object = 77);
+    CALL("cuStreamWaitEvent", 760, 5, .stream = STREAM_B, .object = 77);
+    CALL("cuLaunchKernel", 800, 5, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    CALL("cuEventRecord", 810, 5, .stream = STREAM_B, .object = 78);
+    CALL("cuStreamWaitEvent", 820, 5, .stream = STREAM_A, .object = 78);
+    CALL("cuStreamEndCapture", 950, 5, .stream = STREAM_A);
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("");
+}
+
+static void a_capture_that_fails_ends_too(void **state)
+{
+    (void)state;
+    CALL("cuStreamBeginCapture_v2", 700, 5, .stream = STREAM_B);
+    CALL("cuEventRecord", 750, 5, .stream = STREAM_B, .object = 77);
+    CALL("cuStreamWaitEvent", 760, 5, .stream = STREAM_A, .object = 77);
+    CALL("cuStreamEndCapture", 800, 5, .stream = STREAM_B, .result = 904);
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 50150), "cubin", 1);
+    expect("6 module-load 0+50000+150 drained 1 presumed 5\n");
+}
+
 static void a_launch_that_failed_is_no_work(void **state)
 {
     (void)state;
@@ -286,6 +312,8 @@ int main(void)
         CASE(another_streams_wait_proves_nothing),
         CASE(a_call_that_drained_the_context_is_a_proof),
         CASE(captured_launches_are_no_work),
+        CASE(a_stream_that_joins_a_capture_is_captured),
+        CASE(a_capture_that_fails_ends_too),
         CASE(a_launch_that_failed_is_no_work),
         CASE(ptx_on_an_idle_gpu_was_compiled_once),
         CASE(a_first_launch_behind_work_is_a_lazy_load),
