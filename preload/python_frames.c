@@ -147,9 +147,6 @@ static bool read_text(const struct gv_python *python, uintptr_t text, char *out,
         !gv_own_memory_read(&state, text + GV_PYTHON_TEXT_STATE, sizeof state) || length < 0 ||
         length > GV_PYTHON_LONGEST_TEXT)
         return false;
-    /* 3.14 has moved these bits behind 16 of another field. */
-    if (python->layout.minor >= 14)
-        state >>= 14;
     unsigned width = state >> 2 & 7;
     bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
     if (!compact || (width != 1 && width != 2 && width != 4))

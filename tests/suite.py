@@ -111,6 +111,22 @@ def part_e2e(run):
     end_to_end(run, BUILD)
 
 
+def part_pythons(run):
+    """What test_stacks.py tells of Python, with each version that a distribution has."""
+    folder = os.path.join(BUILD, "pythons")
+    text = run.must("fetch", "python3", "tests/fetch_pythons.py", folder,
+                    os.environ.get("GV_PYTHONS_SECONDS", "30"))
+    patterns = []
+    for name, found in (line.split(" ", 1) for line in text.splitlines()):
+        if found.startswith("- "):
+            run.skipped(name, found[2:])
+        else:
+            patterns += ["-k", "test_stacks.Python.test_" + name.replace(".", "_")]
+    if patterns:
+        end_to_end(run, BUILD, *patterns,
+                   env={"PATH": os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]})
+
+
 def part_install(run):
     run.test("installed and moved", "python3", "tests/install/test_install.py", BUILD,
              env={"MESON": meson()})
@@ -295,6 +311,7 @@ PARTS = (
     Part("bench", part_bench, True, "build"),
     Part("bundle", part_bundle, False, "build"),
     Part("bundle-root", part_bundle_root, False, "build"),
+    Part("pythons", part_pythons, False, "build"),
     Part("ubsan", part_ubsan, False, "build"),
     Part("asan", part_asan, False, "build"),
     Part("clang", part_clang, False, None),

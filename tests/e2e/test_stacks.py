@@ -12,6 +12,7 @@ import harness
 # Loading takes long enough to be worth a stack, the rest does not.
 SLOW = {"GV_SIM_LOAD_NS": "3000000", "GV_SIM_CONTEXT_NS": "0"}
 PT_NOTE = 4
+PYTHON_FRAMES = 48  # the innermost ones
 PYTHONS = [f"python3.{minor}" for minor in range(9, 15)]
 
 
@@ -180,7 +181,7 @@ class Python(harness.Case):
         result = self.run_well([python, script],
                                env={**SLOW, "PYENV_VERSION": None, "GPUVERIFY_LOG": "info"})
         told = [line.split() for line in result.out.splitlines()]
-        self.assertEqual(len(told), 9)
+        self.assertEqual(len(told), 29)
         trace = self.trace()
         calls = trace.rows("SELECT stack FROM calls WHERE name = 'cuModuleLoadData' "
                            "ORDER BY start_ns")
@@ -189,12 +190,12 @@ class Python(harness.Case):
             frames = trace.dicts("SELECT * FROM frames WHERE stack = ? AND kind = 'python' "
                                  "ORDER BY depth", stack)
             found = [f"{frame['function'].rsplit('.', 1)[-1]}:{frame['line']}" for frame in frames]
-            self.assertEqual(found, wanted)
+            self.assertEqual(found, wanted[:PYTHON_FRAMES])
         first = trace.dicts("SELECT * FROM frames WHERE stack = ? AND kind = 'python' "
                             "ORDER BY depth", calls[0][0])
         self.assertEqual({frame["file"] for frame in first}, {script})
         files = {row[0] for row in trace.rows("SELECT file FROM frames WHERE kind = 'python'")}
-        self.assertIn("/no/such/ürl/file.py", files)
+        self.assertLessEqual({f"/no/such/{name}/file.py" for name in ("ürl", "路径", "𝔘")}, files)
         innermost = trace.value("SELECT kind FROM frames WHERE stack = ? ORDER BY depth LIMIT 1",
                                 calls[0][0])
         self.assertEqual(innermost, "native", "what ctypes calls through comes before Python")

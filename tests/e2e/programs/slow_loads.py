@@ -1,9 +1,14 @@
 """Loads modules, which takes long, from many kinds of Python frames. Prints what a stack must show for
 each load, innermost first: function and line."""
 
+import asyncio
+import contextlib
 import ctypes
+import functools
 import sys
 import threading
+
+sys.dont_write_bytecode = True
 
 cuda = ctypes.CDLL("libcuda.so.1")
 device = ctypes.c_int()
@@ -59,6 +64,78 @@ def on_a_thread():
     Loader().load()
 
 
+def handling():
+    """One exception is handled while another one goes through."""
+    try:
+        try:
+            raise KeyError(1)
+        except KeyError:
+            Loader.still()
+            raise ValueError from None
+        finally:
+            Loader.still()
+    except ValueError:
+        Loader.still()
+
+
+def delegating():
+    yield from generator(1)
+
+
+@contextlib.contextmanager
+def around():
+    try:
+        yield
+    finally:
+        Loader.still()
+
+
+class Attributes:
+    @property
+    def computed(self):
+        return Loader.still()
+
+    def __getattr__(self, name):
+        return Loader.still()
+
+    def __del__(self):
+        Loader.still()
+
+
+@functools.lru_cache(None)
+def cached(value):
+    return Loader.still() or value
+
+
+async def coroutine():
+    await asyncio.sleep(0)
+    Loader.still()
+
+
+async def asynchronous():
+    async for _ in asynchronous_generator():
+        await coroutine()
+    await asyncio.gather(coroutine(), coroutine())
+
+
+async def asynchronous_generator():
+    yield Loader.still()
+
+
+def traced():
+    """Code that is told of every line is other code than it was."""
+    sys.settrace(lambda *_: lambda *_: None)
+    Loader.still()
+    sys.settrace(None)
+
+
+def often():
+    """And code that has run often is another once more."""
+    for _ in range(3000):
+        cached(0)
+    Loader.still()
+
+
 def through_c():
     """C code calls back into Python: two interpreter loops on one stack."""
     @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -75,11 +152,33 @@ must(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
 must(cuda.cuCtxSetCurrent(context))
 Loader.still()
 compréhension()
+list(delegating())
 (lambda: Loader.still())()
 recursive(5)
-max([1, 2], key=lambda value: Loader.still() or value)
+recursive(300)
+sorted([2, 1], key=lambda value: Loader.still() or value)
 through_c()
+handling()
+with around():
+    pass
+attributes = Attributes()
+attributes.computed  # noqa: B018 what it does is what it is for
+attributes.other  # noqa: B018
+del attributes
+cached(0)
+often()
+traced()
+asyncio.run(asynchronous())
+
+
+class Body:
+    class Inner:
+        Loader.still()
+
+
 thread = threading.Thread(target=on_a_thread)
 thread.start()
 thread.join()
-exec(compile("\n" * 1000 + "Loader.still()", "/no/such/ürl/file.py", "exec"))
+import loads_when_imported  # noqa: E402,F401 that it is imported is the point
+for name in ("ürl", "路径", "𝔘"):
+    exec(compile("\n" * 1000 + "Loader.still()", f"/no/such/{name}/file.py", "exec"))
