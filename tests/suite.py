@@ -362,7 +362,7 @@ def summary(counts):
 
 
 def run_all(parts):
-    """Builds first; then as many parts at once as two processors each allow."""
+    """Builds first; then several parts at once."""
     total, broken = collections.Counter(), set()
     waiting, lock = list(parts), threading.Lock()
 

@@ -10,8 +10,8 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(CHECKOUT, "build")
 LOGS = os.path.join(BUILD, "test-logs")
 CPUS = len(os.sched_getaffinity(0))
-WORKERS = max(1, CPUS // 2)  # parts at a time ...
-JOBS = max(1, CPUS // WORKERS)  # ... and what each of them may do at a time
+WORKERS = max(2, CPUS // 2)  # parts at a time: much of each is waiting ...
+JOBS = 2  # ... and what each of them may do at a time
 PRELOAD = "preload/libgpuverify.so"
 COMMAND = "report/gpuverify"
 

@@ -198,6 +198,7 @@ class Bundle(unittest.TestCase):
         self.assertIn("no root of ours", done.stderr)
         self.assertTrue(os.path.exists(mine))
 
+    @unittest.skipUnless(ROOT, "the libraries are those of the other end-to-end tests")
     def test_end_to_end_tests_with_its_libraries(self):
         """An older distribution's SQLite, say, does not know all that ours does."""
         place = self.unpack()
