@@ -12,10 +12,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GV_TRACE_FILE_TRIES       1000
 #define GV_TRACE_FILE_BUSY_MS     1000
+#define GV_TRACE_FILE_PAUSE_NS    10000000
+#define GV_TRACE_FILE_PAUSES      50
 #define GV_TRACE_FILE_VALUE_BYTES (16 << 20)
 /* Places in the first bytes of an SQLite file. */
 #define GV_SQLITE_HEADER_BYTES       100
@@ -204,8 +207,8 @@ static int gv_trace_file_remove(const char *path, int fd)
     return unlink(path) < 0 ? -errno : 0;
 }
 
-/* Decides about what is at `path`. 0: it is this session's; 1: it has been removed; -EEXIST: leave
- * it alone; -errno. */
+/* Decides about what is at `path`. 0: it is this session's; 1: it has been removed; -EBUSY: a
+ * process that may be about to end holds it; -EEXIST: leave it alone. */
 static int gv_trace_file_consider(const char *path, const char *session)
 {
     struct gv_trace_probe probe = {0};
@@ -219,8 +222,8 @@ static int gv_trace_file_consider(const char *path, const char *session)
         return -EEXIST;
     if (fstat(fd, &status) < 0 || status.st_uid != geteuid() || status.st_nlink != 1)
         error = -EEXIST;
-    else if (!error)
-        error = gv_trace_file_read_meta(path, &probe);
+    else if (!error && (error = gv_trace_file_read_meta(path, &probe)) == -EBUSY)
+        error = -EEXIST; /* its owner is at work */
     if ((!error && strcmp(probe.session, session) == 0) ||
         (error == -ENODATA && gv_trace_file_is_own(&status))) {
         close(fd);
@@ -232,12 +235,20 @@ static int gv_trace_file_consider(const char *path, const char *session)
     if (!error || error == -ENODATA)
         error = gv_trace_file_remove(path, fd);
     close(fd);
+    if (error == -EBUSY)
+        return error;
     return error ? -EEXIST : 1;
 }
 
+/*
+ * A collector that was killed is a zombie, and gone for whoever looks, while a thread of its own
+ * still holds the lock; one that has finished a trace ends some time after that.
+ */
 static int gv_trace_file_try(const char *path, const char *session)
 {
-    for (int tries = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
+    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
+
+    for (int tries = 0, pauses = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 && gv_trace_file_keep(path, fd) == 0)
             return 0;
@@ -248,8 +259,12 @@ static int gv_trace_file_try(const char *path, const char *session)
         if (errno != EEXIST)
             return -errno;
         int verdict = gv_trace_file_consider(path, session);
-        if (verdict <= 0)
-            return verdict;
+        if (verdict == -EBUSY && pauses++ < GV_TRACE_FILE_PAUSES) {
+            nanosleep(&pause, NULL);
+            tries--;
+        } else if (verdict <= 0) {
+            return verdict == -EBUSY ? -EEXIST : verdict;
+        }
     }
     return -EEXIST;
 }

@@ -7,9 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define OTHER_SESSION "4194998-1-aaaaaaaa"
@@ -141,6 +144,48 @@ static void a_finished_trace_is_replaced(void **state)
     assert_int_equal(status.st_size, 0);
 }
 
+/* An empty file with the lock that a collector has on it; given up after so long. */
+static pid_t hold_empty_file(unsigned hold_ms)
+{
+    int ready[2];
+    char byte;
+
+    write_file(fixture.trace, "");
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int fd = open(fixture.trace, O_RDWR);
+        if (fd < 0 || flock(fd, LOCK_SH) < 0 || write(ready[1], "", 1) != 1)
+            _exit(1);
+        usleep(hold_ms * 1000);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static void what_is_about_to_end_is_waited_for(void **state)
+{
+    (void)state;
+    pid_t child = hold_empty_file(100);
+
+    expect_claim(fixture.session, "");
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void what_lives_on_is_left_alone(void **state)
+{
+    (void)state;
+    pid_t child = hold_empty_file(60000);
+
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void the_same_session_finds_its_trace_again(void **state)
 {
     (void)state;
@@ -229,6 +274,8 @@ int main(void)
         TEST(a_directory_is_left_alone),
         TEST(an_empty_file_is_taken),
         TEST(a_finished_trace_is_replaced),
+        TEST(what_is_about_to_end_is_waited_for),
+        TEST(what_lives_on_is_left_alone),
         TEST(the_same_session_finds_its_trace_again),
         TEST(a_trace_with_records_still_to_come_is_left_alone),
         TEST(a_trace_that_another_name_shares_is_left_alone),
