@@ -87,6 +87,15 @@ def process_state(pid):
         return None
 
 
+def is_dead(pid):
+    """Whether nothing of the process runs or holds a file: its first thread may be a zombie long before."""
+    try:
+        return all(process_state(f"{pid}/task/{thread}") in (None, "Z")
+                   for thread in os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return True
+
+
 def remove_places(pid):
     """Removes what the case that ran as this process has made, if it could not do so itself."""
     for folder in (tempfile.gettempdir(), "/dev/shm"):

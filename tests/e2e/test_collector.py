@@ -94,7 +94,7 @@ class Collector(harness.Case):
         process = self.flood()
         first = self.await_collector()
         os.kill(first, signal.SIGKILL)
-        harness.wait_for(lambda: harness.process_state(first) in (None, "Z"), "it is dead")
+        harness.wait_for(lambda: harness.is_dead(first), "it is dead")
         session = [name for name in self.spool_files() if name.endswith(".session")][0]
         self.run_well([harness.program("ending")],
                       env={"GPUVERIFY_SESSION": session[:-len(".session")]})
