@@ -92,6 +92,7 @@ static int gv_stall_cause_launch(struct gv_stall_run *run, struct gv_held *held)
     bool submits = (held->rule->flags & GV_CALL_SUBMITS) != 0;
     bool behind_all = held->ahead <= held->in_stream.count;
 
+    held->guessed = !held->lazy && !(run->any_local && held->own_local_bytes > 0);
     if ((held->rule->flags & GV_CALL_LAZY) && gv_stall_drained_all(held) &&
         (held->lazy || (held->first_use && !held->eager && behind_all &&
                         gv_stall_ends_with(held, &held->in_scope) &&

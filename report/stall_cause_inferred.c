@@ -73,6 +73,7 @@ static void gv_stall_infer_launch(struct gv_held *held)
 {
     bool lazy = (held->rule->flags & GV_CALL_LAZY) != 0;
 
+    held->guessed = true;
     if (lazy && !held->eager && (held->first_use || !(held->rule->flags & GV_CALL_SUBMITS)))
         gv_stall_infer_in_context(held, GV_CAUSE_LAZY_LOAD);
     else if (held->unfinished_stream >= GV_STALL_QUEUE)

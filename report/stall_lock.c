@@ -40,6 +40,21 @@ static void gv_stall_lock_forget(struct gv_stall_run *run, int64_t now_ns)
     run->holder_count = kept;
 }
 
+/* Whether the lock is a better reason than the one that was found. */
+static bool gv_stall_lock_explains(const struct gv_stall_holder *found, const struct gv_held *held,
+                                   int64_t wait_ns)
+{
+    /* The lock is known to be held: that comes before what a new kernel might have needed. */
+    if (held->guessed && !found->guessed &&
+        (held->cause == GV_CAUSE_LAZY_LOAD || held->cause == GV_CAUSE_LOCAL_MEMORY))
+        return wait_ns + wait_ns / 10 >= held->wait_ns;
+    /* It would have waited for the same operation by itself. */
+    if (held->wait_ns > 0 && held->wait_ns + held->wait_ns / 10 >= wait_ns && held->waited_for &&
+        held->waited_for == found->waited_for)
+        return false;
+    return wait_ns > held->wait_ns;
+}
+
 void gv_stall_lock_find(struct gv_stall_run *run, struct gv_held *held)
 {
     const struct gv_stall_holder *found = NULL;
@@ -56,11 +71,7 @@ void gv_stall_lock_find(struct gv_stall_run *run, struct gv_held *held)
         (found->end_ns < held->end_ns ? found->end_ns : held->end_ns) - held->start_ns;
     if (wait_ns > held->end_ns - held->start_ns - held->jit_ns)
         wait_ns = held->end_ns - held->start_ns - held->jit_ns;
-    /* It would have waited for the same operation by itself. */
-    if (held->wait_ns > 0 && held->wait_ns + held->wait_ns / 10 >= wait_ns && held->waited_for &&
-        held->waited_for == found->waited_for)
-        return;
-    if (wait_ns <= held->wait_ns)
+    if (!gv_stall_lock_explains(found, held, wait_ns))
         return;
     held->cause = GV_CAUSE_LOCK;
     held->wait_ns = wait_ns;
@@ -108,6 +119,7 @@ int gv_stall_lock_add(struct gv_stall_run *run, const struct gv_held *held)
         .waited_for = held->waited_for,
         .presumed = held->presumed,
         .allocations_only = !all,
+        .guessed = held->guessed,
     };
     return 0;
 }

@@ -57,6 +57,7 @@ struct gv_held {
     /* what came of it */
     bool stalled;
     enum gv_cause cause;
+    bool guessed; /* the cause, from nothing more than that the kernel was new */
     int64_t jit_ns, wait_ns;
     int64_t waited_until_ns; /* 0: not known */
     int64_t waited_for, blocked_by, drained_count, drained_ns;
@@ -105,6 +106,7 @@ struct gv_stall_holder {
     int64_t call, start_ns, end_ns, process, thread, context, waited_for, presumed;
     int64_t held_until_ns; /* at least; it may return a while after it gave the lock back */
     bool allocations_only;
+    bool guessed; /* whether it held it */
 };
 
 enum gv_stall_statement {

@@ -1,6 +1,6 @@
 /*
  * Another thread's call waits while a load waits for the GPU. Built once for each such call:
- * lock_launch, lock_copy, lock_alloc, lock_event.
+ * lock_launch, lock_first (its kernel was not launched before), lock_copy, lock_alloc, lock_event.
  */
 #include "kernels/stalls/stage.h"
 
@@ -11,6 +11,7 @@
 #define LOCK_COPY   2
 #define LOCK_ALLOC  3
 #define LOCK_EVENT  4
+#define LOCK_FIRST  5
 
 static struct gv_stage stage;
 
@@ -48,6 +49,13 @@ int main(int argc, char **argv)
 #if LOCK_CALL == LOCK_LAUNCH
     (void)more;
     TIMED("behind", cuLaunchKernel, (stage.empty, 1, 1, 1, 1, 1, 1, 0, stage.other, NULL, NULL));
+#elif LOCK_CALL == LOCK_FIRST
+    CUfunction fill;
+    unsigned value = 1;
+    void *parameters[] = {&memory, &value};
+    (void)more;
+    CHECK(cuModuleGetFunction(&fill, stage.module, "fill"));
+    TIMED("behind", cuLaunchKernel, (fill, 1, 1, 1, 1, 1, 1, 0, stage.other, parameters, NULL));
 #elif LOCK_CALL == LOCK_COPY
     (void)more;
     TIMED("behind", cuMemcpyHtoDAsync, (memory, pinned, 4096, stage.other));

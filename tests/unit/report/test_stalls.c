@@ -368,6 +368,31 @@ static void others_wait_behind_a_load(void **state)
            "3 lock 0+41100+50 for 1 by 2\n");
 }
 
+static void a_first_launch_waits_behind_a_load_too(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    int launch = CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B,
+                      .kernel = KERNEL_DEEP);
+    ran(launch, STREAM_B, KERNEL_DEEP, 51160, 5);
+    fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 lock 0+41100+50 for 1 by 2\n");
+}
+
+static void a_first_launch_that_waits_longer_than_the_load_has_its_own_reason(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 20000), "cubin", 1);
+    int launch = CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B,
+                      .kernel = KERNEL_DEEP);
+    ran(launch, STREAM_B, KERNEL_DEEP, 51160, 5);
+    fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
+    expect("3 local-memory 0+41000+150 for 1 drained 1\n");
+}
+
 static void a_load_may_return_long_after_it_gave_the_lock_back(void **state)
 {
     (void)state;
@@ -480,6 +505,8 @@ int main(void)
         CASE(waiting_as_asked_is_expected),
         CASE(an_idle_streams_sync_has_waited_for_something_unseen),
         CASE(others_wait_behind_a_load),
+        CASE(a_first_launch_waits_behind_a_load_too),
+        CASE(a_first_launch_that_waits_longer_than_the_load_has_its_own_reason),
         CASE(a_load_may_return_long_after_it_gave_the_lock_back),
         CASE(an_allocation_behind_a_compiling_load_waits_for_no_operation),
         CASE(a_query_does_not_wait_behind_a_load),
