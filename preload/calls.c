@@ -242,7 +242,7 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
                        uint64_t end_ns, const struct gv_facts *facts)
 {
     enum gv_api_class class = (enum gv_api_class)call->class;
-    uint32_t kernel = 0;
+    uint32_t kernel = call->kernel;
     uint64_t context;
 
     if (class == GV_CLASS_LAUNCH)

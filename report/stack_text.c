@@ -10,11 +10,14 @@ static const char gv_stack_text_sql[] =
     "SELECT function, library, file, line, address FROM frames WHERE stack = ?1 AND"
     " CASE WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND kind = 'python')"
     "   THEN kind = 'python'"
-    "  WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND file IS NOT NULL)"
-    "   THEN file IS NOT NULL"
-    "  ELSE function IS NOT NULL OR library IS NOT NULL END"
-    " ORDER BY ?2 = 1 AND kind = 'python' AND " GV_STACK_TEXT_PACKAGE_SQL("file") ", depth"
-                                                                                  " LIMIT ?2";
+    "  WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND file IS NOT NULL AND "
+    "NOT " GV_STACK_TEXT_SYSTEM_SQL(
+        "library") ")"
+                   "   THEN file IS NOT NULL AND NOT " GV_STACK_TEXT_SYSTEM_SQL(
+                       "library") "  ELSE function IS NOT NULL OR library IS NOT NULL END"
+                                  " ORDER BY ?2 = 1 AND kind = 'python' "
+                                  "AND " GV_STACK_TEXT_PACKAGE_SQL("file") ", depth"
+                                                                           " LIMIT ?2";
 
 static const char *gv_stack_text_base(const char *path)
 {

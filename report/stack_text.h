@@ -14,10 +14,15 @@
     "coalesce(" file " LIKE '%/site-packages/%' OR " file " LIKE '%/dist-packages/%' OR " file     \
     " GLOB '*/lib/python3.*/*' OR " file " LIKE '<frozen %', 0)"
 
+/* Whether a frame's library is the C library's, whose start-up code is below every main(). */
+#define GV_STACK_TEXT_SYSTEM_SQL(library)                                                          \
+    "coalesce(" library " GLOB '*/libc.so.6' OR " library " GLOB '*/libc-2.*.so' OR " library      \
+    " GLOB '*/libpthread[-.]*' OR " library " GLOB '*/ld-linux*', 0)"
+
 /* At most `frames` frames, those of the program's own lines: Python's, or else what has a source
- * line, or else what has a name. A single one is the line that can be changed: of a Python program
- * the innermost that is in no package, if there is one. Empty where nothing is known. 0 or -errno.
- * Not escaped. */
+ * line and is not the C library's, or else what has a name. A single one is the line that can be
+ * changed: of a Python program the innermost that is in no package, if there is one. Empty where
+ * nothing is known. 0 or -errno. Not escaped. */
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size);
 
 #endif

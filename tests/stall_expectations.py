@@ -4,6 +4,7 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
 "timed LABEL CALL MILLISECONDS" that the program prints. WHAT:
 
   cause             of the stall that the timed call is; null: it is none
+  kernel            name of the kernel that the call was for
   expected          whether the program asked to wait; default false
   waited_for        name of the kernel that had to end (not in host-only mode, where it is not seen)
   blocked_by        name of the call that stood in the way
@@ -138,6 +139,9 @@ class Told:
         need(stall["cause"] == what["cause"], f"{told}: cause {what['cause']} wanted")
         need(bool(stall["expected"]) == what.get("expected", False), f"{told}: expected is wrong")
         self.check_parts(told, what, stall, ms)
+        if "kernel" in what:
+            need(what["kernel"] in (stall["kernel"] or "") and what["kernel"] in stall["advice"],
+                 f"{told}: kernel {what['kernel']} wanted")
         if self.mode == "measured" and "waited_for" in what:
             need(stall["op"] and what["waited_for"] in stall["op"],
                  f"{told}: waited for {what['waited_for']}")

@@ -17,7 +17,7 @@ SELECT
     coalesce(c.context, s.context) AS context, -- id in contexts, where it worked
     c.stream AS stream, -- id in streams
     c.bytes AS bytes, -- moved, or asked for
-    k.name AS kernel, -- name of the launched kernel
+    k.name AS kernel, -- name of the kernel that was launched, or whose function was asked for
     coalesce(k.module, m.module) AS module, -- that the call loaded or unloaded, or that its kernel lives in; id in modules
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
     cs.stack AS stack, -- where in the program; see frames. Only of calls that took long

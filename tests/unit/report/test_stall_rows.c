@@ -94,6 +94,32 @@ static void the_place_is_a_line_of_the_program(void **state)
     gv_stall_rows_free(&rows);
 }
 
+/* The C library has lines where its debug information is installed; the program is not in it. */
+static void the_place_is_not_in_the_c_library(void **state)
+{
+    struct gv_stall_filter filter = {0};
+    struct gv_stall_rows rows;
+    char text[256];
+
+    (void)state;
+    busy();
+    CALL("cuModuleLoadData", 2000, 50000);
+    fixture_sql("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO call_stack VALUES (2, 1);"
+                "INSERT INTO frame (stack, depth, kind, function, library, file, line) VALUES"
+                " (1, 0, 'native', 'main', '/home/u/app', NULL, NULL),"
+                " (1, 1, 'native', '__libc_start_call_main', '/lib/x86_64-linux-gnu/libc.so.6',"
+                "  './csu/libc_start_call_main.h', 58);");
+    expect("2 module-load 0+49000+1000 for 1 drained 1\n");
+    assert_int_equal(gv_stack_text(fixture_trace, 1, 1, text, sizeof(text)), 0);
+    assert_string_equal(text, "app main");
+    assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
+    assert_non_null(strstr(rows.rows[0].advice, "cuModuleLoadData at main in app to"));
+    gv_stall_rows_free(&rows);
+    fixture_sql("UPDATE frame SET file = 'app.c', line = 7 WHERE depth = 0");
+    assert_int_equal(gv_stack_text(fixture_trace, 1, 9, text, sizeof(text)), 0);
+    assert_string_equal(text, "app.c:7 main");
+}
+
 static int count_steps(void *steps)
 {
     *(int *)steps += 1;
@@ -132,6 +158,7 @@ int main(void)
         CASE(time_that_threads_lose_together_is_lost_once),
         CASE(rows_say_what_they_refer_to),
         CASE(the_place_is_a_line_of_the_program),
+        CASE(the_place_is_not_in_the_c_library),
         CASE(rows_are_looked_up),
     };
 
