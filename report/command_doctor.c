@@ -66,6 +66,8 @@ int gv_command_doctor(const struct gv_arguments *arguments)
     gv_doctor_look_at_machine(doctor);
     if (!gv_arguments_has(arguments, GV_OPTION_doctor_no_trial))
         gv_doctor_try(doctor);
+    else
+        gv_doctor_look_for_driver(doctor);
     doctor->about = "program";
     if (arguments->operands[0])
         gv_doctor_look_at_program(doctor, arguments->operands[0]);

@@ -155,7 +155,7 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path)
 }
 
 static void gv_run_summary(struct gv_session_watch *watch, const char *program, int note,
-                           bool killed)
+                           int status)
 {
     char path[GV_SESSION_PATH_BYTES];
     sqlite3 *trace = NULL;
@@ -165,7 +165,7 @@ static void gv_run_summary(struct gv_session_watch *watch, const char *program, 
     int error = gv_session_watch_trace(watch, path, sizeof(path));
     if (error == -ENOENT) {
         fputc('\n', stderr);
-        gv_verdict_print_without(stderr, program, gv_run_note_read(note, killed),
+        gv_verdict_print_without(stderr, program, gv_run_note_read(note, status),
                                  gv_report_columns(stderr));
         return;
     }
@@ -228,7 +228,12 @@ int gv_command_run(const struct gv_arguments *arguments)
     }
     error = gv_run_find_library(library, sizeof(library));
     if (error) {
-        gv_message("libgpuverify.so is not where it belongs");
+        if (error == -EBADF)
+            gv_message("cannot preload %s: LD_PRELOAD cannot hold a path with a space or a colon; "
+                       "install gpuverify in a folder whose path has neither",
+                       library);
+        else
+            gv_message("libgpuverify.so is not where it belongs");
         return GV_EXIT_FAILED;
     }
     error = gv_run_set_environment(library, wanted);
@@ -245,7 +250,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    gv_run_summary(&watch, program[0], note, WIFSIGNALED(status));
+    gv_run_summary(&watch, program[0], note, status);
     gv_session_watch_end(&watch);
     return gv_run_end(status);
 }

@@ -42,6 +42,10 @@ bool gv_doctor_is_unwell(const struct gv_doctor *doctor);
 
 /* report/doctor_machine.c: files, memory and variables. */
 void gv_doctor_look_at_machine(struct gv_doctor *doctor);
+/* The driver cannot be loaded. */
+void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why);
+/* The same without a trial: whether there is a driver to load. */
+void gv_doctor_look_for_driver(struct gv_doctor *doctor);
 /* report/doctor_trial.c: starts CUDA in a program of our own, with the library, for some seconds at
  * most. */
 void gv_doctor_try(struct gv_doctor *doctor);

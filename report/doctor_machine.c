@@ -1,5 +1,6 @@
 /* What of this machine decides what is seen: the driver's files, shared memory, other tools. */
 #include "report/doctor.h"
+#include "report/driver_file.h"
 #include "report/format.h"
 #include "report/run_environment.h"
 #include "report/session_place.h"
@@ -82,8 +83,15 @@ static void gv_machine_library(struct gv_doctor *doctor)
 {
     char path[PATH_MAX];
 
-    if (gv_run_find_library(path, sizeof(path)) == 0) {
+    int error = gv_run_find_library(path, sizeof(path));
+    if (!error) {
         gv_doctor_add(doctor, GV_CHECK_FINE, "library", "%s", path);
+        return;
+    }
+    if (error == -EBADF) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
+                      "%.300s: LD_PRELOAD cannot hold a path with a space or a colon", path);
+        gv_doctor_fix(doctor, "install gpuverify in a folder whose path has neither");
         return;
     }
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library", "libgpuverify.so is not where it belongs");
@@ -107,6 +115,23 @@ static void gv_machine_profilers(struct gv_doctor *doctor)
         gv_doctor_add(doctor, GV_CHECK_NOTE, "LD_PRELOAD", "%.400s", preload);
         gv_doctor_fix(doctor, "it is kept, behind our library; unset it if the two disagree");
     }
+}
+
+void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
+{
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "%.400s", why);
+    gv_doctor_fix(doctor, "install NVIDIA's driver; in a container, start it with its GPUs");
+}
+
+void gv_doctor_look_for_driver(struct gv_doctor *doctor)
+{
+    char why[400];
+
+    if (!gv_driver_file_loads(why, sizeof(why)))
+        gv_doctor_add_missing_driver(doctor, why);
+    else
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "driver",
+                      "libcuda.so.1 can be loaded; whether CUDA starts was not tried (--no-trial)");
 }
 
 void gv_doctor_look_at_machine(struct gv_doctor *doctor)

@@ -147,8 +147,7 @@ static void gv_trial_judge(struct gv_doctor *doctor, const struct gv_trial *tria
         fclose(file);
     said[strcspn(said, "\n")] = '\0';
     if (strncmp(said, "missing ", 8) == 0) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "%.400s", said + 8);
-        gv_doctor_fix(doctor, "install NVIDIA's driver; in a container, start it with its GPUs");
+        gv_doctor_add_missing_driver(doctor, said + 8);
         return;
     }
     if (sscanf(said, "result %d %d %d", &result, &version, &devices) != 3) {

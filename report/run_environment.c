@@ -36,6 +36,12 @@ static int gv_run_try(const char *directory, const char *relative, char *path, s
     return (size_t)snprintf(path, size, "%s", resolved) < size;
 }
 
+/* LD_PRELOAD separates its entries with these, and knows no way to quote them. */
+static int gv_run_check_path(const char *path)
+{
+    return path[strcspn(path, " \t\n:")] ? -EBADF : 0;
+}
+
 int gv_run_find_library(char *path, size_t size)
 {
     /* GV_LIBRARY_RELATIVE: from the installed program's folder to the library's. */
@@ -47,8 +53,8 @@ int gv_run_find_library(char *path, size_t size)
         return error;
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
         if (gv_run_try(directory, beside[i], path, size))
-            return 0;
-    return gv_run_try(GV_LIBRARY_FOLDER, ".", path, size) ? 0 : -ENOENT;
+            return gv_run_check_path(path);
+    return gv_run_try(GV_LIBRARY_FOLDER, ".", path, size) ? gv_run_check_path(path) : -ENOENT;
 }
 
 static int gv_run_set_trace(const char *trace)

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Finds libgpuverify.so: in the build tree, or where it is installed. 0 or -ENOENT. */
+/* Finds libgpuverify.so: in the build tree, or where it is installed. 0; -ENOENT; or
+ * -EBADF: it is at `path`, which LD_PRELOAD cannot hold. */
 int gv_run_find_library(char *path, size_t size);
 
 /* Puts the library first in LD_PRELOAD, and the trace's absolute path, if one is given, into

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* What shells and the dynamic loader end with when they cannot start a program. */
+#define GV_EXIT_NOT_FOUND 127
 
 int gv_run_note_open(void)
 {
@@ -25,7 +29,7 @@ int gv_run_note_open(void)
     return fd;
 }
 
-enum gv_verdict_class gv_run_note_read(int fd, bool killed)
+enum gv_verdict_class gv_run_note_read(int fd, int status)
 {
     char letters[4096];
     ssize_t count = 0;
@@ -43,6 +47,8 @@ enum gv_verdict_class gv_run_note_read(int fd, bool killed)
         return GV_VERDICT_NOT_INITIALISED;
     /* One that is killed cannot say what it had loaded. */
     if (here)
-        return killed ? GV_VERDICT_KILLED_BEFORE : GV_VERDICT_NOT_LOADED;
+        return WIFSIGNALED(status) ? GV_VERDICT_KILLED_BEFORE : GV_VERDICT_NOT_LOADED;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == GV_EXIT_NOT_FOUND)
+        return GV_VERDICT_NOT_STARTED;
     return GV_VERDICT_NOT_THERE;
 }

@@ -7,7 +7,8 @@
 /* Makes the file and names it in the environment, before the program starts. Its descriptor, or
  * -errno: then nothing will be known. */
 int gv_run_note_open(void);
-/* What the verdict is of a program that left no trace, and was killed or not. Closes the file. */
-enum gv_verdict_class gv_run_note_read(int fd, bool killed);
+/* What the verdict is of a program that left no trace, and ended with this status of
+ * waitpid. Closes the file. */
+enum gv_verdict_class gv_run_note_read(int fd, int status);
 
 #endif

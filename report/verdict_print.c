@@ -1,5 +1,6 @@
 #include "report/verdict_print.h"
 
+#include "report/driver_file.h"
 #include "report/format.h"
 #include "report/text_lines.h"
 #include "trace/database.h"
@@ -159,17 +160,31 @@ void gv_verdict_print_more(FILE *out, const char *path)
     fputc('\n', out);
 }
 
+/* The next step, with the program that was meant in the place of PROGRAM. */
+static void gv_say_next(char *out, size_t size, const char *next, const char *program)
+{
+    const char *place = strstr(next, "PROGRAM");
+
+    if (place)
+        snprintf(out, size, "Next: %.*s%.200s%s.", (int)(place - next), next, program,
+                 place + strlen("PROGRAM"));
+    else
+        snprintf(out, size, "Next: %s.", next);
+}
+
 void gv_verdict_print_without(FILE *out, const char *program, enum gv_verdict_class class,
                               int columns)
 {
-    char text[GV_VERDICT_TEXT_BYTES];
+    char text[GV_VERDICT_TEXT_BYTES], why[256];
 
     fputs("gpuverify  ", out);
     gv_format_text(out, program, GV_VERDICT_NAME, 0);
     fputc('\n', out);
-    snprintf(text, sizeof(text), "No CUDA call was seen, so there is no trace. %s",
-             gv_verdict_meaning(class));
+    bool missing = class == GV_VERDICT_NOT_STARTED && !gv_driver_file_loads(why, sizeof(why));
+    snprintf(text, sizeof(text), "No CUDA call was seen, so there is no trace. %s%s",
+             gv_verdict_meaning(class),
+             missing ? " NVIDIA's driver, libcuda.so.1, is not on this machine." : "");
     gv_text_lines(out, 2, "  ", text, columns);
-    snprintf(text, sizeof(text), "Next: %s.", gv_verdict_next(class));
+    gv_say_next(text, sizeof(text), gv_verdict_next(class), program);
     gv_text_lines(out, 2, "  ", text, columns);
 }

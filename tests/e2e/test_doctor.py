@@ -45,6 +45,15 @@ class Doctor(harness.Case):
         self.assertIn("install NVIDIA's driver", result.out)
         self.assertIn("Something would not be seen.", result.out)
 
+    def test_no_driver_and_no_trial(self):
+        result = self.command("doctor", "--no-trial", status=None, sim=False)
+        if result.status == 0:
+            self.skipTest("there is a driver here")
+        self.assertEqual(result.status, 1)
+        self.assertIn("install NVIDIA's driver", result.out)
+        checks = {check["what"]: check for check in self.doctor("--no-trial")}
+        self.assertIn("was not tried", checks["driver"]["found"])
+
     def test_no_device(self):
         checks = self.doctor(status=1, env={"GV_SIM_NO_DEVICE": "1"})
         driver = next(check for check in checks if check["what"] == "driver")
@@ -60,6 +69,20 @@ class Doctor(harness.Case):
         checks = self.doctor(status=1, env={"GV_SIM_CUPTI_OWNER": "other"})
         side = next(check for check in checks if check["what"] == "GPU side")
         self.assertEqual(side["state"], "unseen")
+
+    def test_library_that_cannot_be_preloaded(self):
+        for name, copy, source in (("report", "gpuverify", harness.gpuverify()),
+                                   ("preload", "libgpuverify.so", harness.library())):
+            os.makedirs(self.path("my tools", name))
+            shutil.copy(source, self.path("my tools", name, copy))
+        command = self.path("my tools", "report", "gpuverify")
+        result = self.run_program([command, "run", "--", "echo", "ran"], preload=False)
+        self.assertEqual((result.status, result.out), (3, ""), str(result))
+        self.assertIn("my tools/preload/libgpuverify.so: LD_PRELOAD cannot hold a path with a space",
+                      result.err)
+        result = self.run_program([command, "doctor"], preload=False)
+        self.assertEqual(result.status, 1, str(result))
+        self.assertIn("unseen library", result.out)
 
     def test_dynamic_program(self):
         checks = self.program(harness.workload("driver_tour"), status=0)

@@ -49,6 +49,19 @@ class Verdicts(harness.Case):
             self.skipTest("programs do not link statically here")
         self.assertIn("did not get into the program", self.left_nothing(static))
 
+    def test_program_that_could_not_be_started(self):
+        result = self.run_program(
+            [harness.gpuverify(), "run", "--", harness.workload("driver_tour")], sim=False, preload=False,
+            env={"GPUVERIFY_TRACE": None})
+        if result.status == 0:
+            self.skipTest("there is a driver here")
+        said = " ".join(result.err.split())
+        self.assertEqual(result.status, 127)
+        self.assertIn("The program could not be started", said)
+        self.assertIn("NVIDIA's driver, libcuda.so.1, is not on this machine", said)
+        self.assertIn(f"Next: gpuverify doctor {harness.workload('driver_tour')}.", said)
+        self.assertNotIn("static", said)
+
     def test_program_that_is_killed_first(self):
         result = self.run_program([harness.gpuverify(), "run", "--", "/bin/sh", "-c", "kill -9 $$"],
                                   preload=False)
