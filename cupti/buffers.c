@@ -5,8 +5,19 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #define READY 8u /* buffers that should always be free */
+
+/*
+ * CUPTI hands a buffer over when it is full, or when a flush finds all of it complete: on a GPU
+ * that is never idle, only when it is full. What a killed program loses is the buffer being filled,
+ * which is why one is to be filled in less than the flush takes to come round, and is not larger
+ * than the rate of records asks for.
+ */
+#define LEAST_BYTES (16u * 1024u)
+#define SOON_NS     5000000u  /* asked for again within that: twice as much */
+#define LATE_NS     50000000u /* not before that: half as much */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gv_buffer *free_buffers;
@@ -14,6 +25,8 @@ static uint32_t free_count;
 /* What CUPTI has: before the last flush was begun, and after. Under the lock. */
 static uint32_t given[2];
 static uint8_t turn;
+static size_t size_bytes = LEAST_BYTES;
+static uint64_t asked_ns;
 static struct gv_buffer *full_first, **full_last = &full_first;
 
 /* When there is no memory at all: what comes into it, at once from several sides, is not read. */
@@ -51,12 +64,37 @@ static struct gv_buffer *get_free(void)
     return buffer;
 }
 
-static void count_given(struct gv_buffer *buffer)
+static uint64_t monotonic_ns(void)
 {
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* How large the next one is. The lock is held. */
+static size_t next_size_bytes(void)
+{
+    uint64_t now_ns = monotonic_ns();
+
+    if (now_ns - asked_ns < SOON_NS && size_bytes < GV_BUFFER_BYTES)
+        size_bytes *= 2;
+    else if (now_ns - asked_ns > LATE_NS && size_bytes > LEAST_BYTES)
+        size_bytes /= 2;
+    asked_ns = now_ns;
+    return size_bytes;
+}
+
+static size_t count_given(struct gv_buffer *buffer)
+{
+    size_t bytes;
+
     pthread_mutex_lock(&lock);
     buffer->turn = turn;
     given[turn]++;
+    bytes = next_size_bytes();
     pthread_mutex_unlock(&lock);
+    return bytes;
 }
 
 void gv_buffers_refill(void)
@@ -89,10 +127,8 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
 
     if (!buffer)
         buffer = map_buffer(0);
-    if (buffer)
-        count_given(buffer);
+    *bytes = buffer ? count_given(buffer) : GV_BUFFER_BYTES;
     *data = buffer ? buffer->data : last_resort;
-    *bytes = GV_BUFFER_BYTES;
     *records_most = 0;
 }
 

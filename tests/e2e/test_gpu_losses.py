@@ -74,6 +74,17 @@ class Lost(Seen):
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
                          [("GPU operation", "last flush", 51 - seen)], "all but the captured one")
 
+    def test_killed_program_whose_gpu_was_never_idle(self):
+        """CUPTI hands over what is complete, and on a GPU that is never idle only buffers that are full: they
+        must not take long to fill."""
+        process = self.start([harness.program("gpu_work"), "never-idle", "1000"])
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        time.sleep(0.5)
+        process.kill()
+        process.communicate()
+        seen = self.trace(losses=True).value("SELECT count(*) FROM gpu_ops")
+        self.assertGreater(seen, 700)
+
     def test_what_earlier_exit_handlers_start_is_told(self):
         """They run when CUPTI has been asked for the last time."""
         self.run_well([harness.program("gpu_work"), "at-exit", "50"])

@@ -208,6 +208,29 @@ static void held(void)
         pause();
 }
 
+/* The GPU always has the next kernel before the last one ends. */
+static void never_idle(void)
+{
+    CUevent ends[3];
+    CUstream stream;
+
+    e2e_open(&gpu);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < 3; i++)
+        OK(cuEventCreate(&ends[i], CU_EVENT_DISABLE_TIMING));
+    for (unsigned i = 0; i < count; i++) {
+        e2e_spin(&gpu, stream, 1000000);
+        OK(cuEventRecord(ends[i % 3], stream));
+        if (i >= 2)
+            OK(cuEventSynchronize(ends[(i + 1) % 3]));
+    }
+    e2e_spin(&gpu, stream, 600000000000);
+    printf("ready\n");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
 static void work_at_exit(void)
 {
     e2e_tick(&gpu, count);
@@ -281,6 +304,7 @@ int main(int argc, char **argv)
                 {"measured", measured},
                 {"stuck", stuck},
                 {"held", held},
+                {"never-idle", never_idle},
                 {"racing", racing},
                 {"at-exit", at_exit},
                 {"main-leaves", main_leaves}};
