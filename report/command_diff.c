@@ -13,7 +13,7 @@
 #define GV_DIFF_LEAST_CHANGE 0.05
 
 static const char gv_diff_names[] = ""
-#define GV_DIFF_AREA(name, title, what, kernels) " " #name
+#define GV_DIFF_AREA(name, title, what, counted, kernels) " " #name
 #include "report/diff_areas.def"
     ;
 

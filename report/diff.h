@@ -22,7 +22,7 @@
 enum gv_diff_unit { GV_DIFF_NS, GV_DIFF_BYTES, GV_DIFF_COUNT, GV_DIFF_SHARE, GV_DIFF_UNITS };
 
 enum gv_diff_area_id {
-#define GV_DIFF_AREA(name, title, what, kernels) GV_DIFF_AREA_##name,
+#define GV_DIFF_AREA(name, title, what, counted, kernels) GV_DIFF_AREA_##name,
 #include "report/diff_areas.def"
     GV_DIFF_AREAS
 };
@@ -31,7 +31,8 @@ struct gv_diff_area {
     const char *name;
     const char *title;
     const char *what;
-    bool kernels; /* its things have names of kernels */
+    const char *counted; /* what the numbers of its things count */
+    bool kernels;        /* its things have names of kernels */
 };
 
 extern const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS];

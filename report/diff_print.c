@@ -11,9 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What report/report_facts.def calls these times. */
+#define GV_RUN_STALLED "stalled"
+#define GV_RUN_ASKED   "waiting as asked"
+
 #define GV_DIFF_INDENT     8
 #define GV_DIFF_LINE_BYTES 1400
 #define GV_DIFF_COLUMNS    6u
+#define GV_DIFF_NAME_BYTES (2 * GV_KERNEL_NAME_BYTES)
 
 /* A line of the head; `first` is no longer than the indent. */
 static void gv_diff_line(const struct gv_diff_style *style, const char *first, const char *text)
@@ -104,6 +109,36 @@ static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_
                   style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
 }
 
+/* A change of a time of the run; 0: it is none that is told. */
+static double gv_diff_of_run(const struct gv_diff *diff, const char *what)
+{
+    for (size_t i = 0; i < diff->count; i++)
+        if (diff->changes[i].area == GV_DIFF_AREA_run && diff->changes[i].unit == GV_DIFF_NS &&
+            diff->changes[i].different && strcmp(diff->changes[i].what, what) == 0)
+            return diff->changes[i].change;
+    return 0;
+}
+
+/* A stall that is gone may leave the run as long as it was: what that is good for is said. */
+static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    double stalled = -gv_diff_of_run(diff, GV_RUN_STALLED);
+    double asked = gv_diff_of_run(diff, GV_RUN_ASKED);
+    char text[GV_DIFF_LINE_BYTES], time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
+
+    if (stalled <= 0 || asked < stalled / 2)
+        return;
+    snprintf(
+        text, sizeof(text),
+        "Calls hold the program up for %s less than before. It spends %s more where it asks to "
+        "wait for the GPU: until it gets there, the host is free for other work.",
+        gv_format_duration(time, gv_diff_whole(stalled)),
+        gv_format_duration(waited, gv_diff_whole(asked)));
+    fputc('\n', style->out);
+    gv_text_lines(style->out, 0, "", text,
+                  style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+}
+
 static void gv_diff_print_title(const struct gv_diff_style *style, const char *title)
 {
     bool bold = style->format == GV_FORMAT_TABLE && gv_terminal_has_colours(style->out);
@@ -114,14 +149,27 @@ static void gv_diff_print_title(const struct gv_diff_style *style, const char *t
         fprintf(style->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
 }
 
+/* The line of a number beside those of times says what it counts. */
+static void gv_diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_change *change,
+                             const char *name)
+{
+    const char *counted = gv_diff_areas[change->area].counted;
+
+    if (change->unit == GV_DIFF_COUNT && counted[0])
+        snprintf(out, GV_DIFF_NAME_BYTES, "%s, %s", name, counted);
+    else
+        snprintf(out, GV_DIFF_NAME_BYTES, "%s", name);
+}
+
 static void gv_diff_print_change(const struct gv_diff *diff, const struct gv_diff_change *change,
                                  struct gv_rows *rows)
 {
-    char text[GV_DIFF_TEXT_BYTES], name[GV_KERNEL_NAME_BYTES];
+    char text[GV_DIFF_TEXT_BYTES], name[GV_KERNEL_NAME_BYTES], what[GV_DIFF_NAME_BYTES];
 
     if (gv_diff_areas[change->area].kernels)
         gv_kernel_name_short(change->what, name, sizeof(name));
-    gv_rows_text(rows, gv_diff_areas[change->area].kernels ? name : change->what);
+    gv_diff_say_what(what, change, gv_diff_areas[change->area].kernels ? name : change->what);
+    gv_rows_text(rows, what);
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
         gv_rows_text(rows, gv_diff_say_range(text, change->unit, &change->sides[side]));
     gv_rows_text(rows, gv_diff_say_change(text, change));
@@ -187,6 +235,7 @@ int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style)
     int error = 0;
 
     gv_diff_print_head(diff, style);
+    gv_diff_print_freed(diff, style);
     for (size_t i = 0; i < diff->count && !error;)
         i = gv_diff_print_area(diff, style, i, &written, &error);
     if (!error)

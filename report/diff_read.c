@@ -9,7 +9,7 @@
 #include <string.h>
 
 const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS] = {
-#define GV_DIFF_AREA(name, title, what, kernels) {#name, title, what, kernels},
+#define GV_DIFF_AREA(name, title, what, counted, kernels) {#name, title, what, counted, kernels},
 #include "report/diff_areas.def"
 };
 

@@ -7,6 +7,8 @@
 
 /* From here on "times" is easier to read than a percentage. */
 #define GV_DIFF_MANY_TIMES 10.0
+/* And from here on the number says nothing: there was next to none before. */
+#define GV_DIFF_FAR_MORE 100.0
 /* Beyond it a double is no int64_t. */
 #define GV_DIFF_WHOLE_MOST 9.2e18
 
@@ -83,6 +85,8 @@ const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
         snprintf(out, GV_DIFF_TEXT_BYTES, "gone");
     else if (change->unit == GV_DIFF_SHARE || before < 0 || after < 0)
         snprintf(out, GV_DIFF_TEXT_BYTES, "-"); /* a share of a share says nothing more */
+    else if (after >= before * GV_DIFF_FAR_MORE)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "far more");
     else if (after >= before * GV_DIFF_MANY_TIMES)
         snprintf(out, GV_DIFF_TEXT_BYTES, "%.1f times", after / before);
     else

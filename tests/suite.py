@@ -143,7 +143,9 @@ def part_bundle_root(run):
 
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
-    wanted = ("a simulated GPU", "waited 1.00 s", "move cuModuleLoadData", "gone")
+    wanted = ("a simulated GPU", "waited 1.00 s", "move cuModuleLoadData", "gone", "asks to wait for the GPU",
+              "\n$ scripts/with-sim build/report/gpuverify explain build/demo-before.db\n",
+              "if (early)")
     lacking = [words for words in wanted if words not in text]
     if status != 0 or lacking:
         run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")

@@ -32,6 +32,19 @@ class Diff(harness.Case):
         return document, {(row["area"], row["what"], row["unit"]): row
                           for row in document["changes"]}
 
+    def test_stall_that_became_a_wait_that_was_asked_for(self):
+        for name, words in (("before", ()), ("after", ("early",))):
+            self.run_well([harness.workload("load_while_busy"), "300", *words],
+                          env={"GPUVERIFY_TRACE": self.path(name + ".db"), "GPUVERIFY_GPU": "auto"}, quiet=False)
+            self.settle()
+        out = self.command("diff", "before.db", "after.db").out
+        said = " ".join(out.split())
+        self.assertRegex(said, r"Calls hold the program up for \d+ ms less than before\. It spends \d+ ms more where "
+                               r"it asks to wait for the GPU")
+        self.assertRegex(out, r"(?m)^cuStreamSynchronize .* far more$")
+        self.assertRegex(out, r"(?m)^module-load, calls +1 +0 +-1 +gone$")
+        self.assertNotIn("asks to wait", self.command("diff", "after.db", "before.db").out)
+
     def test_same_trace_twice(self):
         one = self.slower("one", 1)
         document, changes = self.changes(one, one)
@@ -75,8 +88,8 @@ class Diff(harness.Case):
         self.assertEqual(changes["kernels", "scale", "count"]["after"], 0)
         self.assertEqual(changes["kernels", "other", "count"]["before"], 0)
         out = self.command("diff", "--all", one, two, sim=False).out
-        self.assertRegex(out, r"scale +2 +0 +-2 +gone")
-        self.assertRegex(out, r"other +0 +2 +\+2 +new")
+        self.assertRegex(out, r"scale, runs +2 +0 +-2 +gone")
+        self.assertRegex(out, r"other, runs +0 +2 +\+2 +new")
 
     def test_gpu_side_that_was_not_seen(self):
         _, changes = self.changes(self.slower("one", 1), self.trace("two", "DELETE FROM gpu_op"))
