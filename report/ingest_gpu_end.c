@@ -1,5 +1,7 @@
 #include "report/ingest.h"
 
+#include "report/captured.h"
+
 #include <errno.h>
 
 /* ?1 of the texts below is the process. */
@@ -71,23 +73,10 @@ static int gv_ingest_gpu_is_short(struct gv_ingest *ingest, bool *is_short)
  */
 static int gv_ingest_gpu_unseen(struct gv_ingest *ingest, const struct gv_spool_status *status)
 {
-    static const char captures[] =
-        "CREATE TEMP TABLE capture AS SELECT stream, start_ns, end_ns FROM (SELECT c.stream AS"
-        " stream, c.start_ns AS start_ns, lead(c.start_ns, 1, 9223372036854775807) OVER"
-        " (PARTITION BY c.stream ORDER BY c.start_ns) AS end_ns, a.name LIKE '%BeginCapture%' AS"
-        " begins FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread"
-        " WHERE t.process = ?1 AND c.stream IS NOT NULL AND (a.name LIKE 'cu%StreamBeginCapture%'"
-        " OR a.name LIKE 'cu%StreamEndCapture%')) WHERE begins;"
-        "CREATE INDEX temp.capture_index ON capture (stream, start_ns);"
-        "CREATE TEMP TABLE seen (stream, last_ns);";
+    static const char make_seen[] = "CREATE TEMP TABLE seen (stream, last_ns);";
     static const char seen[] =
         "INSERT INTO temp.seen SELECT c.stream, max(c.start_ns) FROM gpu_op o JOIN call c ON"
         " c.id = o.call WHERE o.place IN (SELECT id FROM gpu_place WHERE process = ?1) GROUP BY 1;"
-        /* A stream of which nothing was seen may have been captured through another one's event. */
-        "INSERT INTO temp.seen SELECT DISTINCT c.stream, 9223372036854775807 FROM call c JOIN"
-        " thread t ON t.id = c.thread WHERE t.process = ?1 AND EXISTS (SELECT 1 FROM temp.capture)"
-        " AND c.stream IS NOT NULL AND c.stream NOT IN (SELECT stream FROM temp.seen WHERE stream"
-        " IS NOT NULL);"
         "CREATE INDEX temp.seen_index ON seen (stream);";
     bool is_short = false;
     int error = 0;
@@ -96,15 +85,17 @@ static int gv_ingest_gpu_unseen(struct gv_ingest *ingest, const struct gv_spool_
         error = gv_ingest_gpu_is_short(ingest, &is_short);
     if (error || !is_short)
         return error;
-    error = gv_ingest_gpu_execute(ingest, captures);
+    error = gv_captured_open(ingest->database->handle, ingest->process);
+    if (!error)
+        error = gv_ingest_gpu_execute(ingest, make_seen);
     if (!error && status->gpu_finished)
         error = gv_ingest_gpu_execute(ingest, seen);
     if (!error)
         error = gv_database_run(ingest->database, GV_STATEMENT_GPU_UNSEEN, "ii", ingest->process,
                                 (int64_t)(status->gpu_dropped + status->gpu_lost));
     if (!error)
-        error = gv_ingest_gpu_execute(ingest, "DROP TABLE temp.capture; DROP TABLE temp.seen;");
-    return error;
+        error = gv_ingest_gpu_execute(ingest, "DROP TABLE temp.seen;");
+    return error ? error : gv_captured_close(ingest->database->handle);
 }
 
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status)

@@ -72,6 +72,7 @@ struct gv_stall_span {
 struct gv_stall_process {
     bool measured;
     bool initialised;  /* a long call of the runtime was seen */
+    bool lost;         /* some of its operations never came */
     int64_t unseen_ns; /* of what was launched from then on, not all is there */
 };
 

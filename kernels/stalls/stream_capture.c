@@ -17,6 +17,8 @@ int main(int argc, char **argv)
     CHECK(cuEventCreate(&join, CU_EVENT_DEFAULT));
     CHECK(cuModuleLoadData(&module, gv_ptx_second));
     CHECK(cuModuleUnload(module));
+    gv_stage_launch_empty(stage.empty, joined);
+    CHECK(cuCtxSynchronize());
     CHECK(cuStreamBeginCapture(stage.other, CU_STREAM_CAPTURE_MODE_GLOBAL));
     for (int i = 0; i < 20; i++)
         gv_stage_launch_empty(stage.empty, stage.other);

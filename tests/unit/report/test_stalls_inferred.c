@@ -289,13 +289,17 @@ static void what_was_captured_was_not_lost(void **state)
 {
     (void)state;
     fixture_mode(MEASURED);
+    launched(10, STREAM_LEGACY, KERNEL_SPIN, 20, 10);
     CALL("cuStreamBeginCapture_v2", 100, 5, .stream = STREAM_B);
     int captured = CALL("cuLaunchKernel", 200, 5, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    CALL("cuEventRecord", 210, 5, .stream = STREAM_B, .object = 77);
+    CALL("cuStreamWaitEvent", 220, 5, .stream = STREAM_LEGACY, .object = 77);
+    CALL("cuLaunchKernel", 230, 5, .stream = STREAM_LEGACY, .kernel = KERNEL_SPIN);
     CALL("cuStreamEndCapture", 300, 5, .stream = STREAM_B);
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
     CALL("cuModuleUnload", 2000, 49100);
     lost_from(captured);
-    expect("5 module-unload 0+49000+100 for 1 drained 1\n");
+    expect("9 module-unload 0+49000+100 for 2 drained 1\n");
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
