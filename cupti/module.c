@@ -35,8 +35,14 @@
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
-static _Atomic uint32_t asked;    /* futex: 1: the last flush is to be made */
-static _Atomic uint32_t answered; /* futex: 1: it is done */
+
+enum flush_all {
+    FLUSH_NOTHING,
+    FLUSH_EVERYTHING, /* and go on */
+    FLUSH_LAST,
+};
+static _Atomic uint32_t asked;    /* futex: enum flush_all */
+static _Atomic uint32_t answered; /* futex: what has been done of it */
 static _Atomic bool is_last;      /* our thread is the program's last one: nobody will answer */
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
@@ -288,8 +294,8 @@ static void wait_for_work(int64_t ms)
     syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, 0, &period, NULL, 0);
 }
 
-/* CUPTI may be gone after the exit handlers that follow: nothing calls it after this. */
-static void last_flush(void)
+/* CUPTI may be gone after the exit handlers that follow FLUSH_LAST: nothing calls it after that. */
+static void flush_all(enum flush_all which)
 {
     gv_buffers_mark();
     flush(true);
@@ -298,8 +304,18 @@ static void last_flush(void)
         atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
     if (!failed)
         atomic_store(&host.spool->header->gpu.finished, 1);
-    atomic_store(&answered, 1);
+    atomic_store(&answered, which);
     syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void flush_as_asked(void)
+{
+    uint32_t everything = FLUSH_EVERYTHING;
+
+    if (atomic_compare_exchange_strong(&asked, &everything, FLUSH_NOTHING))
+        flush_all(FLUSH_EVERYTHING);
+    else if (everything == FLUSH_NOTHING)
+        flush(false);
 }
 
 static bool main_thread_is_gone(void)
@@ -350,16 +366,15 @@ static void *run(void *context)
     /* What CUPTI keeps for each thread is made now: the program may run out of memory later, and
      * the dynamic loader would end it. */
     flush(false);
-    while (!atomic_load(&asked)) {
+    while (atomic_load(&asked) != FLUSH_LAST) {
         wait_for_work(host.flush_ms);
         if (!atomic_load(&asked) && is_alone()) {
             leave_last();
             return NULL;
         }
-        if (!atomic_load(&asked))
-            flush(false);
+        flush_as_asked();
     }
-    last_flush();
+    flush_all(FLUSH_LAST);
     return NULL;
 }
 
@@ -424,17 +439,13 @@ static int start(const struct gv_gpu_host *given)
     return error;
 }
 
-static void finish(uint64_t patience_ns)
+static void await(enum flush_all which, uint64_t patience_ns)
 {
     uint64_t end_ns = host.now_ns() + patience_ns;
+    uint32_t known;
 
-    if (atomic_load(&is_last)) {
-        last_flush();
-        return;
-    }
-    atomic_store(&asked, 1);
     syscall(SYS_futex, &asked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    while (!atomic_load(&answered)) {
+    while ((known = atomic_load(&answered)) < (uint32_t)which) {
         uint64_t now_ns = host.now_ns();
         struct timespec left;
 
@@ -442,9 +453,32 @@ static void finish(uint64_t patience_ns)
             break;
         left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
         left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
-        syscall(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
+        syscall(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, known, &left, NULL, 0);
     }
+}
+
+static void finish(uint64_t patience_ns)
+{
+    if (atomic_load(&is_last)) {
+        flush_all(FLUSH_LAST);
+        return;
+    }
+    atomic_store(&asked, FLUSH_LAST);
+    await(FLUSH_LAST, patience_ns);
     gv_output_hurry();
+}
+
+static void fetch(uint64_t patience_ns)
+{
+    uint32_t nothing = FLUSH_NOTHING, everything = FLUSH_EVERYTHING;
+
+    if (atomic_load(&is_last)) {
+        flush_all(FLUSH_EVERYTHING);
+        return;
+    }
+    atomic_compare_exchange_strong(&answered, &everything, FLUSH_NOTHING);
+    if (atomic_compare_exchange_strong(&asked, &nothing, FLUSH_EVERYTHING))
+        await(FLUSH_EVERYTHING, patience_ns);
 }
 
 __attribute__((visibility("default"))) extern const struct gv_gpu_module gv_gpu_module;
@@ -452,4 +486,5 @@ const struct gv_gpu_module gv_gpu_module = {
     .version = GV_GPU_MODULE_VERSION,
     .start = start,
     .finish = finish,
+    .fetch = fetch,
 };

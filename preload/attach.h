@@ -24,6 +24,14 @@ void gv_process_program_name(char *name, size_t bytes);
 /* From the constructor: looks up what our _exit() and _Exit() go on to. */
 void gv_process_find_exits(void);
 
+/*
+ * The process sends itself a signal that should end it. All that is recorded comes into the trace,
+ * within GPUVERIFY_EXIT_WAIT. True: gv_process_outlived() is to be called if it lives on. Any
+ * thread, also in a signal handler; false at once when it is ending already.
+ */
+bool gv_process_expect_death(void);
+void gv_process_outlived(void);
+
 /* Registers what runs when the process ends. 0 or -errno. */
 int gv_process_watch_exit(void);
 

@@ -281,3 +281,17 @@ void gv_gpu_finish(int64_t patience_ms)
         return;
     recording->finish((uint64_t)patience_ms * 1000000u);
 }
+
+void gv_gpu_fetch(int64_t patience_ms)
+{
+    const struct gv_gpu_module *recording = atomic_load(&module);
+
+    if (recording && module_pid == gv_process.pid && !atomic_load(&ended))
+        recording->fetch((uint64_t)patience_ms * 1000000u);
+}
+
+void gv_gpu_go_on(void)
+{
+    if (!atomic_load(&ended))
+        atomic_store(&gv_process.spool.header->gpu.finished, 0);
+}

@@ -16,4 +16,8 @@ void gv_gpu_start(struct gv_thread *thread);
 /* The process ends: what CUPTI still has comes into the spool, within `patience_ms`. */
 void gv_gpu_finish(int64_t patience_ms);
 
+/* The same, while it may not end after all; then gv_gpu_go_on(). Also in a signal handler. */
+void gv_gpu_fetch(int64_t patience_ms);
+void gv_gpu_go_on(void);
+
 #endif

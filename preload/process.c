@@ -3,6 +3,7 @@
 #include "preload/api.h"
 #include "preload/attach.h"
 #include "preload/clock.h"
+#include "preload/deadly_signals.h"
 #include "preload/dlsym_filter.h"
 #include "preload/entry_points.h"
 #include "preload/fork_watch.h"
@@ -97,6 +98,7 @@ __attribute__((constructor)) static void loaded(void)
     gv_clock_note_load();
     gv_jumps_find_real();
     gv_process_find_exits();
+    gv_deadly_signals_find_real();
     if (gv_fork_watch_start())
         gv_log_info("forked children are not watched");
     name_session();

@@ -1,7 +1,8 @@
 /*
  * The end of a process: by exit() and a return from main (our destructor), _exit(), _Exit() and
- * quick_exit(). It waits, for GPUVERIFY_EXIT_WAIT at most, until the collector has everything in
- * the trace. A process that is killed does not wait; the collector finds out by itself.
+ * quick_exit(), or by a signal that it sends itself (preload/deadly_signals.c). It waits, for
+ * GPUVERIFY_EXIT_WAIT at most, until the collector has everything in the trace. A process that is
+ * killed by others does not wait; the collector finds out by itself.
  */
 #include "preload/attach.h"
 
@@ -75,10 +76,25 @@ static bool wait_until_drained(struct gv_process *process)
     return true;
 }
 
+/* Once: true if it was running until now. */
+static bool end_as(enum gv_process_state state)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    uint32_t running = GV_PROCESS_RUNNING;
+
+    if (!atomic_compare_exchange_strong(&header->state, &running, state))
+        return false;
+    atomic_store(&header->ended_ns, gv_clock_now_ns());
+    ring(gv_process.session);
+    if (!wait_until_drained(&gv_process))
+        gv_warn_of_collector(&gv_process);
+    gv_warn_of_trace(&gv_process);
+    return true;
+}
+
 static void finish(bool knows_code, int code)
 {
     struct gv_spool_header *header;
-    uint32_t running = GV_PROCESS_RUNNING;
     struct gv_own_work work;
 
     if (!gv_process_is_attached_here())
@@ -90,14 +106,46 @@ static void finish(bool knows_code, int code)
         atomic_store(&header->exit_code, code);
         atomic_store(&header->exit_code_known, 1);
     }
-    if (atomic_compare_exchange_strong(&header->state, &running, GV_PROCESS_EXITING)) {
-        atomic_store(&header->ended_ns, gv_clock_now_ns());
-        ring(gv_process.session);
-        if (!wait_until_drained(&gv_process))
-            gv_warn_of_collector(&gv_process);
-        gv_warn_of_trace(&gv_process);
+    end_as(GV_PROCESS_EXITING);
+    gv_own_work_end(&work);
+}
+
+/* The process that one of its threads is ending by a signal: in the handler of another signal, or
+ * on another thread, nobody waits once more. A forked child is another process. */
+static _Atomic uint32_t dying_pid;
+
+bool gv_process_expect_death(void)
+{
+    uint32_t others;
+    struct gv_own_work work;
+
+    if (!gv_process_is_attached_here())
+        return false;
+    others = atomic_load(&dying_pid);
+    if (others == gv_process.pid ||
+        !atomic_compare_exchange_strong(&dying_pid, &others, gv_process.pid))
+        return false;
+    gv_own_work_begin(&work);
+    if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
+        gv_gpu_fetch(gv_process.settings.exit_wait_ms);
+        end_as(GV_PROCESS_DYING);
     }
     gv_own_work_end(&work);
+    return true;
+}
+
+void gv_process_outlived(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    uint32_t dying = GV_PROCESS_DYING;
+
+    if (atomic_load(&header->state) == GV_PROCESS_DYING) {
+        gv_gpu_go_on();
+        atomic_store(&header->ended_ns, 0);
+        atomic_store(&header->drained, 0);
+        atomic_compare_exchange_strong(&header->state, &dying, GV_PROCESS_RUNNING);
+    }
+    atomic_store(&dying_pid, 0);
 }
 
 /* Runs early among the exit handlers: only to learn the code, which a destructor is not told. */

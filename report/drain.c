@@ -210,6 +210,15 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
     return error;
 }
 
+/* It has outlived a signal that it sent itself, and ends now in another way. */
+static bool gv_drain_ends_anew(const struct gv_drain_spool *spool)
+{
+    struct gv_spool_status status;
+
+    gv_spool_reader_status(&spool->reader, &status);
+    return spool->ended && spool->as_dying && status.exiting && !status.dying;
+}
+
 static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
                           bool *done, size_t *stored)
 {
@@ -218,7 +227,7 @@ static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, 
 
     if (!error)
         error = gv_ingest_step(&spool->ingest, GV_DRAIN_BATCH, gone, done, stored);
-    if (!error && *stored > before)
+    if (!error && (*stored > before || gv_drain_ends_anew(spool)))
         error = gv_drain_has_news(drain, spool);
     if (!error && *done && !gone)
         error = gv_ingest_status(&spool->ingest);

@@ -16,6 +16,7 @@ struct gv_drain_spool {
     struct gv_ingest ingest;
     bool ingesting; /* `ingest` is open */
     bool ended;     /* its end is in the trace */
+    bool as_dying;  /* as that of one that died of its own signal */
     uint32_t pid;
     uint64_t process_start_ticks;
     uint64_t attached_ns;

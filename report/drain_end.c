@@ -88,6 +88,7 @@ static int gv_drain_end_process(struct gv_drain *drain, struct gv_drain_spool *s
     if (error)
         gv_database_rollback(&drain->database);
     spool->ended = !error;
+    spool->as_dying = spool->ingest.status.dying;
     return error;
 }
 

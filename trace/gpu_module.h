@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (2u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (3u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -52,6 +52,9 @@ struct gv_gpu_module {
      * module's thread, and for no longer than `patience_ns`. Any thread, more than once.
      */
     void (*finish)(uint64_t patience_ns);
+    /* The same for a process that may go on after it, as recording then does. Also in a signal
+     * handler. */
+    void (*fetch)(uint64_t patience_ns);
 };
 
 #if defined(__x86_64__)

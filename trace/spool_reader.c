@@ -196,8 +196,10 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
 {
     struct gv_spool_header *header = gv_reader_header(reader);
 
-    status->exiting =
-        atomic_load_explicit(&header->state, memory_order_acquire) == GV_PROCESS_EXITING;
+    uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
+
+    status->exiting = state == GV_PROCESS_EXITING || state == GV_PROCESS_DYING;
+    status->dying = state == GV_PROCESS_DYING;
     status->exit_code_known =
         atomic_load_explicit(&header->exit_code_known, memory_order_acquire) != 0;
     status->exit_code = atomic_load_explicit(&header->exit_code, memory_order_relaxed);

@@ -48,7 +48,8 @@ struct gv_spool_facts {
 
 /* What changes while the process runs. */
 struct gv_spool_status {
-    bool exiting;
+    bool exiting; /* it waits for gv_spool_reader_set_drained() */
+    bool dying;   /* and that because of a signal to itself */
     bool exit_code_known;
     int32_t exit_code;
     int32_t driver_version;

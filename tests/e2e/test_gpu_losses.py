@@ -2,11 +2,13 @@
 
 import os
 import signal
+import sys
 import time
 import unittest
 
 import harness
 from test_gpu_side import Seen, libcupti
+from test_lifecycle import no_core
 
 
 @unittest.skipUnless(os.path.exists(libcupti()),
@@ -156,6 +158,61 @@ class Lost(Seen):
                 # What exit handlers launch after ours may go by unseen.
                 self.assertGreaterEqual(seen, 3)
                 self.assertEqual(seen + told, launches, trace.lost())
+
+    def ended_by_signal(self, how, sig):
+        """With nobody but the program's own end to fetch anything."""
+        os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+        self.run_well([harness.program("ending"), how], status=-sig, preexec_fn=no_core,
+                      env={"GPUVERIFY_FLUSH_MS": "60000"})
+        # As the program leaves it: a script's next line may read it.
+        trace = self.open_trace()
+        self.assertEqual(trace.lost(), [])
+        self.assertEqual(self.kinds(trace), {"kernel": 3})
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("killed", None)])
+        self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'state'"), "complete")
+        self.assertGreater(trace.value("SELECT end_ns FROM processes"), 0)
+        self.settle()
+
+    def test_end_by_a_signal_to_oneself_loses_nothing(self):
+        for how, sig in (("term", signal.SIGTERM), ("kill", signal.SIGKILL),
+                         ("segv", signal.SIGSEGV), ("abort", signal.SIGABRT),
+                         ("kill-pid", signal.SIGINT), ("killpg", signal.SIGTERM),
+                         ("pthread_kill", signal.SIGUSR1), ("handler", signal.SIGTERM)):
+            with self.subTest(how):
+                self.ended_by_signal(how, sig)
+
+    def test_flush_that_hangs_does_not_keep_a_program_from_its_signal(self):
+        start = time.monotonic()
+        self.run_well([harness.program("ending"), "term"], status=-signal.SIGTERM,
+                      env={"GV_SIM_CUPTI_HANG": "cuptiActivityFlushAll",
+                           "GPUVERIFY_EXIT_WAIT": "1"})
+        self.assertLess(time.monotonic() - start, 15)
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 3)
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
+                         [("GPU operation", "last flush", 3)])
+
+    def test_signal_to_oneself_that_is_outlived(self):
+        """It was blocked, and waited for: all goes on as before."""
+        self.run_well([harness.program("ending"), "outlived"], status=3,
+                      env={"GPUVERIFY_FLUSH_MS": "60000"})
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"kernel": 6})
+        self.all_found_their_call(trace)
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exit", 3)])
+
+    def test_interrupted_python_loses_nothing(self):
+        """An unhandled KeyboardInterrupt: Python ends itself by SIGINT."""
+        script = os.path.join(harness.SOURCE, "tests", "e2e", "programs",
+                              "interrupted_training.py")
+        process = self.start([sys.executable, script], env={"GPUVERIFY_FLUSH_MS": "60000"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"set": 100})
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("killed", None)])
 
 
 if __name__ == "__main__":

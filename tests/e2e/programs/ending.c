@@ -51,8 +51,65 @@ static void start_thread(void *(*body)(void *))
     pthread_detach(thread);
 }
 
+static void hand_on(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number); /* blocked until we return */
+}
+
+static void kill_own_group(void)
+{
+    REQUIRE(!setpgid(0, 0));
+    killpg(0, SIGTERM);
+}
+
+/* The signal does not end us: it is waited for, and then left to a thread that takes it. */
+static void outlive(void)
+{
+    sigset_t terms;
+    int number;
+
+    sigemptyset(&terms);
+    sigaddset(&terms, SIGTERM);
+    sigprocmask(SIG_BLOCK, &terms, NULL);
+    for (int i = 0; i < 3; i++) {
+        kill(getpid(), SIGTERM);
+        REQUIRE(!sigwait(&terms, &number));
+        e2e_tick(&gpu, 1);
+        OK(cuCtxSynchronize());
+    }
+}
+
+/* What a program sends itself. */
+static void signal_oneself(const char *how)
+{
+    if (!strcmp(how, "abort"))
+        abort();
+    if (!strcmp(how, "segv"))
+        raise(SIGSEGV);
+    if (!strcmp(how, "term"))
+        raise(SIGTERM);
+    if (!strcmp(how, "kill"))
+        raise(SIGKILL);
+    if (!strcmp(how, "kill-pid"))
+        kill(getpid(), SIGINT);
+    if (!strcmp(how, "killpg"))
+        kill_own_group();
+    if (!strcmp(how, "pthread_kill"))
+        pthread_kill(pthread_self(), SIGUSR1);
+    if (!strcmp(how, "handler")) {
+        signal(SIGTERM, hand_on);
+        raise(SIGTERM);
+    }
+}
+
 static void end(const char *how)
 {
+    signal_oneself(how);
+    if (!strcmp(how, "outlived")) {
+        outlive();
+        exit(3);
+    }
     if (!strcmp(how, "return"))
         return;
     if (!strcmp(how, "exit"))
@@ -63,14 +120,6 @@ static void end(const char *how)
         at_quick_exit(call_at_quick_exit);
         quick_exit(6);
     }
-    if (!strcmp(how, "abort"))
-        abort();
-    if (!strcmp(how, "segv"))
-        raise(SIGSEGV);
-    if (!strcmp(how, "term"))
-        raise(SIGTERM);
-    if (!strcmp(how, "kill"))
-        raise(SIGKILL);
     if (!strcmp(how, "atexit")) {
         atexit(call_at_exit);
         exit(7);

@@ -1,0 +1,198 @@
+/*
+ * A signal by which a program ends itself: kill(), killpg(), raise(), pthread_kill() and abort().
+ * Python does so after an unhandled KeyboardInterrupt, and many a signal handler when it has tidied
+ * up: no exit handler runs, and what CUPTI still held would be lost.
+ *
+ * Whether the program does end is known only afterwards: a signal may be blocked because it is
+ * waited for, or because we are in its own handler, and a debugger may keep it. So nothing is
+ * ended; what there is, is brought in, and recording goes on if the program does.
+ *
+ * May be called in a signal handler: nothing is allocated or locked.
+ */
+#include "preload/deadly_signals.h"
+
+#include "preload/attach.h"
+#include "preload/entry_points.h"
+#include "preload/objects.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define VISIBLE __attribute__((visibility("default")))
+
+#define GV_SENDERS(SENDER)                                                                         \
+    SENDER(kill)                                                                                   \
+    SENDER(killpg)                                                                                 \
+    SENDER(raise)                                                                                  \
+    SENDER(pthread_kill)                                                                           \
+    SENDER(abort)
+
+#define GV_SENDER_NUMBER(name) SENDER_##name,
+enum sender { GV_SENDERS(GV_SENDER_NUMBER) SENDER_COUNT };
+
+static void *real_senders[SENDER_COUNT];
+
+void gv_deadly_signals_find_real(void)
+{
+#define GV_SENDER_NAME(name) #name,
+    static const char *const names[] = {GV_SENDERS(GV_SENDER_NAME)};
+
+    for (int i = 0; i < SENDER_COUNT; i++)
+        real_senders[i] = gv_objects_next((uintptr_t)gv_plt_slots, names[i], NULL);
+}
+
+/* Not there: before our constructor, or in a library that was opened later. */
+static void *real(enum sender which)
+{
+    if (!real_senders[which])
+        gv_deadly_signals_find_real();
+    return real_senders[which];
+}
+
+static bool ends_by_default(int number)
+{
+    switch (number) {
+    case SIGCHLD:
+    case SIGCONT:
+    case SIGSTOP:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGURG:
+    case SIGWINCH:
+        return false;
+    default:
+        return number > 0 && number < NSIG;
+    }
+}
+
+/*
+ * A program that has outlived one is believed no more when the signal is blocked: it may be how its
+ * threads wake each other, all the time.
+ */
+static _Atomic bool has_outlived;
+
+static bool is_let_through(int number)
+{
+    sigset_t blocked;
+
+    if (!atomic_load(&has_outlived))
+        return true;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, number) == 0;
+}
+
+static bool would_end_us(int number)
+{
+    struct sigaction action;
+
+    /* The kernel keeps them from the first process of a container. */
+    if (!ends_by_default(number) || syscall(SYS_getpid) == 1)
+        return false;
+    if (number == SIGKILL)
+        return true;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL &&
+           is_let_through(number);
+}
+
+/* Before the signal is sent; true: and outlived() after it. */
+static bool expect(int number)
+{
+    int saved_errno = errno;
+    bool expected = would_end_us(number) && gv_process_expect_death();
+
+    errno = saved_errno;
+    return expected;
+}
+
+static void outlived(void)
+{
+    atomic_store(&has_outlived, true);
+    gv_process_outlived();
+}
+
+static bool is_own_group(pid_t group)
+{
+    return group == 0 || group == getpgrp();
+}
+
+static bool reaches_us(pid_t pid)
+{
+    if (pid <= 0)
+        return pid != -1 && is_own_group(-pid); /* -1: everybody but the sender */
+    return pid == (pid_t)syscall(SYS_getpid);
+}
+
+VISIBLE int kill(pid_t pid, int number)
+{
+    int (*next)(pid_t, int) = (int (*)(pid_t, int))real(SENDER_kill);
+    bool expected = reaches_us(pid) && expect(number);
+    int result = next ? next(pid, number) : (int)syscall(SYS_kill, pid, number);
+
+    if (expected)
+        outlived();
+    return result;
+}
+
+VISIBLE int killpg(pid_t group, int number)
+{
+    int (*next)(pid_t, int) = (int (*)(pid_t, int))real(SENDER_killpg);
+    bool expected = group >= 0 && is_own_group(group) && expect(number);
+    int result = next ? next(group, number) : (int)syscall(SYS_kill, -group, number);
+
+    if (expected)
+        outlived();
+    return result;
+}
+
+VISIBLE int raise(int number)
+{
+    int (*next)(int) = (int (*)(int))real(SENDER_raise);
+    bool expected = expect(number);
+    int result = next ? next(number)
+                      : (int)syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), number);
+
+    if (expected)
+        outlived();
+    return result;
+}
+
+/* Another thread's mask is its own affair; but that a signal ends the process is not. */
+VISIBLE int pthread_kill(pthread_t thread, int number)
+{
+    int (*next)(pthread_t, int) = (int (*)(pthread_t, int))real(SENDER_pthread_kill);
+    bool expected = pthread_equal(thread, pthread_self()) && expect(number);
+    int result = next ? next(thread, number) : ENOSYS;
+
+    if (expected)
+        outlived();
+    return result;
+}
+
+/* It unblocks the signal, and ends the program also when that is ignored. */
+static bool abort_would_end_us(void)
+{
+    struct sigaction action;
+
+    return sigaction(SIGABRT, NULL, &action) != 0 || action.sa_handler == SIG_DFL ||
+           action.sa_handler == SIG_IGN;
+}
+
+VISIBLE __attribute__((noreturn)) void abort(void)
+{
+    void (*next)(void) = (void (*)(void))real(SENDER_abort);
+
+    if (abort_would_end_us())
+        gv_process_expect_death();
+    if (next)
+        next();
+    for (;;) {
+        syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGABRT);
+        syscall(SYS_exit_group, 127);
+    }
+}
