@@ -24,7 +24,8 @@
 #define GV_SQLITE_HEADER_BYTES       100
 #define GV_SQLITE_APPLICATION_OFFSET 68
 
-/* 0: the first bytes are those of a trace; -ENODATA: there are none; -EPROTO; -errno. */
+/* 0: the first bytes are those of a trace, or not written yet; -ENODATA: there are none; -EPROTO;
+ * -errno. */
 static int gv_trace_file_check_header(int fd)
 {
     unsigned char header[GV_SQLITE_HEADER_BYTES];
@@ -35,6 +36,10 @@ static int gv_trace_file_check_header(int fd)
         return -errno;
     if (got == 0)
         return -ENODATA;
+    /* The first transaction of a killed collector may have written other pages before. */
+    if (got == (ssize_t)sizeof(header) && header[0] == 0 &&
+        memcmp(header, header + 1, sizeof(header) - 1) == 0)
+        return 0;
     if (got < (ssize_t)sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
         return -EPROTO;
     uint32_t application =
@@ -132,6 +137,19 @@ static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *prob
     return error;
 }
 
+/* As above; -EEXIST: its owner is at work; -ENODATA: all that a killed collector had written was
+ * not committed, and is undone. */
+static int gv_trace_file_read_rest(const char *path, int fd, struct gv_trace_probe *probe)
+{
+    int error = gv_trace_file_read_meta(path, probe);
+
+    if (error == -EBUSY)
+        return -EEXIST;
+    if (error == -EPROTO && gv_trace_file_check_header(fd) == -ENODATA)
+        return -ENODATA;
+    return error;
+}
+
 int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe)
 {
     int fd, error;
@@ -222,8 +240,8 @@ static int gv_trace_file_consider(const char *path, const char *session)
         return -EEXIST;
     if (fstat(fd, &status) < 0 || status.st_uid != geteuid() || status.st_nlink != 1)
         error = -EEXIST;
-    else if (!error && (error = gv_trace_file_read_meta(path, &probe)) == -EBUSY)
-        error = -EEXIST; /* its owner is at work */
+    else if (!error)
+        error = gv_trace_file_read_rest(path, fd, &probe);
     if ((!error && strcmp(probe.session, session) == 0) ||
         (error == -ENODATA && gv_trace_file_is_own(&status))) {
         close(fd);

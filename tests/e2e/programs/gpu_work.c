@@ -284,7 +284,7 @@ static void racing(void)
 
     e2e_open(&gpu);
     REQUIRE(!pthread_create(&thread, NULL, launch_for_ever, NULL));
-    usleep(300000);
+    usleep(100000);
     printf("done\n");
 }
 

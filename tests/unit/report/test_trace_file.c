@@ -144,6 +144,32 @@ static void a_finished_trace_is_replaced(void **state)
     assert_int_equal(status.st_size, 0);
 }
 
+/* Killed in its first transaction, when a part of it was in the file. */
+static void a_first_commit_that_did_not_end_is_undone(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    struct stat status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        sqlite3 *trace;
+        if (sqlite3_open(fixture.trace, &trace) != SQLITE_OK ||
+            sqlite3_exec(trace,
+                         "PRAGMA cache_size = 1; BEGIN; PRAGMA application_id = 0x47707556"
+                         "; CREATE TABLE meta (key, value);"
+                         " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                         " WHERE i < 1000) INSERT INTO meta SELECT i, zeroblob(1000) FROM n",
+                         NULL, NULL, NULL) != SQLITE_OK)
+            _exit(1);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(stat(fixture.trace, &status), 0);
+    assert_true(status.st_size > 0);
+    expect_claim(fixture.session, "");
+}
+
 /* An empty file with the lock that a collector has on it; given up after so long. */
 static pid_t hold_empty_file(unsigned hold_ms)
 {
@@ -274,6 +300,7 @@ int main(void)
         TEST(a_directory_is_left_alone),
         TEST(an_empty_file_is_taken),
         TEST(a_finished_trace_is_replaced),
+        TEST(a_first_commit_that_did_not_end_is_undone),
         TEST(what_is_about_to_end_is_waited_for),
         TEST(what_lives_on_is_left_alone),
         TEST(the_same_session_finds_its_trace_again),
