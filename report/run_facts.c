@@ -39,8 +39,10 @@ struct gv_fact_query {
 
 static const struct gv_fact_query gv_fact_queries[] = {
     {"SELECT count(*), count(CASE WHEN gpu = 'cupti' THEN 1 END), count(CASE WHEN gpu <> 'cupti'"
-     " THEN 1 END) FROM process WHERE ?1 = 0 OR id = ?1",
-     {GV_NUMBER(processes), GV_NUMBER(seen_processes), GV_NUMBER(unseen_processes)}},
+     " THEN 1 END), count(CASE WHEN ended = 'killed' THEN 1 END) FROM process WHERE ?1 = 0 OR id ="
+     " ?1",
+     {GV_NUMBER(processes), GV_NUMBER(seen_processes), GV_NUMBER(unseen_processes),
+      GV_NUMBER(killed)}},
     {"SELECT count(*) FROM threads WHERE (?1 = 0 OR process = ?1) AND (?2 = 0 OR id = ?2)",
      {GV_NUMBER(threads)}},
     {"SELECT count(*), CAST(total(busy_ns) AS INTEGER), CAST(total(kernel_ns) AS INTEGER),"
@@ -110,6 +112,10 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " EXISTS (SELECT 1 FROM api_total t JOIN api b ON b.id = t.api WHERE b.class = 'init' AND"
      " t.errors < t.count) ORDER BY e.count DESC LIMIT 1",
      {GV_NUMBER(init_result)}},
+    {"SELECT a.name, e.result FROM error_total e JOIN api a ON a.id = e.api WHERE a.class = "
+     "'launch'"
+     " AND a.name NOT GLOB '*LaunchHostFunc*' ORDER BY e.count DESC, a.name, e.result LIMIT 1",
+     {GV_TEXT(launch_failed_most), GV_NUMBER(launch_result)}},
 };
 
 /* Two years in nanoseconds: beyond that it is no fact, and may not overflow what it is added to. */
@@ -209,6 +215,24 @@ static bool gv_facts_is_complete(sqlite3 *trace)
     return complete;
 }
 
+static bool gv_facts_ran(const struct gv_run_facts *facts)
+{
+    return facts->kernels_run > 0 || facts->graphs > 0 || facts->untimed_operations > 0;
+}
+
+bool gv_run_facts_launches_failed(const struct gv_run_facts *facts)
+{
+    return facts->launch_calls > 0 && facts->launch_failed >= facts->launch_calls &&
+           !gv_facts_ran(facts);
+}
+
+/* What was lost, cut off or is not asked for may have run. */
+bool gv_run_facts_not_run(const struct gv_run_facts *facts)
+{
+    return facts->launch_calls > 0 && !gv_facts_ran(facts) && facts->gpu_seen && facts->whole &&
+           facts->complete && facts->lost == 0 && facts->in_flight == 0 && facts->killed == 0;
+}
+
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
     char short_name[GV_FACTS_TEXT_BYTES];
@@ -229,6 +253,7 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
     gv_kernel_name_short(facts->top_kernel, short_name, sizeof(short_name));
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
+    facts->whole = gv_totals_is_all(part);
     facts->complete = gv_facts_is_complete(trace);
     facts->simulated = strncmp(facts->device, "GV_SIM ", 7) == 0;
     return error;

@@ -24,6 +24,7 @@ struct gv_run_facts {
     bool gpu_seen;  /* of all processes: what is not there did not happen */
     bool complete;  /* the trace is finished */
     bool simulated; /* by tests/sim */
+    bool whole;     /* not a part of the trace */
 
     /* all devices together, and the one that was busiest */
     int64_t devices_used, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
@@ -45,10 +46,17 @@ struct gv_run_facts {
     int64_t top_stall_ns, top_stall_count;
     char top_stall[GV_FACTS_TEXT_BYTES];
 
-    int64_t in_flight, lost, failed;
-    char failed_most[GV_FACTS_TEXT_BYTES]; /* the call that failed most often */
-    int64_t init_result;                   /* of an initialisation that failed, when none worked */
+    int64_t in_flight, lost, failed, killed; /* killed: processes */
+    char failed_most[GV_FACTS_TEXT_BYTES];   /* the call that failed most often */
+    int64_t init_result;   /* of an initialisation that failed, when none worked */
+    int64_t launch_result; /* with which most launches failed that did */
+    char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
 };
+
+/* Launches were made, all of them failed, and nothing ran. */
+bool gv_run_facts_launches_failed(const struct gv_run_facts *facts);
+/* Launches were made, and it is known that the GPU finished none of them. */
+bool gv_run_facts_not_run(const struct gv_run_facts *facts);
 
 /* 0 or -errno. */
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part,

@@ -47,7 +47,9 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     sqlite3_str *sql = sqlite3_str_new(run->trace);
     int error;
 
-    sqlite3_str_appendall(sql, "SELECT id, CASE class");
+    /* What the host does in a stream's turn is no launch of work for the GPU. */
+    sqlite3_str_appendall(
+        sql, "SELECT id, CASE CASE WHEN name GLOB '*LaunchHostFunc*' THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)
         sqlite3_str_appendf(sql, " WHEN %Q THEN %u", gv_totals_class_names[i], i);
     sqlite3_str_appendall(sql, " ELSE 0 END FROM api");

@@ -123,6 +123,8 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     gv_totals_in_gaps(run, api, start_ns, end_ns);
     if (class == GV_TOTALS_LAUNCH && result == 0)
         gv_totals_launched(run, sqlite3_column_int64(row, GV_CALL_KERNEL), end_ns - start_ns);
+    else if (class == GV_TOTALS_LAUNCH)
+        run->launch_failed++;
     int64_t space = gv_id_table_get(&run->memory, api, 0);
     int error = space ? gv_totals_memory(run, row, process, space) : 0;
     return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);

@@ -76,7 +76,7 @@ struct gv_totals_run {
         int64_t first_ns, last_ns;
     } * thread_times; /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
-    int64_t calls, first_ns, last_ns, launched_kernels;
+    int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
     struct gv_totals_launches {
         int64_t count, total_ns;
     } * launches; /* by id of the kernel */

@@ -1,5 +1,6 @@
 #include "report/verdict.h"
 
+#include "report/error_words.h"
 #include "report/text_lines.h"
 #include "report/verdict_text.h"
 
@@ -164,6 +165,15 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
         gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
 }
 
+static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    const struct gv_error_words *words = gv_error_words_of_launch(facts->launch_result);
+
+    gv_verdict_say_launch_failed(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH_FAILED, 1));
+    if (words)
+        verdict->findings[0].next = words->remedy;
+}
+
 void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     bool ran = facts->kernels_run > 0 || facts->graphs > 0 || facts->launch_calls > 0;
@@ -176,6 +186,14 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         gv_verdict_say_no_kernel(
             facts,
             gv_verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));
+        return;
+    }
+    if (gv_run_facts_launches_failed(facts)) {
+        gv_verdict_launch_failed(facts, verdict);
+        return;
+    }
+    if (gv_run_facts_not_run(facts)) {
+        gv_verdict_say_not_run(facts, gv_verdict_add(verdict, GV_VERDICT_NOT_RUN, 1));
         return;
     }
     gv_verdict_stalled(facts, verdict);

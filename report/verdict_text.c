@@ -1,8 +1,8 @@
 #include "report/verdict_text.h"
 
+#include "report/error_words.h"
 #include "report/format.h"
 #include "report/time_sum.h"
-#include "report/init_error.h"
 #include "report/verdict.h"
 
 #include <inttypes.h>
@@ -77,6 +77,44 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
                gv_say_percent(busy, facts->busy_ns, facts->window_ns));
 }
 
+/* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", of what most launches failed with. */
+static void gv_say_launch_result(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    const char *name = gv_format_result(facts->launch_failed_most, facts->launch_result);
+
+    snprintf(out, size, "%s (%" PRId64 ")", name ? name : "error", facts->launch_result);
+}
+
+/* "3 launches of 1 kernel, 1 of which failed". */
+static void gv_say_launches(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    char failed[64] = "";
+
+    if (facts->launch_failed > 0)
+        snprintf(failed, sizeof(failed), ", %" PRId64 " of which failed", facts->launch_failed);
+    snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s", facts->launch_calls,
+             facts->launch_calls == 1 ? "" : "es", facts->launched_kernels,
+             gv_s(facts->launched_kernels), failed);
+}
+
+static void gv_say_launched(const struct gv_run_facts *facts, char *out)
+{
+    char launches[160];
+
+    gv_say_launches(facts, launches, sizeof(launches));
+    if (gv_run_facts_launches_failed(facts)) {
+        gv_say_launch_result(facts, launches, sizeof(launches));
+        gv_say(out, "Every launch failed, with %s: the GPU did not run your code.", launches);
+    } else if (gv_run_facts_not_run(facts)) {
+        gv_say(out, "Your code made %s. The GPU finished none of them.", launches);
+    } else {
+        gv_say(out,
+               "Your code made %s. What the GPU did with them was not seen, so how busy it was is "
+               "not known.",
+               launches);
+    }
+}
+
 void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
 {
     if (facts->calls == 0)
@@ -85,14 +123,30 @@ void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
         gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
     else if (facts->launch_calls == 0 && facts->kernels_run == 0)
         gv_say(out, "No kernel was launched: the GPU did not run your code.");
-    else if (facts->operations > 0)
+    else if (facts->operations > 0 && !gv_run_facts_launches_failed(facts) &&
+             !gv_run_facts_not_run(facts))
         gv_say_seen(facts, out);
     else
-        gv_say(out,
-               "Your code made %" PRId64 " launch%s of %" PRId64 " kernel%s. What the GPU did with "
-               "them was not seen, so how busy it was is not known.",
-               facts->launch_calls, facts->launch_calls == 1 ? "" : "es", facts->launched_kernels,
-               gv_s(facts->launched_kernels));
+        gv_say_launched(facts, out);
+}
+
+void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out)
+{
+    const struct gv_error_words *words = gv_error_words_of_launch(facts->launch_result);
+    char result[128];
+
+    gv_say_launch_result(facts, result, sizeof(result));
+    gv_say(out, "%" PRId64 " launch%s failed, %s%.60s with %s%s%s", facts->launch_failed,
+           facts->launch_failed == 1 ? "" : "es", facts->launch_failed == 1 ? "" : "mostly ",
+           facts->launch_failed_most, result, words ? ": " : "", words ? words->meaning : "");
+}
+
+void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out)
+{
+    char launches[160];
+
+    gv_say_launches(facts, launches, sizeof(launches));
+    gv_say(out, "%s, and no kernel or graph ended on the GPU", launches);
 }
 
 void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
@@ -105,7 +159,7 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
         return;
     }
     const char *name = gv_format_result("cu", facts->init_result);
-    const struct gv_init_error *error = gv_init_error_find(facts->init_result);
+    const struct gv_error_words *error = gv_error_words_of_init(facts->init_result);
     if (error) {
         gv_say(out, "%s (%" PRId64 "): %s; %s", name ? name : "error", facts->init_result,
                error->meaning, error->remedy);

@@ -11,11 +11,15 @@ SEEN = {
     "load": ("load/JIT-bound", "went into starting CUDA"),
     "stalled": ("stalled", "module-load"),
     "underfilled": ("under-filled", "1 block on"),
+    "refused": ("no kernel", "CUDA_ERROR_INVALID_VALUE (1)"),
+    "recorded": ("no kernel", "no kernel or graph ended"),
     "accelerated": ("accelerated", "it computed for"),
 }
 
 # The same of host-only traces; what cannot be known must not be guessed.
-UNSEEN = {"no-kernel": "no kernel", "stalled": "stalled", "load": "load/JIT-bound"}
+UNSEEN = {"no-kernel": "no kernel", "stalled": "stalled", "load": "load/JIT-bound",
+          "refused": "no kernel"}
+NOTHING_RAN = {"no-kernel", "refused", "recorded"}
 GUESSES = {"GPU mostly idle", "under-filled", "accelerated"}
 TOLD = 3
 
@@ -36,6 +40,6 @@ def complaint(behaviour, report):
     if part not in told[wanted]:
         return f"{behaviour}: '{part}' is not in '{told[wanted]}'"
     facts = document["facts"]
-    if behaviour != "no-kernel" and not 0 < facts["busy_ns"] <= facts["window_ns"] * 1.05:
+    if behaviour not in NOTHING_RAN and not 0 < facts["busy_ns"] <= facts["window_ns"] * 1.05:
         return f"{behaviour}: busy for {facts['busy_ns']} of {facts['window_ns']} ns"
     return None

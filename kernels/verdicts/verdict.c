@@ -140,6 +140,33 @@ static void underfilled(void)
     CHECK(cuCtxSynchronize());
 }
 
+/* Launches that cannot be: more threads than a block has. The program does not look. */
+static void refused(void)
+{
+    start();
+    load();
+    for (int i = 0; i < 3; i++)
+        if (cuLaunchKernel(empty, 1, 1, 1, 4096, 1, 1, 0, NULL, NULL, NULL) == CUDA_SUCCESS)
+            exit(1);
+    CHECK(cuCtxSynchronize());
+}
+
+/* A graph is recorded, and never launched. */
+static void recorded(void)
+{
+    CUstream stream;
+    CUgraph graph;
+
+    start();
+    load();
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    CHECK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphDestroy(graph));
+    CHECK(cuStreamDestroy(stream));
+}
+
 static void accelerated(void)
 {
     start();
@@ -157,6 +184,7 @@ static const struct {
     {"transfer", transfer},       {"launch", launch},
     {"load", load_once},          {"stalled", stalled},
     {"underfilled", underfilled}, {"accelerated", accelerated},
+    {"refused", refused},         {"recorded", recorded},
 };
 
 int main(int argc, char **argv)

@@ -85,6 +85,16 @@ class Verdicts(harness.Case):
         self.assertIn("ran your code: 100 runs of graphs. It was busy", out)
         self.assertRegex(out, r"(?m)^\(graphs, launched whole\) +100 ")
 
+    def test_launches_that_fail_are_told_with_what_helps(self):
+        result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
+                                   harness.workload("verdicts/verdict"), "refused"],
+                                  env={"GV_SIM_FAIL": "cuLaunchKernel:1=209,cuLaunchKernel:2=209,"
+                                                      "cuLaunchKernel:3=209"}, preload=False)
+        said = " ".join(result.err.split())
+        self.assertIn("Every launch failed, with CUDA_ERROR_NO_BINARY_FOR_GPU (209)", said)
+        self.assertIn("no code of that kernel for this GPU. Next: build it for this GPU's", said)
+        self.trace()
+
     def test_thresholds_are_printed(self):
         result = self.command("report", "--explain-verdict")
         for wanted, _ in expected.SEEN.values():
@@ -107,7 +117,7 @@ class HostOnly(harness.Case):
         if behaviour in expected.UNSEEN:
             self.assertIn(expected.UNSEEN[behaviour], told)
         self.assertEqual(set(told) & expected.GUESSES, set())
-        if behaviour != "no-kernel":
+        if behaviour not in ("no-kernel", "refused"):
             self.assertIn("was not seen", document["verdict"]["headline"])
         self.assertIsNone(document["facts"]["busy_ns"])
 

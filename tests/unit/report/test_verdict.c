@@ -17,7 +17,7 @@ static int setup(void **state)
     facts.window_ns = 1000000000;
     facts.processes = facts.seen_processes = 1;
     facts.gpu_seen = true;
-    facts.complete = true;
+    facts.complete = facts.whole = true;
     facts.launch_calls = facts.kernels_run = facts.operations = 500;
     facts.launched_kernels = facts.kernel_names = facts.devices_used = 1;
     facts.kernel_time_ns = facts.blocks_known_ns = facts.filled_ns = 900000000;
@@ -172,6 +172,55 @@ static void no_kernel(void **state)
     assert_non_null(strstr(verdict.findings[0].evidence, "CUDA_ERROR_NO_DEVICE (100)"));
 }
 
+static void launches_that_fail(void **state)
+{
+    (void)state;
+    set_busy(0);
+    facts.kernels_run = facts.operations = facts.launched_kernels = 0;
+    facts.launch_calls = facts.launch_failed = facts.failed = 3;
+    facts.launch_result = 209;
+    strcpy(facts.launch_failed_most, "cuLaunchKernel");
+    assert_true(is_told(GV_VERDICT_LAUNCH_FAILED));
+    assert_int_equal(verdict.count, 1);
+    assert_string_equal(verdict.headline,
+                        "Every launch failed, with CUDA_ERROR_NO_BINARY_FOR_GPU (209): the GPU did "
+                        "not run your code.");
+    assert_non_null(strstr(verdict.findings[0].next, "-gencode"));
+    /* Also where the GPU's side was not seen. */
+    facts.gpu_seen = false;
+    assert_true(is_told(GV_VERDICT_LAUNCH_FAILED));
+    facts.launch_failed = 2;
+    assert_false(is_told(GV_VERDICT_LAUNCH_FAILED));
+    assert_non_null(strstr(verdict.headline, "3 launches of 0 kernels, 2 of which failed. What"));
+    facts.gpu_seen = true;
+    facts.kernels_run = facts.operations = 1;
+    assert_false(is_told(GV_VERDICT_LAUNCH_FAILED));
+}
+
+static void launches_that_the_gpu_never_finished(void **state)
+{
+    (void)state;
+    set_busy(0);
+    facts.kernels_run = facts.operations = 0;
+    assert_true(is_told(GV_VERDICT_NOT_RUN));
+    assert_int_equal(verdict.count, 1);
+    assert_non_null(strstr(verdict.headline, "The GPU finished none of them."));
+    facts.operations = 1; /* a copy */
+    assert_true(is_told(GV_VERDICT_NOT_RUN));
+    /* What is missing may have run. */
+    facts.lost = 1;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    facts.lost = 0;
+    facts.killed = 1;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    facts.killed = 0;
+    facts.whole = false;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    facts.whole = true;
+    facts.gpu_seen = false;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+}
+
 static void graphs_are_work(void **state)
 {
     (void)state;
@@ -215,6 +264,8 @@ int main(void)
         TEST(launching),
         TEST(small_kernels),
         TEST(no_kernel),
+        TEST(launches_that_fail),
+        TEST(launches_that_the_gpu_never_finished),
         TEST(graphs_are_work),
         TEST(senseless_facts_do_no_harm),
     };
