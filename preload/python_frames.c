@@ -36,15 +36,12 @@ static bool is_of_c(const struct gv_python *python, uintptr_t frame)
            owner >= GV_PYTHON_OWNED_BY_C;
 }
 
-/* 0: the frame is none of a Python function; otherwise its code. */
+/* 0: it is none. */
 static uintptr_t code_of(const struct gv_python *python, uintptr_t frame)
 {
-    const struct gv_python_layout *layout = &python->layout;
     uintptr_t code;
 
-    if (is_of_c(python, frame))
-        return 0;
-    if (!gv_own_memory_pointer(frame + layout->code, &code))
+    if (!gv_own_memory_pointer(frame + python->layout.code, &code))
         return 0;
     code &= ~(uintptr_t)GV_PYTHON_TAG_BITS;
     return is_of_type(code, python->code_type) ? code : 0;
@@ -82,26 +79,6 @@ static uintptr_t innermost(const struct gv_python *python)
         !gv_own_memory_pointer(frame + layout->cframe_frame, &frame))
         return 0;
     return frame;
-}
-
-unsigned gv_python_frames(const struct gv_python *python,
-                          struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST])
-{
-    uintptr_t frame = innermost(python);
-    unsigned count = 0;
-
-    for (unsigned steps = 0; frame && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
-        uintptr_t code = code_of(python, frame);
-
-        if (code && instruction_of(python, frame, code, &frames[count].instruction)) {
-            frames[count].code = code;
-            if (++count == GV_PYTHON_FRAMES_MOST)
-                break;
-        }
-        if (!gv_own_memory_pointer(frame + python->layout.previous, &frame))
-            break;
-    }
-    return count;
 }
 
 /* The characters of a text as UTF-8; of a longer one the end, which says more of a path. */
@@ -227,9 +204,9 @@ static bool looks_right(const struct gv_python *python, uintptr_t at, bool with_
     return true;
 }
 
-bool gv_python_frames_look_right(const struct gv_python *python)
+/* The self-test: all frames that there are, of the innermost ones the names too. */
+static bool look_right(const struct gv_python *python, uintptr_t frame)
 {
-    uintptr_t frame = innermost(python);
     unsigned functions = 0, lines = 0;
 
     for (unsigned steps = 0; frame; steps++) {
@@ -242,4 +219,35 @@ bool gv_python_frames_look_right(const struct gv_python *python)
             return false;
     }
     return lines > 0;
+}
+
+/* Code of the interpreter's own, for which Python shows no frame either: from 3.12 on, what checks
+ * the result of an `__init__`. Its frozen modules have lines. */
+static bool is_hidden(const struct gv_python *python, const struct gv_python_frame *frame)
+{
+    return frame->code >= python->low && frame->code < python->high && line_of(python, frame) == 0;
+}
+
+bool gv_python_frames(const struct gv_python *python,
+                      struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST], unsigned *count)
+{
+    uintptr_t at = innermost(python);
+
+    *count = 0;
+    if (at && !python->trusted && !look_right(python, at))
+        return false;
+    for (unsigned steps = 0; at && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
+        struct gv_python_frame *frame = &frames[*count];
+
+        if (!is_of_c(python, at)) {
+            frame->code = code_of(python, at);
+            if (!frame->code || !instruction_of(python, at, frame->code, &frame->instruction))
+                return false;
+            if (!is_hidden(python, frame) && ++*count == GV_PYTHON_FRAMES_MOST)
+                break;
+        }
+        if (!gv_own_memory_pointer(at + python->layout.previous, &at))
+            return false;
+    }
+    return true;
 }

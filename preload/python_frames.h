@@ -1,7 +1,7 @@
 /*
  * The Python frames of the calling thread, innermost first, without the GIL and without running any
  * Python code. All that belongs to the interpreter is read through the kernel: what is not as it
- * should be ends the walk, and never faults.
+ * should be is noticed, and never faults.
  */
 #ifndef GV_PRELOAD_PYTHON_FRAMES_H
 #define GV_PRELOAD_PYTHON_FRAMES_H
@@ -20,16 +20,16 @@ struct gv_python_frame {
     uint32_t instruction; /* in bytes from the code's start */
 };
 
-/* How many frames there are, at most GV_PYTHON_FRAMES_MOST; 0 outside Python. */
-unsigned gv_python_frames(const struct gv_python *python,
-                          struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST]);
-
 /*
- * The self-test, before the first frames are used: are those of this thread what Python's frames
- * are, from the innermost to the outermost? Their code is code, the instruction lies in it, names
- * are texts, and there is a line. Thirty microseconds for ten frames.
+ * `*count` is 0 outside Python. False: a frame does not look as it should, and no frame of this
+ * interpreter is to be believed.
+ *
+ * Unless the interpreter is trusted, it is tested first: are the frames of this thread what Python's
+ * frames are, from the innermost to the outermost? Their code is code, the instruction lies in it,
+ * names are texts, and there is a line. Thirty microseconds for ten frames.
  */
-bool gv_python_frames_look_right(const struct gv_python *python);
+bool gv_python_frames(const struct gv_python *python,
+                      struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST], unsigned *count);
 
 struct gv_python_place {
     int32_t line; /* 0: unknown */

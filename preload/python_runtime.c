@@ -120,10 +120,10 @@ struct native {
     unsigned count;
 };
 
-static bool goes_through(const struct native *native, const struct gv_object *object)
+static bool goes_through(const struct native *native, uintptr_t low, uintptr_t high)
 {
     for (unsigned i = 0; i < native->count; i++)
-        if (native->addresses[i] >= object->low && native->addresses[i] < object->high)
+        if (native->addresses[i] >= low && native->addresses[i] < high)
             return true;
     return false;
 }
@@ -131,7 +131,7 @@ static bool goes_through(const struct native *native, const struct gv_object *ob
 /* One that this thread is running in: it has been relocated, and stays mapped meanwhile. */
 static bool is_python(const struct gv_object *object, void *context)
 {
-    if (!goes_through(context, object))
+    if (!goes_through(context, object->low, object->high))
         return false;
     *(void **)&python.thread_state = gv_object_symbol(object, "PyGILState_GetThisThreadState");
     python.code_type = (uintptr_t)gv_object_symbol(object, "PyCode_Type");
@@ -245,6 +245,15 @@ void gv_python_runtime_distrust(void)
 bool gv_python_runtime_is_distrusted(void)
 {
     return atomic_load_explicit(&state, memory_order_relaxed) == GV_PYTHON_DISTRUSTED;
+}
+
+bool gv_python_runtime_is_missed(const uintptr_t *addresses, unsigned count)
+{
+    struct native native = {addresses, count};
+
+    /* Nobody changes `python` then. */
+    return atomic_load(&state) >= GV_PYTHON_FOREIGN &&
+           goes_through(&native, python.low, python.high);
 }
 
 void gv_python_runtime_begin_close(void)

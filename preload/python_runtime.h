@@ -51,12 +51,15 @@ struct gv_python {
 bool gv_python_runtime_enter(struct gv_python *python, const uintptr_t *native, unsigned count);
 void gv_python_runtime_leave(void);
 
-/* The self-test of a thread that has entered: this interpreter's frames look as they should. */
+/* By a thread that has entered: this interpreter's frames look as they should. */
 void gv_python_runtime_trust(void);
 
 /* They do not: no more of them in this process. */
 void gv_python_runtime_distrust(void);
 bool gv_python_runtime_is_distrusted(void);
+
+/* This native stack goes through an interpreter whose frames are not known, or not believed. */
+bool gv_python_runtime_is_missed(const uintptr_t *native, unsigned count);
 
 /* Around a dlclose(): nobody is inside meanwhile. Waits for who is, but not for ever. */
 void gv_python_runtime_begin_close(void);

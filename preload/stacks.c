@@ -97,20 +97,15 @@ static void take_native(struct stack *stack)
 
 static void take_python(struct stack *stack)
 {
-    if (gv_python_runtime_enter(&stack->python, stack->native, stack->native_count)) {
-        stack->frame_count = gv_python_frames(&stack->python, stack->frames);
-        if (stack->frame_count && !stack->python.trusted) {
-            if (gv_python_frames_look_right(&stack->python))
-                gv_python_runtime_trust();
-            else
-                gv_python_runtime_distrust();
-        }
-        gv_python_runtime_leave();
-    }
-    if (gv_python_runtime_is_distrusted()) {
-        atomic_fetch_add(&gv_process.spool.header->lost.python_stacks, 1);
+    if (!gv_python_runtime_enter(&stack->python, stack->native, stack->native_count))
+        return;
+    if (!gv_python_frames(&stack->python, stack->frames, &stack->frame_count))
+        gv_python_runtime_distrust();
+    else if (stack->frame_count && !stack->python.trusted)
+        gv_python_runtime_trust();
+    gv_python_runtime_leave();
+    if (gv_python_runtime_is_distrusted())
         stack->frame_count = 0;
-    }
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -301,6 +296,7 @@ static bool has_room(struct gv_thread *thread)
 static void take_and_write(struct gv_thread *thread)
 {
     struct stack stack;
+    uint64_t hash;
     uint32_t number;
     bool is_new;
 
@@ -309,7 +305,10 @@ static void take_and_write(struct gv_thread *thread)
     take_python(&stack);
     if (stack.native_count == 0 && stack.frame_count == 0)
         return;
-    number = number_of(hash_of(&stack), &is_new);
+    hash = hash_of(&stack);
+    if (stack.frame_count == 0 && gv_python_runtime_is_missed(stack.native, stack.native_count))
+        atomic_fetch_add(&gv_process.spool.header->lost.python_stacks, 1);
+    number = number_of(hash, &is_new);
     if (is_new)
         write_new(thread, &stack, number);
     if (number)

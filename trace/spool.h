@@ -363,7 +363,7 @@ struct gv_spool_lost {
     _Atomic uint64_t names;
     _Atomic uint64_t loads;
     _Atomic uint64_t threads;       /* threads that found no slot: in_flight does not know them */
-    _Atomic uint64_t python_stacks; /* without Python frames: those did not look as they should */
+    _Atomic uint64_t python_stacks; /* through an interpreter, without its frames */
 };
 
 enum gv_gpu_state {

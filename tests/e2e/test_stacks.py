@@ -13,6 +13,7 @@ import harness
 SLOW = {"GV_SIM_LOAD_NS": "3000000", "GV_SIM_CONTEXT_NS": "0"}
 PT_NOTE = 4
 PYTHON_FRAMES = 48  # the innermost ones
+FAKE = [("inner", 13), ("outer", 23)]
 PYTHONS = [f"python3.{minor}" for minor in range(9, 15)]
 
 
@@ -143,14 +144,15 @@ class Interpreters(harness.Case):
 
     def test_closed_interpreter_is_not_asked(self):
         _, frames = self.embedded()
-        wanted = [("inner", 13), ("outer", 23)]
-        self.assertEqual(frames, [wanted, wanted, []])
+        self.assertEqual(frames, [FAKE, FAKE, []])
 
-    def spoiled(self, how):
+    def spoiled(self, how, before=0):
+        """From the first frame that is wrong on, there are none in this process, and the trace tells
+        how many stacks go without."""
         trace, frames = self.embedded(losses=True, FAKE_PYTHON=how)
-        self.assertEqual(frames, [[], [], []])
+        self.assertEqual(frames, [FAKE] * before + [[]] * (3 - before))
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
-                         [("Python stack", None, 3)])
+                         [("Python stack", None, 2 - before)])
 
     def test_frames_without_an_end(self):
         self.spoiled("cycle")
@@ -163,6 +165,15 @@ class Interpreters(harness.Case):
 
     def test_no_line(self):
         self.spoiled("line")
+
+    def test_unknown_version(self):
+        self.spoiled("version")
+
+    def test_frame_without_code_among_good_ones(self):
+        self.spoiled("later-code", before=1)
+
+    def test_name_that_is_no_text_among_good_ones(self):
+        self.spoiled("later-name", before=1)
 
 
 class Python(harness.Case):
@@ -181,7 +192,7 @@ class Python(harness.Case):
         result = self.run_well([python, script],
                                env={**SLOW, "PYENV_VERSION": None, "GPUVERIFY_LOG": "info"})
         told = [line.split() for line in result.out.splitlines()]
-        self.assertEqual(len(told), 29)
+        self.assertEqual(len(told), 30)
         trace = self.trace()
         calls = trace.rows("SELECT stack FROM calls WHERE name = 'cuModuleLoadData' "
                            "ORDER BY start_ns")

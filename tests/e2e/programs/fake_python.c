@@ -1,7 +1,8 @@
 /*
  * What a Python 3.9 looks like to who reads its frames: two functions of one file, `inner` called
  * by `outer`. FAKE_PYTHON says what is wrong with it: `cycle`, the frames never end; `code`, one
- * has something else for its code; `name`, a name is no text; `line`, no line is known.
+ * has something else for its code; `name`, a name is no text; `line`, no line is known; `version`,
+ * it is an unknown one. With `later-` before it, that is only so from the second work on.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -81,6 +82,12 @@ static void set_function(union frame *frame, union code *code, struct text *name
 
 static void spoil(const char *how)
 {
+    static const char later[] = "later-";
+    static int runs;
+
+    if (strncmp(how, later, strlen(later)) == 0)
+        how = runs ? how + strlen(later) : "";
+    runs++;
     if (strcmp(how, "cycle") == 0)
         outer_frame.is.previous = &inner_frame;
     else if (strcmp(how, "code") == 0)
@@ -93,7 +100,9 @@ static void spoil(const char *how)
 
 const char *Py_GetVersion(void)
 {
-    return "3.9.99 (fake)";
+    const char *how = getenv("FAKE_PYTHON");
+
+    return how && strcmp(how, "version") == 0 ? "3.8.99 (fake)" : "3.9.99 (fake)";
 }
 
 void *PyGILState_GetThisThreadState(void)

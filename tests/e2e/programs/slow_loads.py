@@ -136,6 +136,18 @@ def often():
     Loader.still()
 
 
+class Made:
+    def __init__(self, really):
+        if really:
+            Loader.still()
+
+
+def make():
+    """What starts an object that is made often is called without the way through C."""
+    for number in range(3000):
+        Made(number == 2999)
+
+
 def through_c():
     """C code calls back into Python: two interpreter loops on one stack."""
     @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -167,6 +179,7 @@ attributes.other  # noqa: B018
 del attributes
 cached(0)
 often()
+make()
 traced()
 asyncio.run(asynchronous())
 
