@@ -99,8 +99,17 @@ def environment(bench, folder, preload, **more):
 
 def launches(bench, folder, preload, *words, **more):
     """Runs bench_launches. Returns its `name value` lines; `waited_ns` is how long its end took."""
-    process = subprocess.Popen([bench.path("tests/bench/bench_launches"), *words],
-                               env=environment(bench, folder, preload, **more),
+    return told(bench, folder, preload, [bench.path("tests/bench/bench_launches"), *words], more)
+
+
+def python_calls(bench, folder, preload, *words, **more):
+    """The same of python_calls.py."""
+    return told(bench, folder, preload,
+                [sys.executable, os.path.join(CHECKOUT, "tests/bench/python_calls.py"), *words], more)
+
+
+def told(bench, folder, preload, words, more):
+    process = subprocess.Popen(words, env=environment(bench, folder, preload, **more),
                                stdout=subprocess.PIPE, text=True)
     pid, status, _ = os.wait4(process.pid, 0)
     ended_ns = time.monotonic_ns()
@@ -111,7 +120,7 @@ def launches(bench, folder, preload, *words, **more):
             name, value = line.split()[:2]
             values[name].append(float(value))
     if process.returncode != 0:
-        sys.exit(f"bench_launches ended with {process.returncode}")
+        sys.exit(f"{' '.join(words)} ended with {process.returncode}")
     values["waited_ns"] = [ended_ns - values["end_ns"][0]]
     return values
 

@@ -3,6 +3,7 @@
 import contextlib
 import mmap
 import os
+import platform
 import random
 import signal
 import statistics
@@ -10,7 +11,8 @@ import struct
 import subprocess
 import time
 
-from ground import (environment, finish, launch_rows, launches, lost_launches, place, query, spool_of)
+from ground import (environment, finish, launch_rows, launches, lost_launches, place,
+                    python_calls, query, spool_of)
 
 
 def bench_hook(bench):
@@ -206,25 +208,36 @@ def bench_parallel(bench):
                 x="threads", y="ns per launch", x_values=threads, log_x=True, series=rates)
 
 
-def bench_stacks(bench):
-    """What a stack of every call costs (GPUVERIFY_STACKS=all), by its depth."""
-    depths = (0, 8, 16, 32, 48)
+def stack_costs(bench, run, words, depths, name):
+    """Of each call, with GPUVERIFY_STACKS=all and without: the points of a chart."""
     costs = []
     for depth in depths:
         found = []
         for _ in range(bench.scaled(5, 2)):
-            with place() as folder:
-                words = ("-n", "40000", "-b", "2000", "-d", str(depth))
-                without = launches(bench, folder, True, *words)
-            with place() as folder:
-                with_stacks = launches(bench, folder, True, *words, GPUVERIFY_STACKS="all",
-                                       GPUVERIFY_SPOOL_MB="1024")
-            found.append(statistics.median(with_stacks["burst_ns"])
-                         - statistics.median(without["burst_ns"]))
-        costs.append(bench.spread(f"stacks_{depth}_ns", f"a stack with {depth} frames more", found,
-                                  "ns"))
+            medians = []
+            for stacks in ("off", "all"):
+                with place() as folder:
+                    values = run(bench, folder, True, *words(depth), GPUVERIFY_STACKS=stacks,
+                                 GPUVERIFY_SPOOL_MB="1024")
+                    medians.append(statistics.median(values["burst_ns"]))
+            found.append(medians[1] - medians[0])
+        costs.append(bench.spread(f"{name}_{depth}_ns",
+                                  f"{name.replace('_', ' ')}, {depth} frames more", found, "ns"))
+    return costs
+
+
+def bench_stacks(bench):
+    """What a stack of every call costs (GPUVERIFY_STACKS=all), by its depth."""
+    depths = (0, 8, 16, 32, 48)
+    native = stack_costs(bench, launches, lambda depth: ("-n", "40000", "-b", "2000", "-d", str(depth)),
+                         depths, "stack")
+    python = stack_costs(bench, python_calls, lambda depth: ("10000", "500", str(depth)),
+                         depths, "Python_stack")
+    bench.note(f"Python stacks are those of CPython {platform.python_version()}; 48 Python frames at most "
+               "are taken.")
     bench.chart(name="host-stacks", kind="lines", title="A stack of every call", x="frames added",
-                y="ns per call", x_values=depths, series={"GPUVERIFY_STACKS=all": costs})
+                y="ns per call", x_values=depths, series={"native frames": native,
+                                                          "Python frames": python})
 
 
 BENCHES = {"hook": bench_hook, "true": bench_true, "million": bench_million,
