@@ -1,6 +1,5 @@
 #include "preload/own_memory.h"
 
-#include <sys/uio.h>
 #include <unistd.h>
 
 bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes)
@@ -9,4 +8,15 @@ bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes)
     struct iovec there = {.iov_base = (void *)from, .iov_len = bytes};
 
     return from && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+unsigned gv_own_memory_read_several(const struct iovec *here, const struct iovec *there,
+                                    unsigned count)
+{
+    ssize_t bytes = process_vm_readv(getpid(), here, count, there, count, 0);
+    unsigned whole = 0;
+
+    while (whole < count && bytes >= (ssize_t)here[whole].iov_len)
+        bytes -= (ssize_t)here[whole++].iov_len;
+    return whole;
 }

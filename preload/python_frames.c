@@ -1,6 +1,5 @@
 #include "preload/python_frames.h"
 
-#include "preload/own_memory.h"
 #include "preload/python_lines.h"
 
 #include <string.h>
@@ -13,6 +12,8 @@
 #define GV_PYTHON_BYTES_DATA   32
 #define GV_PYTHON_CODE_UNITS   16 /* from 3.11 on: how many instructions, of two bytes each */
 #define GV_PYTHON_LONGEST_TEXT (1 << 20)
+/* What of a name or a table of lines is mostly enough. */
+#define GV_PYTHON_USUAL_BYTES 128u
 /* What the self-test takes for a stack. */
 #define GV_PYTHON_DEEPEST     32768u
 #define GV_PYTHON_NAMES_TRIED 16u
@@ -20,11 +21,12 @@
 #define GV_PYTHON_OWNED_BY_C 3
 #define GV_PYTHON_TAG_BITS   3u /* 3.14 keeps facts in a reference's lowest bits */
 
-static bool is_of_type(uintptr_t object, uintptr_t type)
+static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
 {
     uintptr_t found;
 
-    return gv_own_memory_pointer(object + GV_PYTHON_OBJECT_TYPE, &found) && found == type;
+    return gv_python_memory_pointer(python->memory, object + GV_PYTHON_OBJECT_TYPE, &found) &&
+           found == type;
 }
 
 static bool is_of_c(const struct gv_python *python, uintptr_t frame)
@@ -32,19 +34,18 @@ static bool is_of_c(const struct gv_python *python, uintptr_t frame)
     uint8_t owner;
 
     return python->layout.owner != GV_PYTHON_NONE && python->layout.minor >= 12 &&
-           gv_own_memory_read(&owner, frame + python->layout.owner, sizeof owner) &&
+           gv_python_memory_read(python->memory, &owner, frame + python->layout.owner,
+                                 sizeof owner) &&
            owner >= GV_PYTHON_OWNED_BY_C;
 }
 
-/* 0: it is none. */
-static uintptr_t code_of(const struct gv_python *python, uintptr_t frame)
+/* What should be its code. */
+static bool code_of(const struct gv_python *python, uintptr_t frame, uintptr_t *code)
 {
-    uintptr_t code;
-
-    if (!gv_own_memory_pointer(frame + python->layout.code, &code))
-        return 0;
-    code &= ~(uintptr_t)GV_PYTHON_TAG_BITS;
-    return is_of_type(code, python->code_type) ? code : 0;
+    if (!gv_python_memory_pointer(python->memory, frame + python->layout.code, code))
+        return false;
+    *code &= ~(uintptr_t)GV_PYTHON_TAG_BITS;
+    return true;
 }
 
 static bool instruction_of(const struct gv_python *python, uintptr_t frame, uintptr_t code,
@@ -55,13 +56,13 @@ static bool instruction_of(const struct gv_python *python, uintptr_t frame, uint
     int32_t index;
 
     if (layout->code_bytes != GV_PYTHON_NONE) {
-        if (!gv_own_memory_pointer(frame + layout->instruction, &at))
+        if (!gv_python_memory_pointer(python->memory, frame + layout->instruction, &at))
             return false;
         uintptr_t start = code + layout->code_bytes;
         *instruction = at >= start && at - start < UINT32_MAX ? (uint32_t)(at - start) : 0;
         return true;
     }
-    if (!gv_own_memory_read(&index, frame + layout->instruction, sizeof index))
+    if (!gv_python_memory_read(python->memory, &index, frame + layout->instruction, sizeof index))
         return false;
     /* 3.10 counts instructions, 3.9 bytes; before the first one it is -1. */
     *instruction = index < 0 ? 0 : (uint32_t)index * (layout->minor == 10 ? 2 : 1);
@@ -73,10 +74,10 @@ static uintptr_t innermost(const struct gv_python *python)
     const struct gv_python_layout *layout = &python->layout;
     uintptr_t state = (uintptr_t)python->thread_state(), frame;
 
-    if (!state || !gv_own_memory_pointer(state + layout->frame, &frame))
+    if (!state || !gv_python_memory_pointer(python->memory, state + layout->frame, &frame))
         return 0;
     if (layout->cframe_frame != GV_PYTHON_NONE &&
-        !gv_own_memory_pointer(frame + layout->cframe_frame, &frame))
+        !gv_python_memory_pointer(python->memory, frame + layout->cframe_frame, &frame))
         return 0;
     return frame;
 }
@@ -119,10 +120,11 @@ static bool read_text(const struct gv_python *python, uintptr_t text, char *out,
     int64_t length;
 
     *used = 0;
-    if (!is_of_type(text, python->text_type) ||
-        !gv_own_memory_read(&length, text + GV_PYTHON_TEXT_LENGTH, sizeof length) ||
-        !gv_own_memory_read(&state, text + GV_PYTHON_TEXT_STATE, sizeof state) || length < 0 ||
-        length > GV_PYTHON_LONGEST_TEXT)
+    if (!is_of_type(python, text, python->text_type) ||
+        !gv_python_memory_read(python->memory, &length, text + GV_PYTHON_TEXT_LENGTH,
+                               sizeof length) ||
+        !gv_python_memory_read(python->memory, &state, text + GV_PYTHON_TEXT_STATE, sizeof state) ||
+        length < 0 || length > GV_PYTHON_LONGEST_TEXT)
         return false;
     unsigned width = state >> 2 & 7;
     bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
@@ -133,7 +135,7 @@ static bool read_text(const struct gv_python *python, uintptr_t text, char *out,
     uintptr_t data = text + python->layout.ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
     if (!ascii && python->layout.minor < 12)
         data += sizeof(void *);
-    if (count && !gv_own_memory_read(raw, data + skipped * width, count * width))
+    if (count && !gv_python_memory_read(python->memory, raw, data + skipped * width, count * width))
         return false;
     for (size_t i = 0; i < count; i++) {
         uint32_t character = 0;
@@ -147,33 +149,44 @@ static bool read_text(const struct gv_python *python, uintptr_t text, char *out,
 static int32_t line_of(const struct gv_python *python, const struct gv_python_frame *frame)
 {
     const struct gv_python_layout *layout = &python->layout;
-    struct gv_python_table table = {0};
+    struct gv_python_table table = {.memory = python->memory};
     uintptr_t bytes;
     int32_t first_line;
     int64_t length;
 
-    if (!gv_own_memory_read(&first_line, frame->code + layout->first_line, sizeof first_line) ||
-        !gv_own_memory_pointer(frame->code + layout->line_table, &bytes) ||
-        !gv_own_memory_read(&length, bytes + GV_PYTHON_BYTES_LENGTH, sizeof length) || length < 0)
+    if (!gv_python_memory_read(python->memory, &first_line, frame->code + layout->first_line,
+                               sizeof first_line) ||
+        !gv_python_memory_pointer(python->memory, frame->code + layout->line_table, &bytes) ||
+        !gv_python_memory_read(python->memory, &length, bytes + GV_PYTHON_BYTES_LENGTH,
+                               sizeof length) ||
+        length < 0)
         return 0;
     table.from = bytes + GV_PYTHON_BYTES_DATA;
     table.bytes = (size_t)length;
     return gv_python_line(layout->minor, &table, first_line, frame->instruction);
 }
 
+static uint16_t name_at(const struct gv_python_layout *layout)
+{
+    return layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
+}
+
 bool gv_python_place(const struct gv_python *python, const struct gv_python_frame *frame,
                      struct gv_python_place *place)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uint16_t name = layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
     uintptr_t file, function;
 
-    if (!gv_own_memory_pointer(frame->code + layout->filename, &file) ||
-        !gv_own_memory_pointer(frame->code + name, &function) ||
+    if (!is_of_type(python, frame->code, python->code_type) ||
+        !gv_python_memory_pointer(python->memory, frame->code + layout->filename, &file) ||
+        !gv_python_memory_pointer(python->memory, frame->code + name_at(layout), &function) ||
         !read_text(python, file, place->file, &place->file_bytes) ||
         !read_text(python, function, place->function, &place->function_bytes))
         return false;
     place->line = line_of(python, frame);
+    /* From 3.12 on, what checks the result of an `__init__`. Frozen modules are in there too, and
+     * have lines. */
+    place->is_hidden = !place->line && frame->code >= python->low && frame->code < python->high;
     return true;
 }
 
@@ -182,7 +195,8 @@ static bool is_in_code(const struct gv_python *python, const struct gv_python_fr
     int64_t units;
 
     return python->layout.minor < 11 ||
-           (gv_own_memory_read(&units, frame->code + GV_PYTHON_CODE_UNITS, sizeof units) &&
+           (gv_python_memory_read(python->memory, &units, frame->code + GV_PYTHON_CODE_UNITS,
+                                  sizeof units) &&
             units > 0 && frame->instruction < (uint64_t)units * 2);
 }
 
@@ -190,11 +204,11 @@ static bool is_in_code(const struct gv_python *python, const struct gv_python_fr
 static bool looks_right(const struct gv_python *python, uintptr_t at, bool with_names,
                         unsigned *lines)
 {
-    struct gv_python_frame frame = {.code = code_of(python, at)};
+    struct gv_python_frame frame;
     struct gv_python_place place;
 
-    if (!frame.code || !instruction_of(python, at, frame.code, &frame.instruction) ||
-        !is_in_code(python, &frame))
+    if (!code_of(python, at, &frame.code) || !is_of_type(python, frame.code, python->code_type) ||
+        !instruction_of(python, at, frame.code, &frame.instruction) || !is_in_code(python, &frame))
         return false;
     if (!with_names)
         return true;
@@ -215,17 +229,10 @@ static bool look_right(const struct gv_python *python, uintptr_t frame)
         if (!is_of_c(python, frame) &&
             !looks_right(python, frame, functions++ < GV_PYTHON_NAMES_TRIED, &lines))
             return false;
-        if (!gv_own_memory_pointer(frame + python->layout.previous, &frame))
+        if (!gv_python_memory_pointer(python->memory, frame + python->layout.previous, &frame))
             return false;
     }
     return lines > 0;
-}
-
-/* Code of the interpreter's own, for which Python shows no frame either: from 3.12 on, what checks
- * the result of an `__init__`. Its frozen modules have lines. */
-static bool is_hidden(const struct gv_python *python, const struct gv_python_frame *frame)
-{
-    return frame->code >= python->low && frame->code < python->high && line_of(python, frame) == 0;
 }
 
 bool gv_python_frames(const struct gv_python *python,
@@ -240,14 +247,37 @@ bool gv_python_frames(const struct gv_python *python,
         struct gv_python_frame *frame = &frames[*count];
 
         if (!is_of_c(python, at)) {
-            frame->code = code_of(python, at);
-            if (!frame->code || !instruction_of(python, at, frame->code, &frame->instruction))
+            if (!code_of(python, at, &frame->code) ||
+                !instruction_of(python, at, frame->code, &frame->instruction))
                 return false;
-            if (!is_hidden(python, frame) && ++*count == GV_PYTHON_FRAMES_MOST)
+            if (++*count == GV_PYTHON_FRAMES_MOST)
                 break;
         }
-        if (!gv_own_memory_pointer(at + python->layout.previous, &at))
+        if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
             return false;
     }
     return true;
+}
+
+void gv_python_places_ahead(const struct gv_python *python, const struct gv_python_frame *frames,
+                            unsigned count)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    const uint16_t parts[] = {layout->filename, name_at(layout), layout->line_table};
+    struct gv_python_range ranges[GV_PYTHON_AHEAD * 3];
+    unsigned used = 0;
+
+    if (count == 0)
+        return;
+    if (count > GV_PYTHON_AHEAD)
+        count = GV_PYTHON_AHEAD;
+    for (unsigned i = 0; i < count; i++)
+        ranges[i] = (struct gv_python_range){frames[i].code, layout->line_table + sizeof(void *)};
+    gv_python_memory_bring(python->memory, ranges, count);
+    for (unsigned i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+            if (gv_python_memory_pointer(python->memory, frames[i].code + parts[k],
+                                         &ranges[used].from))
+                ranges[used++].bytes = GV_PYTHON_USUAL_BYTES;
+    gv_python_memory_bring(python->memory, ranges, used);
 }

@@ -1,7 +1,5 @@
 #include "preload/python_lines.h"
 
-#include "preload/own_memory.h"
-
 #include <stdbool.h>
 
 #define GV_NO_LINE (-128)
@@ -14,7 +12,8 @@ static uint8_t byte_at(struct gv_python_table *table, size_t at)
 
         table->window_at = at;
         table->window_bytes = left < sizeof table->window ? left : sizeof table->window;
-        if (!gv_own_memory_read(table->window, table->from + at, table->window_bytes))
+        if (!gv_python_memory_read(table->memory, table->window, table->from + at,
+                                   table->window_bytes))
             for (size_t i = 0; i < table->window_bytes; i++)
                 table->window[i] = 0;
     }

@@ -5,14 +5,16 @@
 #ifndef GV_PRELOAD_PYTHON_LINES_H
 #define GV_PRELOAD_PYTHON_LINES_H
 
+#include "preload/python_memory.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_PYTHON_WINDOW_BYTES 256u
+#define GV_PYTHON_WINDOW_BYTES 64u
 
-/* A table where the interpreter has it, read piece by piece. Set `from` and `bytes`, the rest to 0.
- */
+/* A table where the interpreter has it, read piece by piece. Set the first three, the rest to 0. */
 struct gv_python_table {
+    struct gv_python_memory *memory;
     uintptr_t from;
     size_t bytes;
     size_t window_at;

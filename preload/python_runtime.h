@@ -9,6 +9,8 @@
 #ifndef GV_PRELOAD_PYTHON_RUNTIME_H
 #define GV_PRELOAD_PYTHON_RUNTIME_H
 
+#include "preload/python_memory.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,7 +40,8 @@ struct gv_python {
     void *(*thread_state)(void);
     uintptr_t low; /* the object that holds the interpreter: [low, high) */
     uintptr_t high;
-    bool trusted; /* the self-test has been passed */
+    bool trusted;                    /* the self-test has been passed */
+    struct gv_python_memory *memory; /* what the caller reads it with */
 };
 
 /*

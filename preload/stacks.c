@@ -19,7 +19,7 @@
 #define GV_STACKS_FULL_AT    (GV_STACKS_MOST / 4 * 3)
 #define GV_STACK_PATIENCE_MS 200
 /* What taking a stack may need of the thread's own. */
-#define GV_STACK_ROOM_BYTES 24576u
+#define GV_STACK_ROOM_BYTES 40960u
 
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
 
@@ -34,6 +34,7 @@ struct stack {
     uintptr_t native[GV_STACK_FRAMES_MOST];
     unsigned native_count;
     struct gv_python python; /* where there are frames of it */
+    struct gv_python_memory memory;
     struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
     unsigned frame_count;
 };
@@ -99,6 +100,8 @@ static void take_python(struct stack *stack)
 {
     if (!gv_python_runtime_enter(&stack->python, stack->native, stack->native_count))
         return;
+    gv_python_memory_forget(&stack->memory);
+    stack->python.memory = &stack->memory;
     if (!gv_python_frames(&stack->python, stack->frames, &stack->frame_count))
         gv_python_runtime_distrust();
     else if (stack->frame_count && !stack->python.trusted)
@@ -126,20 +129,34 @@ static uint64_t mix_text(uint64_t hash, const char *text, size_t bytes)
 }
 
 /* By what the frames are called: the address of a code object that is gone is given to another. */
+static bool place_of(const struct stack *stack, unsigned i, struct gv_python_place *place)
+{
+    if (i % GV_PYTHON_AHEAD == 0)
+        gv_python_places_ahead(&stack->python, &stack->frames[i], stack->frame_count - i);
+    if (gv_python_place(&stack->python, &stack->frames[i], place))
+        return true;
+    gv_python_runtime_distrust();
+    return false;
+}
+
 static uint64_t mix_python(struct stack *stack, uint64_t hash)
 {
     struct gv_python_place place;
+    unsigned kept = 0;
 
     for (unsigned i = 0; i < stack->frame_count; i++) {
-        if (!gv_python_place(&stack->python, &stack->frames[i], &place)) {
-            gv_python_runtime_distrust();
-            stack->frame_count = 0;
+        if (!place_of(stack, i, &place)) {
+            kept = 0;
             break;
         }
+        if (place.is_hidden)
+            continue;
+        stack->frames[kept++] = stack->frames[i];
         hash = mix_text(hash, place.file, place.file_bytes);
         hash = mix_text(hash, place.function, place.function_bytes);
         hash = mix(hash, (uint64_t)(uint32_t)place.line);
     }
+    stack->frame_count = kept;
     return hash;
 }
 
@@ -207,10 +224,8 @@ static bool write_python(struct gv_thread *thread, const struct stack *stack)
     for (unsigned i = 0; i < stack->frame_count; i++) {
         union gv_record *record;
 
-        if (!gv_python_place(&stack->python, &stack->frames[i], &place)) {
-            gv_python_runtime_distrust();
+        if (!place_of(stack, i, &place))
             return true;
-        }
         record = gv_thread_reserve(thread, true);
         if (!record)
             return false;

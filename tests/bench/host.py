@@ -220,6 +220,10 @@ def stack_costs(bench, run, words, depths, name):
                     values = run(bench, folder, True, *words(depth), GPUVERIFY_STACKS=stacks,
                                  GPUVERIFY_SPOOL_MB="1024")
                     medians.append(statistics.median(values["burst_ns"]))
+                    without = query(finish(bench, folder),
+                                    "SELECT count(*) FROM calls WHERE stack IS NULL")
+                    bench.must(f"GPUVERIFY_STACKS={stacks}: {without} calls without a stack",
+                               (without == 0) == (stacks == "all"))
             found.append(medians[1] - medians[0])
         costs.append(bench.spread(f"{name}_{depth}_ns",
                                   f"{name.replace('_', ' ')}, {depth} frames more", found, "ns"))
