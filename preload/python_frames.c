@@ -69,17 +69,19 @@ static bool instruction_of(const struct gv_python *python, uintptr_t frame, uint
     return true;
 }
 
-static uintptr_t innermost(const struct gv_python *python)
+/* 0: this thread runs no Python. */
+static bool innermost(const struct gv_python *python, uintptr_t *frame)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t state = (uintptr_t)python->thread_state(), frame;
+    uintptr_t state = (uintptr_t)python->thread_state();
 
-    if (!state || !gv_python_memory_pointer(python->memory, state + layout->frame, &frame))
-        return 0;
-    if (layout->cframe_frame != GV_PYTHON_NONE &&
-        !gv_python_memory_pointer(python->memory, frame + layout->cframe_frame, &frame))
-        return 0;
-    return frame;
+    *frame = 0;
+    if (!state)
+        return true;
+    if (!gv_python_memory_pointer(python->memory, state + layout->frame, frame))
+        return false;
+    return layout->cframe_frame == GV_PYTHON_NONE || !*frame ||
+           gv_python_memory_pointer(python->memory, *frame + layout->cframe_frame, frame);
 }
 
 /* The characters of a text as UTF-8; of a longer one the end, which says more of a path. */
@@ -238,10 +240,10 @@ static bool look_right(const struct gv_python *python, uintptr_t frame)
 bool gv_python_frames(const struct gv_python *python,
                       struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST], unsigned *count)
 {
-    uintptr_t at = innermost(python);
+    uintptr_t at;
 
     *count = 0;
-    if (at && !python->trusted && !look_right(python, at))
+    if (!innermost(python, &at) || (at && !python->trusted && !look_right(python, at)))
         return false;
     for (unsigned steps = 0; at && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
         struct gv_python_frame *frame = &frames[*count];

@@ -166,6 +166,10 @@ class Interpreters(harness.Case):
     def test_no_line(self):
         self.spoiled("line")
 
+    def test_state_that_cannot_be_read(self):
+        """Nor anything else, where the kernel refuses such reads."""
+        self.spoiled("state")
+
     def test_unknown_version(self):
         self.spoiled("version")
 
@@ -191,7 +195,7 @@ class Python(harness.Case):
         script = os.path.join(harness.SOURCE, "tests", "e2e", "programs", "slow_loads.py")
         result = self.run_well([python, script],
                                env={**SLOW, "PYENV_VERSION": None, "GPUVERIFY_LOG": "info"})
-        told = [line.split() for line in result.out.splitlines()]
+        told = [line.split("\t") for line in result.out.splitlines()]
         self.assertEqual(len(told), 30)
         trace = self.trace()
         calls = trace.rows("SELECT stack FROM calls WHERE name = 'cuModuleLoadData' "
@@ -200,13 +204,9 @@ class Python(harness.Case):
         for (stack,), wanted in zip(calls, told):
             frames = trace.dicts("SELECT * FROM frames WHERE stack = ? AND kind = 'python' "
                                  "ORDER BY depth", stack)
-            found = [f"{frame['function'].rsplit('.', 1)[-1]}:{frame['line']}" for frame in frames]
+            found = [f"{frame['file']}:{frame['function'].rsplit('.', 1)[-1]}:{frame['line']}"
+                     for frame in frames]
             self.assertEqual(found, wanted[:PYTHON_FRAMES])
-        first = trace.dicts("SELECT * FROM frames WHERE stack = ? AND kind = 'python' "
-                            "ORDER BY depth", calls[0][0])
-        self.assertEqual({frame["file"] for frame in first}, {script})
-        files = {row[0] for row in trace.rows("SELECT file FROM frames WHERE kind = 'python'")}
-        self.assertLessEqual({f"/no/such/{name}/file.py" for name in ("ürl", "路径", "𝔘")}, files)
         innermost = trace.value("SELECT kind FROM frames WHERE stack = ? ORDER BY depth LIMIT 1",
                                 calls[0][0])
         self.assertEqual(innermost, "native", "what ctypes calls through comes before Python")

@@ -1,8 +1,9 @@
 /*
  * What a Python 3.9 looks like to who reads its frames: two functions of one file, `inner` called
  * by `outer`. FAKE_PYTHON says what is wrong with it: `cycle`, the frames never end; `code`, one
- * has something else for its code; `name`, a name is no text; `line`, no line is known; `version`,
- * it is an unknown one. With `later-` before it, that is only so from the second work on.
+ * has something else for its code; `name`, a name is no text; `line`, no line is known; `state`,
+ * the thread's cannot be read; `version`, it is an unknown one. With `later-` before it, that is
+ * only so from the second work on.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static struct {
     char before_frame[24];
     void *frame;
 } thread;
+static void *thread_state = &thread;
 
 static void set_text(struct text *text, const char *characters)
 {
@@ -96,6 +98,8 @@ static void spoil(const char *how)
         outer_code.is.name = &lines;
     else if (strcmp(how, "line") == 0)
         inner_code.is.lines = outer_code.is.lines = NULL;
+    else if (strcmp(how, "state") == 0)
+        thread_state = (void *)8;
 }
 
 const char *Py_GetVersion(void)
@@ -107,7 +111,7 @@ const char *Py_GetVersion(void)
 
 void *PyGILState_GetThisThreadState(void)
 {
-    return &thread;
+    return thread_state;
 }
 
 /* Runs the work "in Python". */

@@ -1,5 +1,5 @@
 """Loads modules, which takes long, from many kinds of Python frames. Prints what a stack must show for
-each load, innermost first: function and line."""
+each load, innermost first: file, function and line of each frame."""
 
 import asyncio
 import contextlib
@@ -26,9 +26,10 @@ def tell():
     frame = sys._getframe(1)
     said = []
     while frame:
-        said.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
+        code = frame.f_code
+        said.append(f"{code.co_filename}:{code.co_name}:{frame.f_lineno}")
         frame = frame.f_back
-    print(" ".join(said), flush=True)
+    print("\t".join(said), flush=True)
 
 
 class Loader:
