@@ -41,9 +41,15 @@ static bool gv_report_choose_part(const struct gv_arguments *arguments, struct g
         part->thread = gv_report_find(
             report->trace, "SELECT id FROM threads WHERE tid = ? ORDER BY id LIMIT 1", tid);
     if (gv_arguments_has(arguments, GV_OPTION_report_process) && part->process == 0)
-        gv_message("there is no process %lld in this trace", (long long)pid);
+        gv_message("no process of this trace has the PID %lld: --section processes lists them",
+                   (long long)pid);
     else if (gv_arguments_has(arguments, GV_OPTION_report_thread) && part->thread == 0)
-        gv_message("there is no thread %lld in this trace", (long long)tid);
+        gv_message("no thread of this trace has the TID %lld", (long long)tid);
+    else if (part->device >= 0 &&
+             gv_report_find(report->trace, "SELECT id FROM device WHERE device = ?",
+                            part->device) == 0)
+        gv_message("there is no device %lld in this trace: --section devices lists them",
+                   (long long)part->device);
     else
         return true;
     return false;
@@ -115,7 +121,10 @@ int gv_command_report(const struct gv_arguments *arguments)
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);
     if (report->top == 0)
         report->top = -1;
-    if (gv_report_choose_sections(arguments, report))
+    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >
+        gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
+        gv_arguments_refuse(arguments->command, "--from is after --to");
+    else if (gv_report_choose_sections(arguments, report))
         code = gv_report_open(arguments, report);
     free(report);
     return code;

@@ -8,6 +8,7 @@
 #include "report/trace_view.h"
 #include "report/verdict_print.h"
 #include "trace/session_id.h"
+#include "trace/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -213,6 +214,18 @@ static int gv_run_check_place(const char *trace)
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
+/* What is no trace is not written over; the summary names the file that is written. */
+static void gv_run_check_file(const char *trace)
+{
+    struct gv_trace_probe probe;
+    int error = gv_trace_file_probe(trace, &probe);
+
+    if (error == -EPROTO)
+        gv_message(
+            "%s is no gpuverify trace: it is left alone, and the trace gets a name beside it",
+            trace);
+}
+
 int gv_command_run(const struct gv_arguments *arguments)
 {
     const char *wanted = gv_arguments_text(arguments, GV_OPTION_run_output, NULL);
@@ -226,6 +239,8 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot write %s: %s", wanted, strerror(-error));
         return GV_EXIT_FAILED;
     }
+    if (wanted)
+        gv_run_check_file(wanted);
     error = gv_run_find_library(library, sizeof(library));
     if (error) {
         if (error == -EBADF)

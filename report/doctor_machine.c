@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -51,20 +54,41 @@ static void gv_machine_files(struct gv_doctor *doctor)
     globfree(&files);
 }
 
+/* The folder that holds the records' folder, unless that is a file system of its own. */
+static void gv_machine_shared_folder(char *directory)
+{
+    struct stat inner, outer;
+    char *slash = strrchr(directory, '/');
+
+    if (!slash || slash == directory)
+        return;
+    *slash = '\0';
+    int error = stat(directory, &outer);
+    *slash = '/';
+    if (stat(directory, &inner) < 0 || (!error && inner.st_dev == outer.st_dev))
+        *slash = '\0';
+}
+
 static void gv_machine_shared_memory(struct gv_doctor *doctor)
 {
     char directory[GV_SESSION_PATH_BYTES], size[GV_FORMAT_BYTES], left[GV_FORMAT_BYTES];
     struct statvfs status;
+    struct statfs kind;
 
     gv_session_place_default(directory, sizeof(directory));
-    char *slash = strrchr(directory, '/');
-    if (slash && slash != directory)
-        *slash = '\0';
-    if (statvfs(directory, &status) < 0 || access(directory, W_OK | X_OK) < 0) {
+    gv_machine_shared_folder(directory);
+    if (statvfs(directory, &status) < 0 || statfs(directory, &kind) < 0 ||
+        access(directory, W_OK | X_OK) < 0) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory", "%s cannot be used: %s", directory,
                       strerror(errno));
         gv_doctor_fix(doctor, "records go to files beside the trace, which makes calls slower; set "
                               "GPUVERIFY_SPOOL_DIR to a folder in memory");
+        return;
+    }
+    if (kind.f_type != TMPFS_MAGIC && kind.f_type != RAMFS_MAGIC) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory",
+                      "%s is on a disk: writing records there makes calls slower", directory);
+        gv_doctor_fix(doctor, "set GPUVERIFY_SPOOL_DIR to a folder in memory, or leave it unset");
         return;
     }
     int64_t free_bytes = (int64_t)(status.f_bavail * status.f_frsize);

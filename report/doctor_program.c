@@ -55,6 +55,15 @@ static int gv_program_interpreter(const char *path, char name[PATH_MAX])
     return 1;
 }
 
+/* A script that names no interpreter. */
+static bool gv_program_is_python(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    char name[PATH_MAX];
+
+    return dot && strcmp(dot, ".py") == 0 && !gv_program_interpreter(path, name);
+}
+
 /* Whether the system would preload a library into it. */
 static bool gv_program_rights(struct gv_doctor *doctor, const char *path)
 {
@@ -139,17 +148,28 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, const char *program)
 {
     char path[PATH_MAX], name[PATH_MAX];
     struct gv_elf_file *elf = malloc(sizeof(*elf));
+    bool here = !strchr(program, '/') && access(program, F_OK) == 0;
     int error = elf ? gv_program_find(program, path) : -ENOMEM;
 
     for (int i = 0; !error && i < GV_PROGRAM_SCRIPTS && gv_program_interpreter(path, name); i++) {
         gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is run by %.200s", path, name);
         error = gv_program_find(name, path);
     }
+    if (!error && gv_program_is_python(path)) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
+                      "%.200s does not say what runs it; looked at is python3", path);
+        gv_doctor_fix(doctor, "start it so: gpuverify run -- python3 %.200s", program);
+        error = gv_program_find("python3", path);
+    }
     if (!error)
         error = gv_elf_file_read(path, elf);
     if (error == -ENOEXEC) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is no program of this system", path);
         gv_doctor_fix(doctor, "name the program that gpuverify run is to start");
+    } else if (error == -ENOENT && here) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file",
+                      "%.300s is not on the PATH, where programs are looked for", program);
+        gv_doctor_fix(doctor, "it is in this folder: gpuverify doctor ./%.200s", program);
     } else if (error) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s: %s", program, strerror(-error));
         gv_doctor_fix(doctor, "name a program that is there, and may be read");

@@ -22,6 +22,8 @@
 #define GV_REPORT_LABEL       18
 #define GV_REPORT_CELL        400
 #define GV_REPORT_KEY         40
+/* Stacks are taken of calls that were held up, if no more is asked for. */
+#define GV_SECTION_PLACES "\nWhere each was made is recorded with GPUVERIFY_STACKS=all.\n"
 
 enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
 
@@ -166,13 +168,19 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
         if (!read_by_people)
             named[i].name = gv_section_key(&named[i], keys[i]);
     }
+    bool placed = true;
     gv_report_title(report, section->title);
     gv_rows_begin(&rows, report->out, report->format, named, (size_t)columns,
                   report->format == GV_FORMAT_JSON ? &report->json : NULL);
     for (; result == SQLITE_ROW; result = sqlite3_step(query))
-        for (int i = 0; i < columns; i++)
+        for (int i = 0; i < columns; i++) {
             gv_section_value(&rows, query, i);
+            placed &=
+                strcmp(named[i].name, "where") != 0 || sqlite3_column_type(query, i) != SQLITE_NULL;
+        }
     error = gv_rows_end(&rows);
+    if (!placed && read_by_people)
+        fputs(GV_SECTION_PLACES, report->out);
     return error ? error : gv_database_error(report->trace, result);
 }
 

@@ -124,7 +124,8 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
     if (!error && facts->in_flight > 0)
         error = gv_print_flights(out, trace, columns);
     if (facts->failed > 0 && facts->init_result == 0) {
-        snprintf(text, sizeof(text), "%" PRId64 " call%s failed%s%.100s (--section errors)",
+        snprintf(text, sizeof(text),
+                 "%" PRId64 " call%s failed%s%.100s (gpuverify report --section errors)",
                  facts->failed, facts->failed == 1 ? "" : "s",
                  facts->failed == 1 ? ": " : ", most often ", facts->failed_most);
         gv_text_lines(out, 5, "  !", text, columns);

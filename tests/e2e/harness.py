@@ -366,6 +366,14 @@ class Case(unittest.TestCase):
         return trace
 
 
+def file_system(folder):
+    """The kind of file system that a folder is on."""
+    with open("/proc/mounts", encoding="utf-8", errors="replace") as mounts:
+        kinds = [line.split()[1:3] for line in mounts]
+    above = [mount for mount in kinds if (folder + "/").startswith(mount[0].rstrip("/") + "/")]
+    return max(above, key=lambda mount: len(mount[0]))[1]
+
+
 def need_root(case, why):
     if os.geteuid() != 0:
         case.skipTest(f"not root: {why}")

@@ -82,6 +82,17 @@ class Run(harness.Case):
                 self.assertRegex(result.err, r"out(-\d)?\.db")
                 self.assertIn("3 launches", result.err)
 
+    def test_file_that_is_no_trace_is_left_alone_and_that_is_told(self):
+        self.write("x.db", "mine")
+        result = self.run_it("-o", "x.db", "--", harness.program("ending"), "return")
+        self.assertIn("x.db is no gpuverify trace: it is left alone", result.err)
+        self.settle()
+        with open(self.path("x.db"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine")
+        result = self.run_it("-o", "x-2.db", "--", harness.program("ending"), "return")
+        self.assertNotIn("left alone", result.err)
+        self.settle()
+
     def test_program_that_is_not_there(self):
         self.assertEqual(self.run_it("--", "/nowhere/program").status, 127)
         # A folder of the path that may not be searched would make it 126, as with env(1).

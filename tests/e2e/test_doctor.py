@@ -125,6 +125,31 @@ class Doctor(harness.Case):
         path = self.write("train", "#!/usr/bin/env python3\n", 0o755)
         self.assertIn("run by python3", self.program(path, status=0)["script"]["found"])
 
+    def test_python_script_without_an_interpreter(self):
+        checks = self.program(self.write("my.py", "pass\n"), status=0)
+        self.assertIn("python3", checks["script"]["found"])
+        self.assertIn("gpuverify run -- python3", checks["script"]["fix"])
+        self.assertEqual(checks["linking"]["state"], "fine")
+
+    def test_program_with_its_arguments(self):
+        checks = {check["what"]: check for check in self.doctor("--no-trial", "sh", "my.sh", "3")}
+        self.assertIn("is dynamic", checks["linking"]["found"])
+
+    def test_program_that_is_here_but_not_on_the_path(self):
+        self.write("my.py", "pass\n")
+        self.unseen("my.py", "file", "not on the PATH")
+        self.assertIn("./my.py", self.program("my.py")["file"]["fix"])
+
+    def test_records_on_a_disk_are_no_shared_memory(self):
+        def place(folder):
+            checks = self.doctor("--no-trial", env={"GPUVERIFY_SPOOL_DIR": folder})
+            return next(check for check in checks if check["what"] == "shared memory")
+
+        if harness.file_system(self.dir) in ("tmpfs", "ramfs"):
+            self.skipTest("temporary files are in memory here")
+        self.assertEqual(place(os.path.join(self.dir, "spools"))["state"], "note")
+        self.assertIn("on a disk", place(os.path.join(self.dir, "spools"))["found"])
+
     def test_what_is_no_program(self):
         self.unseen("no-such-program-anywhere", "file", "No such file")
         self.unseen(self.write("text", "text", 0o755), "kind", "no program")

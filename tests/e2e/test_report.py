@@ -53,6 +53,33 @@ class Report(harness.Case):
         self.assertIn("none", self.report("-s", "losses", "--process", "4242", "--from", "1.9s",
                                           "-s", "errors").out)
 
+    def test_parts_that_are_not_there(self):
+        for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is after --to"),
+                                    (("--device", "7"), 3, "there is no device 7 in this trace"),
+                                    (("--process", "1"), 3, "no process of this trace has the PID 1"),
+                                    (("--thread", "1"), 3, "no thread of this trace has the TID 1")):
+            with self.subTest(words):
+                self.assertIn(said, self.report(*words, status=status).err)
+
+    def test_failed_call_is_told_with_when_where_and_how_much(self):
+        script = self.write("big.py", "import ctypes\ncuda = ctypes.CDLL('libcuda.so.1')\n"
+                                      "context, address = ctypes.c_void_p(), ctypes.c_uint64()\n"
+                                      "cuda.cuInit(0)\ncuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                                      "cuda.cuCtxSetCurrent(context)\n"
+                                      "print(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 50)))\n")
+        for setting, where in (("all", "big.py:7"), ("stalls", None)):
+            result = self.run_well(["python3", script], env={"GPUVERIFY_STACKS": setting})
+            self.assertEqual(result.out, "2\n")
+            self.settle()
+            words = ("report", "trace.db", "--section", "errors")
+            row = json.loads(self.command(*words, "--format", "json").out)["sections"]["errors"][0]
+            self.assertEqual((row["call"], row["size_bytes"]), ("cuMemAlloc_v2", 1 << 50))
+            self.assertGreater(row["first_ns"], 0)
+            self.assertIn(where or "None", str(row["where"]))
+            note = "GPUVERIFY_STACKS=all"
+            self.assertEqual(note in self.command(*words).out, where is None)
+        self.assertIn("cuMemAlloc_v2 (gpuverify report --section errors)", self.command("report", "trace.db").out)
+
     def test_csv_is_of_one_section(self):
         self.assertIn("--section", self.report("--format", "csv", status=2).err)
         self.assertIn("--section", self.report("--format", "csv", "-s", "verdict", status=2).err)
@@ -82,7 +109,7 @@ class Report(harness.Case):
 
     def test_thread(self):
         self.assertEqual(self.part("--thread", "4243")["facts"]["calls"], 1)
-        self.assertIn("there is no thread 1", self.report("--thread", "1", status=3).err)
+        self.assertIn("no thread of this trace has the TID 1", self.report("--thread", "1", status=3).err)
         self.assertIn("there is no process 1", self.report("--process", "1", status=3).err)
 
     def test_terminal(self):
