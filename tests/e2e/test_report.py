@@ -110,7 +110,7 @@ class Report(harness.Case):
     def test_thread(self):
         self.assertEqual(self.part("--thread", "4243")["facts"]["calls"], 1)
         self.assertIn("no thread of this trace has the TID 1", self.report("--thread", "1", status=3).err)
-        self.assertIn("there is no process 1", self.report("--process", "1", status=3).err)
+        self.assertIn("no process of this trace has the PID 1", self.report("--process", "1", status=3).err)
 
     def test_terminal(self):
         """Colours and the terminal's width on a terminal, and NO_COLOR."""
