@@ -378,27 +378,15 @@ static void *run(void *context)
     return NULL;
 }
 
-/* No signal of the program's is handled on our thread. */
-static int start_thread(void)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    int error = -pthread_attr_init(&attributes);
+/* ---- what the library calls ---- */
 
-    if (error)
-        return error;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = -pthread_create(&thread, &attributes, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+/* What no step has given a reason for. */
+static int explain(int error)
+{
+    if (error && !host.why[0])
+        snprintf(host.why, GV_SPOOL_WHY_BYTES, "out of memory or threads: %s", strerror(-error));
     return error;
 }
-
-/* ---- what the library calls ---- */
 
 static int start(const struct gv_gpu_host *given)
 {
@@ -416,11 +404,10 @@ static int start(const struct gv_gpu_host *given)
     atomic_store(&gpu->cupti_version, gv_cupti.version);
     gv_output_start(host.spool);
     error = gv_buffers_prepare();
+    if (!error)
+        error = subscribe();
     if (error)
-        return error;
-    error = subscribe();
-    if (error)
-        return error;
+        return explain(error);
     error = register_buffers();
     if (!error)
         error = watch_calls();
@@ -429,14 +416,10 @@ static int start(const struct gv_gpu_host *given)
     if (!error && !host.claim())
         error = -ECANCELED;
     if (!error)
-        error = start_thread();
-    if (error) {
+        error = host.start_thread(run, NULL, STACK_BYTES);
+    if (error)
         switch_off();
-        if (!host.why[0])
-            snprintf(host.why, GV_SPOOL_WHY_BYTES, "out of memory or threads: %s",
-                     strerror(-error));
-    }
-    return error;
+    return explain(error);
 }
 
 static void await(enum flush_all which, uint64_t patience_ns)

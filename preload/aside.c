@@ -1,11 +1,11 @@
 #include "preload/aside.h"
 
+#include "preload/clock.h"
 #include "preload/loader.h"
+#include "preload/own_thread.h"
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,37 +27,16 @@ static void *run(void *context)
 
 int gv_aside_start(struct gv_aside *aside)
 {
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    int error = -pthread_attr_init(&attributes);
-
-    if (error)
-        return error;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, GV_ASIDE_STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = -pthread_create(&thread, &attributes, run, aside);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return error;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return gv_own_thread_start(run, aside, GV_ASIDE_STACK_BYTES);
 }
 
 bool gv_aside_await(struct gv_aside *aside, int64_t patience_ms)
 {
-    int64_t end_ms = now_ms() + patience_ms, left_ms;
+    uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)patience_ms * 1000000u, now_ns;
 
-    while (!gv_aside_is_done(aside) && (left_ms = end_ms - now_ms()) > 0) {
-        struct timespec left = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000};
+    while (!gv_aside_is_done(aside) && (now_ns = gv_clock_monotonic_ns()) < end_ns) {
+        struct timespec left = {.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u),
+                                .tv_nsec = (long)((end_ns - now_ns) % 1000000000u)};
 
         syscall(SYS_futex, &aside->done, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
     }

@@ -6,6 +6,7 @@
 #include "preload/loader.h"
 #include "preload/log.h"
 #include "preload/objects.h"
+#include "preload/own_thread.h"
 #include "preload/own_work.h"
 #include "trace/gpu_module.h"
 
@@ -37,7 +38,7 @@ static _Atomic int ended;
 /* The module is opened and started on a thread of its own, and not for ever: see preload/aside.h.
  */
 #define LOADER_PATIENCE_MS  2000  /* until the loader's lock was ours for the first time */
-#define MODULE_PATIENCE_MS  30000 /* from then on: large libraries, maybe from a slow disk */
+#define MODULE_PATIENCE_MS  10000 /* from then on: large libraries, maybe from a slow disk */
 #define CLAIMED_PATIENCE_MS 1000
 
 enum stage {
@@ -182,9 +183,12 @@ static void open_and_start(void)
 
 static struct gv_aside starting = {.work = open_and_start};
 
-static bool give_up(void)
+/* The stage that it had come to; STAGE_CLAIMED: too far to be given up. */
+static int give_up(void)
 {
-    return move_on(STAGE_WAITING, STAGE_GIVEN_UP) || move_on(STAGE_STARTING, STAGE_GIVEN_UP);
+    if (move_on(STAGE_WAITING, STAGE_GIVEN_UP))
+        return STAGE_WAITING;
+    return move_on(STAGE_STARTING, STAGE_GIVEN_UP) ? STAGE_STARTING : STAGE_CLAIMED;
 }
 
 /* In a constructor of its own, a thread has the loader's lock, and the one beside would wait. */
@@ -200,9 +204,12 @@ static const char *start_beside(void)
         return why;
     if (atomic_load(&stage) != STAGE_WAITING && gv_aside_await(&starting, MODULE_PATIENCE_MS))
         return why;
-    if (!give_up() && gv_aside_await(&starting, CLAIMED_PATIENCE_MS))
+    int reached = give_up();
+    if (reached == STAGE_CLAIMED && gv_aside_await(&starting, CLAIMED_PATIENCE_MS))
         return why;
-    return "the dynamic loader was busy: a library's constructor waits for this thread";
+    return reached == STAGE_WAITING
+               ? "the dynamic loader was busy: a library's constructor waits for this thread"
+               : "starting CUPTI did not end within 10 s; GPUVERIFY_GPU=off does not try it";
 }
 
 static bool start_module(void)
@@ -225,6 +232,7 @@ static bool start_module(void)
             .why = why,
             .is_wanted = is_wanted,
             .claim = claim,
+            .start_thread = gv_own_thread_start,
         };
         reason = start_beside();
     }

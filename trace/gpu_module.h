@@ -17,9 +17,10 @@
 #include "trace/spool_writer.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (3u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (4u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -36,6 +37,7 @@ struct gv_gpu_host {
     /* Of a start that takes long: is it still waited for? And from here on, it is not given up. */
     bool (*is_wanted)(void);
     bool (*claim)(void);
+    int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
 };
 
 struct gv_gpu_module {

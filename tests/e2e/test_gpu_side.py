@@ -260,6 +260,12 @@ class HostOnly(Seen):
         why, _ = self.reason(GV_SIM_CUPTI_FAIL="cuptiGetCallbackName=15")
         self.assertIn("cuptiGetCallbackName failed with 15", why)
 
+    def test_cupti_that_hangs_in_the_start_is_not_waited_for_without_end(self):
+        start = time.monotonic()
+        why, _ = self.reason(GV_SIM_CUPTI_HANG="cuptiActivityEnable")
+        self.assertIn("starting CUPTI did not end within 10 s", why)
+        self.assertLess(time.monotonic() - start, 25, "doctor's trial would give up first")
+
     def test_asked_for_and_not_had_is_said(self):
         _, result = self.reason("on", quiet=False, GV_SIM_CUPTI_FAIL="cuptiSubscribe_v2=15")
         self.assertEqual(result.err.count("\n"), 1, str(result))

@@ -48,6 +48,16 @@ class Stack(harness.Case):
         self.named()
 
 
+class ThreadLocal(harness.Case):
+    """Of each thread's stack, the C library takes what the program's libraries declare as their own."""
+
+    def test_more_than_the_stacks_of_our_threads(self):
+        self.run_well([harness.program("thread_local")], env=SLOW)
+        trace = self.trace()
+        self.assertNotEqual(trace.value("SELECT count(*) FROM calls WHERE stack IS NOT NULL"), 0)
+        self.assertNotIn("thread", str(trace.value("SELECT gpu_why FROM processes")))
+
+
 class ProcessorTime(harness.Case):
 
     @unittest.skipUnless(may_raise_limits(), "needs CAP_SYS_RESOURCE to lift a hard limit")
