@@ -1,7 +1,8 @@
 /*
- * A launch has ended when its operation is there. CUPTI may keep that back while others run, so
- * that a call that returned and waited for it is a proof too: the calls are gone through from the
- * last to the first, and each launch is looked up among the proofs that came after it.
+ * A launch has ended when its operation is there, with its times: of one that still runs, the last
+ * flush brings only that it was there. CUPTI may keep operations back while others run, so that a
+ * call that returned and waited for one is a proof too: the calls are gone through from the last
+ * to the first, and each launch is looked up among the proofs that came after it.
  */
 #include "report/flight_work.h"
 
@@ -33,8 +34,8 @@ enum {
 };
 
 static const char gv_flight_work_sql[] =
-    "WITH ended AS (SELECT call FROM (SELECT call FROM gpu_op ORDER BY id DESC"
-    "  LIMIT " GV_FLIGHT_LOOK_BACK ") WHERE call IS NOT NULL)"
+    "WITH ended AS (SELECT call FROM (SELECT call, duration_ns FROM gpu_op ORDER BY id DESC"
+    "  LIMIT " GV_FLIGHT_LOOK_BACK ") WHERE call IS NOT NULL AND duration_ns IS NOT NULL)"
     " SELECT a.id, a.name, a.class, c.start_ns, c.stream, coalesce(c.context, s.context), c.object,"
     "  a.class IN ('launch', 'graph') AND (c.kernel IS NOT NULL OR c.correlation IS NOT NULL),"
     "  c.id IN (SELECT call FROM ended), k.name"

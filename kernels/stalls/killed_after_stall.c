@@ -1,7 +1,12 @@
-/* The program is killed just after a load waited: what CUPTI has of the kernel is lost with it. */
+/*
+ * The program is killed just after a load waited: what CUPTI has of the kernel is lost with it. By
+ * the system call, which comes as unexpected as the signal of another process.
+ */
 #include "kernels/stalls/stage.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -15,6 +20,6 @@ int main(int argc, char **argv)
     TIMED("load", cuModuleLoadData, (&module, gv_ptx_second));
     fflush(stdout);
     if (!stage.idle)
-        raise(SIGKILL);
+        syscall(SYS_kill, getpid(), SIGKILL);
     return gv_stage_close(&stage);
 }
