@@ -153,14 +153,14 @@ static int gv_advised_module(sqlite3 *trace, struct gv_advised *advised, int64_t
     return gv_stall_error(trace, result);
 }
 
-/* Where in the program a call was made; *place is NULL if that is not known. */
-static int gv_advised_place(struct gv_stall_run *run, int64_t call, char *room, const char **place)
+/* Where in the program a call was made; *place stays as it was if that is not known. */
+static int gv_advised_place(struct gv_stall_run *run, enum gv_stall_statement which, int64_t call,
+                            char *room, const char **place)
 {
     const char *text;
     int result, error;
-    sqlite3_stmt *row = gv_stall_statement(run, GV_STALL_PLACE, &error);
+    sqlite3_stmt *row = gv_stall_statement(run, which, &error);
 
-    *place = NULL;
     if (!row || call == 0)
         return error;
     sqlite3_bind_int64(row, 1, call);
@@ -175,14 +175,20 @@ static int gv_advised_place(struct gv_stall_run *run, int64_t call, char *room, 
 }
 
 static int gv_advised_places(struct gv_stall_run *run, struct gv_advised *advised,
-                             sqlite3_stmt *row)
+                             enum gv_cause cause, sqlite3_stmt *row)
 {
-    int error = gv_advised_place(run, sqlite3_column_int64(row, GV_ADVISED_CALL_ID),
-                                 advised->places[0], &advised->facts.where);
+    int64_t call = sqlite3_column_int64(row, GV_ADVISED_CALL_ID);
+    int64_t blocker = sqlite3_column_int64(row, GV_ADVISED_BLOCKER_ID);
+    struct gv_advice_facts *facts = &advised->facts;
+    int error;
 
+    facts->where = facts->blocker_where = NULL;
+    error = gv_advised_place(run, GV_STALL_PLACE, call, advised->places[0], &facts->where);
+    if (!error && cause == GV_CAUSE_MODULE_LOAD)
+        error = gv_advised_place(run, GV_STALL_CALLER, call, advised->places[0], &facts->where);
     if (!error)
-        error = gv_advised_place(run, sqlite3_column_int64(row, GV_ADVISED_BLOCKER_ID),
-                                 advised->places[1], &advised->facts.blocker_where);
+        error = gv_advised_place(run, GV_STALL_PLACE, blocker, advised->places[1],
+                                 &facts->blocker_where);
     return error;
 }
 
@@ -211,7 +217,7 @@ static int gv_advised_stall(struct gv_stall_run *run, struct gv_advised *advised
     facts->blocker = gv_advised_text(row, GV_ADVISED_BLOCKER);
     facts->blocker_cause = gv_advised_text(row, GV_ADVISED_BLOCKER_CAUSE);
     facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
-    error = gv_advised_places(run, advised, row);
+    error = gv_advised_places(run, advised, cause, row);
     if (error)
         return error;
     gv_advice_write(facts, cause, advised->text);
@@ -279,6 +285,8 @@ int gv_stall_advise(struct gv_stall_run *run)
 
     if (!error)
         error = gv_advised_unknown(run, advised);
+    if (!error)
+        error = gv_stall_callers_find(run->trace);
     if (!error)
         rows = gv_stall_statement(run, GV_STALL_ADVISED, &error);
     while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW)

@@ -30,6 +30,8 @@ static const char gv_stall_facts_sql[] =
 
 static const char gv_stall_facts_drop_sql[] = "DROP TABLE IF EXISTS temp.stall_load;"
                                               "DROP TABLE IF EXISTS temp.stall_code;"
+                                              "DROP TABLE IF EXISTS temp.stall_caller;"
+                                              "DROP TABLE IF EXISTS temp.stall_path;"
                                               "DROP TABLE IF EXISTS temp.stall_jit;";
 
 int gv_stall_error(sqlite3 *trace, int result)

@@ -177,6 +177,10 @@ static inline int64_t gv_stall_duration(sqlite3_stmt *row, int column)
     return ns < 0 ? 0 : ns;
 }
 
+/* report/stall_callers.c: fills temp.stall_caller, the line to be moved of stacks whose innermost
+ * one is a helper's. */
+int gv_stall_callers_find(sqlite3 *trace);
+
 /* report/stall_unseen.c: from when on each process's GPU side is not known. */
 int gv_stall_unseen_read(struct gv_stall_run *run);
 

@@ -47,6 +47,18 @@ class Told(harness.Case):
         self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'stall_threshold_ns'"), 60_000_000_000)
         self.assertIn("No call was held up", self.command("stalls", self.path("trace.db")).out)
 
+    def test_line_to_move_is_that_of_the_helpers_caller(self):
+        """load_ms() makes a load before the kernel is launched, too: that one did not wait."""
+        with open(os.path.join(harness.SOURCE, "kernels", "load_while_busy.c"), encoding="utf-8") as file:
+            line = next(number for number, text in enumerate(file, 1) if "loading the same module" in text)
+        self.run_well([harness.workload("load_while_busy"), "200"], env=CUPTI, quiet=False)
+        trace = self.trace()
+        if not trace.rows("SELECT * FROM frames WHERE line IS NOT NULL"):
+            self.skipTest("no lines: stripped, or built without elfutils")
+        advice = trace.rows("SELECT advice FROM stalls WHERE cause = 'module-load'")
+        self.assertEqual(len(advice), 1)
+        self.assertIn(f"move cuModuleLoadData at load_while_busy.c:{line} (through load_ms) to", advice[0][0])
+
     def test_recovered(self):
         self.run_well(BUSY, env={**CUPTI, "GPUVERIFY_COLLECTOR": "off"}, quiet=False)
         self.command("recover", self.spool)
