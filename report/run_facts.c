@@ -2,7 +2,8 @@
 
 #include "report/kernel_name.h"
 #include "report/stack_text.h"
-#include "report/stall_sums.h"
+#include "report/time_sum.h"
+#include "report/time_union.h"
 #include "trace/database.h"
 
 #include <errno.h>
@@ -45,11 +46,12 @@ static const struct gv_fact_query gv_fact_queries[] = {
       GV_NUMBER(killed)}},
     {"SELECT count(*) FROM threads WHERE (?1 = 0 OR process = ?1) AND (?2 = 0 OR id = ?2)",
      {GV_NUMBER(threads)}},
-    {"SELECT count(*), CAST(total(busy_ns) AS INTEGER), CAST(total(kernel_ns) AS INTEGER),"
+    {"SELECT count(*), max(busy_ns), CAST(total(busy_ns) AS INTEGER), CAST(total(kernel_ns) AS "
+     "INTEGER),"
      " CAST(total(copy_ns) AS INTEGER), CAST(total(short_gaps) AS INTEGER),"
      " CAST(total(short_gap_ns) AS INTEGER) FROM device_total",
-     {GV_NUMBER(devices_used), GV_NUMBER(busy_ns), GV_NUMBER(kernel_ns), GV_NUMBER(copied_ns),
-      GV_NUMBER(short_gaps), GV_NUMBER(short_gap_ns)}},
+     {GV_NUMBER(devices_used), GV_NUMBER(busiest_ns), GV_NUMBER(busy_ns), GV_NUMBER(kernel_ns),
+      GV_NUMBER(copied_ns), GV_NUMBER(short_gaps), GV_NUMBER(short_gap_ns)}},
     {"SELECT d.name, d.multiprocessors FROM device_total t JOIN device d ON d.id = t.device ORDER"
      " BY t.busy_ns DESC LIMIT 1",
      {GV_TEXT(device), GV_NUMBER(multiprocessors)}},
@@ -77,25 +79,6 @@ static const struct gv_fact_query gv_fact_queries[] = {
      "t.errors"
      " DESC, a.name LIMIT 1",
      {GV_TEXT(failed_most)}},
-    {"SELECT CAST(total(t.total_ns) AS INTEGER) FROM api_total t JOIN api a ON a.id = t.api WHERE"
-     " a.class IN ('init', 'context') AND a.name NOT GLOB '*Release*' AND a.name NOT GLOB"
-     " '*Destroy*' AND a.name NOT GLOB '*Reset*'",
-     {GV_NUMBER(start_ns)}},
-    {"SELECT count(*), CAST(total(own) AS INTEGER) FROM (SELECT max(l.duration_ns) -"
-     " max(coalesce(w.wait_ns, 0)) AS own FROM load l LEFT JOIN load_wait w ON w.load = l.id LEFT"
-     " JOIN thread t ON t.id = l.thread WHERE l.result = 0 AND " GV_PART(
-         "t.process", "l.thread",
-         "l.start_ns") " GROUP BY coalesce(l.call, -l.id)"
-                       " UNION ALL SELECT max(c.duration_ns) - max(coalesce(w.wait_ns, 0)) FROM "
-                       "gpu_module m JOIN"
-                       " call c ON c.id = m.call LEFT JOIN load_wait w ON w.load = -m.id WHERE "
-                       "m.call NOT IN (SELECT"
-                       " call FROM load WHERE call IS NOT NULL) AND " GV_PART(
-                           "m.process", "c.thread", "c.start_ns") " GROUP BY m.call)",
-     {GV_NUMBER(loads), GV_NUMBER(loading_ns)}},
-    {"SELECT CAST(total(duration_ns) AS INTEGER) FROM jit WHERE (?1 = 0 OR process = ?1) AND"
-     " start_ns >= ?3 AND start_ns < ?4",
-     {GV_NUMBER(compiling_ns)}},
     {"SELECT count(*), CAST(total(wait_ns + jit_ns) AS INTEGER), count(CASE WHEN wait_ns > 0 THEN 1"
      " END), CAST(total(wait_ns) AS INTEGER) FROM stalls WHERE NOT expected AND " GV_PART(
          "process", "thread", "start_ns"),
@@ -190,15 +173,44 @@ static int gv_facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
     return gv_database_error(trace, result);
 }
 
-/* Threads that wait at the same time lose that time once. */
+/* Adds the waits of a part, or of one cause. */
+static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, const char *cause,
+                         int64_t *wait_ns)
+{
+    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
+    struct gv_time_union waits = {0};
+    sqlite3_stmt *rows = NULL;
+    int error = 0;
+    int result = sqlite3_prepare_v2(
+        trace,
+        "SELECT start_ns, wait_ns FROM stalls WHERE NOT expected AND wait_ns > 0 AND (?5 IS NULL"
+        " OR cause = ?5) AND " GV_PART("process", "thread", "start_ns"),
+        -1, &rows, NULL);
+
+    for (int i = 1; result == SQLITE_OK && i <= 4; i++)
+        sqlite3_bind_int64(rows, i, values[i - 1]);
+    if (result == SQLITE_OK)
+        sqlite3_bind_text(rows, 5, cause, -1, SQLITE_STATIC);
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        int64_t start_ns = gv_facts_sound(sqlite3_column_int64(rows, 0));
+        error = gv_time_union_add(&waits, start_ns,
+                                  start_ns + gv_facts_sound(sqlite3_column_int64(rows, 1)));
+    }
+    sqlite3_finalize(rows);
+    *wait_ns = gv_facts_sound(gv_time_union_ns(&waits));
+    gv_time_union_free(&waits);
+    return error ? error : gv_database_error(trace, result);
+}
+
+/* Threads and processes that wait at the same time lose that time once. */
 static int gv_facts_waits(sqlite3 *trace, const struct gv_totals_part *part,
                           struct gv_run_facts *facts)
 {
-    struct gv_stall_sums sums;
-    int error = gv_totals_is_all(part) ? gv_stall_sums_read(trace, &sums) : 0;
+    int error = gv_facts_wait(trace, part, NULL, &facts->wait_ns);
 
-    if (!error && gv_totals_is_all(part) && sums.lost_ns < facts->wait_ns)
-        facts->wait_ns = sums.lost_ns;
+    if (!error && facts->top_stall[0])
+        error = gv_facts_wait(trace, part, facts->top_stall, &facts->top_stall_ns);
     return error;
 }
 
@@ -213,6 +225,11 @@ static bool gv_facts_is_complete(sqlite3 *trace)
 
     sqlite3_finalize(row);
     return complete;
+}
+
+int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
+{
+    return gv_time_product(facts->window_ns, facts->devices_used > 1 ? facts->devices_used : 1);
 }
 
 static bool gv_facts_ran(const struct gv_run_facts *facts)

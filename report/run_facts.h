@@ -27,7 +27,7 @@ struct gv_run_facts {
     bool whole;     /* not a part of the trace */
 
     /* all devices together, and the one that was busiest */
-    int64_t devices_used, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
+    int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
     int64_t multiprocessors;
     char device[GV_FACTS_TEXT_BYTES];
 
@@ -39,11 +39,9 @@ struct gv_run_facts {
     int64_t copy_stack;                   /* of the copies that took longest; 0: not known */
     char copy_where[GV_FACTS_TEXT_BYTES]; /* the line of it */
 
-    /* starting CUDA, loading and compiling, without waits for the GPU */
-    int64_t start_ns, loads, loading_ns, compiling_ns;
-
-    int64_t stalls, stall_ns, waits, wait_ns; /* unexpected ones; those that waited */
-    int64_t top_stall_ns, top_stall_count;
+    /* unexpected ones; those that waited: what waits at the same time loses that time once */
+    int64_t stalls, stall_ns, waits, wait_ns;
+    int64_t top_stall_ns, top_stall_count; /* of the cause that most was lost to */
     char top_stall[GV_FACTS_TEXT_BYTES];
 
     int64_t in_flight, lost, failed, killed; /* killed: processes */
@@ -53,6 +51,8 @@ struct gv_run_facts {
     char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
 };
 
+/* The time of all devices that were used, together: what busy_ns is a part of. */
+int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts);
 /* Launches were made, all of them failed, and nothing ran. */
 bool gv_run_facts_launches_failed(const struct gv_run_facts *facts);
 /* Launches were made, and it is known that the GPU finished none of them. */

@@ -30,6 +30,10 @@ static const char gv_totals_shapes_sql[] =
     "SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z FROM gpu_shape s LEFT JOIN"
     " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name) n ON n.id = s.name";
 
+static const char gv_totals_starts_sql[] =
+    "SELECT id, class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB"
+    " '*Destroy*' AND name NOT GLOB '*Reset*' FROM api";
+
 /* enum gv_memory_space of each call that allocates or frees. */
 static const char gv_totals_memory_sql[] =
     "SELECT id, CASE WHEN class = 'free' THEN 4 WHEN name GLOB '*Host*' THEN 2 WHEN name GLOB"
@@ -81,6 +85,8 @@ static int gv_totals_open(struct gv_totals_run *run)
         error = gv_id_table_read(&run->places, run->trace, gv_totals_places_sql);
     if (!error)
         error = gv_id_table_read(&run->shapes, run->trace, gv_totals_shapes_sql);
+    if (!error)
+        error = gv_id_table_read(&run->starts, run->trace, gv_totals_starts_sql);
     if (!error)
         error = gv_id_table_read(&run->memory, run->trace, gv_totals_memory_sql);
     if (!error)
@@ -138,6 +144,8 @@ static void gv_totals_close(struct gv_totals_run *run)
     free(run->api_bytes);
     free(run->thread_times);
     free(run->launches);
+    gv_id_table_free(&run->starts);
+    gv_time_union_free(&run->starting);
     gv_id_table_free(&run->memory);
     gv_id_table_free(&run->kernel_ids);
     gv_memory_log_free(&run->memory_log);
@@ -163,6 +171,8 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_totals_open_gaps(run);
     if (!error)
         error = gv_totals_calls(run);
+    if (!error)
+        error = gv_totals_first_use(run);
     if (!error)
         error = gv_totals_store(run);
     gv_totals_close(run);

@@ -84,7 +84,8 @@ static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class
         gv_lane_add(&run->loading, start_ns, end_ns);
 }
 
-static void gv_totals_of_thread(struct gv_totals_thread *thread, int64_t start_ns, int64_t end_ns)
+static void gv_totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_class class,
+                                int64_t start_ns, int64_t end_ns)
 {
     if (thread->count == 0 || start_ns < thread->first_ns)
         thread->first_ns = start_ns;
@@ -92,6 +93,10 @@ static void gv_totals_of_thread(struct gv_totals_thread *thread, int64_t start_n
         thread->last_ns = end_ns;
     thread->count++;
     thread->total_ns = gv_time_sum(thread->total_ns, end_ns - start_ns);
+    if (class == GV_TOTALS_COPY)
+        thread->copy_ns = gv_time_sum(thread->copy_ns, end_ns - start_ns);
+    else if (class == GV_TOTALS_LAUNCH)
+        thread->launch_ns = gv_time_sum(thread->launch_ns, end_ns - start_ns);
 }
 
 static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
@@ -113,7 +118,7 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     run->class_count[class]++;
     run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows)
-        gv_totals_of_thread(&run->thread_times[thread], start_ns, end_ns);
+        gv_totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
     if (result != 0 && result != GV_NOT_READY)
@@ -127,6 +132,8 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
         run->launch_failed++;
     int64_t space = gv_id_table_get(&run->memory, api, 0);
     int error = space ? gv_totals_memory(run, row, process, space) : 0;
+    if (!error && gv_id_table_get(&run->starts, api, 0))
+        error = gv_time_union_add(&run->starting, start_ns, end_ns);
     return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);
 }
 

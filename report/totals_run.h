@@ -5,6 +5,7 @@
 #include "report/duration_total.h"
 #include "report/id_table.h"
 #include "report/memory_log.h"
+#include "report/time_union.h"
 #include "report/timeline_lane.h"
 #include "report/totals.h"
 
@@ -66,6 +67,7 @@ struct gv_totals_run {
     struct gv_id_table apis;    /* enum gv_totals_class */
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;  /* rank of the name, blocks */
+    struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
     struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
     struct gv_id_table kernel_ids;
 
@@ -74,6 +76,7 @@ struct gv_totals_run {
     struct gv_totals_thread {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
+        int64_t copy_ns, launch_ns;
     } * thread_times; /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
@@ -100,6 +103,9 @@ struct gv_totals_run {
     struct gv_totals_gap gaps[GV_TOTALS_GAPS];
     size_t gap_count;
 
+    struct gv_time_union starting;
+    int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
+
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
 };
 
@@ -109,6 +115,8 @@ int gv_totals_gpu(struct gv_totals_run *run);
 int gv_totals_busy(struct gv_totals_run *run);
 /* report/totals_calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
+/* report/totals_first_use.c: starting CUDA, loading and compiling, after gv_totals_calls. */
+int gv_totals_first_use(struct gv_totals_run *run);
 /* report/totals_store.c: writes the (empty) tables. */
 int gv_totals_store(struct gv_totals_run *run);
 

@@ -44,13 +44,18 @@ static int64_t gv_totals_stretch_ns(struct gv_totals_run *run)
     return stretch_ns;
 }
 
-static int64_t gv_totals_most_ns(const struct gv_totals_run *run)
+/* What the calls of a thread took at most: all of them, or those of a class. */
+static int64_t gv_totals_most_ns(const struct gv_totals_run *run, enum gv_totals_class class)
 {
     int64_t most_ns = 0;
 
-    for (size_t i = 0; i < run->threads.rows; i++)
-        if (run->thread_times[i].total_ns > most_ns)
-            most_ns = run->thread_times[i].total_ns;
+    for (size_t i = 0; i < run->threads.rows; i++) {
+        const struct gv_totals_thread *thread = &run->thread_times[i];
+        int64_t ns = class == GV_TOTALS_COPY     ? thread->copy_ns
+                     : class == GV_TOTALS_LAUNCH ? thread->launch_ns
+                                                 : thread->total_ns;
+        most_ns = ns > most_ns ? ns : most_ns;
+    }
     return most_ns;
 }
 

@@ -46,9 +46,18 @@ const char *gv_verdict_next(enum gv_verdict_class class)
     return gv_verdict_rows[class].next;
 }
 
+/* Never more than all of it. */
 static double gv_verdict_share(int64_t part_ns, int64_t whole_ns)
 {
-    return whole_ns > 0 && part_ns > 0 ? (double)part_ns / (double)whole_ns : 0;
+    double share = whole_ns > 0 && part_ns > 0 ? (double)part_ns / (double)whole_ns : 0;
+
+    return share < 1 ? share : 1;
+}
+
+/* Of the time of the devices that were used. */
+static double gv_verdict_device_share(const struct gv_run_facts *facts, int64_t part_ns)
+{
+    return gv_verdict_share(part_ns, gv_run_facts_device_ns(facts));
 }
 
 /* Returns where the evidence goes. */
@@ -79,14 +88,13 @@ static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdi
     double share = gv_verdict_share(facts->wait_ns, facts->window_ns);
 
     if (share >= gv_verdict_threshold(GV_VERDICT_STALLED))
-        gv_verdict_say_stalled(facts,
-                               gv_verdict_add(verdict, GV_VERDICT_STALLED, share < 1 ? share : 1));
+        gv_verdict_say_stalled(facts, gv_verdict_add(verdict, GV_VERDICT_STALLED, share));
 }
 
 /* What helps depends on which of the three it is. */
 static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
 {
-    int64_t half_ns = (facts->loading_ns + facts->start_ns) / 2;
+    int64_t half_ns = facts->first_use_ns / 2;
 
     if (facts->start_ns >= half_ns)
         return "CUDA starts once in each process: keep the process alive, and give it more to do";
@@ -99,43 +107,42 @@ static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
 
 static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->loading_ns + facts->start_ns, facts->window_ns);
+    double share = gv_verdict_share(facts->first_use_ns, facts->window_ns);
 
     if (share < gv_verdict_threshold(GV_VERDICT_LOAD))
         return;
-    gv_verdict_say_load(facts, gv_verdict_add(verdict, GV_VERDICT_LOAD, share < 1 ? share : 1));
+    gv_verdict_say_load(facts, gv_verdict_add(verdict, GV_VERDICT_LOAD, share));
     verdict->findings[verdict->count - 1].next = gv_verdict_load_next(facts);
 }
 
 static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->copied_ns, facts->window_ns);
+    double share = gv_verdict_device_share(facts, facts->copied_ns);
 
     if (facts->operations > 0) {
         if (share >= GV_VERDICT_COPIES_SHARE && facts->copies > 0 &&
             (double)facts->copied_ns >=
                 gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
             gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
-    } else if (facts->copy_ns > facts->window_ns / 4) {
-        share = gv_verdict_share(facts->copy_ns, facts->window_ns);
-        gv_verdict_say_transfer_calls(
-            facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share < 1 ? share : 1));
+    } else if (facts->thread_copy_ns > facts->window_ns / 4) {
+        share = gv_verdict_share(facts->thread_copy_ns, facts->window_ns);
+        gv_verdict_say_transfer_calls(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
     }
 }
 
 static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->short_gap_ns, facts->window_ns);
+    double share = gv_verdict_device_share(facts, facts->short_gap_ns);
 
     if (facts->kernels_run >= GV_VERDICT_LAUNCHES && facts->short_gaps >= GV_VERDICT_LAUNCHES &&
         facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_SHORT_NS &&
         share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
         gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
     else if (facts->operations == 0 && facts->launch_calls >= GV_VERDICT_LAUNCHES &&
-             facts->launch_ns > facts->window_ns / 4)
+             facts->thread_launch_ns > facts->window_ns / 4)
         gv_verdict_say_launch_calls(
             facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH,
-                                  gv_verdict_share(facts->launch_ns, facts->window_ns)));
+                                  gv_verdict_share(facts->thread_launch_ns, facts->window_ns)));
 }
 
 /* Small kernels that run at the same time may fill the device together. */
@@ -149,17 +156,28 @@ static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_v
     gv_verdict_say_underfilled(
         facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
                               GV_VERDICT_HALF * share * (1 - filled) *
-                                  gv_verdict_share(facts->kernel_ns, facts->window_ns)));
+                                  gv_verdict_device_share(facts, facts->kernel_ns)));
     return true;
 }
 
-/* Time without work that nothing else explains. */
+static bool gv_verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict_class class)
+{
+    for (size_t i = 0; i < verdict->count; i++)
+        if (verdict->findings[i].class == class)
+            return true;
+    return false;
+}
+
+/* Time without work that nothing else that is told explains. */
 static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    int64_t idle_ns = facts->window_ns - facts->busy_ns - facts->short_gap_ns - facts->loading_ns -
-                      facts->start_ns;
-    double share = gv_verdict_share(idle_ns, facts->window_ns);
+    int64_t devices_ns = gv_run_facts_device_ns(facts);
+    double share = gv_verdict_share(devices_ns - facts->busy_ns, devices_ns);
 
+    if (gv_verdict_is_told(verdict, GV_VERDICT_LAUNCH))
+        share -= gv_verdict_device_share(facts, facts->short_gap_ns);
+    if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
+        share -= gv_verdict_share(facts->first_use_ns, facts->window_ns);
     if (facts->gpu_seen && facts->kernels_run + facts->graphs > 0 &&
         share >= gv_verdict_threshold(GV_VERDICT_IDLE))
         gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
@@ -177,7 +195,7 @@ static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv
 void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     bool ran = facts->kernels_run > 0 || facts->graphs > 0 || facts->launch_calls > 0;
-    double computed = gv_verdict_share(facts->kernel_ns, facts->window_ns);
+    double computed = gv_verdict_device_share(facts, facts->kernel_ns);
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
@@ -203,9 +221,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     gv_verdict_idle(facts, verdict);
     if (!gv_verdict_underfilled(facts, verdict) &&
         computed >= gv_verdict_threshold(GV_VERDICT_ACCELERATED))
-        gv_verdict_say_accelerated(facts,
-                                   gv_verdict_add(verdict, GV_VERDICT_ACCELERATED,
-                                                  GV_VERDICT_HALF * (computed < 1 ? computed : 1)));
+        gv_verdict_say_accelerated(
+            facts, gv_verdict_add(verdict, GV_VERDICT_ACCELERATED, GV_VERDICT_HALF * computed));
     qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), gv_verdict_compare);
 }
 

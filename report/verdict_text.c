@@ -31,7 +31,7 @@ static double gv_percent(int64_t part, int64_t whole)
 
 static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64_t whole)
 {
-    double percent = gv_percent(part, whole);
+    double percent = gv_percent(part < whole ? part : whole, whole);
 
     snprintf(out, GV_FORMAT_BYTES, percent > 0 && percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
     return out;
@@ -70,8 +70,7 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
                "%ss ran your code: %s, on %" PRId64
                " devices. Together they were busy %s of the time.",
                where, work, facts->devices_used,
-               gv_say_percent(busy, facts->busy_ns,
-                              gv_time_product(facts->window_ns, facts->devices_used)));
+               gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)));
     else
         gv_say(out, "%s ran your code: %s. It was busy %s of the time.", where, work,
                gv_say_percent(busy, facts->busy_ns, facts->window_ns));
@@ -195,8 +194,10 @@ static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t si
     char again[GV_FORMAT_BYTES];
 
     out[0] = '\0';
-    if (facts->busy_ns > again_ns)
-        again_ns = facts->busy_ns;
+    if (facts->processes > 1)
+        again_ns /= facts->processes;
+    if (facts->busiest_ns > again_ns)
+        again_ns = facts->busiest_ns;
     if (facts->gpu_seen && facts->kernels_run + facts->graphs > 0)
         snprintf(out, size, "; a second time, its work takes about %s",
                  gv_format_duration(again, again_ns));
@@ -207,17 +208,18 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
     char sum[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], start[GV_FORMAT_BYTES];
     char loading[GV_FORMAT_BYTES], compiling[GV_FORMAT_BYTES], second[128];
     int64_t own_ns = facts->loading_ns - facts->compiling_ns;
+    int64_t compiling_ns =
+        facts->compiling_ns < facts->first_use_ns ? facts->compiling_ns : facts->first_use_ns;
 
     gv_say_second(facts, second, sizeof(second));
-    gv_format_duration(sum, facts->loading_ns + facts->start_ns);
+    gv_format_duration(sum, facts->first_use_ns);
     gv_format_duration(window, facts->window_ns);
     gv_format_duration(start, facts->start_ns);
     gv_format_duration(loading, own_ns > 0 ? own_ns : 0);
     if (facts->gpu_seen)
         gv_say(out,
                "%s of %s went into starting CUDA (%s), loading code (%s) and compiling it (%s)%s",
-               sum, window, start, loading, gv_format_duration(compiling, facts->compiling_ns),
-               second);
+               sum, window, start, loading, gv_format_duration(compiling, compiling_ns), second);
     else
         gv_say(out, "%s of %s went into starting CUDA (%s) and loading or compiling code (%s)", sum,
                window, start, gv_format_duration(loading, facts->loading_ns));
@@ -242,16 +244,22 @@ void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
            facts->copy_where, facts->copy_where[0] ? ")" : "");
 }
 
+/* Calls of several threads overlap. */
+static const char *gv_say_thread(const struct gv_run_facts *facts)
+{
+    return facts->threads > 1 ? " in the thread that did so most" : "";
+}
+
 void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)
 {
     char copying[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
 
     gv_say(out,
            "%" PRId64
-           " calls that copy took %s of %s; how much of it they waited for kernels is not "
+           " calls that copy took %s of %s%s; how much of it they waited for kernels is not "
            "known",
-           facts->copy_calls, gv_format_duration(copying, facts->copy_ns),
-           gv_format_duration(window, facts->window_ns));
+           facts->copy_calls, gv_format_duration(copying, facts->thread_copy_ns),
+           gv_format_duration(window, facts->window_ns), gv_say_thread(facts));
 }
 
 void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out)
@@ -269,10 +277,10 @@ void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
 {
     char launching[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], launch[GV_FORMAT_BYTES];
 
-    gv_say(out, "%" PRId64 " launches, of %s each, took the host %s of %s", facts->launch_calls,
+    gv_say(out, "%" PRId64 " launches, of %s each, took the host %s of %s%s", facts->launch_calls,
            gv_format_duration(launch, facts->launch_median_ns),
-           gv_format_duration(launching, facts->launch_ns),
-           gv_format_duration(window, facts->window_ns));
+           gv_format_duration(launching, facts->thread_launch_ns),
+           gv_format_duration(window, facts->window_ns), gv_say_thread(facts));
 }
 
 void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
@@ -294,23 +302,37 @@ void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
                share, facts->multiprocessors, decimals, filled);
 }
 
+/* Who computes or waits: "it", or several. */
+static const char *gv_say_devices(const struct gv_run_facts *facts, char out[GV_FORMAT_BYTES])
+{
+    if (facts->devices_used > 1)
+        snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " devices", facts->devices_used);
+    else
+        snprintf(out, GV_FORMAT_BYTES, "it");
+    return out;
+}
+
 void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
 {
-    int64_t idle_ns = facts->window_ns - facts->busy_ns;
+    int64_t devices_ns = gv_run_facts_device_ns(facts);
     int64_t outside_ns = facts->window_ns - facts->thread_ns;
-    char idle[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
+    char idle[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
+    char devices[GV_FORMAT_BYTES];
 
-    gv_say(out, "it had nothing to do for %s of %s; the host was outside of CUDA for %s",
-           gv_format_duration(idle, idle_ns), gv_format_duration(window, facts->window_ns),
+    gv_say(out, "%s had nothing to do for %s of %s%s; the host was outside of CUDA for %s",
+           gv_say_devices(facts, devices), gv_format_duration(idle, devices_ns - facts->busy_ns),
+           gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            gv_format_duration(outside, outside_ns > 0 ? outside_ns : 0));
 }
 
 void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
 {
-    char computing[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+    int64_t devices_ns = gv_run_facts_device_ns(facts);
+    int64_t computing_ns = facts->kernel_ns < devices_ns ? facts->kernel_ns : devices_ns;
+    char computing[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], devices[GV_FORMAT_BYTES];
 
-    gv_say(out, "it computed for %s of %s, most of it in %.80s",
-           gv_format_duration(computing, facts->kernel_ns),
-           gv_format_duration(window, facts->window_ns),
+    gv_say(out, "%s computed for %s of %s%s, most of it in %.80s", gv_say_devices(facts, devices),
+           gv_format_duration(computing, computing_ns), gv_format_duration(whole, devices_ns),
+           facts->devices_used > 1 ? " together" : "",
            facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
 }

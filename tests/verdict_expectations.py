@@ -1,6 +1,7 @@
 """What a verdict must say of each behaviour of kernels/verdicts, on the simulator and on a real GPU."""
 
 import json
+import re
 
 # argument of the workload: (finding that must be told, a part of its evidence)
 SEEN = {
@@ -31,6 +32,16 @@ def findings(report):
     return document, {finding["class"]: finding["evidence"] for finding in told}
 
 
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60}
+PART_OF_WHOLE = re.compile(r"([0-9.]+) (ns|us|ms|s) (?:of|in a run of) ([0-9.]+) (ns|us|ms|s)\b")
+
+
+def larger_than_the_whole(evidence):
+    """Parts ("40 ms of 30 ms") that are larger than the whole that they are said to be of."""
+    return [found.group(0) for found in PART_OF_WHOLE.finditer(evidence)
+            if float(found[1]) * UNITS[found[2]] > float(found[3]) * UNITS[found[4]]]
+
+
 def complaint(behaviour, report):
     """What is wrong with a report of a run whose GPU side was seen, or None."""
     document, told = findings(report)
@@ -39,6 +50,9 @@ def complaint(behaviour, report):
         return f"{behaviour}: not {wanted} but {told}"
     if part not in told[wanted]:
         return f"{behaviour}: '{part}' is not in '{told[wanted]}'"
+    wrong = [part for evidence in told.values() for part in larger_than_the_whole(evidence)]
+    if wrong:
+        return f"{behaviour}: more than there is: {wrong}"
     facts = document["facts"]
     if behaviour not in NOTHING_RAN and not 0 < facts["busy_ns"] <= facts["window_ns"] * 1.05:
         return f"{behaviour}: busy for {facts['busy_ns']} of {facts['window_ns']} ns"

@@ -95,6 +95,23 @@ class Verdicts(harness.Case):
         self.assertIn("no code of that kernel for this GPU. Next: build it for this GPU's", said)
         self.trace()
 
+    def test_part_is_never_larger_than_the_whole(self):
+        for gpu in "auto", "off":
+            self.run_well([harness.workload("ordinary/several_processes"), "8"], quiet=False,
+                          env={**REALISTIC, "GPUVERIFY_GPU": gpu, "GV_SIM_CONTEXT_NS": "20000000"})
+            self.settle()
+            out = self.command("report", self.path("trace.db"), "--format", "json", "-s",
+                               "verdict").out
+            document, told = expected.findings(out)
+            self.assertIn("load/JIT-bound", told)
+            for finding in document["verdict"]["findings"]:
+                self.assertEqual(expected.larger_than_the_whole(finding["evidence"]), [])
+                self.assertLessEqual(finding["weight"], 1)
+            facts = document["facts"]
+            self.assertLess(0, facts["start_ns"])
+            self.assertLessEqual(facts["start_ns"], facts["window_ns"])
+            os.unlink(self.path("trace.db"))
+
     def test_thresholds_are_printed(self):
         result = self.command("report", "--explain-verdict")
         for wanted, _ in expected.SEEN.values():

@@ -66,9 +66,62 @@ static void an_idle_gpu(void **state)
     assert_false(is_told(GV_VERDICT_IDLE));
     /* Loading says why. */
     set_busy(300000000);
-    facts.loading_ns = 600000000;
+    facts.loading_ns = facts.first_use_ns = 600000000;
     assert_false(is_told(GV_VERDICT_IDLE));
     assert_true(is_told(GV_VERDICT_LOAD));
+}
+
+/* What is not told explains nothing: a GPU that is mostly idle is told of as something. */
+static void idle_time_in_short_gaps(void **state)
+{
+    (void)state;
+    set_busy(180000000);
+    facts.kernels_run = 3000;
+    facts.short_gaps = 2999;
+    facts.short_gap_ns = 750000000;
+    facts.first_use_ns = facts.start_ns = 90000000;
+    assert_false(is_told(GV_VERDICT_LOAD));
+    assert_false(is_told(GV_VERDICT_LAUNCH)); /* each kernel takes 60 us */
+    assert_true(is_told(GV_VERDICT_IDLE));
+    facts.kernels_run = 4000;
+    assert_true(is_told(GV_VERDICT_LAUNCH));
+    assert_false(is_told(GV_VERDICT_IDLE));
+}
+
+/* Sums of all devices are held against the time of all devices. */
+static void devices_share_their_work(void **state)
+{
+    (void)state;
+    for (int64_t devices = 2; devices <= 8; devices *= 4) {
+        facts.devices_used = devices;
+        set_busy(devices * 300000000);
+        assert_false(is_told(GV_VERDICT_ACCELERATED));
+        assert_true(is_told(GV_VERDICT_IDLE));
+        assert_true(verdict.findings[0].weight <= 0.71);
+        set_busy(devices * 900000000);
+        assert_true(is_told(GV_VERDICT_ACCELERATED));
+        assert_false(is_told(GV_VERDICT_IDLE));
+        facts.copies = 10;
+        facts.copied_ns = facts.kernel_ns;
+        assert_true(is_told(GV_VERDICT_TRANSFER));
+        assert_true(verdict.findings[0].weight < 0.91);
+        facts.copied_ns = 0;
+        set_busy(devices * 2000000);
+        facts.short_gaps = 499;
+        facts.short_gap_ns = devices * 90000000;
+        assert_false(is_told(GV_VERDICT_LAUNCH));
+        facts.short_gap_ns = devices * 110000000;
+        assert_true(is_told(GV_VERDICT_LAUNCH));
+        facts.short_gap_ns = 0;
+    }
+    set_busy(7200000000);
+    gv_verdict_make(&facts, &verdict);
+    assert_string_equal(verdict.findings[0].evidence,
+                        "8 devices computed for 7.20 s of 8.00 s together, most of it in gemm");
+    set_busy(1600000000);
+    gv_verdict_make(&facts, &verdict);
+    assert_non_null(strstr(verdict.findings[0].evidence,
+                           "8 devices had nothing to do for 6.40 s of 8.00 s together"));
 }
 
 static void nothing_is_guessed_when_the_gpu_was_not_seen(void **state)
@@ -83,6 +136,8 @@ static void nothing_is_guessed_when_the_gpu_was_not_seen(void **state)
     assert_int_equal(verdict.count, 0);
     assert_non_null(strstr(verdict.headline, "was not seen"));
     facts.copy_ns = 300000000;
+    assert_false(is_told(GV_VERDICT_TRANSFER)); /* no thread was long in them */
+    facts.thread_copy_ns = 300000000;
     assert_true(is_told(GV_VERDICT_TRANSFER));
     assert_non_null(strstr(verdict.findings[0].evidence, "is not known"));
 }
@@ -101,13 +156,15 @@ static void waits(void **state)
 static void loading(void **state)
 {
     (void)state;
-    facts.start_ns = 99000000;
+    facts.start_ns = facts.first_use_ns = 99000000;
     assert_false(is_told(GV_VERDICT_LOAD));
     facts.loading_ns = 2000000;
+    facts.first_use_ns = 101000000;
     assert_true(is_told(GV_VERDICT_LOAD));
     /* What to do depends on what took the time. */
     assert_non_null(strstr(verdict.findings[verdict.count - 1].next, "keep the process alive"));
     facts.loading_ns = 900000000;
+    facts.first_use_ns = 999000000;
     facts.compiling_ns = 890000000;
     assert_true(is_told(GV_VERDICT_LOAD));
     assert_non_null(strstr(verdict.findings[0].next, "SASS"));
@@ -257,6 +314,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, setup)
         TEST(work_is_accelerated),
         TEST(an_idle_gpu),
+        TEST(idle_time_in_short_gaps),
+        TEST(devices_share_their_work),
         TEST(nothing_is_guessed_when_the_gpu_was_not_seen),
         TEST(waits),
         TEST(loading),
