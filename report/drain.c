@@ -148,10 +148,16 @@ int gv_drain_find(struct gv_drain *drain)
 
 static int gv_drain_claim(struct gv_drain *drain, const struct gv_spool_facts *facts)
 {
+    struct gv_trace_probe probe;
+
     if (drain->path[0])
         return 0;
     if (!drain->wanted[0])
         gv_drain_default_path(facts, drain->wanted, sizeof(drain->wanted));
+    /* Somebody keeps our own file locked: it is waited for, since the rest of the run in another
+     * one would make two halves that both look whole. */
+    if (drain->afresh && gv_trace_file_probe(drain->wanted, &probe) == -EBUSY)
+        return -EBUSY;
     return gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
 }
 
@@ -283,8 +289,10 @@ void gv_drain_start_afresh(struct gv_drain *drain)
         gv_database_rollback(&drain->database);
     gv_drain_stop_writing(drain);
     /* Find the file again, or make another one should it have been taken away. */
-    if (drain->path[0])
+    if (drain->path[0]) {
         strcpy(drain->wanted, drain->path);
+        drain->afresh = true;
+    }
     drain->path[0] = '\0';
 }
 

@@ -31,6 +31,7 @@ struct gv_drain {
     struct gv_database database;
     uint32_t root_pid; /* of the session, as far as known: the last that should end */
     bool writing;      /* `database` is open */
+    bool afresh;       /* `wanted` has been ours */
     bool driver_known;
     bool settled;  /* stacks are named and stalls found, of all that is stored */
     bool complete; /* and the trace says so */

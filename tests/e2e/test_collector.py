@@ -5,11 +5,13 @@ import random
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 
 import harness
 
 LAUNCH = "cuLaunchKernel"
+LOCKED_S = 5  # more than GV_DATABASE_BUSY_MS
 
 
 class Collector(harness.Case):
@@ -112,6 +114,21 @@ class Collector(harness.Case):
         self.finish(process)
         os.kill(collector, signal.SIGCONT)
         self.whole()
+
+    def test_somebody_locks_the_trace_for_longer_than_is_waited(self):
+        """The run goes on in the same file, and not in another one beside it."""
+        process = self.flood(GPUVERIFY_EXIT_WAIT="30")
+        harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
+        locker = sqlite3.connect(self.path("trace.db"), isolation_level=None,
+                                 check_same_thread=False)
+        locker.execute("BEGIN EXCLUSIVE")
+        unlocking = threading.Timer(LOCKED_S, locker.close)
+        unlocking.start()
+        self.finish(process)
+        unlocking.join()
+        self.whole()
+        self.assertEqual([name for name in os.listdir(self.dir) if name.endswith(".db")],
+                         ["trace.db"])
 
     def test_somebody_reads_the_trace_and_does_not_stop(self):
         process = self.flood(GPUVERIFY_EXIT_WAIT="1")
