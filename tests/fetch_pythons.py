@@ -63,12 +63,13 @@ NOBLE = {
         "0b93d16d7498f092fa3070fbbad28cdbc6b3d640f1a7681b96fc37f20d1219f1",
 }
 PYTHONS = {
-    "3.9": (Source("Debian", "bullseye", *DEBIAN), "libffi7"),
-    "3.10": (Source("Ubuntu", "jammy", UBUNTU, None, JAMMY), "libffi8"),
-    "3.11": (Source("Debian", "bookworm", *DEBIAN), "libffi8"),
-    "3.12": (Source("Ubuntu", "noble", UBUNTU, None, NOBLE), "libffi8"),
-    "3.13": (Source("Debian", "trixie", *DEBIAN), "libffi8"),
-    "3.14": (Source("Debian", "forky", *DEBIAN), "libffi8"),
+    "3.9": (Source("Debian", "bullseye", *DEBIAN), ("libffi7",)),
+    "3.10": (Source("Ubuntu", "jammy", UBUNTU, None, JAMMY), ("libffi8",)),
+    "3.11": (Source("Debian", "bookworm", *DEBIAN), ("libffi8",)),
+    "3.12": (Source("Ubuntu", "noble", UBUNTU, None, NOBLE), ("libffi8",)),
+    "3.13": (Source("Debian", "trixie", *DEBIAN), ("libffi8",)),
+    "3.14": (Source("Debian", "forky", *DEBIAN), ("libffi8",)),
+    "3.15": (Source("Debian", "forky", *DEBIAN), ("libffi8", "libgcc-s1", "libzstd1")),
 }
 
 LAUNCHER = """#!/bin/sh
@@ -149,11 +150,11 @@ def check_sums(paths, pins):
 
 def fetch(root, version, deadline):
     """The versions of the interpreter and of its C library."""
-    source, ffi = PYTHONS[version]
+    source, libraries = PYTHONS[version]
     env = configuration(root, source)
     folder = os.path.join(root, "apt", "packages")
     packages = [f"python{version}-minimal", f"libpython{version}-minimal",
-                f"libpython{version}-stdlib", ffi, "libc6", "zlib1g", "libexpat1"]
+                f"libpython{version}-stdlib", "libc6", "zlib1g", "libexpat1", *libraries]
     os.makedirs(folder)
     command(["apt-get", "-q", "update"], deadline, env=env)
     command(["apt-get", "-q", "download", *packages], deadline, env=env, cwd=folder)

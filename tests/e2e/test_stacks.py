@@ -14,7 +14,7 @@ SLOW = {"GV_SIM_LOAD_NS": "3000000", "GV_SIM_CONTEXT_NS": "0"}
 PT_NOTE = 4
 PYTHON_FRAMES = 48  # the innermost ones
 FAKE = [("inner", 13), ("outer", 23)]
-PYTHONS = [f"python3.{minor}" for minor in range(9, 15)]
+PYTHONS = [f"python3.{minor}" for minor in range(9, 16)]
 
 
 def line_of(file, text):
@@ -223,7 +223,7 @@ class Python(harness.Case):
         self.assertEqual(rows, [(f"cell_{n}.py", 10 * n + 1) for n in range(8)])
 
     def test_this_python(self):
-        if not (3, 9) <= sys.version_info < (3, 15):
+        if not (3, 9) <= sys.version_info < (3, 16):
             self.skipTest(f"Python {sys.version.split()[0]} is not known")
         self.check_python(sys.executable)
 
