@@ -5,19 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where frames of the program itself are to be had, those of libraries only take the place. */
+#define GV_STACK_OWN     "NOT " GV_STACK_TEXT_SYSTEM_SQL("library")
+#define GV_STACK_PACKAGE GV_STACK_TEXT_PACKAGE_SQL("file")
+
+/* The frames that there are, down to main(). Where some are of the program itself, those of
+ * libraries only take the place. */
 static const char gv_stack_text_sql[] =
-    "SELECT function, library, file, line, address FROM frames WHERE stack = ?1 AND"
-    " CASE WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND kind = 'python')"
+    "WITH known AS (SELECT * FROM frames WHERE stack = ?1 AND (kind = 'python' OR depth <= "
+    "  coalesce((SELECT max(depth) FROM frames WHERE stack = ?1 AND kind <> 'python'"
+    "   AND function = 'main'), depth)))"
+    " SELECT function, library, file, line, address FROM known WHERE"
+    " CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python')"
     "   THEN kind = 'python'"
-    "  WHEN EXISTS (SELECT 1 FROM frames WHERE stack = ?1 AND file IS NOT NULL AND "
-    "NOT " GV_STACK_TEXT_SYSTEM_SQL(
-        "library") ")"
-                   "   THEN file IS NOT NULL AND NOT " GV_STACK_TEXT_SYSTEM_SQL(
-                       "library") "  ELSE function IS NOT NULL OR library IS NOT NULL END"
-                                  " ORDER BY ?2 = 1 AND kind = 'python' "
-                                  "AND " GV_STACK_TEXT_PACKAGE_SQL("file") ", depth"
-                                                                           " LIMIT ?2";
+    "  WHEN EXISTS (SELECT 1 FROM known WHERE file IS NOT NULL AND " GV_STACK_OWN ")"
+    "   THEN file IS NOT NULL AND " GV_STACK_OWN
+    "  WHEN EXISTS (SELECT 1 FROM known WHERE function IS NOT NULL AND " GV_STACK_OWN ")"
+    "   THEN function IS NOT NULL AND " GV_STACK_OWN
+    "  ELSE function IS NOT NULL OR library IS NOT NULL END"
+    " ORDER BY ?2 = 1 AND kind = 'python' AND " GV_STACK_PACKAGE ", depth LIMIT ?2";
 
 static const char *gv_stack_text_base(const char *path)
 {

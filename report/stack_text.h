@@ -20,9 +20,9 @@
     " GLOB '*/libpthread[-.]*' OR " library " GLOB '*/ld-linux*', 0)"
 
 /* At most `frames` frames, those of the program's own lines: Python's, or else what has a source
- * line and is not the C library's, or else what has a name. A single one is the line that can be
- * changed: of a Python program the innermost that is in no package, if there is one. Empty where
- * nothing is known. 0 or -errno. Not escaped. */
+ * line and is not the C library's, or else what has a name. They end at main(). A single one is the
+ * line that can be changed: of a Python program the innermost that is in no package, if there is
+ * one. Empty where nothing is known. 0 or -errno. Not escaped. */
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
 #include "report/timeline.h"
 
+#include "report/explain_lines.h"
 #include "report/format.h"
 #include "report/kernel_name.h"
 #include "report/time_sum.h"
@@ -244,6 +245,12 @@ static const char gv_timeline_ops_sql[] =
     "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 
+/* What the characters mean. */
+static const char gv_timeline_key[] =
+    "= in a call, # on the GPU, - less than half of a column, . not at all, | ends of this call";
+static const char gv_timeline_key_of_calls[] =
+    "= in a call, - less than half of a column, . not at all, | ends of this call";
+
 int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus, FILE *out, int columns)
 {
     struct gv_timeline timeline = {.focus = focus};
@@ -271,8 +278,12 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus, FIL
         gv_timeline_print_lanes(&timeline, out, '=', "threads");
     if (!error)
         error = gv_timeline_each(trace, gv_timeline_ops_sql, &timeline, gv_timeline_take_op);
-    if (!error)
+    if (!error) {
+        bool streams = timeline.count > 0;
         gv_timeline_print_lanes(&timeline, out, '#', "streams");
+        gv_explain_lines(out, "key", streams ? gv_timeline_key : gv_timeline_key_of_calls,
+                         columns + GV_TIMELINE_TITLE_COLUMNS + 3);
+    }
     free(timeline.lanes);
     return error;
 }

@@ -108,9 +108,12 @@ static void the_place_is_not_in_the_c_library(void **state)
                 "INSERT INTO frame (stack, depth, kind, function, library, file, line) VALUES"
                 " (1, 0, 'native', 'main', '/home/u/app', NULL, NULL),"
                 " (1, 1, 'native', '__libc_start_call_main', '/lib/x86_64-linux-gnu/libc.so.6',"
-                "  './csu/libc_start_call_main.h', 58);");
+                "  './csu/libc_start_call_main.h', 58),"
+                " (1, 2, 'native', '_start', '/home/u/app', NULL, NULL);");
     expect("2 module-load 0+49000+1000 for 1 drained 1\n");
     assert_int_equal(gv_stack_text(fixture_trace, 1, 1, text, sizeof(text)), 0);
+    assert_string_equal(text, "app main");
+    assert_int_equal(gv_stack_text(fixture_trace, 1, 9, text, sizeof(text)), 0);
     assert_string_equal(text, "app main");
     assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
     assert_non_null(strstr(rows.rows[0].advice, "cuModuleLoadData at main in app to"));
