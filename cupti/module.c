@@ -32,6 +32,7 @@
 #define STACK_BYTES  (2u << 20) /* exit handlers of the program may run on it */
 #define CALLBACKS    4096u      /* more than any CUPTI has */
 #define CALLBACK_GAP 64u        /* numbers without a name, after which there are no more */
+#define ASKING_TRIES 5          /* for a thread that is just asking for a buffer to have it */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
@@ -297,8 +298,15 @@ static void wait_for_work(int64_t ms)
 /* CUPTI may be gone after the exit handlers that follow FLUSH_LAST: nothing calls it after that. */
 static void flush_all(enum flush_all which)
 {
+    struct timespec while_asking = {.tv_nsec = 2000000};
+
     gv_buffers_mark();
     flush(true);
+    /* One that a thread of the program's was just being given comes with a later flush. */
+    for (int i = 0; i < ASKING_TRIES && gv_buffers_marked() > 0; i++) {
+        nanosleep(&while_asking, NULL);
+        flush(true);
+    }
     /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
     if (gv_buffers_marked() > 0)
         atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define POLL_NS 2000000
 
@@ -64,6 +65,8 @@ static struct buffer *buffer_new(void)
     in_callback++;
     ask(&b->data, &b->size_bytes, &b->records_max);
     in_callback--;
+    if (gv_cupti_settings.ask_us)
+        usleep((useconds_t)gv_cupti_settings.ask_us);
     if (!b->data)
         gv_cupti_die("a client gave no buffer");
     if ((uintptr_t)b->data % 8)

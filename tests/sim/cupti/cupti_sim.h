@@ -29,7 +29,7 @@
 
 /* entry.c: each export begins with GV_CUPTI_ENTER. */
 struct gv_cupti_settings {
-    uint64_t late_ns;
+    uint64_t late_ns, ask_us;
     uint64_t drop_every; /* 0: none */
     uint32_t version;    /* 0: its own */
     const char *owner;   /* of the subscription, if another tool has it */
