@@ -232,6 +232,23 @@ int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
     return gv_time_product(facts->window_ns, facts->devices_used > 1 ? facts->devices_used : 1);
 }
 
+double gv_run_facts_underfilled(const struct gv_run_facts *facts)
+{
+    int64_t all_ns = gv_time_sum(facts->kernel_time_ns, facts->graph_time_ns);
+
+    return all_ns > 0 ? (double)facts->underfilled_ns / (double)all_ns : 0;
+}
+
+/* Kernels that run at the same time fill it together: their part of the time that is computed. */
+double gv_run_facts_filled(const struct gv_run_facts *facts)
+{
+    int64_t all_ns = gv_time_sum(facts->kernel_time_ns, facts->graph_time_ns);
+    double known_ns =
+        all_ns > 0 ? (double)facts->kernel_ns * (double)facts->blocks_known_ns / (double)all_ns : 0;
+
+    return known_ns > 0 ? (double)facts->filled_ns / known_ns : 0;
+}
+
 static bool gv_facts_ran(const struct gv_run_facts *facts)
 {
     return facts->kernels_run > 0 || facts->graphs > 0 || facts->untimed_operations > 0;

@@ -53,6 +53,10 @@ struct gv_run_facts {
 
 /* The time of all devices that were used, together: what busy_ns is a part of. */
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts);
+/* What part of the time of kernels and graphs was that of kernels with fewer blocks than
+ * multiprocessors, and how much of the device the kernels of which that is known filled. */
+double gv_run_facts_underfilled(const struct gv_run_facts *facts);
+double gv_run_facts_filled(const struct gv_run_facts *facts);
 /* Launches were made, all of them failed, and nothing ran. */
 bool gv_run_facts_launches_failed(const struct gv_run_facts *facts);
 /* Launches were made, and it is known that the GPU finished none of them. */

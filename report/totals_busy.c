@@ -15,6 +15,7 @@ struct gv_busy_op {
     int64_t start_ns, end_ns;
     uint32_t device;
     bool copies;
+    bool host_copies; /* between host and device */
 };
 
 struct gv_busy_batch {
@@ -77,6 +78,7 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
     if (state->operations++ == 0) {
         state->first_ns = op->start_ns;
         state->until_ns = state->kernel_until_ns = state->copy_until_ns = before_ns = op->start_ns;
+        state->host_copy_until_ns = op->start_ns;
     }
     if (op->start_ns > before_ns)
         gv_busy_gap(run, op->device, before_ns, op->start_ns);
@@ -84,6 +86,8 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
     state->busy_ns += added_ns;
     if (added_ns > 0 && op->device < GV_TOTALS_LANES)
         gv_lane_add(&run->busy[op->device], op->end_ns - added_ns, op->end_ns);
+    if (op->host_copies)
+        state->host_copy_ns += gv_busy_cover(&state->host_copy_until_ns, op->start_ns, op->end_ns);
     if (op->copies) {
         added_ns = gv_busy_cover(&state->copy_until_ns, op->start_ns, op->end_ns);
         state->copy_ns += added_ns;
@@ -93,6 +97,12 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
     }
     if (op->end_ns > state->last_ns)
         state->last_ns = op->end_ns;
+}
+
+/* The low bits say from where to where: host or device, array or memory. */
+static bool gv_copy_is_with_host(int64_t copy_kind)
+{
+    return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
 }
 
 static int gv_busy_add(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *row)
@@ -115,6 +125,7 @@ static int gv_busy_add(struct gv_totals_run *run, struct gv_busy_batch *batch, s
     op->end_ns = gv_totals_end(row, 3, op->start_ns);
     op->device = (uint32_t)number;
     op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
+    op->host_copies = kind == GV_GPU_COPY && gv_copy_is_with_host(sqlite3_column_int64(row, 4));
     return 0;
 }
 
@@ -185,11 +196,12 @@ int gv_totals_busy(struct gv_totals_run *run)
     int64_t from_ns = INT64_MIN;
     int result = sqlite3_prepare_v2(
         run->trace,
-        run->part.thread ? "SELECT place, kind, start_ns, duration_ns FROM gpu_op WHERE id BETWEEN"
-                           " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL AND"
-                           " (SELECT thread FROM call WHERE id = gpu_op.call) = ?3"
-                         : "SELECT place, kind, start_ns, duration_ns FROM gpu_op WHERE id BETWEEN"
-                           " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL",
+        run->part.thread
+            ? "SELECT place, kind, start_ns, duration_ns, copy_kind FROM gpu_op WHERE id BETWEEN"
+              " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL AND"
+              " (SELECT thread FROM call WHERE id = gpu_op.call) = ?3"
+            : "SELECT place, kind, start_ns, duration_ns, copy_kind FROM gpu_op WHERE id BETWEEN"
+              " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL",
         -1, &rows, NULL);
     int error = gv_database_error(run->trace, result);
 

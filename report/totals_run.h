@@ -43,7 +43,9 @@ struct gv_totals_zone {
 struct gv_totals_device {
     int64_t device; /* a row of table device, or 0 */
     int64_t operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns;
+    int64_t host_copy_ns;                             /* between host and device */
     int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
+    int64_t host_copy_until_ns;
     int64_t gaps, short_gaps, short_gap_ns;
 };
 

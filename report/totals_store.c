@@ -1,6 +1,7 @@
 /* Writes the sums into their tables. */
 #include "report/totals_run.h"
 
+#include "report/time_sum.h"
 #include "trace/database.h"
 
 #include <errno.h>
@@ -57,6 +58,15 @@ static int64_t gv_totals_most_ns(const struct gv_totals_run *run, enum gv_totals
         most_ns = ns > most_ns ? ns : most_ns;
     }
     return most_ns;
+}
+
+static int64_t gv_totals_host_copy_ns(const struct gv_totals_run *run)
+{
+    int64_t sum_ns = 0;
+
+    for (size_t i = 0; i < run->device_count; i++)
+        sum_ns = gv_time_sum(sum_ns, run->devices[i].host_copy_ns);
+    return sum_ns;
 }
 
 static int gv_store_fact(struct gv_totals_run *run, sqlite3_stmt *add, const char *key,

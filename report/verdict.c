@@ -117,11 +117,11 @@ static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict 
 
 static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_device_share(facts, facts->copied_ns);
+    double share = gv_verdict_device_share(facts, facts->host_copy_ns);
 
     if (facts->operations > 0) {
         if (share >= GV_VERDICT_COPIES_SHARE && facts->copies > 0 &&
-            (double)facts->copied_ns >=
+            (double)facts->host_copy_ns >=
                 gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
             gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
     } else if (facts->thread_copy_ns > facts->window_ns / 4) {
@@ -148,8 +148,8 @@ static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdic
 /* Small kernels that run at the same time may fill the device together. */
 static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->underfilled_ns, facts->blocks_known_ns);
-    double filled = gv_verdict_share(facts->filled_ns, facts->kernel_ns);
+    double share = gv_run_facts_underfilled(facts);
+    double filled = gv_run_facts_filled(facts);
 
     if (share < gv_verdict_threshold(GV_VERDICT_UNDERFILLED) || filled >= 1)
         return false;

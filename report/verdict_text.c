@@ -239,7 +239,7 @@ void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
            "%s copied between host and device%s, in %" PRId64
            " cop%s: %s, for %s of computing%s%.100s%s",
            gv_format_size(size, facts->copied_bytes), part, facts->copies,
-           facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->copied_ns),
+           facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->host_copy_ns),
            gv_format_duration(computing, facts->kernel_ns), facts->copy_where[0] ? " (" : "",
            facts->copy_where, facts->copy_where[0] ? ")" : "");
 }
@@ -285,21 +285,22 @@ void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
 
 void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
 {
-    double share = gv_percent(facts->underfilled_ns, facts->blocks_known_ns);
-    double filled = gv_percent(facts->filled_ns, facts->kernel_ns);
+    double share = 100 * gv_run_facts_underfilled(facts);
+    double filled = 100 * gv_run_facts_filled(facts);
+    const char *whose = facts->graphs > 0 ? "kernels' and graphs'" : "kernels'";
     int decimals = filled < 9.95 ? 1 : 0;
 
     if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
         gv_say(out,
                "%" PRId64 " block%s on %" PRId64 " multiprocessors in %.80s; %.0f %% of the "
-               "kernels' time was like that, and %.*f %% of the device filled on average",
+               "%s time was like that, and %.*f %% of the device filled on average",
                facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
-               facts->top_kernel, share, decimals, filled);
+               facts->top_kernel, share, whose, decimals, filled);
     else
         gv_say(out,
-               "in %.0f %% of the kernels' time, they had fewer blocks than the device's %" PRId64
+               "in %.0f %% of the %s time, kernels had fewer blocks than the device's %" PRId64
                " multiprocessors, and filled %.*f %% of it on average",
-               share, facts->multiprocessors, decimals, filled);
+               share, whose, facts->multiprocessors, decimals, filled);
 }
 
 /* Who computes or waits: "it", or several. */

@@ -209,6 +209,17 @@ static void copies_are_told_apart_by_the_hosts_memory(void **state)
     assert_int_equal(number("SELECT count(*) FROM gpu_ops WHERE host_memory = 'pageable'"), 2);
 }
 
+static void copies_between_host_and_device_count_alone(void **state)
+{
+    (void)state;
+    execute("INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
+            " (1, 1, 2, 0, 10, 100, 17), (2, 2, 2, 5, 10, 50, 33), (3, 1, 2, 40, 1000, 7, 8),"
+            " (4, 1, 3, 2000, 5000, 3, NULL), (5, 4, 2, 0, 4, 1, 2);");
+    keep();
+    assert_int_equal(number("SELECT sum(copy_ns) FROM device_total"), 15 + 1000 + 5000 + 4);
+    assert_int_equal(fact("host_copy_ns"), 15 + 4);
+}
+
 static void calls_are_summed_also_inside_the_gaps(void **state)
 {
     (void)state;
@@ -323,6 +334,7 @@ int main(void)
         TEST(the_order_of_storage_does_not_matter),
         TEST(in_order_they_are_read_in_stretches),
         TEST(copies_are_told_apart_by_the_hosts_memory),
+        TEST(copies_between_host_and_device_count_alone),
         TEST(calls_are_summed_also_inside_the_gaps),
         TEST(first_uses_at_the_same_time_count_once),
         TEST(a_union_forgets_only_the_shortest),

@@ -102,10 +102,10 @@ static void devices_share_their_work(void **state)
         assert_true(is_told(GV_VERDICT_ACCELERATED));
         assert_false(is_told(GV_VERDICT_IDLE));
         facts.copies = 10;
-        facts.copied_ns = facts.kernel_ns;
+        facts.host_copy_ns = facts.kernel_ns;
         assert_true(is_told(GV_VERDICT_TRANSFER));
         assert_true(verdict.findings[0].weight < 0.91);
-        facts.copied_ns = 0;
+        facts.host_copy_ns = 0;
         set_busy(devices * 2000000);
         facts.short_gaps = 499;
         facts.short_gap_ns = devices * 90000000;
@@ -175,13 +175,13 @@ static void copying(void **state)
     (void)state;
     facts.copies = 10;
     facts.copied_bytes = 1 << 20;
-    facts.copied_ns = facts.kernel_ns - 1000;
+    facts.host_copy_ns = facts.kernel_ns - 1000;
     assert_false(is_told(GV_VERDICT_TRANSFER));
-    facts.copied_ns = facts.kernel_ns;
+    facts.host_copy_ns = facts.kernel_ns;
     assert_true(is_told(GV_VERDICT_TRANSFER));
     /* Hardly any copying is no news, even if there is less computing. */
     set_busy(1000);
-    facts.copied_ns = 900000;
+    facts.host_copy_ns = 900000;
     assert_false(is_told(GV_VERDICT_TRANSFER));
 }
 
@@ -215,6 +215,27 @@ static void small_kernels(void **state)
     /* Many of them at the same time fill the device. */
     facts.kernel_ns = facts.busy_ns = 400000000;
     assert_false(is_told(GV_VERDICT_UNDERFILLED));
+}
+
+/* Of a graph it is not known how many blocks its kernels had. */
+static void graphs_beside_small_kernels(void **state)
+{
+    (void)state;
+    facts.graphs = 1;
+    facts.graph_time_ns = 899000000;
+    facts.kernel_time_ns = facts.blocks_known_ns = facts.underfilled_ns = 1000000;
+    facts.filled_ns = 60000;
+    facts.least_blocks = 8;
+    assert_false(is_told(GV_VERDICT_UNDERFILLED));
+    assert_true(is_told(GV_VERDICT_ACCELERATED));
+    /* As much of the one as of the other. */
+    facts.graph_time_ns = 440000000;
+    facts.kernel_time_ns = facts.blocks_known_ns = facts.underfilled_ns = 460000000;
+    facts.filled_ns = 46000000;
+    assert_true(is_told(GV_VERDICT_UNDERFILLED));
+    assert_non_null(strstr(verdict.findings[0].evidence,
+                           "51 % of the kernels' and graphs' time was like that, and 10 % of"));
+    assert_true(verdict.findings[0].weight < 0.26);
 }
 
 static void no_kernel(void **state)
@@ -322,6 +343,7 @@ int main(void)
         TEST(copying),
         TEST(launching),
         TEST(small_kernels),
+        TEST(graphs_beside_small_kernels),
         TEST(no_kernel),
         TEST(launches_that_fail),
         TEST(launches_that_the_gpu_never_finished),
