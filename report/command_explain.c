@@ -1,13 +1,12 @@
 /* gpuverify explain FILE [ID]: one stall in plain words. */
 #include "report/commands.h"
 #include "report/explain.h"
+#include "report/report.h"
 #include "report/stall_sums.h"
 #include "report/trace_view.h"
 #include "report/value_text.h"
 
 #include <inttypes.h>
-
-#define GV_EXPLAIN_COLUMNS 100
 
 static int gv_explain_worst(sqlite3 *trace, int *told)
 {
@@ -21,7 +20,7 @@ static int gv_explain_worst(sqlite3 *trace, int *told)
     if (!error && rows.count) {
         if (*told)
             putchar('\n');
-        error = gv_explain_stall(trace, &rows.rows[0], stdout, GV_EXPLAIN_COLUMNS);
+        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_report_columns(stdout));
         if (sums.count > 1)
             printf("\nThis is the worst of %" PRId64 " stalls; gpuverify stalls lists them.\n",
                    sums.count);
@@ -38,7 +37,7 @@ static int gv_explain_one(sqlite3 *trace, int64_t id, int *told)
     int error = gv_stall_rows_read(trace, &filter, &rows);
 
     if (!error && rows.count)
-        error = gv_explain_stall(trace, &rows.rows[0], stdout, GV_EXPLAIN_COLUMNS);
+        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_report_columns(stdout));
     *told = rows.count > 0;
     gv_stall_rows_free(&rows);
     return error;
@@ -60,7 +59,7 @@ int gv_command_explain(const struct gv_arguments *arguments)
     if (id) {
         error = gv_explain_one(trace, id, &told);
     } else {
-        error = gv_explain_flights(trace, stdout, GV_EXPLAIN_COLUMNS, &told);
+        error = gv_explain_flights(trace, stdout, gv_report_columns(stdout), &told);
         if (!error)
             error = gv_explain_worst(trace, &told);
     }

@@ -31,7 +31,8 @@ static int gv_help_general(void)
          "       LD_PRELOAD=libgpuverify.so PROGRAM\n");
     gv_command_text_list(stdout);
     puts("\n  --version  the version\n\n"
-         "'gpuverify help COMMAND' says more, 'gpuverify help environment' lists the variables.");
+         "'gpuverify help COMMAND' says more, 'gpuverify help environment' lists the variables.\n"
+         "Text and tables are as wide as the terminal, or as COLUMNS says.");
     gv_command_text_wrap(stdout, "Exit code: " GV_EXIT_TEXT, 0);
     return GV_EXIT_FINE;
 }

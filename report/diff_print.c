@@ -31,36 +31,38 @@ static void gv_diff_line(const struct gv_diff_style *style, const char *first, c
     }
 }
 
-/* "stalled, accelerated (2 of 3)" */
-static void gv_diff_print_classes(const struct gv_diff *diff, const struct gv_diff_style *style,
-                                  size_t side)
+/* Adds "stalled, accelerated (2 of 3)" to a text. */
+static void gv_diff_say_classes(const struct gv_diff *diff, size_t side, char *text, size_t size)
 {
     const char *between = "";
 
     for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++) {
         size_t tellings = gv_diff_tellings(diff, side, (enum gv_verdict_class) class);
+        size_t length = strlen(text);
         if (tellings == 0)
             continue;
-        fprintf(style->out, "%s%s", between, gv_verdict_name((enum gv_verdict_class) class));
+        snprintf(text + length, size - length, "%s%s", between,
+                 gv_verdict_name((enum gv_verdict_class) class));
+        length = strlen(text);
         if (tellings < diff->counts[side])
-            fprintf(style->out, " (%zu of %zu)", tellings, diff->counts[side]);
+            snprintf(text + length, size - length, " (%zu of %zu)", tellings, diff->counts[side]);
         between = ", ";
     }
-    fputs(*between ? "\n" : "nothing to say\n", style->out);
+    if (!*between)
+        snprintf(text + strlen(text), size - strlen(text), "nothing to say");
 }
 
 static void gv_diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
                                size_t side)
 {
     const struct gv_diff_run *run = &diff->runs[side ? diff->counts[0] : 0];
+    char text[GV_DIFF_LINE_BYTES], more[32] = "";
 
-    fprintf(style->out, "%s%-8s", style->format == GV_FORMAT_MARKDOWN ? "- " : "",
-            side == 0 ? "before" : "after");
-    gv_format_text(style->out, run->path, 200, 0);
     if (diff->counts[side] > 1)
-        fprintf(style->out, " and %zu more", diff->counts[side] - 1);
-    fputs(": ", style->out);
-    gv_diff_print_classes(diff, style, side);
+        snprintf(more, sizeof(more), " and %zu more", diff->counts[side] - 1);
+    snprintf(text, sizeof(text), "%.800s%s: ", run->path, more);
+    gv_diff_say_classes(diff, side, text, sizeof(text));
+    gv_diff_line(style, side == 0 ? "before  " : "after   ", text);
     if (diff->counts[side] == 1)
         gv_diff_line(style, "", run->verdict.headline);
 }
@@ -101,12 +103,13 @@ static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_
         seen &= diff->runs[run].gpu_seen;
     }
     fputs(style->format == GV_FORMAT_MARKDOWN ? "\n" : "", style->out);
+    int columns = style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns;
     if (!seen)
-        fputs("What the GPU did was not seen on both sides: only calls are compared.\n",
-              style->out);
+        gv_text_lines(style->out, 0, "",
+                      "What the GPU did was not seen on both sides: only calls are compared.",
+                      columns);
     gv_diff_say_test(text, sizeof(text), diff);
-    gv_text_lines(style->out, 0, "", text,
-                  style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+    gv_text_lines(style->out, 0, "", text, columns);
 }
 
 /* A change of a time of the run; 0: it is none that is told. */
@@ -214,6 +217,7 @@ static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_s
                               size_t written)
 {
     bool several = diff->test != GV_DIFF_TEST_NONE;
+    char text[GV_DIFF_LINE_BYTES];
 
     if (diff->count == 0)
         fputs("\nNothing changed.\n", style->out);
@@ -221,12 +225,16 @@ static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_s
         fprintf(style->out, "\nNothing changed by much%s%s.\n",
                 several ? ", or by more than the noise" : "",
                 style->all ? "" : " (--all shows all)");
-    else if (written < diff->count)
-        fprintf(style->out,
-                "\n%zu more changed, by less than %.3g %%, %sby little time, or are further down"
-                " (--all, --top 0).\n",
-                diff->count - written, diff->least_change * 100,
-                several ? "within the noise, " : "");
+    else if (written < diff->count) {
+        snprintf(text, sizeof(text),
+                 "%zu more changed, by less than %.3g %%, %sby little time, or are further down"
+                 " (--all, --top 0).",
+                 diff->count - written, diff->least_change * 100,
+                 several ? "within the noise, " : "");
+        fputc('\n', style->out);
+        gv_text_lines(style->out, 0, "", text,
+                      style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+    }
 }
 
 int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style)

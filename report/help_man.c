@@ -148,6 +148,9 @@ void gv_man_print(FILE *out)
             gv_man_command(out, &gv_commands[i]);
     fputs(".SH ENVIRONMENT\n", out);
     gv_settings_describe(gv_man_setting, out);
+    fputs(".TP\n\\fBCOLUMNS\\fP\nHow wide text and tables are; otherwise as wide as the terminal.\n"
+          ".TP\n\\fBNO_COLOR\\fP\nIf it is set, no bold type on a terminal.\n",
+          out);
     fputs(".SH EXIT STATUS\n", out);
     gv_man_text(out, GV_EXIT_TEXT);
     fputs("\n\\fBgpuverify run\\fP ends as the program did.\n"

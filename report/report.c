@@ -253,7 +253,8 @@ static int gv_report_verdict(struct gv_report *report)
     error = gv_stall_sums_read(report->trace, &sums);
     if (error || gv_stall_sums_are_small(&sums))
         return error;
-    return gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS);
+    return gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS,
+                                report->columns);
 }
 
 static void gv_report_json_facts(struct gv_report *report)

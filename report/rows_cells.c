@@ -1,5 +1,7 @@
 #include "report/rows_cells.h"
 
+#include "report/rows_fit.h"
+#include "report/text_lines.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -7,16 +9,16 @@
 #include <string.h>
 
 /* So many rows decide how wide the columns are; what comes later has to fit in. */
+#define GV_CELLS_NAMES    1000u
 #define GV_CELLS_ROWS     1000u
-#define GV_CELL_LEAST     8u
-#define GV_CELL_GAP       2u
 #define GV_CELL_BYTES_MAX (GV_CELL_COLUMNS * 6u + 8u)
 
 struct gv_row_cells {
     char **texts;
     size_t count;
     size_t room;
-    unsigned int *widths; /* NULL until they are decided */
+    struct gv_row_fit *fits; /* NULL until they are decided */
+    size_t shown;            /* columns */
 };
 
 struct gv_row_cells *gv_row_cells_new(void)
@@ -35,7 +37,7 @@ void gv_row_cells_free(struct gv_row_cells *cells)
 {
     gv_cells_drop(cells);
     free(cells->texts);
-    free(cells->widths);
+    free(cells->fits);
     free(cells);
 }
 
@@ -50,27 +52,26 @@ static size_t gv_cell_prefix(const char *text, size_t columns)
     return at;
 }
 
-/* Prints a cell in `width` columns: numbers to the right; what is too long ends in "...". */
-static void gv_cell_print(const struct gv_rows *rows, const char *text, unsigned int width,
-                          bool right, bool last)
+/* Prints a cell: numbers to the right; of what is too long, the start and the end. */
+static void gv_cell_print(const struct gv_rows *rows, size_t column, const char *text)
 {
+    const struct gv_row_fit *fit = &rows->cells->fits[column];
+    bool right = !gv_column_is_text(rows, column), last = column + 1 == rows->cells->shown;
     unsigned int columns = (unsigned int)gv_text_width(text);
 
-    if (columns > width) {
-        fwrite(text, 1, gv_cell_prefix(text, width > 3 ? width - 3 : 0), rows->out);
-        fprintf(rows->out, "%.*s", (int)width, "...");
+    if (columns > fit->width) {
+        unsigned int room = fit->width > GV_CELL_CUT_WIDTH ? fit->width - GV_CELL_CUT_WIDTH : 0;
+        unsigned int head = fit->head ? fit->head : room - room / 2;
+        fwrite(text, 1, gv_cell_prefix(text, head), rows->out);
+        fprintf(rows->out, "%.*s", (int)fit->width, GV_CELL_CUT);
+        fputs(text + gv_cell_prefix(text, columns - (room - head)), rows->out);
         return;
     }
     if (right)
-        fprintf(rows->out, "%*s", (int)(width - columns), "");
+        fprintf(rows->out, "%*s", (int)(fit->width - columns), "");
     fputs(text, rows->out);
     if (!right && !last)
-        fprintf(rows->out, "%*s", (int)(width - columns), "");
-}
-
-static bool gv_column_is_right(const struct gv_rows *rows, size_t column)
-{
-    return rows->columns[column].kind != GV_COLUMN_TEXT;
+        fprintf(rows->out, "%*s", (int)(fit->width - columns), "");
 }
 
 static void gv_cells_table_line(const struct gv_rows *rows, char *const *texts, bool head)
@@ -79,11 +80,9 @@ static void gv_cells_table_line(const struct gv_rows *rows, char *const *texts, 
 
     if (head && rows->bold)
         fputs("\033[1m", rows->out);
-    for (size_t i = 0; i < rows->count; i++) {
-        bool last = i + 1 == rows->count;
-        gv_cell_print(rows, head ? rows->columns[i].name : texts[i], cells->widths[i],
-                      gv_column_is_right(rows, i), last);
-        if (!last)
+    for (size_t i = 0; i < cells->shown; i++) {
+        gv_cell_print(rows, i, head ? rows->columns[i].name : texts[i]);
+        if (i + 1 < cells->shown)
             fprintf(rows->out, "%*s", (int)GV_CELL_GAP, "");
     }
     fputs(head && rows->bold ? "\033[0m\n" : "\n", rows->out);
@@ -108,7 +107,7 @@ static void gv_cells_markdown_line(const struct gv_rows *rows, char *const *text
     }
     fputs("|\n", rows->out);
     for (size_t i = 0; i < rows->count && head; i++)
-        fputs(gv_column_is_right(rows, i) ? "| ---: " : "| --- ", rows->out);
+        fputs(gv_column_is_text(rows, i) ? "| --- " : "| ---: ", rows->out);
     if (head)
         fputs("|\n", rows->out);
 }
@@ -121,40 +120,23 @@ static void gv_cells_line(const struct gv_rows *rows, char *const *texts, bool h
         gv_cells_table_line(rows, texts, head);
 }
 
-/* Takes columns away from the widest until the table fits, or nothing can be taken. */
-static void gv_cells_shrink(const struct gv_rows *rows, unsigned int *widths)
-{
-    for (;;) {
-        size_t widest = rows->count;
-        unsigned int total = 0;
-        for (size_t i = 0; i < rows->count; i++) {
-            total += widths[i] + (i ? GV_CELL_GAP : 0);
-            if (!gv_column_is_right(rows, i) && widths[i] > GV_CELL_LEAST &&
-                (widest == rows->count || widths[i] > widths[widest]))
-                widest = i;
-        }
-        if (total <= rows->width || widest == rows->count)
-            return;
-        widths[widest]--;
-    }
-}
-
 static int gv_cells_decide(struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
 
-    cells->widths = calloc(rows->count ? rows->count : 1, sizeof(*cells->widths));
-    if (!cells->widths)
+    cells->fits = calloc(rows->count ? rows->count : 1, sizeof(*cells->fits));
+    if (!cells->fits)
         return -ENOMEM;
     for (size_t i = 0; i < rows->count; i++)
-        cells->widths[i] = (unsigned int)gv_text_width(rows->columns[i].name);
+        cells->fits[i].width = (unsigned int)gv_text_width(rows->columns[i].name);
     for (size_t i = 0; i < cells->count; i++) {
         unsigned int width = (unsigned int)gv_text_width(cells->texts[i]);
-        if (width > cells->widths[i % rows->count])
-            cells->widths[i % rows->count] = width;
+        if (width > cells->fits[i % rows->count].width)
+            cells->fits[i % rows->count].width = width;
     }
+    cells->shown = rows->count;
     if (rows->width)
-        gv_cells_shrink(rows, cells->widths);
+        cells->shown = gv_rows_fit(rows, cells->texts, cells->count, cells->fits);
     return 0;
 }
 
@@ -163,7 +145,7 @@ static int gv_cells_flush(struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
 
-    if (!cells->widths) {
+    if (!cells->fits) {
         int error = gv_cells_decide(rows);
         if (error)
             return error;
@@ -173,6 +155,22 @@ static int gv_cells_flush(struct gv_rows *rows)
         gv_cells_line(rows, cells->texts + i, false);
     gv_cells_drop(cells);
     return 0;
+}
+
+/* Says which columns a narrow terminal does not show. */
+static void gv_cells_left_away(const struct gv_rows *rows)
+{
+    const struct gv_row_cells *cells = rows->cells;
+
+    char names[GV_CELLS_NAMES] = "";
+    size_t length = 0;
+
+    if (cells->shown == rows->count)
+        return;
+    for (size_t i = cells->shown; i < rows->count && length < sizeof(names); i++)
+        length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+                                   i == cells->shown ? "" : ", ", rows->columns[i].name);
+    gv_text_lines(rows->out, 2, "not shown here: ", names, (int)rows->width);
 }
 
 /* A copy that no terminal obeys, cut to a cell's width. */
@@ -207,7 +205,7 @@ int gv_row_cells_add(struct gv_rows *rows, const char *text, size_t bytes)
         return -ENOMEM;
     cells->count++;
     if (cells->count % rows->count == 0 &&
-        (cells->widths || cells->count / rows->count >= GV_CELLS_ROWS))
+        (cells->fits || cells->count / rows->count >= GV_CELLS_ROWS))
         return gv_cells_flush(rows);
     return 0;
 }
@@ -216,4 +214,6 @@ void gv_row_cells_end(struct gv_rows *rows)
 {
     if (!rows->error)
         rows->error = gv_cells_flush(rows);
+    if (!rows->error)
+        gv_cells_left_away(rows);
 }

@@ -13,7 +13,7 @@
 
 #define GV_LINE_LABEL   14
 #define GV_LINE_MOST    120
-#define GV_LINE_NUMBERS 26 /* columns after a line of samples */
+#define GV_LINE_NUMBERS 30 /* columns after a line of samples */
 #define GV_LINE_NAME    64
 
 struct gv_line {

@@ -7,6 +7,6 @@
 
 /* At most `most` lines under a heading, and how to see more of the trace at `path`; nothing where
  * there are no stalls, or none that were not asked for. 0 or -errno. */
-int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most);
+int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most, int columns);
 
 #endif

@@ -1,8 +1,10 @@
 #include "report/stall_output.h"
 
 #include "report/format.h"
+#include "report/report.h"
 #include "report/stack_text.h"
 #include "report/stall_sums.h"
+#include "report/text_lines.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -108,20 +110,27 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
 
 static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
 {
-    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES];
+    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES], text[256];
+    int columns = gv_report_columns(stdout);
 
     if (sums->count == 0)
-        puts("No call was held up that had not asked for it.");
+        snprintf(text, sizeof(text), "No call was held up that had not asked for it.");
     else
-        printf("%" PRId64 " call%s lost %s of the %s from the first call to the last%s.\n",
-               sums->count, sums->count == 1 ? "" : "s", gv_format_duration(lost, sums->lost_ns),
-               gv_format_duration(run, sums->run_ns),
-               gv_stall_sums_are_small(sums) ? ": less than 1 %, not worth changing the program for"
-                                             : "");
-    if (sums->expected_count)
-        printf("%" PRId64 " call%s waited for the GPU as asked, %s together (--all).\n",
-               sums->expected_count, sums->expected_count == 1 ? "" : "s",
-               gv_format_duration(asked, sums->expected_ns));
+        snprintf(text, sizeof(text),
+                 "%" PRId64 " call%s lost %s of the %s from the first call to the last%s.",
+                 sums->count, sums->count == 1 ? "" : "s", gv_format_duration(lost, sums->lost_ns),
+                 gv_format_duration(run, sums->run_ns),
+                 gv_stall_sums_are_small(sums)
+                     ? ": less than 1 %, not worth changing the program for"
+                     : "");
+    gv_text_lines(stdout, 0, "", text, columns);
+    if (sums->expected_count == 0)
+        return;
+    snprintf(text, sizeof(text),
+             "%" PRId64 " call%s waited for the GPU as asked, %s together (--all).",
+             sums->expected_count, sums->expected_count == 1 ? "" : "s",
+             gv_format_duration(asked, sums->expected_ns));
+    gv_text_lines(stdout, 0, "", text, columns);
 }
 
 static int gv_stalls_print_table(sqlite3 *trace, const struct gv_stall_rows *rows,

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Columns of the terminal that `out` is; 0: it is none, or does not say. */
+/* What COLUMNS says, or the columns of the terminal that `out` is; 0: it is none, or does not say.
+ */
 unsigned int gv_terminal_width(FILE *out);
 /* Whether `out` is a terminal that shows colours and weights, and NO_COLOR does not forbid them. */
 bool gv_terminal_has_colours(FILE *out);

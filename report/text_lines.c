@@ -42,7 +42,7 @@ static void gv_text_lines_break(FILE *out, int indent, int column, const char *t
     fputc('\n', out);
 }
 
-void gv_text_lines(FILE *out, int indent, const char *first, const char *text, int columns)
+static void gv_text_lines_escaped(FILE *out, int indent, int column, const char *text, int columns)
 {
     size_t room = strlen(text) * 6 + 1;
     char *escaped = malloc(room);
@@ -50,8 +50,19 @@ void gv_text_lines(FILE *out, int indent, const char *first, const char *text, i
     if (!escaped)
         return;
     gv_text_escape(escaped, room, text);
-    int column = gv_text_lines_width(first, strlen(first));
-    fprintf(out, "%s%*s", first, column < indent ? indent - column : 0, "");
-    gv_text_lines_break(out, indent, column < indent ? indent : column, escaped, columns);
+    gv_text_lines_break(out, indent, column, escaped, columns);
     free(escaped);
+}
+
+void gv_text_lines(FILE *out, int indent, const char *first, const char *text, int columns)
+{
+    int column = gv_text_lines_width(first, strlen(first));
+
+    fprintf(out, "%s%*s", first, column < indent ? indent - column : 0, "");
+    gv_text_lines_escaped(out, indent, column < indent ? indent : column, text, columns);
+}
+
+void gv_text_lines_on(FILE *out, int indent, int column, const char *text, int columns)
+{
+    gv_text_lines_escaped(out, indent, column, text, columns);
 }

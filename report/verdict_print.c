@@ -11,9 +11,11 @@
 
 #define GV_VERDICT_INDENT 22
 #define GV_VERDICT_NAME   120
+/* In fewer columns the head is two lines. */
+#define GV_VERDICT_NARROW 80
 
 /* The program's name and how long it took. */
-static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts)
+static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns)
 {
     sqlite3_stmt *row = NULL;
     char took[GV_FORMAT_BYTES];
@@ -30,7 +32,7 @@ static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *f
         gv_format_text(out, (const char *)sqlite3_column_text(row, 0), GV_VERDICT_NAME, 0);
         fprintf(out, "  %s", gv_format_duration(took, sqlite3_column_int64(row, 1)));
         if (facts->device[0]) {
-            fputs(" on ", out);
+            fputs(columns < GV_VERDICT_NARROW ? "\n  on " : " on ", out);
             gv_format_text(out, facts->simulated ? "a simulated GPU" : facts->device,
                            GV_VERDICT_NAME, 0);
         }
@@ -144,7 +146,7 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
 int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
                      const struct gv_verdict *verdict, int columns)
 {
-    int error = gv_print_head(out, trace, facts);
+    int error = gv_print_head(out, trace, facts, columns);
 
     if (error)
         return error;

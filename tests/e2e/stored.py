@@ -130,7 +130,7 @@ def refresh(build):
             argv = [command, *make_all(trace, words, place)]
             done = subprocess.run(argv, cwd=place, stdout=subprocess.PIPE, check=False,
                                   stdin=subprocess.DEVNULL,
-                                  env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"})
+                                  env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": ""})
             if done.returncode != status:
                 sys.exit(f"{' '.join(argv)}: exit status {done.returncode}, not {status}")
             with open(os.path.join(TRACES, f"{trace}.{name}"), "wb") as file:

@@ -55,9 +55,45 @@ class Terminal(harness.Case):
             self.resize(columns)
             lines = self.shown("query", "trace.db", "SELECT name, kernel, name AS again, kernel AS more,"
                                " start_ns FROM calls", env={"NO_COLOR": "1"}).splitlines()
-            self.assertEqual(len(lines), 42)
+            self.assertEqual(len(lines), 43 if columns == 60 else 42)
+            self.assertEqual("not shown here: start_ns" in lines[-1], columns == 60)
             self.assertLessEqual(max(map(len, lines)), columns)
-            self.assertIn("...", lines[-1] + lines[39])
+            self.assertIn("...", lines[41] + lines[39])
+
+    def test_columns_of_the_environment_win(self):
+        words = ("query", "trace.db", "SELECT name, kernel, start_ns FROM calls")
+        self.assertLessEqual(max(map(len, self.shown(*words, env={"COLUMNS": "40", "NO_COLOR": "1"}).splitlines())), 40)
+        for columns, least, most in (("40", 20, 40), ("200", 60, 200), ("0", 60, 200), ("wide", 60, 200)):
+            lines = self.command(*words, sim=False, env={"COLUMNS": columns}).out.splitlines()
+            self.assertTrue(least < max(map(len, lines)) <= most, f"{columns}: {max(map(len, lines))}")
+
+    def test_nothing_but_paths_is_wider_than_asked_for(self):
+        stored.make("add", self.path("add.db"))
+        stored.make("early_launch", self.path("after.db"))
+        for words in (("report", "trace.db"), ("report", "add.db"), ("stalls", "trace.db"), ("explain", "trace.db"),
+                      ("diff", "trace.db", "after.db"), ("diff", "trace.db", "add.db", "--all"),
+                      ("query", "add.db", "kernels")):
+            for columns in (60, 80):
+                out = self.command(*words, sim=False, env={"COLUMNS": str(columns)}).out
+                wide = [line for line in out.splitlines() if len(line) > columns]
+                self.assertEqual(wide, [], f"{' '.join(words)} in {columns} columns")
+
+    def test_a_cut_keeps_what_tells_texts_apart(self):
+        names = [f"{start}_of_a_kernel_with_a_long_name_{end}" for start in ("add",) for end in ("one", "two", "six")]
+        for rows in (names, [name[::-1] for name in names]):
+            sql = " UNION ALL ".join(f"SELECT '{name}', 1234567890123" for name in rows)
+            lines = self.command("query", "trace.db", sql, sim=False, env={"COLUMNS": "32"}).out.splitlines()
+            cut = [line.split()[0] for line in lines[1:]]
+            self.assertEqual(len(set(cut)), 3, lines)
+            self.assertTrue(all("..." in name for name in cut), lines)
+
+    def test_columns_that_do_not_fit_are_named(self):
+        sql = "SELECT " + ", ".join(f"1000000000000 + {i} AS c{i}" for i in range(8))
+        out = self.command("query", "trace.db", sql, sim=False, env={"COLUMNS": "50"}).out
+        self.assertIn("1000000000002", out)
+        self.assertNotIn("1000000000003", out)
+        self.assertIn("not shown here: c3, c4, c5, c6, c7", out)
+        self.assertNotIn("not shown", self.command("query", "trace.db", sql, sim=False).out)
 
     def test_weights_only_where_they_are_wanted(self):
         words = ("query", "trace.db", "SELECT 1 AS one")

@@ -68,7 +68,7 @@ static void a_table_with_a_narrow_terminal_is_cut(void **state)
     rows.width = 30;
     add("a kernel with a long name", 25, 1, 1);
     end("name             time    share\n"
-        "a kernel wit...  1 ns  100.0 %\n");
+        "a kern...g name  1 ns  100.0 %\n");
 }
 
 static void a_cell_has_its_limit(void **state)
