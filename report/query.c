@@ -115,7 +115,7 @@ static void gv_query_put_blob(struct gv_rows *rows, const unsigned char *bytes, 
     for (size_t i = 0; i < count; i++)
         snprintf(text + 2 + i * 2, 3, "%02x", bytes[i]);
     strcpy(text + 2 + count * 2, "'");
-    gv_rows_text(rows, text);
+    gv_rows_bytes(rows, text, strlen(text));
     free(text);
 }
 

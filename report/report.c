@@ -117,10 +117,20 @@ static const char *gv_section_key(const struct gv_column *column, char key[GV_RE
     return key;
 }
 
+/* What kind of value the query's column has. A trace can hold a text where a number belongs: it is
+ * none that could be known. */
+static int gv_section_type(sqlite3_stmt *row, int column, enum gv_column_kind kind)
+{
+    int type = sqlite3_column_type(row, column);
+    bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+
+    return is_number || kind == GV_COLUMN_TEXT ? type : SQLITE_NULL;
+}
+
 /* The next value of a row, from the query's column. */
 static void gv_section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
 {
-    switch (sqlite3_column_type(row, column)) {
+    switch (gv_section_type(row, column, rows->columns[column].kind)) {
     case SQLITE_NULL:
         gv_rows_null(rows);
         break;
@@ -190,7 +200,7 @@ static void gv_section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_
     char text[GV_FORMAT_BYTES];
     int64_t number = sqlite3_column_int64(row, column);
 
-    if (sqlite3_column_type(row, column) == SQLITE_NULL)
+    if (gv_section_type(row, column, kind) == SQLITE_NULL)
         fputc('-', out);
     else if (kind == GV_COLUMN_DURATION || kind == GV_COLUMN_MOMENT)
         fputs(gv_format_duration(text, number), out);

@@ -14,6 +14,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* A text is cut to so many bytes, ending in "...": more than anything of ours takes, and little
+ * enough that a trace with long names does not become many times as long a document. */
+#define GV_ROWS_TEXT_BYTES 8192u
+
 enum gv_format {
     GV_FORMAT_TABLE,
     GV_FORMAT_CSV,  /* RFC 4180; NULL is nothing, an empty text is "" */
@@ -61,6 +65,7 @@ void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
 int gv_rows_end(struct gv_rows *rows);
 
 void gv_rows_text(struct gv_rows *rows, const char *text); /* NULL is NULL */
+/* Whole, however long. */
 void gv_rows_bytes(struct gv_rows *rows, const char *text, size_t bytes);
 void gv_rows_number(struct gv_rows *rows, int64_t number);
 /* A number that is 0 when it could not be known. */

@@ -1,5 +1,6 @@
 """Traces that somebody made up: wrong, cut, huge, or made to do harm when they are read."""
 
+import json
 import os
 import sqlite3
 
@@ -105,6 +106,35 @@ class Hostile(harness.Case):
         path = self.make("UPDATE api SET name = printf('%20000000s', 'x')")
         self.assertRegex(self.command("report", path, status=3, sim=False).err,
                          "too big|too large")
+
+    def documents(self, path, *commands):
+        """What the commands write as JSON, and its length."""
+        outs = [self.command(*words, path, "--format", "json", sim=False).out for words in commands]
+        return [json.loads(out) for out in outs], sum(map(len, outs))
+
+    def test_long_texts_do_not_make_long_documents(self):
+        path = self.make("UPDATE api SET name = printf('%.*c', 1000000, 'x') || id")
+        (report, stalls), length = self.documents(path, ["report"], ["stalls", "--all"])
+        self.assertLess(length, 300000)
+        for name in (report["sections"]["calls"][0]["call"], stalls["stalls"][0]["name"]):
+            self.assertRegex(name, r"^x{8000,8190}\.\.\.$")
+        self.make("UPDATE api SET name = printf('%.*c', 9000, 'x')")
+        asked = self.command("query", "-f", "json", path, "SELECT name, CAST(name AS BLOB) AS b FROM api", sim=False)
+        self.assertEqual(json.loads(asked.out)[0], {"name": "x" * 9000, "b": "x'" + "78" * 9000 + "'"})
+
+    def test_texts_in_the_place_of_sums(self):
+        self.run_well([harness.workload("reload")], quiet=False)
+        self.settle()
+        with sqlite3.connect(self.path("trace.db")) as database:
+            self.assertGreater(database.execute(
+                "UPDATE fact SET value = printf('%.*c', 100000, 'x')").rowcount, 30)
+        database.close()
+        (report,), length = self.documents("trace.db", ["report"])
+        self.assertLess(length, 300000)
+        self.assertIsNone(report["sections"]["run"][0]["calls"])
+        self.assertTrue(report["sections"]["timeline"])
+        shown = self.command("report", "trace.db", "--section", "run", sim=False).out
+        self.assertRegex(shown, r"calls +-\n")
 
     def test_numbers_that_nothing_has(self):
         """High ids must not make the commands ask for memory by their number."""
