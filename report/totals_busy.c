@@ -5,6 +5,7 @@
 #include "report/totals_run.h"
 
 #include "report/time_sum.h"
+#include "report/verdict_limits.h"
 #include "trace/database.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static void gv_busy_gap(struct gv_totals_run *run, uint32_t device, int64_t star
     size_t at = run->gap_count;
 
     state->gaps++;
-    if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
+    if (end_ns - start_ns < GV_VERDICT_LIMIT_SHORT_GAP_NS) {
         state->short_gaps++;
         state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
     }

@@ -17,8 +17,6 @@
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_GAPS       20u
 #define GV_TOTALS_ERRORS     256u
-/* A gap that the host's calls alone may make. */
-#define GV_TOTALS_SHORT_GAP_NS 300000
 /* Operations in a zone, and in the memory at a time. */
 #define GV_TOTALS_ZONE       32768
 #define GV_TOTALS_ZONES_READ 32u

@@ -1,7 +1,7 @@
 #include "report/verdict.h"
 
 #include "report/error_words.h"
-#include "report/text_lines.h"
+#include "report/verdict_limits.h"
 #include "report/verdict_text.h"
 
 #include <stdlib.h>
@@ -19,13 +19,6 @@ static const struct gv_verdict_row gv_verdict_rows[] = {
 #include "report/verdict.def"
 };
 
-/* Fewer operations than these say nothing about how fast the host launches. */
-#define GV_VERDICT_LAUNCHES     100
-#define GV_VERDICT_SHORT_NS     50000
-#define GV_VERDICT_COPIES_SHARE 0.001
-/* Of a time that was not lost altogether. */
-#define GV_VERDICT_HALF 0.5
-
 const char *gv_verdict_name(enum gv_verdict_class class)
 {
     return gv_verdict_rows[class].name;
@@ -34,6 +27,11 @@ const char *gv_verdict_name(enum gv_verdict_class class)
 double gv_verdict_threshold(enum gv_verdict_class class)
 {
     return gv_verdict_rows[class].threshold;
+}
+
+const char *gv_verdict_of(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].of;
 }
 
 const char *gv_verdict_meaning(enum gv_verdict_class class)
@@ -58,6 +56,11 @@ static double gv_verdict_share(int64_t part_ns, int64_t whole_ns)
 static double gv_verdict_device_share(const struct gv_run_facts *facts, int64_t part_ns)
 {
     return gv_verdict_share(part_ns, gv_run_facts_device_ns(facts));
+}
+
+static double gv_verdict_thousandths(enum gv_verdict_limit limit)
+{
+    return (double)limit / 1000;
 }
 
 /* Returns where the evidence goes. */
@@ -120,29 +123,33 @@ static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verd
     double share = gv_verdict_device_share(facts, facts->host_copy_ns);
 
     if (facts->operations > 0) {
-        if (share >= GV_VERDICT_COPIES_SHARE && facts->copies > 0 &&
+        if (share >= gv_verdict_thousandths(GV_VERDICT_LIMIT_COPYING) && facts->copies > 0 &&
             (double)facts->host_copy_ns >=
                 gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
             gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
-    } else if (facts->thread_copy_ns > facts->window_ns / 4) {
-        share = gv_verdict_share(facts->thread_copy_ns, facts->window_ns);
-        gv_verdict_say_transfer_calls(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+        return;
     }
+    share = gv_verdict_share(facts->thread_copy_ns, facts->window_ns);
+    if (share > gv_verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_COPYING))
+        gv_verdict_say_transfer_calls(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
 }
 
 static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share = gv_verdict_device_share(facts, facts->short_gap_ns);
 
-    if (facts->kernels_run >= GV_VERDICT_LAUNCHES && facts->short_gaps >= GV_VERDICT_LAUNCHES &&
-        facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_SHORT_NS &&
-        share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
-        gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
-    else if (facts->operations == 0 && facts->launch_calls >= GV_VERDICT_LAUNCHES &&
-             facts->thread_launch_ns > facts->window_ns / 4)
-        gv_verdict_say_launch_calls(
-            facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH,
-                                  gv_verdict_share(facts->thread_launch_ns, facts->window_ns)));
+    if (facts->operations > 0) {
+        if (facts->kernels_run >= GV_VERDICT_LIMIT_KERNELS &&
+            facts->short_gaps >= GV_VERDICT_LIMIT_KERNELS &&
+            facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_LIMIT_KERNEL_NS &&
+            share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
+            gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
+        return;
+    }
+    share = gv_verdict_share(facts->thread_launch_ns, facts->window_ns);
+    if (facts->launch_calls >= GV_VERDICT_LIMIT_KERNELS &&
+        share > gv_verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_LAUNCHING))
+        gv_verdict_say_launch_calls(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
 }
 
 /* Small kernels that run at the same time may fill the device together. */
@@ -151,12 +158,13 @@ static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_v
     double share = gv_run_facts_underfilled(facts);
     double filled = gv_run_facts_filled(facts);
 
-    if (share < gv_verdict_threshold(GV_VERDICT_UNDERFILLED) || filled >= 1)
+    if (share < gv_verdict_threshold(GV_VERDICT_UNDERFILLED) ||
+        filled >= gv_verdict_thousandths(GV_VERDICT_LIMIT_FILLED))
         return false;
     gv_verdict_say_underfilled(
         facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
-                              GV_VERDICT_HALF * share * (1 - filled) *
-                                  gv_verdict_device_share(facts, facts->kernel_ns)));
+                              gv_verdict_thousandths(GV_VERDICT_LIMIT_UNDERFILLED_WEIGHT) * share *
+                                  (1 - filled) * gv_verdict_device_share(facts, facts->kernel_ns)));
     return true;
 }
 
@@ -222,24 +230,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     if (!gv_verdict_underfilled(facts, verdict) &&
         computed >= gv_verdict_threshold(GV_VERDICT_ACCELERATED))
         gv_verdict_say_accelerated(
-            facts, gv_verdict_add(verdict, GV_VERDICT_ACCELERATED, GV_VERDICT_HALF * computed));
+            facts,
+            gv_verdict_add(verdict, GV_VERDICT_ACCELERATED,
+                           gv_verdict_thousandths(GV_VERDICT_LIMIT_ACCELERATED_WEIGHT) * computed));
     qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), gv_verdict_compare);
-}
-
-void gv_verdict_explain(FILE *out, int columns)
-{
-    for (size_t i = 0; i < GV_VERDICT_CLASSES; i++) {
-        const struct gv_verdict_row *row = &gv_verdict_rows[i];
-
-        fprintf(out, "%s\n", row->name);
-        gv_text_lines(out, 2, "", row->meaning, columns);
-        if (row->threshold > 0 && i == GV_VERDICT_TRANSFER)
-            fprintf(out, "  from    %.1f: ", row->threshold);
-        else if (row->threshold > 0)
-            fprintf(out, "  from    %.0f %%: ", row->threshold * 100);
-        if (row->threshold > 0)
-            fprintf(out, "%s\n", row->of);
-        gv_text_lines(out, 10, "  next    ", row->next, columns);
-    }
-    fputs("\nThe three that concern most of the run's time are told.\n", out);
 }

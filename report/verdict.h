@@ -38,6 +38,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
 
 const char *gv_verdict_name(enum gv_verdict_class class);
 double gv_verdict_threshold(enum gv_verdict_class class);
+/* What the threshold is of. */
+const char *gv_verdict_of(enum gv_verdict_class class);
 const char *gv_verdict_meaning(enum gv_verdict_class class);
 const char *gv_verdict_next(enum gv_verdict_class class);
 

@@ -117,6 +117,9 @@ class Verdicts(harness.Case):
         for wanted, _ in expected.SEEN.values():
             self.assertIn(f"\n{wanted}\n", "\n" + result.out)
         self.assertIn("from    10 %", result.out)
+        # Those beside the shares too.
+        for number in "100 kernels", "50.0 us each", "below 300 us", "0.1 % of", "than 25 % of":
+            self.assertIn(number, result.out)
 
     def test_stack_of_the_copies_is_named(self):
         report = self.ran("transfer", GPUVERIFY_STACKS="all")
