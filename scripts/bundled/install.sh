@@ -4,7 +4,8 @@
 #
 #   ./install.sh [--prefix FOLDER] [--uninstall]
 #
-# The prefix is /usr/local for root and ~/.local for others. Installing again replaces the files.
+# The prefix is /usr/local for root and ~/.local for others. Installing again replaces the files. The
+# folders that had to be made are noted, and removed with the files if nothing else is in them.
 #
 set -eu
 
@@ -39,24 +40,61 @@ cd "$here"
 files=$(sed -n 's/^[0-9a-f]* [ *]\(\(bin\|lib\|share\)\/.*\)$/\1/p' SHA256SUMS)
 [ -n "$files" ] || { echo "install.sh: no list of files in $here/SHA256SUMS" >&2 && exit 1; }
 
-if [ "$uninstall" = yes ]; then
+own=share/doc/gpuverify
+noted=$prefix/$own/.made-folders
+
+# Its folders, the innermost first: those below its own, and those that were not there before.
+folders() {
     for file in $files; do
+        dirname "$file"
+    done | grep "^$own" | LC_ALL=C sort -ur
+    LC_ALL=C sort -ur "$noted" 2>/dev/null || true
+}
+
+if [ "$uninstall" = yes ]; then
+    removed=no
+    made=$(folders)
+    for file in $files; do
+        [ -e "$prefix/$file" ] || [ -L "$prefix/$file" ] || continue
         rm -f "$prefix/$file"
+        removed=yes
     done
-    rmdir "$prefix/share/doc/gpuverify" 2>/dev/null || true
-    echo "removed gpuverify from $prefix"
+    rm -f "$noted"
+    for folder in $made; do
+        rmdir "$prefix/${folder#.}" 2>/dev/null || true
+    done
+    if [ "$removed" = yes ]; then
+        echo "removed gpuverify from $prefix"
+    else
+        echo "nothing to remove: gpuverify is not in $prefix"
+    fi
     exit 0
 fi
 
+# Notes the folders that are made for $1, from the prefix on.
+make_folder() {
+    if [ -d "$prefix/$1" ]; then
+        return
+    fi
+    if [ "$1" != . ]; then
+        make_folder "$(dirname "$1")"
+    fi
+    mkdir -p "$prefix/$1"
+    made="$made$1
+"
+}
+
 sha256sum --quiet -c SHA256SUMS || { echo "install.sh: the files are not those that were packed" >&2 && exit 1; }
+made=
 for file in $files; do
     folder=$prefix/$(dirname "$file")
-    mkdir -p "$folder"
+    make_folder "$(dirname "$file")"
     # Under a new name first: programs that run with the old library keep it.
     cp "$file" "$folder/.gpuverify-new"
     chmod "$([ -x "$file" ] && echo 755 || echo 644)" "$folder/.gpuverify-new"
     mv -f "$folder/.gpuverify-new" "$prefix/$file"
 done
+printf '%s' "$made" >>"$noted"
 echo "installed $(head -n 1 VERSION) to $prefix"
 case :${PATH-}: in
 *:"$prefix/bin":*) ;;

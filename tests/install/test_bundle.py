@@ -89,9 +89,11 @@ class Bundle(unittest.TestCase):
         self.assertLess(os.path.getsize(self.archives[False]), LIMIT_BYTES)
         place = self.unpack()
         for name in ("bin/gpuverify", "lib/libgpuverify.so", "lib/libgpuverify-cupti.so",
-                     "install.sh", "LICENSE", "VERSION", "share/man/man1/gpuverify.1",
-                     "share/doc/gpuverify/README.md"):
+                     "install.sh", "LICENSE", "README.md", "VERSION", "share/man/man1/gpuverify.1",
+                     "share/doc/gpuverify/README.md", "share/doc/gpuverify/docs/stalls.md"):
             self.assertTrue(os.path.exists(os.path.join(place, name)), name)
+        names = [name for _, _, names in os.walk(os.path.join(place, "share")) for name in names]
+        self.assertEqual(sorted(names), sorted(set(names)), "documents that are there twice")
         self.bare("sh", "-c", f"cd {place} && sha256sum --quiet -c SHA256SUMS")
 
     def test_needs_only_libc_of_the_version_it_states(self):
@@ -159,6 +161,7 @@ class Bundle(unittest.TestCase):
         place = self.unpack()
         prefix = os.path.join(self.folder, "prefix")
         script = os.path.join(place, "install.sh")
+        os.makedirs(os.path.join(prefix, "bin"))
         for _ in range(2):
             self.bare(script, "--prefix", prefix)
         trace = self.traced(os.path.join(prefix, "bin", "gpuverify"), "driver_tour")
@@ -166,10 +169,19 @@ class Bundle(unittest.TestCase):
         foreign = os.path.join(prefix, "lib", "foreign.so")
         with open(foreign, "w", encoding="utf-8"):
             pass
-        self.bare(script, f"--prefix={prefix}", "--uninstall")
-        left = [os.path.join(folder, name) for folder, _, names in os.walk(prefix)
-                for name in names]
-        self.assertEqual(left, [foreign])
+        said = self.bare(script, f"--prefix={prefix}", "--uninstall")
+        self.assertIn("removed gpuverify", said)
+        left = [os.path.join(folder, name) for folder, folders, names in os.walk(prefix)
+                for name in folders + names]
+        self.assertEqual(sorted(left), [os.path.join(prefix, "bin"), os.path.dirname(foreign), foreign],
+                         "what was there before, and what others have put there")
+        said = self.bare(script, f"--prefix={prefix}", "--uninstall")
+        self.assertIn("nothing to remove", said)
+        self.assertNotIn("removed", said)
+        fresh = os.path.join(self.folder, "fresh")
+        self.bare(script, "--prefix", fresh)
+        self.bare(script, "--prefix", fresh, "--uninstall")
+        self.assertFalse(os.path.exists(fresh))
 
     def test_refuses_to_install_what_is_damaged(self):
         place = self.unpack()
