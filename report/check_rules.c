@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_CHECK_LINE_BYTES  1024u
-#define GV_CHECK_NEEDS_CALLS false
-#define GV_CHECK_NEEDS_GPU   true
+#define GV_CHECK_LINE_BYTES 1024u
 
 static const struct gv_check gv_checks[] = {
 #define GV_CHECK(option, needs, sql) {GV_OPTION_check_##option, GV_CHECK_NEEDS_##needs, sql},

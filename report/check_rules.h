@@ -4,13 +4,20 @@
 
 #include "report/arguments.h"
 
-#include <stdbool.h>
 #include <stddef.h>
+
+/* What a rule rests on. */
+enum gv_check_needs {
+    GV_CHECK_NEEDS_CALLS,
+    GV_CHECK_NEEDS_GPU,
+    GV_CHECK_NEEDS_GPU_LEAST, /* more of the GPU's side can only keep it */
+    GV_CHECK_NEEDS_GPU_MOST,  /* more of the GPU's side can only break it */
+};
 
 /* One of check_rules.def. */
 struct gv_check {
     enum gv_option_id option;
-    bool needs_gpu;
+    enum gv_check_needs needs;
     const char *sql;
 };
 

@@ -95,19 +95,46 @@ static int gv_check_run_sql(sqlite3 *trace, const char *sql, const struct gv_che
     return error;
 }
 
+/* The outcome that nothing which was not seen could change. */
+static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
+{
+    return needs == GV_CHECK_NEEDS_GPU_LEAST  ? GV_CHECK_KEPT
+           : needs == GV_CHECK_NEEDS_GPU_MOST ? GV_CHECK_BROKEN
+                                              : GV_CHECK_UNKNOWN;
+}
+
+/* Where a part of the GPU's side is missing, the outcome is not known. */
+static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
+                          struct gv_check_result *result)
+{
+    static const char missing[] =
+        "SELECT NULL, 'of what the GPU did for process ' || pid || ', ' || printf('%d %s missing',"
+        " count, CASE count WHEN 1 THEN 'record is' ELSE 'records are' END) FROM (SELECT"
+        " process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' GROUP BY process) l JOIN"
+        " processes p ON p.id = l.process WHERE count > 0 UNION ALL SELECT NULL, 'process ' || pid"
+        " || ' still runs' FROM processes WHERE ended IS NULL AND (SELECT value FROM meta WHERE"
+        " key = 'state') IS NOT 'complete' LIMIT 1";
+
+    return gv_check_run_sql(trace, missing, rule, result);
+}
+
 int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
                       struct gv_check_result *result)
 {
     static const char unseen[] =
         "SELECT NULL, 'the GPU''s side of process ' || pid || ' was not seen: ' ||"
         " coalesce(gpu_why, gpu) FROM processes WHERE gpu <> 'cupti' ORDER BY id LIMIT 1";
+    enum gv_check_needs needs = rule->check->needs;
     int error = 0;
 
     memset(result, 0, sizeof(*result));
-    if (rule->check->needs_gpu)
+    if (needs != GV_CHECK_NEEDS_CALLS)
         error = gv_check_run_sql(trace, unseen, rule, result);
-    if (!error && !result->found)
-        error = gv_check_run_sql(trace, rule->check->sql, rule, result);
+    if (error || result->found)
+        return error;
+    error = gv_check_run_sql(trace, rule->check->sql, rule, result);
+    if (!error && needs != GV_CHECK_NEEDS_CALLS && result->outcome != gv_check_sure(needs))
+        error = gv_check_doubt(trace, rule, result);
     return error;
 }
 

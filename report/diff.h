@@ -47,7 +47,7 @@ enum gv_diff_test {
 /* One trace. */
 struct gv_diff_run {
     const char *path;
-    bool gpu_seen;
+    bool gpu_seen; /* all of it */
     bool complete;
     int64_t lost;
     int64_t window_ns;

@@ -106,7 +106,8 @@ static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_
     int columns = style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns;
     if (!seen)
         gv_text_lines(style->out, 0, "",
-                      "What the GPU did was not seen on both sides: only calls are compared.",
+                      "What the GPU did was not seen on both sides, or not all of it: only calls "
+                      "are compared.",
                       columns);
     gv_diff_say_test(text, sizeof(text), diff);
     gv_text_lines(style->out, 0, "", text, columns);

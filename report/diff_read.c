@@ -145,7 +145,7 @@ static int gv_diff_read_verdict(const struct gv_verdict *verdict, size_t run, sq
 
 static void gv_diff_describe(struct gv_diff_run *run, const struct gv_run_facts *facts)
 {
-    run->gpu_seen = facts->gpu_seen;
+    run->gpu_seen = facts->gpu_whole;
     run->complete = facts->complete;
     run->lost = facts->lost;
     run->window_ns = facts->window_ns;

@@ -46,12 +46,8 @@ static const struct gv_fact_query gv_fact_queries[] = {
       GV_NUMBER(killed)}},
     {"SELECT count(*) FROM threads WHERE (?1 = 0 OR process = ?1) AND (?2 = 0 OR id = ?2)",
      {GV_NUMBER(threads)}},
-    {"SELECT count(*), max(busy_ns), CAST(total(busy_ns) AS INTEGER), CAST(total(kernel_ns) AS "
-     "INTEGER),"
-     " CAST(total(copy_ns) AS INTEGER), CAST(total(short_gaps) AS INTEGER),"
-     " CAST(total(short_gap_ns) AS INTEGER) FROM device_total",
-     {GV_NUMBER(devices_used), GV_NUMBER(busiest_ns), GV_NUMBER(busy_ns), GV_NUMBER(kernel_ns),
-      GV_NUMBER(copied_ns), GV_NUMBER(short_gaps), GV_NUMBER(short_gap_ns)}},
+    {"SELECT count(*), max(busy_ns), CAST(total(kernel_ns) AS INTEGER) FROM device_total",
+     {GV_NUMBER(devices_used), GV_NUMBER(busiest_ns), GV_NUMBER(seen_kernel_ns)}},
     {"SELECT d.name, d.multiprocessors FROM device_total t JOIN device d ON d.id = t.device ORDER"
      " BY t.busy_ns DESC LIMIT 1",
      {GV_TEXT(device), GV_NUMBER(multiprocessors)}},
@@ -89,8 +85,14 @@ static const struct gv_fact_query gv_fact_queries[] = {
                                                           " LIMIT 1",
      {GV_TEXT(top_stall), GV_NUMBER(top_stall_ns), GV_NUMBER(top_stall_count)}},
     {"SELECT count(*) FROM flight WHERE ?1 = 0 OR process = ?1", {GV_NUMBER(in_flight)}},
-    {"SELECT CAST(total(count) AS INTEGER) FROM loss WHERE ?1 = 0 OR process = ?1",
-     {GV_NUMBER(lost)}},
+    {"SELECT f.name, f.elapsed_ns, p.ended IS NULL FROM in_flight f JOIN processes p ON"
+     " p.id = f.process WHERE p.ended IS NOT 'exit' AND " GV_PART(
+         "f.process", "f.thread", "f.start_ns") " ORDER BY f.elapsed_ns DESC LIMIT 1",
+     {GV_TEXT(flight), GV_NUMBER(flight_ns), GV_NUMBER(flight_running)}},
+    {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE WHEN what LIKE 'GPU %' THEN count END)"
+     " AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN count END) AS INTEGER) FROM"
+     " loss WHERE ?1 = 0 OR process = ?1",
+     {GV_NUMBER(lost), GV_NUMBER(gpu_lost), GV_NUMBER(operations_lost)}},
     {"SELECT e.result FROM error_total e JOIN api a ON a.id = e.api WHERE a.class = 'init' AND NOT"
      " EXISTS (SELECT 1 FROM api_total t JOIN api b ON b.id = t.api WHERE b.class = 'init' AND"
      " t.errors < t.count) ORDER BY e.count DESC LIMIT 1",
@@ -229,7 +231,7 @@ static bool gv_facts_is_complete(sqlite3 *trace)
 
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
 {
-    return gv_time_product(facts->window_ns, facts->devices_used > 1 ? facts->devices_used : 1);
+    return gv_time_product(facts->known_ns, facts->devices_used > 1 ? facts->devices_used : 1);
 }
 
 double gv_run_facts_underfilled(const struct gv_run_facts *facts)
@@ -244,7 +246,8 @@ double gv_run_facts_filled(const struct gv_run_facts *facts)
 {
     int64_t all_ns = gv_time_sum(facts->kernel_time_ns, facts->graph_time_ns);
     double known_ns =
-        all_ns > 0 ? (double)facts->kernel_ns * (double)facts->blocks_known_ns / (double)all_ns : 0;
+        all_ns > 0 ? (double)facts->seen_kernel_ns * (double)facts->blocks_known_ns / (double)all_ns
+                   : 0;
 
     return known_ns > 0 ? (double)facts->filled_ns / known_ns : 0;
 }
@@ -267,6 +270,26 @@ bool gv_run_facts_not_run(const struct gv_run_facts *facts)
            facts->complete && facts->lost == 0 && facts->in_flight == 0 && facts->killed == 0;
 }
 
+/* Where operations are missing, shares are of the time before the first of them. */
+static void gv_facts_known(struct gv_run_facts *facts)
+{
+    facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
+    facts->known_ns = facts->window_ns;
+    if (facts->gpu_known_ns < facts->last_ns)
+        facts->known_ns = facts->gpu_known_ns - facts->first_ns;
+    if (facts->known_ns != facts->window_ns || facts->operations_lost > 0)
+        facts->gpu_seen &= facts->known_ns > 0 && facts->operations > 0;
+    facts->gpu_whole =
+        facts->gpu_seen && facts->known_ns == facts->window_ns && facts->gpu_lost == 0;
+    if (facts->known_ns < 0)
+        facts->known_ns = 0;
+    facts->busy_ns = facts->gpu_busy_ns;
+    facts->kernel_ns = facts->gpu_kernel_ns;
+    facts->copied_ns = facts->gpu_copy_ns;
+    facts->short_gaps = facts->gpu_short_gaps;
+    facts->short_gap_ns = facts->gpu_short_gap_ns;
+}
+
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
     char short_name[GV_FACTS_TEXT_BYTES];
@@ -284,7 +307,7 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
         error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
                               sizeof(facts->copy_where));
     facts->window_ns = facts->last_ns - facts->first_ns;
-    facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
+    gv_facts_known(facts);
     gv_kernel_name_short(facts->top_kernel, short_name, sizeof(short_name));
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
     facts->whole = gv_totals_is_all(part);

@@ -18,16 +18,20 @@ struct gv_run_facts {
 #define GV_RUN_FACT(name) int64_t name;
 #include "report/run_facts.def"
     int64_t window_ns; /* from the first call's start to the last one's end */
+    int64_t known_ns;  /* the part of it in which the GPU's side is known */
 
     int64_t processes, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was seen, or known not to be */
-    bool gpu_seen;  /* of all processes: what is not there did not happen */
+    bool gpu_seen;  /* of all processes: what is not there up to known_ns did not happen */
+    bool gpu_whole; /* and that is all of the window, without losses */
     bool complete;  /* the trace is finished */
     bool simulated; /* by tests/sim */
     bool whole;     /* not a part of the trace */
 
-    /* all devices together, and the one that was busiest */
+    /* all devices together, in known_ns, and the one that was busiest */
     int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
+    int64_t seen_kernel_ns; /* also after known_ns: how kernels were does not depend on what is
+                               missing */
     int64_t multiprocessors;
     char device[GV_FACTS_TEXT_BYTES];
 
@@ -44,11 +48,14 @@ struct gv_run_facts {
     int64_t top_stall_ns, top_stall_count; /* of the cause that most was lost to */
     char top_stall[GV_FACTS_TEXT_BYTES];
 
-    int64_t in_flight, lost, failed, killed; /* killed: processes */
-    char failed_most[GV_FACTS_TEXT_BYTES];   /* the call that failed most often */
-    int64_t init_result;   /* of an initialisation that failed, when none worked */
-    int64_t launch_result; /* with which most launches failed that did */
+    int64_t in_flight, lost, gpu_lost, operations_lost, failed, killed; /* killed: processes */
+    char failed_most[GV_FACTS_TEXT_BYTES]; /* the call that failed most often */
+    int64_t init_result;                   /* of an initialisation that failed, when none worked */
+    int64_t launch_result;                 /* with which most launches failed that did */
     char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
+    int64_t flight_ns, flight_running;
+    char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that its process's end cut short, or that
+                                         goes on */
 };
 
 /* The time of all devices that were used, together: what busy_ns is a part of. */

@@ -1,5 +1,6 @@
 #include "report/stall_run.h"
 
+#include "report/gpu_unseen.h"
 #include "report/stack_text.h"
 #include "trace/database.h"
 
@@ -71,6 +72,17 @@ static void gv_stall_take_process(struct gv_stall_run *run, sqlite3_stmt *row, i
     run->processes[id].measured = sqlite3_column_int(row, 1) != 0;
     run->processes[id].unseen_ns = INT64_MAX;
     run->any_measured |= run->processes[id].measured;
+}
+
+/* What waited for work that is missing would look like a call that took its own time. */
+static void gv_stall_take_unseen(void *context, const struct gv_gpu_unseen *unseen)
+{
+    struct gv_stall_run *run = context;
+    struct gv_stall_process *process =
+        GV_STALL_ROW(run->processes, run->process_count, unseen->process);
+
+    if (process)
+        process->unseen_ns = unseen->launched_ns;
 }
 
 static void gv_stall_take_api(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
@@ -266,7 +278,7 @@ int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace, bool temporary,
     if (!error)
         error = gv_stall_read_tables(run);
     if (!error)
-        error = gv_stall_unseen_read(run);
+        error = gv_gpu_unseen_each(trace, gv_stall_take_unseen, run);
     if (!error)
         error = gv_stall_first_uses(run);
     return error;

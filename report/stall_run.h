@@ -72,7 +72,6 @@ struct gv_stall_span {
 struct gv_stall_process {
     bool measured;
     bool initialised;  /* a long call of the runtime was seen */
-    bool lost;         /* some of its operations never came */
     int64_t unseen_ns; /* of what was launched from then on, not all is there */
 };
 
@@ -180,9 +179,6 @@ static inline int64_t gv_stall_duration(sqlite3_stmt *row, int column)
 /* report/stall_callers.c: fills temp.stall_caller, the line to be moved of stacks whose innermost
  * one is a helper's. */
 int gv_stall_callers_find(sqlite3 *trace);
-
-/* report/stall_unseen.c: from when on each process's GPU side is not known. */
-int gv_stall_unseen_read(struct gv_stall_run *run);
 
 /* report/stall_calls.c: reads the next chunk of calls, by start; 0 of them: no more. */
 int gv_stall_calls_next(struct gv_stall_run *run);

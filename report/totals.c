@@ -1,5 +1,6 @@
 #include "report/totals.h"
 
+#include "report/gpu_unseen.h"
 #include "report/progress.h"
 #include "report/shadow.h"
 #include "report/totals_run.h"
@@ -153,6 +154,15 @@ static void gv_totals_close(struct gv_totals_run *run)
     free(run);
 }
 
+static void gv_totals_take_unseen(void *context, const struct gv_gpu_unseen *unseen)
+{
+    struct gv_totals_run *run = context;
+
+    if ((!run->part.process || run->part.process == unseen->process) &&
+        unseen->known_ns < run->known_ns)
+        run->known_ns = unseen->known_ns;
+}
+
 static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
 {
     struct gv_totals_run *run = calloc(1, sizeof(*run));
@@ -162,7 +172,10 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
         return -ENOMEM;
     run->trace = trace;
     run->part = *part;
+    run->known_ns = INT64_MAX;
     error = gv_totals_open(run);
+    if (!error)
+        error = gv_gpu_unseen_each(trace, gv_totals_take_unseen, run);
     if (!error)
         error = gv_totals_gpu(run);
     if (!error)

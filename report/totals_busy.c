@@ -49,6 +49,10 @@ static void gv_busy_gap(struct gv_totals_run *run, uint32_t device, int64_t star
     if (end_ns - start_ns < GV_VERDICT_LIMIT_SHORT_GAP_NS) {
         state->short_gaps++;
         state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
+        if (end_ns <= run->known_ns) {
+            state->known.short_gaps++;
+            state->known.short_gap_ns = gv_time_sum(state->known.short_gap_ns, end_ns - start_ns);
+        }
     }
     while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
         at--;
@@ -85,16 +89,22 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         gv_busy_gap(run, op->device, before_ns, op->start_ns);
     added_ns = gv_busy_cover(&state->until_ns, op->start_ns, op->end_ns);
     state->busy_ns += added_ns;
+    state->known.busy_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
     if (added_ns > 0 && op->device < GV_TOTALS_LANES)
         gv_lane_add(&run->busy[op->device], op->end_ns - added_ns, op->end_ns);
     if (op->host_copies)
-        state->host_copy_ns += gv_busy_cover(&state->host_copy_until_ns, op->start_ns, op->end_ns);
+        state->known.host_copy_ns += gv_totals_known_ns(
+            run, op->end_ns - gv_busy_cover(&state->host_copy_until_ns, op->start_ns, op->end_ns),
+            op->end_ns);
     if (op->copies) {
         added_ns = gv_busy_cover(&state->copy_until_ns, op->start_ns, op->end_ns);
         state->copy_ns += added_ns;
+        state->known.copy_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
         gv_lane_add(&run->copying, op->end_ns - added_ns, op->end_ns);
     } else {
-        state->kernel_ns += gv_busy_cover(&state->kernel_until_ns, op->start_ns, op->end_ns);
+        added_ns = gv_busy_cover(&state->kernel_until_ns, op->start_ns, op->end_ns);
+        state->kernel_ns += added_ns;
+        state->known.kernel_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
     }
     if (op->end_ns > state->last_ns)
         state->last_ns = op->end_ns;

@@ -74,10 +74,11 @@ static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t st
 static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class, int64_t start_ns,
                            int64_t end_ns)
 {
-    if (run->calls == 0 || start_ns < run->first_ns)
+    if (!run->spans || start_ns < run->first_ns)
         run->first_ns = start_ns;
-    if (run->calls == 0 || end_ns > run->last_ns)
+    if (!run->spans || end_ns > run->last_ns)
         run->last_ns = end_ns;
+    run->spans = true;
     if (class == GV_TOTALS_SYNC)
         gv_lane_add(&run->waiting, start_ns, end_ns);
     else if (class == GV_TOTALS_LOAD)
@@ -137,6 +138,42 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);
 }
 
+/* A call that never returned is no call of the tables; its time is the run's all the same. */
+static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t process = sqlite3_column_int64(row, 0), thread = sqlite3_column_int64(row, 1);
+    int64_t start_ns = gv_totals_ns(row, 2), seen_ns = gv_totals_ns(row, 3);
+    enum gv_totals_class class =
+        (enum gv_totals_class)gv_id_table_get(&run->apis, sqlite3_column_int64(row, 4), 0);
+
+    if ((run->part.thread && thread != run->part.thread) ||
+        (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns) ||
+        seen_ns <= start_ns)
+        return;
+    gv_totals_span(run, class, start_ns, seen_ns);
+    if (thread > 0 && (uint64_t)thread < run->threads.rows) {
+        struct gv_totals_thread *times = &run->thread_times[thread];
+        times->total_ns = gv_time_sum(times->total_ns, seen_ns - start_ns);
+        times->last_ns = seen_ns > times->last_ns ? seen_ns : times->last_ns;
+    }
+}
+
+static int gv_totals_flights(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(
+        run->trace,
+        "SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api FROM flight f LEFT JOIN thread t ON"
+        " t.process = f.process AND t.serial = f.thread_serial",
+        -1, &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        gv_totals_flight(run, rows);
+    sqlite3_finalize(rows);
+    return gv_database_error(run->trace, result);
+}
+
 int gv_totals_calls(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
@@ -152,5 +189,7 @@ int gv_totals_calls(struct gv_totals_run *run)
     sqlite3_finalize(rows);
     if (!error)
         error = gv_memory_log_replay(&run->memory_log);
-    return error ? error : gv_database_error(run->trace, result);
+    if (!error)
+        error = gv_database_error(run->trace, result);
+    return error ? error : gv_totals_flights(run);
 }

@@ -41,10 +41,13 @@ struct gv_totals_zone {
 struct gv_totals_device {
     int64_t device; /* a row of table device, or 0 */
     int64_t operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns;
-    int64_t host_copy_ns;                             /* between host and device */
     int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
     int64_t host_copy_until_ns;
     int64_t gaps, short_gaps, short_gap_ns;
+    struct gv_totals_known {
+        int64_t busy_ns, kernel_ns, copy_ns, short_gaps, short_gap_ns;
+        int64_t host_copy_ns; /* between host and device */
+    } known;                  /* the same up to where the GPU's side is known */
 };
 
 struct gv_totals_gap {
@@ -63,6 +66,7 @@ struct gv_totals_kernel {
 struct gv_totals_run {
     sqlite3 *trace;
     struct gv_totals_part part;
+    int64_t known_ns;           /* up to when the GPU's side is known, of all processes asked for */
     struct gv_id_table threads; /* process */
     struct gv_id_table apis;    /* enum gv_totals_class */
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
@@ -80,6 +84,7 @@ struct gv_totals_run {
     } * thread_times; /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
+    bool spans; /* first_ns and last_ns are those of something */
     struct gv_totals_launches {
         int64_t count, total_ns;
     } * launches; /* by id of the kernel */
@@ -140,6 +145,15 @@ static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start
     int64_t duration_ns = gv_totals_ns(row, column);
 
     return duration_ns > 0 ? start_ns + duration_ns : start_ns;
+}
+
+/* Of what goes on from start_ns to end_ns, the time up to where the GPU's side is known. */
+static inline int64_t gv_totals_known_ns(const struct gv_totals_run *run, int64_t start_ns,
+                                         int64_t end_ns)
+{
+    if (end_ns > run->known_ns)
+        end_ns = run->known_ns;
+    return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
 #endif

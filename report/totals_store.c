@@ -60,13 +60,20 @@ static int64_t gv_totals_most_ns(const struct gv_totals_run *run, enum gv_totals
     return most_ns;
 }
 
-static int64_t gv_totals_host_copy_ns(const struct gv_totals_run *run)
+static struct gv_totals_known gv_totals_known_sum(const struct gv_totals_run *run)
 {
-    int64_t sum_ns = 0;
+    struct gv_totals_known sum = {0};
 
-    for (size_t i = 0; i < run->device_count; i++)
-        sum_ns = gv_time_sum(sum_ns, run->devices[i].host_copy_ns);
-    return sum_ns;
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gv_totals_known *known = &run->devices[i].known;
+        sum.busy_ns = gv_time_sum(sum.busy_ns, known->busy_ns);
+        sum.kernel_ns = gv_time_sum(sum.kernel_ns, known->kernel_ns);
+        sum.copy_ns = gv_time_sum(sum.copy_ns, known->copy_ns);
+        sum.host_copy_ns = gv_time_sum(sum.host_copy_ns, known->host_copy_ns);
+        sum.short_gaps += known->short_gaps;
+        sum.short_gap_ns = gv_time_sum(sum.short_gap_ns, known->short_gap_ns);
+    }
+    return sum;
 }
 
 static int gv_store_fact(struct gv_totals_run *run, sqlite3_stmt *add, const char *key,
@@ -83,6 +90,7 @@ static int gv_store_facts(struct gv_totals_run *run)
 #define GV_TOTALS_CLASS(name, text, fact) fact,
 #include "report/totals_classes.def"
     };
+    struct gv_totals_known known = gv_totals_known_sum(run);
     const struct {
         const char *key;
         int64_t value;

@@ -81,9 +81,22 @@ static int gv_verdict_compare(const void *left, const void *right)
 {
     const struct gv_finding *one = left, *other = right;
 
+    /* The end of a run matters more than the rest of it. */
+    if ((one->class == GV_VERDICT_UNFINISHED) != (other->class == GV_VERDICT_UNFINISHED))
+        return one->class == GV_VERDICT_UNFINISHED ? -1 : 1;
     if (one->weight != other->weight)
         return one->weight > other->weight ? -1 : 1;
     return (int)one->class - (int)other->class;
+}
+
+/* Does not depend on whether the process made any other call. */
+static void gv_verdict_unfinished(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->flight_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_UNFINISHED))
+        gv_verdict_say_unfinished(
+            facts, gv_verdict_add(verdict, GV_VERDICT_UNFINISHED, share < 1 ? share : 1));
 }
 
 static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
@@ -197,7 +210,7 @@ static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv
 
     gv_verdict_say_launch_failed(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH_FAILED, 1));
     if (words)
-        verdict->findings[0].next = words->remedy;
+        verdict->findings[verdict->count - 1].next = words->remedy;
 }
 
 void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict)
@@ -207,6 +220,7 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
+    gv_verdict_unfinished(facts, verdict);
     if (!ran) {
         bool failed = facts->init_result != 0;
         gv_verdict_say_no_kernel(

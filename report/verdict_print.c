@@ -78,7 +78,7 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, int columns)
                  : strcmp(ended, "killed") == 0 ? "was killed, or crashed, in"
                                                 : "ended in",
                  name ? name : "a call", kernel ? " of " : "", kernel ? kernel : "",
-                 known ? ", after " : "",
+                 known ? (ended ? ", after " : ", for ") : "",
                  known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
         gv_text_lines(out, 5, "  !", text, columns);
     }
@@ -118,10 +118,53 @@ static int gv_print_gpu_side(FILE *out, sqlite3 *trace, int columns)
     return gv_database_error(trace, result);
 }
 
+/* What CUPTI had not handed over, and so from when on the GPU's side is not known. */
+static int gv_print_unseen(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns)
+{
+    sqlite3_stmt *row = NULL;
+    char text[256], known[GV_FORMAT_BYTES];
+    int result = sqlite3_prepare_v2(
+        trace,
+        "SELECT CAST(total(count) AS INTEGER), count(*), max(p.pid), max(p.ended = 'killed') FROM"
+        " loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation'",
+        -1, &row, NULL);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        int64_t count = sqlite3_column_int64(row, 0);
+        char who[64];
+        snprintf(who, sizeof(who), "process %" PRId64, (int64_t)sqlite3_column_int64(row, 2));
+        if (sqlite3_column_int64(row, 1) > 1)
+            snprintf(who, sizeof(who), "%" PRId64 " processes",
+                     (int64_t)sqlite3_column_int64(row, 1));
+        gv_format_duration(known, facts->known_ns);
+        if (count > 0)
+            snprintf(
+                text, sizeof(text),
+                "After %s the GPU's side is not known: %s %s before CUPTI had handed over %" PRId64
+                " operation%s.",
+                known, who, sqlite3_column_int(row, 3) ? "was killed" : "ended", count,
+                count == 1 ? "" : "s");
+        else
+            snprintf(text, sizeof(text),
+                     "After %s the GPU's side is not known yet: what was launched since has not"
+                     " ended, or CUPTI has not handed it over.",
+                     known);
+        gv_text_lines(out, 5, "  !", text, columns);
+    }
+    sqlite3_finalize(row);
+    return gv_database_error(trace, result);
+}
+
 static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns)
 {
     char text[256];
+    int64_t lost = facts->lost - facts->operations_lost;
     int error = gv_print_gpu_side(out, trace, columns);
+
+    if (!error && facts->known_ns < facts->window_ns)
+        error = gv_print_unseen(out, trace, facts, columns);
+    else
+        lost = facts->lost;
 
     if (!error && facts->in_flight > 0)
         error = gv_print_flights(out, trace, columns);
@@ -132,10 +175,10 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
                  facts->failed == 1 ? ": " : ", most often ", facts->failed_most);
         gv_text_lines(out, 5, "  !", text, columns);
     }
-    if (facts->lost > 0) {
+    if (lost > 0) {
         snprintf(text, sizeof(text),
-                 "%" PRId64 " record%s got lost: what is said here is said without them.",
-                 facts->lost, facts->lost == 1 ? "" : "s");
+                 "%" PRId64 " record%s got lost: what is said here is said without them.", lost,
+                 lost == 1 ? "" : "s");
         gv_text_lines(out, 5, "  !", text, columns);
     }
     if (!facts->complete)

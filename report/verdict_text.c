@@ -37,6 +37,12 @@ static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64
     return out;
 }
 
+/* Whether the GPU's side is known for a part of the time only. */
+static bool gv_say_partly(const struct gv_run_facts *facts)
+{
+    return facts->known_ns < facts->window_ns;
+}
+
 /* "10 runs of 1 kernel and 3 of graphs". */
 static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size)
 {
@@ -44,9 +50,9 @@ static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size
 
     out[0] = '\0';
     if (facts->kernels_run > 0)
-        length =
-            snprintf(out, size, "%" PRId64 " run%s of %" PRId64 " kernel%s", facts->kernels_run,
-                     gv_s(facts->kernels_run), facts->kernel_names, gv_s(facts->kernel_names));
+        length = snprintf(out, size, "%s%" PRId64 " run%s of %" PRId64 " kernel%s",
+                          gv_say_partly(facts) ? "at least " : "", facts->kernels_run,
+                          gv_s(facts->kernels_run), facts->kernel_names, gv_s(facts->kernel_names));
     if (facts->graphs > 0 && length >= 0 && (size_t)length < size)
         snprintf(out + length, size - (size_t)length, "%s%" PRId64 "%s of %s",
                  length ? " and " : "", facts->graphs,
@@ -58,22 +64,25 @@ static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size
 
 static void gv_say_seen(const struct gv_run_facts *facts, char *out)
 {
-    char busy[GV_FORMAT_BYTES], work[128];
+    char busy[GV_FORMAT_BYTES], work[128], time[96], known[GV_FORMAT_BYTES];
     const char *where = facts->simulated ? "The simulated GPU" : "The GPU";
 
     gv_say_work(facts, work, sizeof(work));
+    snprintf(time, sizeof(time), "the time");
+    if (gv_say_partly(facts))
+        snprintf(time, sizeof(time), "the first %s; what it did after that is not known",
+                 gv_format_duration(known, facts->known_ns));
     if (facts->kernels_run + facts->graphs == 0)
         gv_say(out, "%s ran no kernel that was seen: %" PRId64 " launch%s.", where,
                facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
     else if (facts->devices_used > 1)
         gv_say(out,
-               "%ss ran your code: %s, on %" PRId64
-               " devices. Together they were busy %s of the time.",
+               "%ss ran your code: %s, on %" PRId64 " devices. Together they were busy %s of %s.",
                where, work, facts->devices_used,
-               gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)));
+               gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
     else
-        gv_say(out, "%s ran your code: %s. It was busy %s of the time.", where, work,
-               gv_say_percent(busy, facts->busy_ns, facts->window_ns));
+        gv_say(out, "%s ran your code: %s. It was busy %s of %s.", where, work,
+               gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
 }
 
 /* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", of what most launches failed with. */
@@ -167,6 +176,16 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
     gv_say(out, "%s (%" PRId64 ")", name ? name : "error", facts->init_result);
 }
 
+void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out)
+{
+    char flight[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out, "%.100s %s, %s %s of %s", facts->flight,
+           facts->flight_running ? "has not returned" : "had not returned when its process ended",
+           facts->flight_running ? "for" : "after", gv_format_duration(flight, facts->flight_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
 void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
 {
     char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
@@ -198,7 +217,7 @@ static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t si
         again_ns /= facts->processes;
     if (facts->busiest_ns > again_ns)
         again_ns = facts->busiest_ns;
-    if (facts->gpu_seen && facts->kernels_run + facts->graphs > 0)
+    if (facts->gpu_whole && facts->kernels_run + facts->graphs > 0)
         snprintf(out, size, "; a second time, its work takes about %s",
                  gv_format_duration(again, again_ns));
 }
@@ -216,7 +235,7 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
     gv_format_duration(window, facts->window_ns);
     gv_format_duration(start, facts->start_ns);
     gv_format_duration(loading, own_ns > 0 ? own_ns : 0);
-    if (facts->gpu_seen)
+    if (facts->gpu_whole)
         gv_say(out,
                "%s of %s went into starting CUDA (%s), loading code (%s) and compiling it (%s)%s",
                sum, window, start, loading, gv_format_duration(compiling, compiling_ns), second);
@@ -320,6 +339,12 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
     char idle[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
     char devices[GV_FORMAT_BYTES];
 
+    if (gv_say_partly(facts)) {
+        gv_say(out, "%s had nothing to do for %s of the first %s%s", gv_say_devices(facts, devices),
+               gv_format_duration(idle, devices_ns - facts->busy_ns),
+               gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
+        return;
+    }
     gv_say(out, "%s had nothing to do for %s of %s%s; the host was outside of CUDA for %s",
            gv_say_devices(facts, devices), gv_format_duration(idle, devices_ns - facts->busy_ns),
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
@@ -332,8 +357,8 @@ void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
     int64_t computing_ns = facts->kernel_ns < devices_ns ? facts->kernel_ns : devices_ns;
     char computing[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], devices[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s computed for %s of %s%s, most of it in %.80s", gv_say_devices(facts, devices),
-           gv_format_duration(computing, computing_ns), gv_format_duration(whole, devices_ns),
-           facts->devices_used > 1 ? " together" : "",
+    gv_say(out, "%s computed for %s of %s%s%s, most of it in %.80s", gv_say_devices(facts, devices),
+           gv_format_duration(computing, computing_ns), gv_say_partly(facts) ? "the first " : "",
+           gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
 }

@@ -1,5 +1,6 @@
 """What of the GPU's side is missing from a trace is told, and kept small."""
 
+import json
 import os
 import signal
 import sys
@@ -86,6 +87,48 @@ class Lost(Seen):
         process.communicate()
         seen = self.trace(losses=True).value("SELECT count(*) FROM gpu_ops")
         self.assertGreater(seen, 700)
+
+    GPU_RULES = ("--no-jit", "--max-gpu-gap", "1us", "--max-copy-ratio", "0.1", "--min-kernels", "1000",
+                 "--min-gpu-busy", "90%", "-a")
+
+    def outcomes(self, *rules, path="trace.db"):
+        rows = json.loads(self.command("check", self.path(path), *rules, "--format", "json", status=None,
+                                       sim=False).out)
+        return {row["rule"]: row["outcome"] for row in rows}
+
+    def test_nothing_is_claimed_of_what_is_missing(self):
+        """Neither while the program runs nor after it was killed."""
+        process = self.start([harness.program("gpu_work"), "held", "50"],
+                             env={"GPUVERIFY_FLUSH_MS": "20"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        for end in (lambda: time.sleep(1), lambda: (process.kill(), process.communicate(), self.settle())):
+            end()
+            self.assertEqual(set(self.outcomes(*self.GPU_RULES).values()), {"not known"})
+            facts = json.loads(self.command("report", self.path("trace.db"), "-f", "json", sim=False).out)["facts"]
+            for fact in ("kernels_run", "devices", "busy_ns", "computing_ns", "copies", "compiling_ns"):
+                self.assertIsNone(facts[fact], fact)
+            out = self.command("report", self.path("trace.db"), sim=False).out
+            self.assertRegex(out, r"\n  ! +After \S+ \S+ the GPU's side is not known")
+            self.assertNotIn("compiling it", out)
+        self.run_well([harness.program("gpu_work"), "streams", "20"],
+                      env={"GPUVERIFY_TRACE": self.path("whole.db")})
+        self.settle()
+        changes = json.loads(self.command("diff", "--all", "--top", "0", "-f", "json", self.path("whole.db"),
+                                          self.path("trace.db"), sim=False).out)["changes"]
+        self.assertEqual([row for row in changes if row["after"] == 0
+                          and row["area"] in ("kernels", "copies", "verdict", "run")
+                          and row["what"] not in ("stalls", "stalled")], [])
+
+    def test_what_was_seen_is_enough_for_some_rules(self):
+        """Of two kernels that ran, one at least did; of those not seen, none may have been late."""
+        process = self.start([harness.program("gpu_work"), "stuck", "50"],
+                             env={"GPUVERIFY_FLUSH_MS": "20"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        time.sleep(1)
+        rules = ("--min-kernels", "50", "--no-jit")
+        for end in (lambda: None, lambda: (process.kill(), process.communicate(), self.settle())):
+            end()
+            self.assertEqual(self.outcomes(*rules), {"min-kernels": "kept", "no-jit": "broken"})
 
     def test_what_earlier_exit_handlers_start_is_told(self):
         """They run when CUPTI has been asked for the last time."""

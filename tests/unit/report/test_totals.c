@@ -303,6 +303,50 @@ static void a_part_hides_what_is_kept(void **state)
     assert_int_equal(number("SELECT count(*) FROM temp.sqlite_master"), 0);
 }
 
+/* Two streams: the killed program's second operation on the first of them is missing. */
+static void what_is_missing_bounds_what_is_known(void **state)
+{
+    (void)state;
+    execute("INSERT INTO process (id, identity, gpu, ended) VALUES (8, 8, 'cupti', 'killed');"
+            "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
+            "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch');"
+            "INSERT INTO gpu_place VALUES (8, 8, 0, 1, 7);"
+            "INSERT INTO loss VALUES (8, 'GPU operation', 'last flush', 1);"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
+            " VALUES (1, 8, 80, 1000, 5, 0, 1, 1), (2, 8, 80, 2000, 5, 0, 1, 2),"
+            " (3, 8, 80, 3000, 9000, 0, 2, 3);"
+            "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+            " (1, 8, 4, 1500, 4500, 1), (2, 8, 4, 5000, 4000, 3)");
+    keep();
+    assert_int_equal(fact("gpu_known_ns"), 6000);
+    assert_int_equal(fact("gpu_busy_ns"), 4500);
+    assert_int_equal(number("SELECT busy_ns FROM device_total"), 7500);
+    execute("DELETE FROM loss");
+    keep();
+    assert_int_equal(fact("gpu_known_ns"), INT64_MAX);
+    assert_int_equal(fact("gpu_busy_ns"), 7500);
+    execute("UPDATE process SET ended = NULL WHERE id = 8"); /* it still runs */
+    keep();
+    assert_int_equal(fact("gpu_known_ns"), 6000);
+}
+
+/* The time in a call that never returned is the run's too. */
+static void a_call_in_flight_takes_time(void **state)
+{
+    (void)state;
+    execute("INSERT INTO thread (id, process, serial, records) VALUES (9, 1, 9, 3);"
+            "INSERT INTO api VALUES (80, 'cuCtxSynchronize', 'sync');"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+            " (1, 9, 80, 1000, 5, 0);"
+            "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
+            " (1, 9, 80, 2000, 9000), (1, 9, 80, 9500, 100)");
+    keep();
+    assert_int_equal(fact("calls"), 1);
+    assert_int_equal(fact("first_ns"), 1000);
+    assert_int_equal(fact("last_ns"), 9000);
+    assert_int_equal(fact("thread_ns"), 7005);
+}
+
 static void occupancy_is_nvidias(void **state)
 {
     (void)state;
@@ -339,6 +383,8 @@ int main(void)
         TEST(first_uses_at_the_same_time_count_once),
         TEST(a_union_forgets_only_the_shortest),
         TEST(a_part_hides_what_is_kept),
+        TEST(what_is_missing_bounds_what_is_known),
+        TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),
     };
 

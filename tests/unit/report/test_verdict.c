@@ -14,14 +14,14 @@ static int setup(void **state)
     (void)state;
     memset(&facts, 0, sizeof(facts));
     facts.calls = 1000;
-    facts.window_ns = 1000000000;
+    facts.window_ns = facts.known_ns = 1000000000;
     facts.processes = facts.seen_processes = 1;
-    facts.gpu_seen = true;
+    facts.gpu_seen = facts.gpu_whole = true;
     facts.complete = facts.whole = true;
     facts.launch_calls = facts.kernels_run = facts.operations = 500;
     facts.launched_kernels = facts.kernel_names = facts.devices_used = 1;
     facts.kernel_time_ns = facts.blocks_known_ns = facts.filled_ns = 900000000;
-    facts.kernel_ns = facts.busy_ns = 900000000;
+    facts.kernel_ns = facts.seen_kernel_ns = facts.busy_ns = 900000000;
     facts.multiprocessors = 132;
     facts.least_blocks = 1000;
     facts.thread_ns = 800000000;
@@ -41,7 +41,7 @@ static bool is_told(enum gv_verdict_class class)
 
 static void set_busy(int64_t ns)
 {
-    facts.busy_ns = facts.kernel_ns = facts.kernel_time_ns = ns;
+    facts.busy_ns = facts.kernel_ns = facts.seen_kernel_ns = facts.kernel_time_ns = ns;
     facts.blocks_known_ns = facts.filled_ns = ns;
 }
 
@@ -142,6 +142,43 @@ static void nothing_is_guessed_when_the_gpu_was_not_seen(void **state)
     assert_non_null(strstr(verdict.findings[0].evidence, "is not known"));
 }
 
+static void shares_are_of_what_is_known(void **state)
+{
+    (void)state;
+    facts.gpu_whole = false;
+    facts.known_ns = 400000000;
+    set_busy(300000000);
+    assert_true(is_told(GV_VERDICT_ACCELERATED));
+    assert_string_equal(verdict.headline,
+                        "The GPU ran your code: at least 500 runs of 1 kernel. It was busy 75 % of "
+                        "the first 400 ms; what it did after that is not known.");
+    assert_non_null(strstr(verdict.findings[0].evidence, "300 ms of the first 400 ms"));
+    set_busy(100000000);
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_non_null(strstr(verdict.findings[0].evidence, "300 ms of the first 400 ms"));
+}
+
+static void a_call_that_never_returned_leads(void **state)
+{
+    (void)state;
+    strcpy(facts.flight, "cuStreamSynchronize");
+    facts.flight_ns = 99000000;
+    assert_false(is_told(GV_VERDICT_UNFINISHED));
+    facts.flight_ns = 101000000;
+    facts.loading_ns = facts.first_use_ns = 800000000;
+    assert_true(is_told(GV_VERDICT_UNFINISHED));
+    assert_true(is_told(GV_VERDICT_LOAD));
+    assert_int_equal(verdict.findings[0].class, GV_VERDICT_UNFINISHED);
+    assert_string_equal(verdict.findings[0].evidence,
+                        "cuStreamSynchronize had not returned when its process ended, after 101 ms "
+                        "of 1.00 s");
+    facts.flight_running = 1;
+    facts.launch_calls = facts.kernels_run = facts.operations = 0;
+    assert_true(is_told(GV_VERDICT_UNFINISHED));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "cuStreamSynchronize has not returned, for 101 ms of 1.00 s");
+}
+
 static void waits(void **state)
 {
     (void)state;
@@ -213,7 +250,7 @@ static void small_kernels(void **state)
     assert_true(is_told(GV_VERDICT_UNDERFILLED));
     assert_false(is_told(GV_VERDICT_ACCELERATED));
     /* Many of them at the same time fill the device. */
-    facts.kernel_ns = facts.busy_ns = 400000000;
+    facts.kernel_ns = facts.seen_kernel_ns = facts.busy_ns = 400000000;
     assert_false(is_told(GV_VERDICT_UNDERFILLED));
 }
 
@@ -338,6 +375,8 @@ int main(void)
         TEST(idle_time_in_short_gaps),
         TEST(devices_share_their_work),
         TEST(nothing_is_guessed_when_the_gpu_was_not_seen),
+        TEST(shares_are_of_what_is_known),
+        TEST(a_call_that_never_returned_leads),
         TEST(waits),
         TEST(loading),
         TEST(copying),
