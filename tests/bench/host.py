@@ -220,10 +220,10 @@ def stack_costs(bench, run, words, depths, name):
                     values = run(bench, folder, True, *words(depth), GPUVERIFY_STACKS=stacks,
                                  GPUVERIFY_SPOOL_MB="1024")
                     medians.append(statistics.median(values["burst_ns"]))
-                    without = query(finish(bench, folder),
-                                    "SELECT count(*) FROM calls WHERE stack IS NULL")
-                    bench.must(f"GPUVERIFY_STACKS={stacks}: {without} calls without a stack",
-                               (without == 0) == (stacks == "all"))
+                    # The first ones may go without: the unwinder is made ready beside.
+                    share = query(finish(bench, folder), "SELECT avg(stack IS NOT NULL) FROM calls")
+                    bench.must(f"GPUVERIFY_STACKS={stacks}: {share} of the calls have a stack",
+                               share > 0.9 if stacks == "all" else share == 0)
             found.append(medians[1] - medians[0])
         costs.append(bench.spread(f"{name}_{depth}_ns",
                                   f"{name.replace('_', ' ')}, {depth} frames more", found, "ns"))
@@ -233,10 +233,10 @@ def stack_costs(bench, run, words, depths, name):
 def bench_stacks(bench):
     """What a stack of every call costs (GPUVERIFY_STACKS=all), by its depth."""
     depths = (0, 8, 16, 32, 48)
-    native = stack_costs(bench, launches, lambda depth: ("-n", "40000", "-b", "2000", "-d", str(depth)),
-                         depths, "stack")
-    python = stack_costs(bench, python_calls, lambda depth: ("10000", "500", str(depth)),
-                         depths, "Python_stack")
+    native = stack_costs(bench, launches, lambda depth: (
+        "-n", str(bench.scaled(40000, 4000)), "-b", "2000", "-d", str(depth)), depths, "stack")
+    python = stack_costs(bench, python_calls, lambda depth: (
+        str(bench.scaled(10000, 1000)), "500", str(depth)), depths, "Python_stack")
     bench.note(f"Python stacks are those of CPython {platform.python_version()}; 48 Python frames at most "
                "are taken.")
     bench.chart(name="host-stacks", kind="lines", title="A stack of every call", x="frames added",
