@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define GV_REPORT_STALLS 3
@@ -230,14 +231,40 @@ static int gv_section_record(struct gv_report *report, const struct gv_section *
     return gv_database_error(report->trace, result);
 }
 
+/* What is drawn for people keeps its form in markdown, between fences. */
+static int gv_report_draw(struct gv_report *report, int (*draw)(struct gv_report *))
+{
+    FILE *out = report->out;
+    char *text = NULL;
+    size_t bytes = 0;
+
+    if (report->format != GV_FORMAT_MARKDOWN)
+        return draw(report);
+    report->out = open_memstream(&text, &bytes);
+    if (!report->out) {
+        report->out = out;
+        return -errno;
+    }
+    int error = draw(report);
+    if (fclose(report->out) == EOF && !error)
+        error = -errno;
+    report->out = out;
+    if (bytes > 0)
+        fprintf(out, "\n```\n%s```\n", text + (text[0] == '\n'));
+    free(text);
+    return error;
+}
+
 static int gv_section_write(struct gv_report *report, enum gv_section_id id)
 {
     const struct gv_section *section = &gv_sections[id];
     sqlite3_stmt *query = NULL;
     int error;
 
-    if (section->shape == GV_SHAPE_PICTURE && report->format == GV_FORMAT_TABLE)
-        return id == GV_SECTION_timeline ? gv_section_timeline(report) : gv_section_samples(report);
+    if (section->shape == GV_SHAPE_PICTURE &&
+        (report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN))
+        return gv_report_draw(report,
+                              id == GV_SECTION_timeline ? gv_section_timeline : gv_section_samples);
     error = gv_database_error(report->trace,
                               sqlite3_prepare_v2(report->trace, section->sql, -1, &query, NULL));
     if (!error) {
@@ -354,7 +381,7 @@ int gv_report_write(struct gv_report *report)
     if (report->format == GV_FORMAT_JSON)
         return gv_report_json(report);
     if (report->wanted[GV_SECTION_verdict] && report->format != GV_FORMAT_CSV)
-        error = gv_report_verdict(report);
+        error = gv_report_draw(report, gv_report_verdict);
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
         if (report->wanted[i])
             error = gv_section_write(report, (enum gv_section_id)i);

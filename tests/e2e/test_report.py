@@ -44,6 +44,17 @@ class Report(harness.Case):
                 len(self.report("-s", name, "--format", "markdown").out.splitlines()), 5)
             self.assertTrue(self.report("-s", name).out.strip(), name)
 
+    def test_pictures_and_the_verdict_are_fenced_in_markdown(self):
+        out = self.report("--format", "markdown").out
+        self.assertLess(len(out.splitlines()), 250)
+        parts = out.split("```\n")
+        self.assertEqual(len(parts) % 2, 1)
+        fenced = "".join(parts[1::2])
+        for words in ("gpuverify  add.py", "Over time, from", "GPU 0 busy", "Samples of the device"):
+            self.assertIn(words, fenced)
+        self.assertNotIn("| lane", out)
+        self.assertIn("| kernel |", "".join(parts[0::2]))
+
     def test_sections_stand_alone_in_the_order_of_the_report(self):
         out = self.report("-s", "calls", "-s", "kernels").out
         self.assertNotIn("The GPU", out)
