@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEVICES_MOST 64
+#define DEVICES_MOST      64
+#define PATIENCE_LEAST_MS 1000
 
 /* CUdevice_attribute */
 enum device_attribute {
@@ -280,6 +281,13 @@ void gv_gpu_start(struct gv_thread *thread)
     gv_own_work_end(&work);
 }
 
+/* The module's thread answers within milliseconds, unless CUPTI hangs: who does not want to wait
+ * for the collector does not want to lose this. */
+static uint64_t patience_ns(int64_t patience_ms)
+{
+    return (uint64_t)(patience_ms < PATIENCE_LEAST_MS ? PATIENCE_LEAST_MS : patience_ms) * 1000000u;
+}
+
 void gv_gpu_finish(int64_t patience_ms)
 {
     const struct gv_gpu_module *recording = atomic_load(&module);
@@ -287,7 +295,7 @@ void gv_gpu_finish(int64_t patience_ms)
     /* Once: past the first of our exit handlers CUPTI may be gone. */
     if (!recording || module_pid != gv_process.pid || atomic_exchange(&ended, 1))
         return;
-    recording->finish((uint64_t)patience_ms * 1000000u);
+    recording->finish(patience_ns(patience_ms));
 }
 
 void gv_gpu_fetch(int64_t patience_ms)
@@ -295,7 +303,7 @@ void gv_gpu_fetch(int64_t patience_ms)
     const struct gv_gpu_module *recording = atomic_load(&module);
 
     if (recording && module_pid == gv_process.pid && !atomic_load(&ended))
-        recording->fetch((uint64_t)patience_ms * 1000000u);
+        recording->fetch(patience_ns(patience_ms));
 }
 
 void gv_gpu_go_on(void)

@@ -13,7 +13,8 @@
 /* cuInit() has succeeded on this thread. Once in each process; further calls do nothing. */
 void gv_gpu_start(struct gv_thread *thread);
 
-/* The process ends: what CUPTI still has comes into the spool, within `patience_ms`. */
+/* The process ends: what CUPTI still has comes into the spool, within `patience_ms`, or a second if
+ * that is less. */
 void gv_gpu_finish(int64_t patience_ms);
 
 /* The same, while it may not end after all; then gv_gpu_go_on(). Also in a signal handler. */

@@ -169,6 +169,12 @@ class Lost(Seen):
             self.assertEqual(trace.rows("SELECT gpu, gpu_why FROM processes"), [("cupti", None)])
             os.unlink(self.path("trace.db"))
 
+    def test_end_that_does_not_wait_loses_nothing(self):
+        """GPUVERIFY_EXIT_WAIT=0 is about the collector: what CUPTI holds is fetched all the same."""
+        self.run_well([harness.program("gpu_work"), "streams", "40"],
+                      env={"GPUVERIFY_EXIT_WAIT": "0", "GPUVERIFY_FLUSH_MS": "60000"})
+        self.assertEqual(self.kinds(self.trace()), {"kernel": 40, "copy": 40, "set": 40})
+
     def test_cupti_is_left_alone_after_the_last_flush(self):
         """Its exit handlers have run by the time that ours wait for the collector."""
         slow = self.write("slow", "#!/bin/sh\nexec sleep 3\n", 0o755)
