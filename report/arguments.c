@@ -183,9 +183,11 @@ static int gv_parse_check_count(const struct gv_arguments *arguments)
 {
     const struct gv_command *command = arguments->command;
 
+    if (arguments->operand_count == 0 && command->fewest > 0)
+        return gv_arguments_refuse(command, "%s is missing", command->operands);
     if (arguments->operand_count < command->fewest)
-        return gv_arguments_refuse(command, "%s is missing",
-                                   arguments->operand_count ? "something" : command->operands);
+        return gv_arguments_refuse(command, "%s alone is not enough: %s", arguments->operands[0],
+                                   command->operands);
     if (arguments->operand_count <= command->most)
         return 0;
     for (int i = 0; i < arguments->operand_count; i++)

@@ -1,6 +1,7 @@
 /* gpuverify diff BEFORE AFTER: what changed between runs. */
 #include "report/commands.h"
 #include "report/diff.h"
+#include "report/option_words.h"
 #include "report/progress.h"
 #include "report/report.h"
 #include "report/trace_view.h"
@@ -8,14 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GV_DIFF_TOP          10
 #define GV_DIFF_LEAST_CHANGE 0.05
-
-static const char gv_diff_names[] = ""
-#define GV_DIFF_AREA(name, title, what, counted, kernels) " " #name
-#include "report/diff_areas.def"
-    ;
 
 static bool gv_diff_pick(struct gv_diff *diff, const char *name)
 {
@@ -38,7 +35,8 @@ static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct 
         picked = true;
         if (!gv_diff_pick(diff, arguments->given[i].text))
             return gv_arguments_refuse(arguments->command, "'%s' is no section; they are:%s",
-                                       arguments->given[i].text, gv_diff_names);
+                                       arguments->given[i].text,
+                                       gv_option_words(GV_OPTION_diff_section));
     }
     for (size_t i = 0; i < GV_DIFF_AREAS; i++)
         diff->wanted[i] |= !picked;
@@ -50,6 +48,12 @@ static int gv_diff_choose_sides(const struct gv_arguments *arguments, struct gv_
 {
     int count = arguments->operand_count, parted_at = arguments->parted_at;
 
+    for (int i = parted_at; i >= 0 && i < count; i++)
+        if (arguments->operands[i][0] == '-' && access(arguments->operands[i], F_OK) < 0)
+            return gv_arguments_refuse(arguments->command,
+                                       "%s stands behind the --, where only traces are: options go "
+                                       "before it",
+                                       arguments->operands[i]);
     if (parted_at < 0 && count == 2)
         parted_at = 1;
     if (parted_at <= 0 || parted_at >= count)

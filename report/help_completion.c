@@ -1,5 +1,6 @@
 /* What completes gpuverify's words in bash and zsh. */
 #include "report/command_text.h"
+#include "report/option_words.h"
 
 #include <string.h>
 
@@ -8,6 +9,12 @@ static void gv_completion_choices(FILE *out, const char *choices)
 {
     for (; *choices; choices++)
         fputc(*choices == '|' ? ' ' : *choices, out);
+}
+
+/* What check takes besides the causes. */
+static const char *gv_completion_any(enum gv_option_id option)
+{
+    return option == GV_OPTION_check_no_stall ? " any" : "";
 }
 
 static void gv_completion_commands(FILE *out)
@@ -31,10 +38,13 @@ static void gv_completion_bash_values(FILE *out)
         if (option->letter)
             fprintf(out, " | '%s -%c'", gv_commands[option->command].name, option->letter);
         fputs(") ", out);
+        const char *words = gv_option_words((enum gv_option_id)i);
         if (option->kind == GV_OPTION_IS_CHOICE) {
             fputs("words='", out);
             gv_completion_choices(out, option->value);
             fputs("' ;;\n", out);
+        } else if (words) {
+            fprintf(out, "words='%s%s' ;;\n", words + 1, gv_completion_any((enum gv_option_id)i));
         } else {
             fprintf(out, "%s ;;\n", option->kind == GV_OPTION_IS_PATH ? "files=-f" : "return");
         }
@@ -74,6 +84,10 @@ void gv_completion_print_bash(FILE *out)
     gv_completion_bash_values(out);
     fputs("        help\\ *) words='environment", out);
     gv_completion_commands(out);
+    fputs("' ;;\n        query\\ *) files=-f words='", out);
+    gv_operand_words_print(out, GV_COMMAND_query);
+    fputs("' ;;\n        schema\\ *) words='", out);
+    gv_operand_words_print(out, GV_COMMAND_schema);
     fputs("' ;;\n"
           "        *) files=-f ;;\n"
           "    esac\n"
@@ -85,11 +99,9 @@ void gv_completion_print_bash(FILE *out)
     gv_completion_bash_options(out);
     fputs("        esac\n"
           "    fi\n"
-          "    if [ -n \"$files\" ]; then\n"
-          "        mapfile -t COMPREPLY < <(compgen \"$files\" -- \"$word\")\n"
-          "    else\n"
-          "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-          "    fi\n"
+          "    mapfile -t COMPREPLY < <(\n"
+          "        compgen -W \"$words\" -- \"$word\"\n"
+          "        [ -z \"$files\" ] || compgen \"$files\" -- \"$word\")\n"
           "}\n"
           "complete -o filenames -F _gpuverify gpuverify\n",
           out);
@@ -110,6 +122,7 @@ static void gv_completion_zsh_text(FILE *out, const char *text)
 
 static void gv_completion_zsh_option(FILE *out, const struct gv_option *option)
 {
+    enum gv_option_id id = (enum gv_option_id)(option - gv_options);
     char name[GV_OPTION_NAME_BYTES];
 
     fprintf(out, "                '*--%s%s[", gv_option_name(option, name),
@@ -120,6 +133,8 @@ static void gv_completion_zsh_option(FILE *out, const struct gv_option *option)
         fputs(":value:(", out);
         gv_completion_choices(out, option->value);
         fputc(')', out);
+    } else if (gv_option_words(id)) {
+        fprintf(out, ":value:(%s%s)", gv_option_words(id) + 1, gv_completion_any(id));
     } else if (option->kind != GV_OPTION_IS_FLAG) {
         fputs(option->kind == GV_OPTION_IS_PATH ? ":file:_files" : ":value: ", out);
     }
@@ -138,6 +153,12 @@ static void gv_completion_zsh_command(FILE *out, int number)
     if (number == GV_COMMAND_help) {
         fputs("                '*:command:(environment", out);
         gv_completion_commands(out);
+        fputs(")' ;;\n", out);
+    } else if (number == GV_COMMAND_query || number == GV_COMMAND_schema) {
+        fputs(number == GV_COMMAND_query ? "                '1:file:_files' '2:query:("
+                                         : "                '1:view:(",
+              out);
+        gv_operand_words_print(out, (enum gv_command_id)number);
         fputs(")' ;;\n", out);
     } else {
         fprintf(out, "                '*:%s' ;;\n",

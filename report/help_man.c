@@ -63,6 +63,8 @@ static void gv_man_option(FILE *out, const struct gv_option *option)
     }
     fputc('\n', out);
     gv_man_text(out, option->help);
+    if (option->help[0] && !strchr(".)", option->help[strlen(option->help) - 1]))
+        fputc('.', out);
     if (*option->preset) {
         fputs("\nDefault: ", out);
         gv_man_text(out, option->preset);

@@ -100,6 +100,9 @@ static void what_is_wrong_is_named(void **state)
     expect("help --completion fish", 2,
            "'fish' is no value for --completion, which takes bash|zsh");
     expect("report", 2, "FILE is missing");
+    expect("diff a.db", 2, "a.db alone is not enough: BEFORE AFTER");
+    expect("diff a.db --", 2, "a.db alone is not enough: BEFORE AFTER");
+    expect("diff a.db -- b.db --section stalls", 2, "--section stands behind the --");
     expect("report a b", 2, "'b' is one too many");
     expect("report a b", 2, "usage: gpuverify report FILE");
     expect("help \"$(printf 'x\\033[2J')\"", 2, "x\\x1b[2J");
@@ -197,6 +200,15 @@ static void every_command_and_option_is_told(void **state)
     }
 }
 
+static void sentences_of_the_manual_end(void **state)
+{
+    (void)state;
+    tell("help --man");
+    for (const char *at = told; (at = strstr(at, "\nDefault: ")); at++)
+        if (!strchr(".)", at[-1]))
+            fail_msg("no full stop before: %.40s", at + 1);
+}
+
 static void every_listed_command_has_an_example_that_parses(void **state)
 {
     (void)state;
@@ -226,13 +238,17 @@ static void completion_is_a_script(void **state)
               "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _gpuverify;"
               " echo \"${COMPREPLY[@]}\"; }; try gpuverify st; try gpuverify run --o;"
               "try gpuverify help --completion z; try gpuverify help env;"
+              "try gpuverify report --section mem; try gpuverify diff -s st;"
+              "try gpuverify stalls --cause module-l; try gpuverify check --no-stall an;"
+              "try gpuverify query x.db slow; try gpuverify schema kernel_;"
               "cd \"$(mktemp -d)\"; touch \"zz b.db\" zz_tool;"
               "try gpuverify report zz\\ ; try gpuverify run zz_t; rm zz*; rmdir \"$PWD\"'",
               "r");
     assert_non_null(output);
     told[fread(told, 1, sizeof(told) - 1, output)] = '\0';
     pclose(output);
-    assert_string_equal(told, "stalls\n--output\nzsh\nenvironment\nzz b.db\nzz_tool\n");
+    assert_string_equal(told, "stalls\n--output\nzsh\nenvironment\nmemory\nstalls\nmodule-"
+                              "load\nany\nslow-calls\nkernel_summary\nzz b.db\nzz_tool\n");
 }
 
 int main(void)
@@ -246,6 +262,7 @@ int main(void)
         cmocka_unit_test(every_command_and_option_is_told),
         cmocka_unit_test(every_listed_command_has_an_example_that_parses),
         cmocka_unit_test(completion_is_a_script),
+        cmocka_unit_test(sentences_of_the_manual_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
