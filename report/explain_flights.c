@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* How much of a call is drawn of which nobody knows how long it took. */
+#define GV_FLIGHT_UNKNOWN_NS 1000000
+
 enum gv_flight_column {
     GV_FLIGHT_PROCESS,
     GV_FLIGHT_THREAD,
@@ -102,6 +105,8 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int c
     };
     int error;
 
+    if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
+        focus.end_ns = gv_time_sum(start_ns, GV_FLIGHT_UNKNOWN_NS);
     fputs("not returned   ", out);
     gv_format_text(out, cause ? cause : "unknown", 40, 0);
     fputs("   ", out);

@@ -67,7 +67,9 @@ static int gv_ingest_flight(struct gv_ingest *ingest, const struct gv_spool_flig
 {
     char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
     int64_t api, kernel = 0;
-    int64_t seen_ns = ingest->seen_ns ? gv_ingest_time(ingest, ingest->seen_ns) : 0;
+    /* The process may have been looked at for the last time before the call began. */
+    bool seen = ingest->seen_ns > flight->start_ns;
+    int64_t seen_ns = seen ? gv_ingest_time(ingest, ingest->seen_ns) : 0;
     int error = gv_ingest_intern_api(ingest, flight->api, &api);
 
     gv_text_repair(name, sizeof(name), flight->comm, sizeof(flight->comm));

@@ -297,6 +297,42 @@ static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
     expect_exactly(2000);
 }
 
+/* The collector last looked at the process at 5000; who is in a call since later died in it. */
+static void no_call_takes_less_than_no_time(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    struct gv_ingest ingest;
+    int64_t next_call = 1;
+
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fill(2);
+    for (uint64_t i = 1; i <= 2; i++) {
+        struct gv_spool_owner owner = {.thread = i, .tid = (uint32_t)i};
+        struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
+        assert_non_null(slot);
+        atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + i * 4000);
+        atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
+    }
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(close(creat(fixture.trace, 0600)), 0);
+    assert_int_equal(
+        gv_database_open(&drain.database, fixture.trace, gv_drain_write_session, &drain), 0);
+    drain.writing = true;
+    assert_int_equal(gv_database_begin(&drain.database), 0);
+    assert_int_equal(gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call),
+                     0);
+    ingest.seen_ns = FIXTURE_EPOCH_NS + 5000;
+    assert_int_equal(gv_ingest_flights(&ingest), 0);
+    assert_int_equal(gv_ingest_flights(&ingest), 0); /* those known already */
+    assert_int_equal(gv_database_commit(&drain.database), 0);
+    gv_ingest_close(&ingest);
+    gv_drain_close(&drain);
+    assert_int_equal(number("SELECT elapsed_ns FROM in_flight WHERE start_ns = 4000"), 1000);
+    assert_int_equal(number("SELECT elapsed_ns IS NULL FROM in_flight WHERE start_ns = 8000"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +346,7 @@ int main(void)
         TEST(half_a_group_waits_for_its_rest),
         TEST(a_group_may_cross_segments),
         TEST(half_a_group_of_a_dead_process_is_kept),
+        TEST(no_call_takes_less_than_no_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
