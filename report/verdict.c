@@ -198,7 +198,7 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
     if (gv_verdict_is_told(verdict, GV_VERDICT_LAUNCH))
         share -= gv_verdict_device_share(facts, facts->short_gap_ns);
     if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
-        share -= gv_verdict_share(facts->first_use_ns, facts->window_ns);
+        share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
     if (facts->gpu_seen && facts->kernels_run + facts->graphs > 0 &&
         share >= gv_verdict_threshold(GV_VERDICT_IDLE))
         gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));

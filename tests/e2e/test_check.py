@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 import harness
 import stored
 
-KEPT = [["--no-load-after", "2s"], ["--no-load-after", "10 launches"], ["--no-jit"],
+KEPT = [["--no-load-after", "2s"], ["--no-load-after", "39 launches"], ["--no-jit"],
         ["--max-copy-ratio", "0.3"], ["--require-kernel", "gemm"], ["--require-kernel", "*tanh*"],
         ["--min-launches", "3"], ["--max-errors", "0"], ["--no-unfinished"], ["--max-losses", "0"],
         ["--min-gpu-busy", "80%"], ["--max-gpu-gap", "1ms"], ["--max-stall", "900ms"],
@@ -39,7 +39,10 @@ BROKEN = [
      "1 load of code came later; the first, cudaLaunchKernel of x"),
     ("INSERT INTO load (id, thread, api, start_ns, duration_ns, result, kind, name)"
      " VALUES (1, 1, 1, 4400000000, 5, 0, 'cubin', 'x')", ["--no-load-after", "5 launches"],
-     "1 load of code came later"),
+     "2 loads of code came later"),
+    # One that was loaded lazily.
+    (None, ["--no-load-after", "38 launches"],
+     "1 load of code came later; the first, cudaLaunchKernel of vectorized_elementwise_kernel<tanh>"),
 ]
 
 
@@ -65,7 +68,7 @@ class Check(harness.Case):
             self.assertEqual(self.check(*rule).out, "1 rule: 0 broken\n")
         everything = [word for rule in KEPT for word in rule]
         self.assertEqual(self.check(*everything).out, f"{len(KEPT)} rules: 0 broken\n")
-        self.assertIn("kept: no-load-after 10 launches\n", self.check(*everything, "--all").out)
+        self.assertIn("kept: no-load-after 39 launches\n", self.check(*everything, "--all").out)
 
     def test_rules_that_are_broken(self):
         for change, rule, said in BROKEN:
@@ -86,6 +89,20 @@ class Check(harness.Case):
                       self.check("--require-kernel", "gemm", status=3).out)
         self.check("--no-jit", "--min-launches", "1000", status=1)
         self.check("--max-stall", "1h")
+        # Code that is loaded lazily is no call: only a stall tells of it.
+        self.assertIn("1 load of code came later; the first, cudaLaunchKernel",
+                      self.check("--no-load-after", "9ms", status=1).out)
+        self.make("UPDATE process SET gpu = 'host-only'", "DELETE FROM load",
+                  "DELETE FROM gpu_module", "DELETE FROM stall")
+        for after in "10ms", "5 launches":
+            self.assertIn("lazy loads are not seen",
+                          self.check("--no-load-after", after, status=3).out)
+        self.make("INSERT INTO loss VALUES (1, 'GPU operation', 'launch', 7)")
+        self.assertIn("a part of the trace is missing",
+                      self.check("--no-load-after", "39 launches", status=3).out)
+        # There is nothing that could have loaded.
+        self.check("--no-load-after", "1h")
+        self.check("--no-load-after", "1000000 launches")
         self.make("INSERT INTO meta VALUES ('stall_threshold_ns', 100000)",
                   "DELETE FROM stall")
         self.assertIn("has stalls from 100 us on", self.check("--max-stall", "99us", status=3).out)
@@ -100,7 +117,7 @@ class Check(harness.Case):
         rules = self.path("gpu.rules")
         with open(rules, "w", encoding="utf-8") as file:
             file.write("# what CI wants\nmax-stall 1s   # enough\r\n--no-stall=jit\n\n  no-jit\n"
-                       "require-kernel '*tanh*' # a comment\nno-load-after 10 launches\n"
+                       "require-kernel '*tanh*' # a comment\nno-load-after 39 launches\n"
                        "min-gpu-busy = 80%")
         self.assertEqual(self.check("--rules", rules).out, "6 rules: 0 broken\n")
         self.assertEqual(self.check("--rules", rules, "--min-kernels", "99", status=1).out,
