@@ -94,7 +94,10 @@ static void gv_advice_add_eager(struct gv_advice_out *out, const struct gv_advic
     char cost[GV_FORMAT_BYTES];
 
     gv_advice_add(out, " Or start with CUDA_MODULE_LOADING=EAGER");
-    if (facts->eager_count > 0)
+    if (facts->eager_count == 1)
+        gv_advice_add(out, " (about %s more at start, from the one lazy load seen)",
+                      gv_format_duration(cost, facts->eager_ns));
+    else if (facts->eager_count > 0)
         gv_advice_add(out, " (about %s more at start, from the %" PRId64 " lazy loads seen)",
                       gv_format_duration(cost, facts->eager_ns), facts->eager_count);
     gv_advice_add(out, ".");

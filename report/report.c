@@ -213,6 +213,20 @@ static void gv_section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_
         gv_format_text(out, (const char *)sqlite3_column_text(row, column), GV_REPORT_CELL, 0);
 }
 
+/* What a name of a column does not say by itself, behind its value. */
+static const char *gv_section_gloss(const char *name)
+{
+    static const char *const glosses[][2] = {
+        {"with their call", "operations whose call is known"},
+        {"queued on average", "operations that had not begun"},
+    };
+
+    for (size_t i = 0; i < sizeof(glosses) / sizeof(glosses[0]); i++)
+        if (strcmp(glosses[i][0], name) == 0)
+            return glosses[i][1];
+    return NULL;
+}
+
 static int gv_section_record(struct gv_report *report, const struct gv_section *section,
                              sqlite3_stmt *query)
 {
@@ -225,7 +239,10 @@ static int gv_section_record(struct gv_report *report, const struct gv_section *
         gv_report_title(report, section->title);
     for (int i = 0; result == SQLITE_ROW && i < (int)gv_section_columns(section); i++) {
         fprintf(report->out, "%-*s", GV_REPORT_LABEL, section->columns[i].name);
+        const char *gloss = gv_section_gloss(section->columns[i].name);
         gv_section_print_value(report->out, section->columns[i].kind, query, i);
+        if (gloss && sqlite3_column_type(query, i) != SQLITE_NULL)
+            fprintf(report->out, " (%s)", gloss);
         fputc('\n', report->out);
     }
     return gv_database_error(report->trace, result);

@@ -159,10 +159,15 @@ void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out)
 
 void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
 {
+    if (facts->init_result == 0 && facts->load_calls + facts->copy_calls == 0) {
+        gv_say(out, "no launch, no load of code and no copy in %" PRId64 " call%s", facts->calls,
+               gv_s(facts->calls));
+        return;
+    }
     if (facts->init_result == 0) {
         gv_say(out,
-               "%" PRId64 " call%s, %" PRId64 " of which loaded code and %" PRId64
-               " copied data, and no launch",
+               "%" PRId64 " call%s: %" PRId64 " loaded code, %" PRId64
+               " copied data, none launched",
                facts->calls, gv_s(facts->calls), facts->load_calls, facts->copy_calls);
         return;
     }

@@ -86,6 +86,9 @@ static void late_kernels_can_be_pasted(void **state)
                     " cudaFuncGetAttributes(&attributes, other<4, float>);");
     expect_in(text, "Also loaded late: of<f>.");
     expect_in(text, "CUDA_MODULE_LOADING=EAGER (about 1.90 s more at start, from the 412 lazy");
+    facts.eager_count = 1;
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "(about 1.90 s more at start, from the one lazy load seen)");
 }
 
 static void a_python_program_is_told_its_line(void **state)

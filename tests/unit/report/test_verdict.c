@@ -282,6 +282,16 @@ static void no_kernel(void **state)
     facts.launch_calls = facts.kernels_run = facts.operations = 0;
     assert_true(is_told(GV_VERDICT_NO_KERNEL));
     assert_int_equal(verdict.count, 1);
+    facts.calls = 1;
+    facts.load_calls = facts.copy_calls = 0;
+    assert_true(is_told(GV_VERDICT_NO_KERNEL));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "no launch, no load of code and no copy in 1 call");
+    facts.calls = 3;
+    facts.load_calls = 1;
+    assert_true(is_told(GV_VERDICT_NO_KERNEL));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "3 calls: 1 loaded code, 0 copied data, none launched");
     facts.init_result = 100;
     assert_true(is_told(GV_VERDICT_INIT_FAILED));
     assert_non_null(strstr(verdict.findings[0].evidence, "CUDA_ERROR_NO_DEVICE (100)"));
