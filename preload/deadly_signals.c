@@ -1,5 +1,6 @@
 /*
- * A signal by which a program ends itself: kill(), killpg(), raise(), pthread_kill() and abort().
+ * A signal by which a program ends itself: kill(), killpg(), raise(), pthread_kill(), abort(), and
+ * a failed assert(), whose abort() is called inside libc.
  * Python does so after an unhandled KeyboardInterrupt, and many a signal handler when it has tidied
  * up: no exit handler runs, and what CUPTI still held would be lost.
  *
@@ -15,6 +16,7 @@
 #include "preload/entry_points.h"
 #include "preload/objects.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,7 +33,8 @@
     SENDER(killpg)                                                                                 \
     SENDER(raise)                                                                                  \
     SENDER(pthread_kill)                                                                           \
-    SENDER(abort)
+    SENDER(abort)                                                                                  \
+    SENDER(__assert_fail)
 
 #define GV_SENDER_NUMBER(name) SENDER_##name,
 enum sender { GV_SENDERS(GV_SENDER_NUMBER) SENDER_COUNT };
@@ -183,12 +186,32 @@ static bool abort_would_end_us(void)
            action.sa_handler == SIG_IGN;
 }
 
+static void expect_abort(void)
+{
+    int saved_errno = errno;
+
+    if (abort_would_end_us())
+        gv_process_expect_death();
+    errno = saved_errno;
+}
+
+VISIBLE __attribute__((noreturn)) void __assert_fail(const char *condition, const char *file,
+                                                     unsigned line, const char *function)
+{
+    void (*next)(const char *, const char *, unsigned, const char *) =
+        (void (*)(const char *, const char *, unsigned, const char *))real(SENDER___assert_fail);
+
+    expect_abort();
+    if (next)
+        next(condition, file, line, function);
+    abort();
+}
+
 VISIBLE __attribute__((noreturn)) void abort(void)
 {
     void (*next)(void) = (void (*)(void))real(SENDER_abort);
 
-    if (abort_would_end_us())
-        gv_process_expect_death();
+    expect_abort();
     if (next)
         next();
     for (;;) {

@@ -213,7 +213,7 @@ class Lost(Seen):
         """With nobody but the program's own end to fetch anything."""
         os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
         self.run_well([harness.program("ending"), how], status=-sig, preexec_fn=no_core,
-                      env={"GPUVERIFY_FLUSH_MS": "60000"})
+                      quiet=how != "assert", env={"GPUVERIFY_FLUSH_MS": "60000"})
         # As the program leaves it: a script's next line may read it.
         trace = self.open_trace()
         self.assertEqual(trace.lost(), [])
@@ -226,6 +226,7 @@ class Lost(Seen):
     def test_end_by_a_signal_to_oneself_loses_nothing(self):
         for how, sig in (("term", signal.SIGTERM), ("kill", signal.SIGKILL),
                          ("segv", signal.SIGSEGV), ("abort", signal.SIGABRT),
+                         ("assert", signal.SIGABRT),
                          ("kill-pid", signal.SIGINT), ("killpg", signal.SIGTERM),
                          ("pthread_kill", signal.SIGUSR1), ("handler", signal.SIGTERM)):
             with self.subTest(how):

@@ -4,6 +4,8 @@
  */
 #include "e2e.h"
 
+#undef NDEBUG
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -85,6 +87,8 @@ static void signal_oneself(const char *how)
 {
     if (!strcmp(how, "abort"))
         abort();
+    if (!strcmp(how, "assert"))
+        assert(!how);
     if (!strcmp(how, "segv"))
         raise(SIGSEGV);
     if (!strcmp(how, "term"))
