@@ -1,0 +1,109 @@
+/* The numbers of a run of several processes: what they do at the same time counts once. */
+#include "cmocka_all.h"
+
+#include "report/run_facts.h"
+#include "trace/schema.h"
+
+#include <sqlite3.h>
+
+static sqlite3 *trace;
+static struct gv_run_facts facts;
+
+static void execute(const char *sql)
+{
+    if (sqlite3_exec(trace, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(trace));
+}
+
+/* Two processes of one thread each; calls of a second, one after the start of the other. */
+static int setup(void **state)
+{
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &trace), SQLITE_OK);
+    execute(gv_schema_sql);
+    execute("INSERT INTO meta VALUES ('state', 'complete');"
+            "INSERT INTO process (id, identity, gpu, ended) VALUES (1, 1, 'cupti', 'exit'),"
+            " (2, 2, 'cupti', 'exit');"
+            "INSERT INTO thread VALUES (1, 1, 1, 10, 'a', 0), (2, 2, 1, 20, 'b', 0);"
+            "INSERT INTO api VALUES (1, 'cuInit', 'init'), (2, 'cuMemcpyHtoD_v2', 'copy'),"
+            " (3, 'cuLaunchKernel', 'launch');"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+            " (1, 1, 1, 0, 1000, 0), (2, 2, 1, 500, 1000, 0), (3, 1, 2, 2000, 6000, 0),"
+            " (4, 2, 2, 3000, 6000, 0), (5, 1, 3, 9000, 400, 0), (6, 2, 3, 9100, 900, 209);");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sqlite3_close(trace);
+    return 0;
+}
+
+static void read_part(struct gv_totals_part part)
+{
+    assert_int_equal(gv_run_facts_read(trace, &part, &facts), 0);
+}
+
+static void processes_that_wait_at_the_same_time_lose_it_once(void **state)
+{
+    (void)state;
+    execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+            " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
+            " (2, 4, 'sync-copy', 0, 0, 5000, 1000, 'measured'),"
+            " (3, 5, 'lock', 0, 0, 300, 100, 'measured');");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.window_ns, 10000);
+    assert_int_equal(facts.waits, 3);
+    assert_int_equal(facts.wait_ns, 6000 + 300); /* [2000, 8000), [9000, 9300) */
+    assert_string_equal(facts.top_stall, "sync-copy");
+    assert_int_equal(facts.top_stall_ns, 6000);
+    assert_int_equal(facts.top_stall_count, 2);
+    struct gv_totals_part part = GV_TOTALS_ALL;
+    part.process = 2;
+    read_part(part);
+    assert_int_equal(facts.wait_ns, 5000);
+    assert_false(facts.whole);
+}
+
+static void no_part_is_larger_than_the_whole(void **state)
+{
+    (void)state;
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.start_ns, 1500);
+    assert_int_equal(facts.first_use_ns, 1500);
+    assert_int_equal(facts.copy_ns, 12000);
+    assert_int_equal(facts.thread_copy_ns, 6000);
+    assert_int_equal(facts.thread_launch_ns, 900);
+    assert_int_equal(gv_run_facts_device_ns(&facts), 10000);
+}
+
+static void launches_that_failed_are_known(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api VALUES (4, 'cuLaunchHostFunc', 'launch');"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+            " (7, 1, 4, 9500, 10, 0);");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.launch_calls, 2); /* what the host does is no launch */
+    assert_int_equal(facts.launch_failed, 1);
+    assert_int_equal(facts.launch_result, 209);
+    assert_string_equal(facts.launch_failed_most, "cuLaunchKernel");
+    assert_false(gv_run_facts_launches_failed(&facts));
+    assert_true(gv_run_facts_not_run(&facts));
+    execute("DELETE FROM call WHERE id = 5");
+    read_part(GV_TOTALS_ALL);
+    assert_true(gv_run_facts_launches_failed(&facts));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(processes_that_wait_at_the_same_time_lose_it_once),
+        TEST(no_part_is_larger_than_the_whole),
+        TEST(launches_that_failed_are_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
