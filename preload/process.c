@@ -205,8 +205,10 @@ bool gv_process_attach(void)
         return false;
     if (claim_attachment(pid)) {
         error = attach(&gv_process);
-        if (error && error != -ECANCELED)
+        if (error && error != -ECANCELED) {
             gv_log_error("cannot record: %s", strerror(-error));
+            gv_run_note_failed();
+        }
         atomic_store(&attachment, attachment_of(pid, error ? STAGE_REFUSED : STAGE_ATTACHED));
     }
     return atomic_load(&attachment) == attachment_of(pid, STAGE_ATTACHED) &&

@@ -29,6 +29,11 @@ void gv_run_note_here(void)
     leave(GV_RUN_NOTE_HERE);
 }
 
+void gv_run_note_failed(void)
+{
+    leave(GV_RUN_NOTE_FAILED);
+}
+
 static bool is_driver(const struct gv_object *object, void *context)
 {
     const char *slash = strrchr(object->path, '/');

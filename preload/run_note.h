@@ -10,4 +10,7 @@ void gv_run_note_here(void);
 /* From the destructor of a process that made no CUDA call: whether it has the driver loaded. */
 void gv_run_note_driver(void);
 
+/* We could not record a process that uses CUDA. */
+void gv_run_note_failed(void);
+
 #endif

@@ -34,15 +34,18 @@ enum gv_verdict_class gv_run_note_read(int fd, int status)
     char letters[4096];
     ssize_t count = 0;
     off_t at = 0;
-    bool here = fd < 0, driver = false;
+    bool here = fd < 0, driver = false, failed = false;
 
     while (fd >= 0 && (count = pread(fd, letters, sizeof(letters), at)) > 0) {
         here |= memchr(letters, GV_RUN_NOTE_HERE, (size_t)count) != NULL;
         driver |= memchr(letters, GV_RUN_NOTE_DRIVER, (size_t)count) != NULL;
+        failed |= memchr(letters, GV_RUN_NOTE_FAILED, (size_t)count) != NULL;
         at += count;
     }
     if (fd >= 0)
         close(fd);
+    if (failed)
+        return GV_VERDICT_NOT_RECORDED;
     if (driver)
         return GV_VERDICT_NOT_INITIALISED;
     /* One that is killed cannot say what it had loaded. */

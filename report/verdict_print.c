@@ -227,7 +227,9 @@ void gv_verdict_print_without(FILE *out, const char *program, enum gv_verdict_cl
     gv_format_text(out, program, GV_VERDICT_NAME, 0);
     fputc('\n', out);
     bool missing = class == GV_VERDICT_NOT_STARTED && !gv_driver_file_loads(why, sizeof(why));
-    snprintf(text, sizeof(text), "No CUDA call was seen, so there is no trace. %s%s",
+    snprintf(text, sizeof(text), "%s %s%s",
+             class == GV_VERDICT_NOT_RECORDED ? "There is no trace."
+                                              : "No CUDA call was seen, so there is no trace.",
              gv_verdict_meaning(class),
              missing ? " NVIDIA's driver, libcuda.so.1, is not on this machine." : "");
     gv_text_lines(out, 2, "  ", text, columns);

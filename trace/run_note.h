@@ -9,5 +9,6 @@
 
 #define GV_RUN_NOTE_HERE   'h' /* the library was loaded into a process */
 #define GV_RUN_NOTE_DRIVER 'd' /* a process had the CUDA driver loaded when it ended */
+#define GV_RUN_NOTE_FAILED 'f' /* a process used CUDA, and we could not record it: we said why */
 
 #endif

@@ -266,6 +266,16 @@ class BadPlaces(harness.Case):
         self.assertEqual(self.spool_files(), [])
         self.assertEqual(os.listdir(self.dir), [], "neither a trace nor a place for a spool")
 
+    def test_run_tells_that_it_could_not_record(self):
+        """Not that the program used no CUDA."""
+        result = self.run_program(
+            [harness.gpuverify(), "run", "-o", self.path("trace.db"), "--", harness.program("ending"), "exit"],
+            preload=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
+        self.assertEqual(result.status, 4, str(result))
+        self.assertIn("cannot record", result.err)
+        self.assertIn("its calls could not be recorded", " ".join(result.err.split()))
+        self.assertNotIn("No CUDA call was seen", result.err)
+
     def test_file_size_limit_that_leaves_room_for_a_small_spool(self):
         self.limited(1 << 20)
         self.assertEqual(self.trace().count(LAUNCH), 3)
