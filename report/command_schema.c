@@ -1,9 +1,13 @@
 /* gpuverify schema: what a trace's views hold, column by column. */
 #include "report/commands.h"
+#include "report/report.h"
 #include "report/rows.h"
 #include "report/schema_text.h"
+#include "report/terminal.h"
+#include "report/text_lines.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #define GV_SCHEMA_NAME_COLUMNS 22
@@ -36,6 +40,14 @@ static void gv_schema_put(const struct gv_schema_column *column, void *context)
     gv_rows_text(&page->rows, gv_schema_or_null(column->help));
 }
 
+/* Each column's text is one line where no width is asked for. */
+static int gv_schema_columns(void)
+{
+    unsigned int width = gv_terminal_width(stdout);
+
+    return width ? gv_report_columns(stdout) : INT_MAX;
+}
+
 static void gv_schema_print(const struct gv_schema_column *column, void *context)
 {
     struct gv_schema_page *page = context;
@@ -46,10 +58,13 @@ static void gv_schema_print(const struct gv_schema_column *column, void *context
                column->view ? column->row : " (a table, which may change)");
         snprintf(page->last, sizeof(page->last), "%s", column->object);
     }
-    if (*said)
-        printf("  %-*s %s\n", GV_SCHEMA_NAME_COLUMNS, column->name, said);
-    else
+    if (*said) {
+        char name[GV_SCHEMA_LAST_BYTES];
+        snprintf(name, sizeof(name), "  %-*s ", GV_SCHEMA_NAME_COLUMNS, column->name);
+        gv_text_lines(stdout, GV_SCHEMA_NAME_COLUMNS + 3, name, said, gv_schema_columns());
+    } else {
         printf("  %s\n", column->name);
+    }
 }
 
 int gv_command_schema(const struct gv_arguments *arguments)

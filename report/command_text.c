@@ -1,12 +1,15 @@
 #include "report/command_text.h"
 
 #include "report/commands.h"
+#include "report/terminal.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Help is no wider, and no narrower, than these. */
 #define GV_TEXT_COLUMNS     78u
+#define GV_TEXT_LEAST       40u
 #define GV_TEXT_HELP_INDENT 24u
 
 bool gv_command_has_options(const struct gv_command *command)
@@ -52,13 +55,24 @@ int gv_command_text_unknown(const char *word)
     return GV_EXIT_USAGE;
 }
 
+static unsigned int gv_text_columns(FILE *out)
+{
+    unsigned int width = gv_terminal_width(out);
+
+    if (width == 0 || width > GV_TEXT_COLUMNS)
+        return GV_TEXT_COLUMNS;
+    return width < GV_TEXT_LEAST ? GV_TEXT_LEAST : width;
+}
+
 /* One paragraph, which ends at its first line end. `column` is where the line stands already. */
 static const char *gv_text_paragraph(FILE *out, const char *text, unsigned int indent,
                                      unsigned int column)
 {
+    unsigned int columns = gv_text_columns(out);
+
     while (*text && *text != '\n') {
         unsigned int length = (unsigned int)strcspn(text, " \n");
-        if (column > indent && column + 1 + length > GV_TEXT_COLUMNS) {
+        if (column > indent && column + 1 + length > columns) {
             fputc('\n', out);
             column = 0;
         }

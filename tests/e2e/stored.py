@@ -122,7 +122,8 @@ What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. Th
 
 def refresh(build):
     command = os.path.join(os.path.abspath(build), "report", "gpuverify")
-    shown = subprocess.run([command, "schema"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    shown = subprocess.run([command, "schema"], stdout=subprocess.PIPE, check=True,
+                           env={**os.environ, "COLUMNS": ""}).stdout.decode()
     with open(VIEWS_PAGE, "w", encoding="utf-8") as page:
         page.write(views_page(shown))
     with tempfile.TemporaryDirectory() as place:

@@ -72,11 +72,16 @@ class Terminal(harness.Case):
         stored.make("early_launch", self.path("after.db"))
         for words in (("report", "trace.db"), ("report", "add.db"), ("stalls", "trace.db"), ("explain", "trace.db"),
                       ("diff", "trace.db", "after.db"), ("diff", "trace.db", "add.db", "--all"),
-                      ("query", "add.db", "kernels")):
+                      ("query", "add.db", "kernels"),
+                      ("help", "query")):
             for columns in (60, 80):
                 out = self.command(*words, sim=False, env={"COLUMNS": str(columns)}).out
                 wide = [line for line in out.splitlines() if len(line) > columns]
                 self.assertEqual(wide, [], f"{' '.join(words)} in {columns} columns")
+        narrow, wide = (self.command("schema", "stalls", sim=False, env={"COLUMNS": columns}).out.splitlines()
+                        for columns in ("60", ""))
+        self.assertLessEqual(max(map(len, narrow[1:])), 60)
+        self.assertLess(len(wide), len(narrow))
 
     def test_a_cut_keeps_what_tells_texts_apart(self):
         names = [f"{start}_of_a_kernel_with_a_long_name_{end}" for start in ("add",) for end in ("one", "two", "six")]
