@@ -240,6 +240,11 @@ def is_killed(name, state):
     return state == "busy" and ("in_flight" in expectation or expectation.get("killed", False))
 
 
+def longest_ms(output):
+    """Of the calls that the program timed."""
+    return max((float(ms) for _, _, ms in TIMED.findall(output)), default=0.0)
+
+
 def check(name, path, output, mode, state, busy_ms, margin=STRICT):
     expectation = load(name)
     told = Told(path, output, mode, state, busy_ms, margin)

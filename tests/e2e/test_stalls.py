@@ -13,8 +13,10 @@ import stall_expectations as expectations  # noqa: E402
 
 BUSY_MS = 100
 # A machine that has other things to do holds threads up for longer than a GPU would: what is wrong
-# with a trace for another reason is wrong each time.
+# with a trace for another reason is wrong each time. Where the program's own clock says that a call took
+# longer than the GPU was busy, the time does not count.
 ATTEMPTS = 3
+DISTURBED_ATTEMPTS = 9
 # Long enough to be told from everything else; compiling too.
 SIMULATED = {"GV_SIM_JIT_NS": "30000000", "GV_SIM_LOAD_NS": "60000", "GV_SIM_KERNEL_NS": "2000"}
 MODES = {"measured": "auto", "inferred": "off"}
@@ -26,13 +28,18 @@ class Stalls(harness.Case):
     """One case for each program, mode and state, made below."""
 
     def check(self, name, mode, state):
-        for _ in range(ATTEMPTS):
+        clean = disturbed = 0
+        while clean < ATTEMPTS and disturbed < DISTURBED_ATTEMPTS:
             try:
                 return self.attempt(name, mode, state)
             except expectations.Mismatch as mismatch:
                 told = str(mismatch)
                 os.unlink(self.path("trace.db"))
-        self.fail(f"{ATTEMPTS} times, the last: {told}")
+            if state == "busy" and expectations.longest_ms(self.output) > 1.1 * BUSY_MS:
+                disturbed += 1
+            else:
+                clean += 1
+        self.fail(f"{clean} times, and {disturbed} on a busy machine, the last: {told}")
 
     def attempt(self, name, mode, state):
         expectation = expectations.load(name)
@@ -42,6 +49,7 @@ class Stalls(harness.Case):
         if name not in OWN_LENGTH:
             words.append(str(BUSY_MS))
         result = self.run_program([harness.workload(os.path.join("stalls", name)), *words], env=env)
+        self.output = result.out
         killed = expectations.is_killed(name, state)
         self.assertEqual(result.status, -9 if killed else 0, str(result))
         # A program that is stopped in the middle of something may lose a record.
