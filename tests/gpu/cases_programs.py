@@ -17,6 +17,8 @@ ORDINARY = ["ordinary/cooperative_launch", "ordinary/copy_pipeline", "ordinary/g
             "image_filter_shared_real", "matrix_product_static_real", "print_kernel_static_real",
             "reduction_shared_real"]
 
+HOST_ONLY = {"GPUVERIFY_GPU": "off"}
+
 
 def same_rows(bench, folder, variants, **environment):
     expected = None
@@ -45,6 +47,11 @@ def saxpy_with_shared_runtime(bench, folder):
 def saxpy_with_static_runtime(bench, folder):
     both(bench, bench.workload("saxpy_static_real"), folder)
     return launches_are_named(folder, 1)
+
+
+def saxpy_host_only(bench, folder):
+    both(bench, bench.workload("saxpy_shared_real"), folder, **HOST_ONLY)
+    return launches_are_named(folder, 1, gpu=False)
 
 
 def shared_without_runtime_rows_equals_static(bench, folder):
@@ -151,6 +158,7 @@ CASES = [
     ("driver API, linked, dlsym, dlvsym, cuGetProcAddress: the same rows", driver_in_every_linkage),
     ("<<<>>> with a shared cudart", saxpy_with_shared_runtime),
     ("<<<>>> with a static cudart", saxpy_with_static_runtime),
+    ("<<<>>> with a shared cudart, host only", saxpy_host_only),
     ("shared without runtime rows is what static shows", shared_without_runtime_rows_equals_static),
     ("eight threads that launch", threads_that_launch),
     ("a kernel's handle used again after an unload", a_kernel_handle_used_again),
@@ -162,17 +170,21 @@ CASES = [
     ("PyTorch, captured graph", python_case("torch_graph.py", ["torch"])),
     ("PyTorch, forked workers and a spawned process", torch_with_workers),
     ("PyTorch with its own profiler, GPUVERIFY_GPU=off",
-     python_case("torch_profiler.py", ["torch"], environment={"GPUVERIFY_GPU": "off"})),
+     python_case("torch_profiler.py", ["torch"], environment=HOST_ONLY)),
+    ("PyTorch, host only", python_case("torch_ops.py", ["torch"], environment=HOST_ONLY)),
     ("PyTorch, much is copied", balance_case("torch_transfer_heavy.py", "copy")),
     ("PyTorch, much is computed", balance_case("torch_compute_heavy.py", "kernel")),
     ("CuPy", python_case("cupy_ops.py", ["cupy"])),
+    ("CuPy, host only", python_case("cupy_ops.py", ["cupy"], environment=HOST_ONLY)),
     ("CuPy, matrix product", python_case("cupy_matrix.py", ["cupy"], 2)),
     ("Numba", python_case("numba_ops.py", ["numba"])),
+    ("Numba, host only", python_case("numba_ops.py", ["numba"], environment=HOST_ONLY)),
     ("Numba, matrix product and sum", python_case("numba_matrix.py", ["numba"], 2)),
     ("Numba, compiled for the host only", jit_for_the_host),
     ("Triton", python_case("triton_ops.py", ["torch", "triton"])),
     ("Triton, matrix product and sum", python_case("triton_matrix.py", ["torch", "triton"], 2)),
     ("cuda-python", python_case("cuda_python_ops.py", ["cuda"], 3)),
+    ("cuda-python, host only", python_case("cuda_python_ops.py", ["cuda"], 3, HOST_ONLY)),
     ("PyCUDA", python_case("pycuda_ops.py", ["pycuda"], 3)),
     ("JAX", python_case("jax_ops.py", ["jax"])),
 ]

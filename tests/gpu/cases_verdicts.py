@@ -27,4 +27,23 @@ def case(behaviour):
     return run
 
 
-CASES = [(f"verdict {behaviour}", case(behaviour)) for behaviour in expected.SEEN]
+def summary_case(program, words, **environment):
+    """What `gpuverify run` says of a program that came to no kernel."""
+    def run(bench, folder):
+        done = bench.run([bench.command, "run", "-o", os.path.join(folder, "trace.db"), "--", *program],
+                         folder, False, **environment)
+        said = " ".join(done.stderr.split())
+        check(words in said, f"'{words}' is not in: {said[-400:]}")
+        return words
+    return run
+
+
+CASES = [("verdict: the driver is never loaded",
+          summary_case(["/bin/echo", "hello"], "did not load the CUDA driver")),
+         ("verdict: the driver is never initialised",
+          summary_case([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"],
+                       "never initialised it")),
+         ("verdict: the driver finds no device",
+          summary_case([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"],
+                       "CUDA_ERROR_NO_DEVICE", CUDA_VISIBLE_DEVICES=""))]
+CASES += [(f"verdict {behaviour}", case(behaviour)) for behaviour in expected.SEEN]

@@ -121,8 +121,20 @@ def launches_are_named(folder, least, gpu=True):
     return f"{count} launches" + (f", {gpu_side(folder)}" if gpu else "")
 
 
+# Launches that have an operation on the GPU: not functions on the host, and not what was captured into a
+# graph, from the beginning of the capture of its stream to its end.
+LAUNCHED = """
+SELECT l.name, count(*) FROM calls l WHERE l.class = 'launch' AND l.result = 0
+   AND l.name NOT LIKE '%LaunchHostFunc%'
+   AND NOT EXISTS (SELECT 1 FROM calls b WHERE b.name LIKE '%StreamBeginCapture%'
+       AND b.stream IS l.stream AND b.start_ns < l.start_ns
+       AND NOT EXISTS (SELECT 1 FROM calls e WHERE e.name LIKE '%StreamEndCapture%'
+           AND e.stream IS l.stream AND e.start_ns BETWEEN b.start_ns AND l.start_ns))
+   AND l.id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL) GROUP BY 1"""
+
+
 def gpu_side(folder, least=1):
-    """Every operation found its call, and none began before it."""
+    """Every operation found its call, and none began before it; every launch has its operation."""
     with trace_of(folder) as trace:
         said = trace.execute("SELECT gpu, gpu_why FROM processes ORDER BY id").fetchone()
         check(said[0] == "cupti", f"the GPU's side is {said[0]}: {said[1]}")
@@ -132,15 +144,13 @@ def gpu_side(folder, least=1):
                                 "GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 3").fetchall()
         early = one(trace, "SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call "
                            "WHERE o.start_ns < c.start_ns")
-        alone = trace.execute(
-            "SELECT name, count(*) FROM calls WHERE class = 'launch' AND result = 0 "
-            "AND id NOT IN (SELECT call FROM gpu_ops WHERE call IS NOT NULL) GROUP BY 1").fetchall()
+        alone = trace.execute(LAUNCHED).fetchall()
     check(count >= least, f"{count} operations on the GPU, expected {least} or more")
     check(matched == count, f"{count - matched} of {count} operations without their call: {missing}")
     check(timed == count, f"{count - timed} of {count} operations without their time")
     check(early == 0, f"{early} of {count} operations began before their call")
-    return f"{count} GPU operations, all with their call" + (
-        f" (launches without one: {alone})" if alone else "")
+    check(not alone, f"launches without an operation: {alone}")
+    return f"{count} GPU operations, all with their call"
 
 
 def rows(folder):
