@@ -8,7 +8,7 @@ import sqlite3
 
 import harness
 
-BUSY = [harness.workload(os.path.join("stalls", "lock_launch")), "100"]
+BUSY = [harness.workload(os.path.join("stalls", "lock_launch")), "300"]
 CUPTI = {"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"),
          "GV_SIM_JIT_NS": "3000000"}
 
