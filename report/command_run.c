@@ -135,7 +135,7 @@ static int gv_run_wait(struct gv_session_watch *watch)
     return status;
 }
 
-static void gv_run_print_verdict(sqlite3 *trace, const char *path)
+static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct gv_ended *ended)
 {
     struct gv_report *report = calloc(1, sizeof(*report));
 
@@ -146,6 +146,7 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path)
     report->out = stderr;
     report->columns = gv_report_columns(stderr);
     report->part = GV_TOTALS_ALL;
+    report->ended = *ended;
     report->wanted[GV_SECTION_verdict] = true;
     int error = gv_report_write(report);
     if (error)
@@ -156,8 +157,9 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path)
 }
 
 static void gv_run_summary(struct gv_session_watch *watch, const char *program, int note,
-                           int status)
+                           int64_t pid, int status)
 {
+    struct gv_ended ended = {pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     char path[GV_SESSION_PATH_BYTES];
     sqlite3 *trace = NULL;
 
@@ -177,7 +179,7 @@ static void gv_run_summary(struct gv_session_watch *watch, const char *program, 
     if (gv_trace_view_open(path, &trace) < 0)
         return;
     fputc('\n', stderr);
-    gv_run_print_verdict(trace, path);
+    gv_run_print_verdict(trace, path, &ended);
     sqlite3_close(trace);
 }
 
@@ -260,12 +262,13 @@ int gv_command_run(const struct gv_arguments *arguments)
         return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
     }
     gv_session_watch_start(&watch, session);
+    int64_t pid = gv_run_child;
     int status = gv_run_wait(&watch);
     if (status < 0) {
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    gv_run_summary(&watch, program[0], note, status);
+    gv_run_summary(&watch, program[0], note, pid, status);
     gv_session_watch_end(&watch);
     return gv_run_end(status);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How much of a call is drawn of which nobody knows how long it took. */
 #define GV_FLIGHT_UNKNOWN_NS 1000000
@@ -64,8 +65,16 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
 
 static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
 {
+    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
     bool waits;
 
+    if (cause && strcmp(cause, "unknown") == 0 &&
+        sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL) {
+        fputs("Nothing that was recorded explains it: the process may have crashed in it, or was "
+              "killed before it could return.",
+              text);
+        return;
+    }
     fputs(gv_explain_why(gv_flight_text(row, GV_FLIGHT_CAUSE), &waits), text);
     if (sqlite3_column_type(row, GV_FLIGHT_BLOCKED_BY) != SQLITE_NULL)
         fprintf(text, ": thread %lld", sqlite3_column_int64(row, GV_FLIGHT_BLOCKED_BY));

@@ -299,7 +299,7 @@ static int gv_report_verdict(struct gv_report *report)
 {
     struct gv_stall_sums sums;
     int error = gv_verdict_print(report->out, report->trace, &report->facts, &report->verdict,
-                                 report->columns);
+                                 &report->ended, report->columns);
 
     /* The lines are of the whole trace. */
     if (error || !gv_totals_is_all(&report->part))

@@ -5,6 +5,7 @@
 #ifndef GV_REPORT_REPORT_H
 #define GV_REPORT_REPORT_H
 
+#include "report/ended.h"
 #include "report/json.h"
 #include "report/rows.h"
 #include "report/verdict.h"
@@ -28,6 +29,7 @@ struct gv_report {
     int columns; /* of text */
     int64_t top; /* rows of a section; -1: all */
     struct gv_totals_part part;
+    struct gv_ended ended; /* of a process, where that is known */
     bool wanted[GV_SECTIONS_COUNT];
     bool picked; /* only those that were named, also if they are empty */
     struct gv_run_facts facts;

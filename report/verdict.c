@@ -226,6 +226,9 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         gv_verdict_say_no_kernel(
             facts,
             gv_verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));
+        if (!failed && facts->killed > 0)
+            verdict->findings[verdict->count - 1].next =
+                "look why the program crashed, or was killed, before it launched anything";
         return;
     }
     if (gv_run_facts_launches_failed(facts)) {

@@ -56,10 +56,11 @@ static void gv_print_finding(FILE *out, size_t number, const struct gv_finding *
 }
 
 /* Calls in which processes ended, or still are. */
-static int gv_print_flights(FILE *out, sqlite3 *trace, int columns)
+static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *end, int columns)
 {
     sqlite3_stmt *rows = NULL;
-    char text[512], elapsed[GV_FORMAT_BYTES];
+    char text[512], elapsed[GV_FORMAT_BYTES], how[64];
+    bool told = end->signal == 0;
     int result = sqlite3_prepare_v2(
         trace,
         "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns FROM in_flight f LEFT JOIN processes"
@@ -72,17 +73,28 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, int columns)
         const char *name = (const char *)sqlite3_column_text(rows, 2);
         const char *kernel = (const char *)sqlite3_column_text(rows, 3);
         bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
-        snprintf(text, sizeof(text), "process %" PRId64 " %s %.100s%s%.100s%s%s",
-                 (int64_t)sqlite3_column_int64(rows, 0),
-                 !ended                         ? "is in"
-                 : strcmp(ended, "killed") == 0 ? "was killed, or crashed, in"
-                                                : "ended in",
-                 name ? name : "a call", kernel ? " of " : "", kernel ? kernel : "",
+        bool killed = ended && strcmp(ended, "exit") != 0;
+        snprintf(how, sizeof(how), "%s",
+                 !ended   ? "is"
+                 : killed ? "was killed, or crashed,"
+                          : "ended");
+        if (killed && end->signal && end->pid == sqlite3_column_int64(rows, 0)) {
+            gv_ended_say(end, how, sizeof(how));
+            told = true;
+        }
+        snprintf(text, sizeof(text), "process %" PRId64 " %s in %.100s%s%.100s%s%s",
+                 (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
+                 kernel ? " of " : "", kernel ? kernel : "",
                  known ? (ended ? ", after " : ", for ") : "",
                  known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
         gv_text_lines(out, 5, "  !", text, columns);
     }
     sqlite3_finalize(rows);
+    if (!told) {
+        gv_ended_say(end, how, sizeof(how));
+        snprintf(text, sizeof(text), "process %" PRId64 " %s", end->pid, how);
+        gv_text_lines(out, 5, "  !", text, columns);
+    }
     return gv_database_error(trace, result);
 }
 
@@ -155,7 +167,8 @@ static int gv_print_unseen(FILE *out, sqlite3 *trace, const struct gv_run_facts 
     return gv_database_error(trace, result);
 }
 
-static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns)
+static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
+                          const struct gv_ended *ended, int columns)
 {
     char text[256];
     int64_t lost = facts->lost - facts->operations_lost;
@@ -166,8 +179,8 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
     else
         lost = facts->lost;
 
-    if (!error && facts->in_flight > 0)
-        error = gv_print_flights(out, trace, columns);
+    if (!error && (facts->in_flight > 0 || ended->signal))
+        error = gv_print_flights(out, trace, ended, columns);
     if (facts->failed > 0 && facts->init_result == 0) {
         snprintf(text, sizeof(text),
                  "%" PRId64 " call%s failed%s%.100s (gpuverify report --section errors)",
@@ -187,7 +200,7 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
 }
 
 int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
-                     const struct gv_verdict *verdict, int columns)
+                     const struct gv_verdict *verdict, const struct gv_ended *ended, int columns)
 {
     int error = gv_print_head(out, trace, facts, columns);
 
@@ -196,7 +209,7 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts
     gv_text_lines(out, 2, "  ", verdict->headline, columns);
     for (size_t i = 0; i < verdict->count && i < GV_VERDICT_TOLD; i++)
         gv_print_finding(out, i + 1, &verdict->findings[i], columns);
-    return gv_print_notes(out, trace, facts, columns);
+    return gv_print_notes(out, trace, facts, ended, columns);
 }
 
 void gv_verdict_print_more(FILE *out, const char *path)

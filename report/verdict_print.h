@@ -2,15 +2,16 @@
 #ifndef GV_REPORT_VERDICT_PRINT_H
 #define GV_REPORT_VERDICT_PRINT_H
 
+#include "report/ended.h"
 #include "report/verdict.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
 
 /* Some lines: program, what happened, what held it back, and what else is to be known of the trace.
- * 0 or -errno. */
+ * `ended`: how one of its processes ended, if that is known. 0 or -errno. */
 int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
-                     const struct gv_verdict *verdict, int columns);
+                     const struct gv_verdict *verdict, const struct gv_ended *ended, int columns);
 /* How to see more of it. */
 void gv_verdict_print_more(FILE *out, const char *path);
 /* The verdict of a program that left no trace. */
