@@ -73,7 +73,7 @@ class Terminal(harness.Case):
         for words in (("report", "trace.db"), ("report", "add.db"), ("stalls", "trace.db"), ("explain", "trace.db"),
                       ("diff", "trace.db", "after.db"), ("diff", "trace.db", "add.db", "--all"),
                       ("query", "add.db", "kernels"),
-                      ("help", "query")):
+                      ("help", "explain")):
             for columns in (60, 80):
                 out = self.command(*words, sim=False, env={"COLUMNS": str(columns)}).out
                 wide = [line for line in out.splitlines() if len(line) > columns]
