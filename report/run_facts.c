@@ -81,7 +81,8 @@ static const struct gv_fact_query gv_fact_queries[] = {
      {GV_NUMBER(stalls), GV_NUMBER(stall_ns), GV_NUMBER(waits), GV_NUMBER(wait_ns)}},
     {"SELECT cause, CAST(total(wait_ns) AS INTEGER) AS lost, count(*) FROM stalls WHERE NOT"
      " expected AND wait_ns > 0 AND " GV_PART("process", "thread",
-                                              "start_ns") " GROUP BY cause ORDER BY lost DESC"
+                                              "start_ns") " GROUP BY cause ORDER BY lost DESC,"
+                                                          " max(wait_ns + jit_ns) DESC, min(id)"
                                                           " LIMIT 1",
      {GV_TEXT(top_stall), GV_NUMBER(top_stall_ns), GV_NUMBER(top_stall_count)}},
     {"SELECT count(*) FROM flight WHERE ?1 = 0 OR process = ?1", {GV_NUMBER(in_flight)}},

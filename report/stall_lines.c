@@ -51,6 +51,8 @@ int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most, 
     if (!error && rows.count > 0) {
         fprintf(out, "\nStalls: %s lost in %" PRId64 " call%s",
                 gv_format_duration(lost, sums.lost_ns), sums.count, sums.count == 1 ? "" : "s");
+        if (sums.processes > 1 && sums.count > 1)
+            fprintf(out, ", of all %" PRId64 " processes added up", sums.processes);
         fputs(gv_stall_sums_are_small(&sums) ? ", less than 1 % of the run\n" : "\n", out);
         for (size_t i = 0; i < rows.count; i++)
             gv_stall_lines_one(trace, out, &rows.rows[i], columns);

@@ -111,15 +111,18 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
 static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
 {
     char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES], text[256];
+    char each[64] = "";
     int columns = gv_report_columns(stdout);
 
+    if (sums->processes > 1)
+        snprintf(each, sizeof(each), ", of all %" PRId64 " processes added up", sums->processes);
     if (sums->count == 0)
         snprintf(text, sizeof(text), "No call was held up that had not asked for it.");
     else
         snprintf(text, sizeof(text),
-                 "%" PRId64 " call%s lost %s of the %s from the first call to the last%s.",
+                 "%" PRId64 " call%s lost %s of the %s from the first call to the last%s%s.",
                  sums->count, sums->count == 1 ? "" : "s", gv_format_duration(lost, sums->lost_ns),
-                 gv_format_duration(run, sums->run_ns),
+                 gv_format_duration(run, sums->run_ns), each,
                  gv_stall_sums_are_small(sums)
                      ? ": less than 1 %, not worth changing the program for"
                      : "");

@@ -79,7 +79,7 @@ static int gv_stall_thread_compare(const void *left, const void *right)
 }
 
 /* The processes' spans, one after the other. */
-static int64_t gv_stall_sums_spans(struct gv_stall_threads *all)
+static int64_t gv_stall_sums_spans(struct gv_stall_threads *all, int64_t *processes)
 {
     int64_t sum_ns = 0;
 
@@ -95,6 +95,7 @@ static int64_t gv_stall_sums_spans(struct gv_stall_threads *all)
             span.any |= thread->any;
         }
         sum_ns = gv_time_sum(sum_ns, gv_time_difference(span.last_ns, span.first_ns));
+        *processes += span.any;
     }
     return sum_ns;
 }
@@ -107,7 +108,7 @@ static const char *gv_stall_sums_calls_sql(sqlite3 *trace)
                : "SELECT thread, start_ns, duration_ns FROM call";
 }
 
-static int gv_stall_sums_run(sqlite3 *trace, int64_t *run_ns)
+static int gv_stall_sums_run(sqlite3 *trace, struct gv_stall_sums *sums)
 {
     struct gv_stall_threads all = {0};
     int64_t highest = 0;
@@ -126,7 +127,7 @@ static int gv_stall_sums_run(sqlite3 *trace, int64_t *run_ns)
         gv_stall_sums_rows(trace, "SELECT id, process FROM thread", gv_stall_sums_process, &all);
     if (!error)
         error = gv_stall_sums_rows(trace, gv_stall_sums_calls_sql(trace), gv_stall_sums_call, &all);
-    *run_ns = gv_stall_sums_spans(&all);
+    sums->run_ns = gv_stall_sums_spans(&all, &sums->processes);
     free(all.threads);
     return error;
 }
@@ -180,5 +181,5 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
                                    " WHERE NOT expected ORDER BY process, start_ns",
                                    gv_stall_sums_lost, &lost);
     sums->lost_ns = lost.lost_ns;
-    return error ? error : gv_stall_sums_run(trace, &sums->run_ns);
+    return error ? error : gv_stall_sums_run(trace, sums);
 }

@@ -199,12 +199,12 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
     gv_format_duration(wait, facts->wait_ns);
     gv_format_duration(window, facts->window_ns);
     if (facts->waits == 1)
-        gv_say(out, "one call waited for %s in a run of %s (%.40s%s)", wait, window,
+        gv_say(out, "one call waited for %s in a run of %s ('%.40s'%s)", wait, window,
                facts->top_stall, inferred);
     else
         gv_say(out,
                "%" PRId64
-               " calls waited for %s in a run of %s, most of it for %.40s: %s in %" PRId64
+               " calls waited for %s in a run of %s, most of it for '%.40s': %s in %" PRId64
                " call%s%s",
                facts->waits, wait, window, facts->top_stall,
                gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
