@@ -32,6 +32,15 @@ void gv_process_find_exits(void);
 bool gv_process_expect_death(void);
 void gv_process_outlived(void);
 
+/*
+ * The process is about to become another program. What CUPTI holds comes into the spool, within
+ * GPUVERIFY_EXIT_WAIT. True: gv_process_exec_failed() is to be called if it did not. Any thread,
+ * also in a signal handler; false at once in a process that does not record, as a vfork()ed child
+ * of one that does, and when it is ending already.
+ */
+bool gv_process_expect_exec(void);
+void gv_process_exec_failed(void);
+
 /* Registers what runs when the process ends. 0 or -errno. */
 int gv_process_watch_exit(void);
 

@@ -6,6 +6,7 @@
 #include "preload/deadly_signals.h"
 #include "preload/dlsym_filter.h"
 #include "preload/entry_points.h"
+#include "preload/exec_calls.h"
 #include "preload/fork_watch.h"
 #include "preload/jumps.h"
 #include "preload/log.h"
@@ -99,6 +100,7 @@ __attribute__((constructor)) static void loaded(void)
     gv_jumps_find_real();
     gv_process_find_exits();
     gv_deadly_signals_find_real();
+    gv_exec_calls_find_real();
     if (gv_fork_watch_start())
         gv_log_info("forked children are not watched");
     name_session();

@@ -148,6 +148,58 @@ void gv_process_outlived(void)
     atomic_store(&dying_pid, 0);
 }
 
+/* The process that one of its threads is making another program of. */
+static _Atomic uint32_t leaving_pid;
+/* CUPTI has once kept an exec waiting to the end: a program that tries one path after the other
+ * would wait for each. */
+static _Atomic bool fetch_hangs;
+
+static void fetch_before_exec(void)
+{
+    uint64_t patience_ns = (uint64_t)gv_process.settings.exit_wait_ms * 1000000u;
+    uint64_t start_ns = gv_clock_monotonic_ns();
+
+    if (atomic_load(&fetch_hangs))
+        return;
+    gv_gpu_fetch(gv_process.settings.exit_wait_ms);
+    if (gv_clock_monotonic_ns() - start_ns >= patience_ns)
+        atomic_store(&fetch_hangs, true);
+}
+
+bool gv_process_expect_exec(void)
+{
+    struct gv_spool_header *header;
+    struct gv_own_work work;
+    uint32_t running = GV_PROCESS_RUNNING, others;
+
+    if (!gv_process_is_attached_here())
+        return false;
+    header = gv_process.spool.header;
+    others = atomic_load(&leaving_pid);
+    if (atomic_load(&header->state) != GV_PROCESS_RUNNING || others == gv_process.pid ||
+        !atomic_compare_exchange_strong(&leaving_pid, &others, gv_process.pid))
+        return false;
+    gv_own_work_begin(&work);
+    fetch_before_exec();
+    atomic_store(&header->ended_ns, gv_clock_now_ns());
+    atomic_compare_exchange_strong(&header->state, &running, GV_PROCESS_LEAVING);
+    gv_own_work_end(&work);
+    return true;
+}
+
+void gv_process_exec_failed(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    uint32_t leaving = GV_PROCESS_LEAVING;
+
+    if (atomic_load(&header->state) == GV_PROCESS_LEAVING) {
+        gv_gpu_go_on();
+        atomic_store(&header->ended_ns, 0);
+        atomic_compare_exchange_strong(&header->state, &leaving, GV_PROCESS_RUNNING);
+    }
+    atomic_store(&leaving_pid, 0);
+}
+
 /* Runs early among the exit handlers: only to learn the code, which a destructor is not told. */
 static void note_code(int code, void *context)
 {

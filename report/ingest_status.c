@@ -134,10 +134,10 @@ int gv_ingest_end(struct gv_ingest *ingest)
     int error;
 
     gv_spool_reader_status(ingest->reader, &status);
-    bool knows_code = status.exit_code_known && !status.dying;
+    bool knows_code = status.exit_code_known && !status.dying && !status.leaving;
     bool ended = (status.exiting || knows_code) && !status.dying;
     int64_t end_ns = status.ended_ns ? gv_ingest_time(ingest, status.ended_ns) : 0;
-    const char *how = ended ? "exit" : "killed";
+    const char *how = status.leaving ? "exec" : ended ? "exit" : "killed";
     if (knows_code)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "izti", ingest->process,
                                 end_ns, how, (int64_t)status.exit_code);

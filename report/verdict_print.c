@@ -30,7 +30,9 @@ static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *f
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
         fputs("gpuverify  ", out);
         gv_format_text(out, (const char *)sqlite3_column_text(row, 0), GV_VERDICT_NAME, 0);
-        fprintf(out, "  %s", gv_format_duration(took, sqlite3_column_int64(row, 1)));
+        /* Not of a process that was killed before its first call. */
+        if (sqlite3_column_int64(row, 1) > 0)
+            fprintf(out, "  %s", gv_format_duration(took, sqlite3_column_int64(row, 1)));
         if (facts->device[0]) {
             fputs(columns < GV_VERDICT_NARROW ? "\n  on " : " on ", out);
             gv_format_text(out, facts->simulated ? "a simulated GPU" : facts->device,

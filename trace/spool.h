@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 4u
+#define GV_SPOOL_VERSION 5u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -356,6 +356,7 @@ enum gv_process_state {
     GV_PROCESS_RUNNING = 0,
     GV_PROCESS_EXITING = 1, /* it waits for `drained`, or has stopped waiting */
     GV_PROCESS_DYING = 2,   /* the same before a signal to itself; it may be running again */
+    GV_PROCESS_LEAVING = 3, /* it becomes another program by exec; it may be running again */
 };
 
 struct gv_spool_lost {

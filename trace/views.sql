@@ -223,7 +223,7 @@ SELECT
     p.forked AS forked, -- 1: a fork without exec
     p.start_ns AS start_ns, -- of recording
     p.end_ns AS end_ns, -- when it ended
-    p.ended AS ended, -- exit; killed: it vanished without a word (a signal, a crash, exec); NULL while it runs
+    p.ended AS ended, -- exit; exec: it became another program; killed: by a signal or a crash, without a word; NULL while it runs
     p.exit_code AS exit_code, -- as given to exit()
     p.driver_version AS driver_version, -- 13000 is CUDA 13.0
     p.gpu AS gpu, -- cupti: the GPU's side was seen; host-only: it was not; off: it was not wanted

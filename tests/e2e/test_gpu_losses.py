@@ -49,6 +49,9 @@ class Lost(Seen):
         trace = self.trace(losses=True)
         self.assertEqual(self.kinds(trace), {"kernel": 50})
         self.all_found_their_call(trace)
+        told = self.command("report", self.path("trace.db")).out
+        self.assertRegex(told, r"took +[1-9]")
+        self.assertRegex(told, r"^gpuverify  e2e_gpu_work  [1-9]")
 
     def test_last_flush_of_a_killed_program_is_told(self):
         process = self.start([harness.program("gpu_work"), "stuck", "50"],
@@ -242,6 +245,49 @@ class Lost(Seen):
         self.assertEqual(trace.count("cuLaunchKernel"), 3)
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
                          [("GPU operation", "last flush", 3)])
+
+    def test_end_by_exec_loses_nothing(self):
+        for how in ("execve", "execv", "execvp", "execvpe", "fexecve", "execveat", "execl", "execle", "execlp"):
+            with self.subTest(how):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                result = self.run_twice([harness.program("becoming"), how],
+                                        env={"GPUVERIFY_FLUSH_MS": "60000"})
+                mark = "marked" if how[-1] == "e" or how == "execveat" else "unmarked"
+                self.assertEqual(result.out, f"four launches\nbecame one {mark}\n", result.err)
+                trace = self.trace()
+                self.assertEqual(self.kinds(trace), {"kernel": 4})
+                self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exec", None)])
+                self.assertGreater(trace.value("SELECT end_ns FROM processes"),
+                                   trace.value("SELECT max(start_ns) FROM calls"))
+        self.assertNotRegex(self.command("report", self.path("trace.db")).out, r"killed|took +0 ns")
+
+    def test_exec_that_failed_is_taken_back(self):
+        self.run_well([harness.program("becoming"), "remain"], status=3,
+                      env={"GPUVERIFY_FLUSH_MS": "60000"})
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"kernel": 4})
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exit", 3)])
+
+    def test_children_that_exec_wait_for_nothing(self):
+        """Each would wait for the flush that hangs, if it took itself for its parent."""
+        start = time.monotonic()
+        self.run_well([harness.program("becoming"), "children"],
+                      env={"GV_SIM_CUPTI_HANG": "cuptiActivityFlushAll", "GPUVERIFY_EXIT_WAIT": "3"})
+        self.assertLess(time.monotonic() - start, 25)
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.count("cuLaunchKernel"), 4)
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exit", 0)])
+
+    def test_flush_that_hangs_keeps_a_program_from_exec_once(self):
+        start = time.monotonic()
+        result = self.run_well([harness.program("becoming"), "execvp"],
+                               env={"GV_SIM_CUPTI_HANG": "cuptiActivityFlushAll", "GPUVERIFY_EXIT_WAIT": "6"})
+        self.assertEqual(result.out, "four launches\nbecame one unmarked\n")
+        self.assertLess(time.monotonic() - start, 11.9)
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
+                         [("GPU operation", "last flush", 4)])
+        self.assertEqual(trace.value("SELECT ended FROM processes"), "exec")
 
     def test_signal_to_oneself_that_is_outlived(self):
         """It was blocked, and waited for: all goes on as before."""

@@ -369,8 +369,6 @@ class OwnProfiler(Seen):
 class Children(Seen, test_lifecycle.Children):
     """A child of a program that uses CUPTI never calls it: the simulated one would abort it."""
 
-    test_exec_in_place = None  # loses the last flush, which is told
-
 
 class Traps(Seen, test_traps.Callbacks):
     pass
