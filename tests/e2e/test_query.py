@@ -27,6 +27,22 @@ class Query(harness.Case):
         for name in queries:
             self.query(name)
 
+    def test_an_allocation_that_failed_is_none(self):
+        path = self.path("add.db")
+        stored.make("add", path)
+        database = sqlite3.connect(path)
+        database.execute("INSERT INTO call SELECT 33, thread, api, 1600000000, 100, 2, stream, context, 1 << 50, NULL,"
+                         " kernel, correlation FROM call WHERE id = 4")
+        database.execute("DELETE FROM meta WHERE key = 'totals'")
+        database.commit()
+        database.close()
+        rows = json.loads(self.command("query", path, "allocations", "--format", "json", sim=False).out)
+        self.assertEqual(rows, [
+            {"name": "cuMemAlloc_v2", "count": 2, "bytes": 12582912, "largest_bytes": 8388608, "failed": 1,
+             "largest_failed_bytes": 1 << 50},
+            {"name": "cuMemAllocHost_v2", "count": 1, "bytes": 4194304, "largest_bytes": 4194304, "failed": 0,
+             "largest_failed_bytes": None}])
+
     def test_every_named_query_runs_in_plain_sqlite(self):
         stored.make("lazy_launch", self.path("plain.db"))
         database = sqlite3.connect(self.path("plain.db"))
