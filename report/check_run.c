@@ -113,7 +113,11 @@ static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
         " process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' GROUP BY process) l JOIN"
         " processes p ON p.id = l.process WHERE count > 0 UNION ALL SELECT NULL, 'process ' || pid"
         " || ' still runs' FROM processes WHERE ended IS NULL AND (SELECT value FROM meta WHERE"
-        " key = 'state') IS NOT 'complete' LIMIT 1";
+        " key = 'state') IS NOT 'complete' UNION ALL SELECT NULL, 'what the GPU did at the end is "
+        "not"
+        " known: an operation had not ended' FROM fact WHERE key = 'untimed_operations' AND value "
+        "> 0"
+        " LIMIT 1";
 
     return gv_check_run_sql(trace, missing, rule, result);
 }

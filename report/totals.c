@@ -107,8 +107,9 @@ static int gv_totals_open(struct gv_totals_run *run)
     run->api_bytes = calloc(run->apis.rows + 1, sizeof(*run->api_bytes));
     run->thread_times = calloc(run->threads.rows + 1, sizeof(*run->thread_times));
     run->launches = calloc(run->kernel_ids.rows + 1, sizeof(*run->launches));
-    return run->kernels && run->api_times && run->api_errors && run->api_bytes &&
-                   run->thread_times && run->launches
+    run->place_times = calloc(run->places.rows + 1, sizeof(*run->place_times));
+    return run->kernels && run->place_times && run->api_times && run->api_errors &&
+                   run->api_bytes && run->thread_times && run->launches
                ? 0
                : -ENOMEM;
 }
@@ -144,6 +145,7 @@ static void gv_totals_close(struct gv_totals_run *run)
     free(run->api_errors);
     free(run->api_bytes);
     free(run->thread_times);
+    free(run->place_times);
     free(run->launches);
     gv_id_table_free(&run->starts);
     gv_time_union_free(&run->starting);
@@ -178,6 +180,8 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_gpu_unseen_each(trace, gv_totals_take_unseen, run);
     if (!error)
         error = gv_totals_gpu(run);
+    if (!error)
+        gv_totals_gpu_known(run);
     if (!error)
         error = gv_totals_busy(run);
     if (!error)

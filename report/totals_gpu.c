@@ -108,6 +108,42 @@ static int gv_totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int6
     return error;
 }
 
+/* CUPTI brings an operation without its times that was not over when the program was. */
+static void gv_totals_untimed(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call)
+{
+    int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
+
+    run->untimed++;
+    if (place <= 0 || (uint64_t)place >= run->places.rows)
+        return;
+    struct gv_totals_place *times = &run->place_times[place];
+    sqlite3_bind_int64(call, 1, sqlite3_column_int64(row, GV_OP_CALL));
+    if (sqlite3_step(call) == SQLITE_ROW) {
+        int64_t start_ns = gv_totals_ns(call, 0);
+        if (!times->untimed || start_ns < times->launched_ns)
+            times->launched_ns = start_ns;
+        times->untimed = true;
+    }
+    sqlite3_reset(call);
+}
+
+/* Operations of a stream run in their order. */
+void gv_totals_gpu_known(struct gv_totals_run *run)
+{
+    for (size_t i = 0; i < run->places.rows; i++) {
+        const struct gv_totals_place *place = &run->place_times[i];
+        int64_t from_ns = place->last_ns > place->launched_ns ? place->last_ns : place->launched_ns;
+        if (place->untimed && from_ns < run->known_ns)
+            run->known_ns = from_ns;
+    }
+}
+
+static void gv_totals_place_end(struct gv_totals_run *run, int64_t place, int64_t end_ns)
+{
+    if (place > 0 && (uint64_t)place < run->places.rows && end_ns > run->place_times[place].last_ns)
+        run->place_times[place].last_ns = end_ns;
+}
+
 /* Whether the operation belongs to what is asked for. */
 static bool gv_totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row)
 {
@@ -132,9 +168,11 @@ static int gv_totals_gpu_row(struct gv_totals_run *run, sqlite3_stmt *row, sqlit
     run->found_operations += call_id != 0;
     if (sqlite3_column_type(row, GV_OP_START) == SQLITE_NULL ||
         sqlite3_column_type(row, GV_OP_DURATION) == SQLITE_NULL) {
-        run->untimed++;
+        gv_totals_untimed(run, row, call);
         return 0;
     }
+    gv_totals_place_end(run, sqlite3_column_int64(row, GV_OP_PLACE),
+                        gv_totals_end(row, GV_OP_DURATION, start_ns));
     error = gv_totals_operation(run, row, gv_totals_end(row, GV_OP_DURATION, start_ns) - start_ns);
     if (!error)
         error = gv_totals_zone(run, sqlite3_column_int64(row, GV_OP_ID), start_ns,

@@ -103,6 +103,11 @@ struct gv_totals_run {
     int64_t operations, found_operations, untimed, kernel_time_ns, underfilled_ns, blocks_known_ns;
     struct gv_totals_device devices[GV_TOTALS_DEVICES];
     size_t device_count;
+    struct gv_totals_place {
+        int64_t last_ns;     /* the end of its last operation */
+        int64_t launched_ns; /* of the first one whose times are not known, when it was launched */
+        bool untimed;
+    } * place_times; /* by id of the place */
     struct gv_totals_zone *zones;
     size_t zone_count, zone_room;
     struct gv_totals_gap gaps[GV_TOTALS_GAPS];
@@ -116,6 +121,8 @@ struct gv_totals_run {
 
 /* report/totals_gpu.c: sums of the operations, and the zones. */
 int gv_totals_gpu(struct gv_totals_run *run);
+/* Ends what is known of the GPU's side at the first operation that had not ended. */
+void gv_totals_gpu_known(struct gv_totals_run *run);
 /* report/totals_busy.c: when the devices were busy, after gv_totals_gpu. */
 int gv_totals_busy(struct gv_totals_run *run);
 /* report/totals_calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */

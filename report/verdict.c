@@ -204,6 +204,14 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
         gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
 }
 
+/* What was seen of the GPU for a part of the time only is about no more than that part. */
+static void gv_verdict_weigh_seen(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                                  size_t from)
+{
+    for (size_t i = from; facts->operations > 0 && i < verdict->count; i++)
+        verdict->findings[i].weight *= gv_verdict_share(facts->known_ns, facts->window_ns);
+}
+
 static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     const struct gv_error_words *words = gv_error_words_of_launch(facts->launch_result);
@@ -217,6 +225,7 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
 {
     bool ran = facts->kernels_run > 0 || facts->graphs > 0 || facts->launch_calls > 0;
     double computed = gv_verdict_device_share(facts, facts->kernel_ns);
+    size_t before;
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
@@ -241,6 +250,7 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     }
     gv_verdict_stalled(facts, verdict);
     gv_verdict_load(facts, verdict);
+    before = verdict->count;
     gv_verdict_transfer(facts, verdict);
     gv_verdict_launch(facts, verdict);
     gv_verdict_idle(facts, verdict);
@@ -250,5 +260,6 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
             facts,
             gv_verdict_add(verdict, GV_VERDICT_ACCELERATED,
                            gv_verdict_thousandths(GV_VERDICT_LIMIT_ACCELERATED_WEIGHT) * computed));
+    gv_verdict_weigh_seen(facts, verdict, before);
     qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), gv_verdict_compare);
 }

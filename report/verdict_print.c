@@ -159,10 +159,11 @@ static int gv_print_unseen(FILE *out, sqlite3 *trace, const struct gv_run_facts 
                 known, who, sqlite3_column_int(row, 3) ? "was killed" : "ended", count,
                 count == 1 ? "" : "s");
         else
-            snprintf(text, sizeof(text),
-                     "After %s the GPU's side is not known yet: what was launched since has not"
-                     " ended, or CUPTI has not handed it over.",
-                     known);
+            snprintf(text, sizeof(text), "After %s the GPU's side is not known%s", known,
+                     facts->complete && facts->untimed_operations > 0
+                         ? ": what was launched had not ended when its process did."
+                         : " yet: what was launched since has not ended, or CUPTI has not handed"
+                           " it over.");
         gv_text_lines(out, 5, "  !", text, columns);
     }
     sqlite3_finalize(row);

@@ -95,6 +95,21 @@ class Verdicts(harness.Case):
         self.assertIn("no code of that kernel for this GPU. Next: build it for this GPU's", said)
         self.trace()
 
+    def test_kernel_that_was_running_at_a_kill_is_no_idle_gpu(self):
+        self.run_program([harness.workload("stalls/killed_in_stall")])
+        self.settle()
+        report = self.command("report", self.path("trace.db"), "--format", "json", "-s", "verdict").out
+        document = expected.findings(report)[0]
+        self.assertRegex(document["verdict"]["headline"],
+                         "at least .* of the first .*; what it did after that is not known")
+        for finding in document["verdict"]["findings"]:
+            if finding["class"] == "GPU mostly idle":
+                self.assertIn("of the first", finding["evidence"])
+                self.assertLess(finding["weight"], 0.5)
+        self.assertIn("an operation had not ended",
+                      self.command("check", self.path("trace.db"), "--min-gpu-busy", "50%",
+                                   status=3).out)
+
     def test_part_is_never_larger_than_the_whole(self):
         for gpu in "auto", "off":
             self.run_well([harness.workload("ordinary/several_processes"), "8"], quiet=False,

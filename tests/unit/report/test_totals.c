@@ -220,6 +220,21 @@ static void copies_between_host_and_device_count_alone(void **state)
     assert_int_equal(fact("host_copy_ns"), 15 + 4);
 }
 
+static void what_had_not_ended_ends_what_is_known(void **state)
+{
+    (void)state;
+    execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+            " (1, 1, 1, 0, 10, 0, 1), (2, 1, 1, 20, 10, 0, 1), (3, 1, 1, 40, 10, 0, 1),"
+            " (4, 1, 2, 9000, 1000, 0, NULL);"
+            "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call) VALUES"
+            " (1, 1, 1, 1, 1000, 2000, 1), (2, 1, 1, 1, NULL, NULL, 2),"
+            " (3, 2, 1, 1, 2500, 2500, 3);");
+    keep();
+    assert_int_equal(fact("untimed_operations"), 1);
+    assert_int_equal(fact("gpu_known_ns"), 3000);
+    assert_int_equal(fact("gpu_busy_ns"), 2000);
+}
+
 static void calls_are_summed_also_inside_the_gaps(void **state)
 {
     (void)state;
@@ -379,6 +394,7 @@ int main(void)
         TEST(in_order_they_are_read_in_stretches),
         TEST(copies_are_told_apart_by_the_hosts_memory),
         TEST(copies_between_host_and_device_count_alone),
+        TEST(what_had_not_ended_ends_what_is_known),
         TEST(calls_are_summed_also_inside_the_gaps),
         TEST(first_uses_at_the_same_time_count_once),
         TEST(a_union_forgets_only_the_shortest),

@@ -156,6 +156,13 @@ static void shares_are_of_what_is_known(void **state)
     set_busy(100000000);
     assert_true(is_told(GV_VERDICT_IDLE));
     assert_non_null(strstr(verdict.findings[0].evidence, "300 ms of the first 400 ms"));
+    /* About no more than that part of the run: it comes after what is about more. */
+    assert_true(verdict.findings[0].weight < 0.31);
+    facts.waits = facts.top_stall_count = 1;
+    strcpy(facts.top_stall, "module-load");
+    facts.wait_ns = facts.top_stall_ns = 400000000;
+    gv_verdict_make(&facts, &verdict);
+    assert_int_equal(verdict.findings[0].class, GV_VERDICT_STALLED);
 }
 
 static void a_call_that_never_returned_leads(void **state)
