@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "report/trace_view.h"
 #include "report/verdict_print.h"
+#include "trace/program_name.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
 
@@ -156,11 +157,24 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct 
     free(report);
 }
 
-static void gv_run_summary(struct gv_session_watch *watch, const char *program, int note,
-                           int64_t pid, int status)
+/* What its trace would be called: train for python3 train.py. */
+static void gv_run_name(char **program, char *name, size_t size)
+{
+    char arguments[PATH_MAX];
+    size_t bytes = 0;
+
+    for (; *program && bytes + strlen(*program) < sizeof(arguments); program++) {
+        strcpy(arguments + bytes, *program);
+        bytes += strlen(*program) + 1;
+    }
+    gv_program_name(arguments, bytes, name, size);
+}
+
+static void gv_run_summary(struct gv_session_watch *watch, char **program, int note, int64_t pid,
+                           int status)
 {
     struct gv_ended ended = {pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-    char path[GV_SESSION_PATH_BYTES];
+    char path[GV_SESSION_PATH_BYTES], name[256];
     sqlite3 *trace = NULL;
 
     signal(SIGINT, SIG_DFL);
@@ -168,7 +182,8 @@ static void gv_run_summary(struct gv_session_watch *watch, const char *program, 
     int error = gv_session_watch_trace(watch, path, sizeof(path));
     if (error == -ENOENT) {
         fputc('\n', stderr);
-        gv_verdict_print_without(stderr, program, gv_run_note_read(note, status),
+        gv_run_name(program, name, sizeof(name));
+        gv_verdict_print_without(stderr, name, program[0], gv_run_note_read(note, status),
                                  gv_report_columns(stderr));
         return;
     }
@@ -268,7 +283,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    gv_run_summary(&watch, program[0], note, pid, status);
+    gv_run_summary(&watch, program, note, pid, status);
     gv_session_watch_end(&watch);
     return gv_run_end(status);
 }

@@ -234,13 +234,13 @@ static void gv_say_next(char *out, size_t size, const char *next, const char *pr
         snprintf(out, size, "Next: %s.", next);
 }
 
-void gv_verdict_print_without(FILE *out, const char *program, enum gv_verdict_class class,
-                              int columns)
+void gv_verdict_print_without(FILE *out, const char *name, const char *program,
+                              enum gv_verdict_class class, int columns)
 {
     char text[GV_VERDICT_TEXT_BYTES], why[256];
 
     fputs("gpuverify  ", out);
-    gv_format_text(out, program, GV_VERDICT_NAME, 0);
+    gv_format_text(out, name, GV_VERDICT_NAME, 0);
     fputc('\n', out);
     bool missing = class == GV_VERDICT_NOT_STARTED && !gv_driver_file_loads(why, sizeof(why));
     snprintf(text, sizeof(text), "%s %s%s",

@@ -14,8 +14,8 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts
                      const struct gv_verdict *verdict, const struct gv_ended *ended, int columns);
 /* How to see more of it. */
 void gv_verdict_print_more(FILE *out, const char *path);
-/* The verdict of a program that left no trace. */
-void gv_verdict_print_without(FILE *out, const char *program, enum gv_verdict_class class,
-                              int columns);
+/* The verdict of a program that left no trace: what to call it, and how it was started. */
+void gv_verdict_print_without(FILE *out, const char *name, const char *program,
+                              enum gv_verdict_class class, int columns);
 
 #endif
