@@ -45,14 +45,12 @@ static void gv_busy_gap(struct gv_totals_run *run, uint32_t device, int64_t star
     struct gv_totals_device *state = &run->devices[device];
     size_t at = run->gap_count;
 
+    if (end_ns > run->known_ns) /* what is missing may have filled it */
+        return;
     state->gaps++;
     if (end_ns - start_ns < GV_VERDICT_LIMIT_SHORT_GAP_NS) {
         state->short_gaps++;
         state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
-        if (end_ns <= run->known_ns) {
-            state->known.short_gaps++;
-            state->known.short_gap_ns = gv_time_sum(state->known.short_gap_ns, end_ns - start_ns);
-        }
     }
     while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
         at--;

@@ -45,7 +45,7 @@ struct gv_totals_device {
     int64_t host_copy_until_ns;
     int64_t gaps, short_gaps, short_gap_ns;
     struct gv_totals_known {
-        int64_t busy_ns, kernel_ns, copy_ns, short_gaps, short_gap_ns;
+        int64_t busy_ns, kernel_ns, copy_ns;
         int64_t host_copy_ns; /* between host and device */
     } known;                  /* the same up to where the GPU's side is known */
 };

@@ -70,8 +70,6 @@ static struct gv_totals_known gv_totals_known_sum(const struct gv_totals_run *ru
         sum.kernel_ns = gv_time_sum(sum.kernel_ns, known->kernel_ns);
         sum.copy_ns = gv_time_sum(sum.copy_ns, known->copy_ns);
         sum.host_copy_ns = gv_time_sum(sum.host_copy_ns, known->host_copy_ns);
-        sum.short_gaps += known->short_gaps;
-        sum.short_gap_ns = gv_time_sum(sum.short_gap_ns, known->short_gap_ns);
     }
     return sum;
 }

@@ -331,15 +331,17 @@ static void what_is_missing_bounds_what_is_known(void **state)
             " VALUES (1, 8, 80, 1000, 5, 0, 1, 1), (2, 8, 80, 2000, 5, 0, 1, 2),"
             " (3, 8, 80, 3000, 9000, 0, 2, 3);"
             "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
-            " (1, 8, 4, 1500, 4500, 1), (2, 8, 4, 5000, 4000, 3)");
+            " (1, 8, 4, 1500, 4500, 1), (2, 8, 4, 5000, 4000, 3), (3, 8, 4, 9500, 10, 3)");
     keep();
     assert_int_equal(fact("gpu_known_ns"), 6000);
     assert_int_equal(fact("gpu_busy_ns"), 4500);
-    assert_int_equal(number("SELECT busy_ns FROM device_total"), 7500);
+    assert_int_equal(number("SELECT busy_ns FROM device_total"), 7510);
+    assert_int_equal(number("SELECT count(*) FROM gap"), 0);
     execute("DELETE FROM loss");
     keep();
     assert_int_equal(fact("gpu_known_ns"), INT64_MAX);
-    assert_int_equal(fact("gpu_busy_ns"), 7500);
+    assert_int_equal(fact("gpu_busy_ns"), 7510);
+    assert_int_equal(number("SELECT count(*) FROM gap"), 1);
     execute("UPDATE process SET ended = NULL WHERE id = 8"); /* it still runs */
     keep();
     assert_int_equal(fact("gpu_known_ns"), 6000);
