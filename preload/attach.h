@@ -13,7 +13,7 @@
 int gv_session_join(struct gv_process *process, int *lock_fd);
 
 /* Starts the collector, detached, and gives it the lock. `lock_fd` is closed here in any case. */
-int gv_collector_start(const struct gv_process *process, int lock_fd);
+int gv_collector_start(struct gv_process *process, int lock_fd);
 
 /* Fills in what the spool says about the process. */
 void gv_process_describe(struct gv_spool_header *header);

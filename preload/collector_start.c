@@ -5,13 +5,16 @@
  * A grandchild by two vfork-like clones: fork() would copy the page tables of a process that may
  * have mapped hundreds of gigabytes. The child in the middle is made without a termination signal,
  * which hides it from the program's wait() until we have waited for it ourselves. Between clone and
- * exec only system calls are made, all signals blocked, on a stack of our own.
+ * exec only system calls are made, on a stack of our own; signals are let in when none of the
+ * program's handlers is left.
  */
 #include "preload/attach.h"
 
+#include "preload/clock.h"
 #include "preload/entry_points.h"
 #include "preload/objects.h"
 #include "preload/warnings.h"
+#include "trace/session_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +45,7 @@ struct start {
     char **environment;
     char *inner_stack;
     int lock_fd;
+    pid_t pid; /* of the collector, once it is made */
     int error; /* errno of what failed in a child; shared, because the memory is */
 };
 
@@ -133,6 +137,26 @@ __attribute__((noreturn)) static void leave_child(int code)
         syscall(SYS_exit_group, code);
 }
 
+/* As the kernel has it. A handler of 0 is the default. */
+struct kernel_action {
+    uintptr_t handler;
+    unsigned long flags;
+    uintptr_t restorer;
+    uint64_t mask;
+};
+
+/* The program's handlers would run here, in its memory, and what it blocks or ignores would stay
+ * so in the helper, which may be any program: also one that has to be ended by a signal. */
+static void reset_signals(void)
+{
+    static const struct kernel_action standard;
+    static const uint64_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof standard.mask);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+}
+
 static int become_collector(void *data)
 {
     struct start *start = data;
@@ -141,8 +165,7 @@ static int become_collector(void *data)
 
     setsid();
     errno = EIO;
-    /* Signals stay blocked until the collector lets them in: the program's handlers are still set,
-     * and would run here, in the program's memory. */
+    reset_signals();
     if (keep_only_lock(start->lock_fd) == 0)
         execve(start->helper, arguments, start->environment);
     start->error = errno;
@@ -169,8 +192,9 @@ static int start_and_leave(void *data)
 {
     struct start *start = data;
 
-    if (start->clone(become_collector, start->inner_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK,
-                     start) < 0)
+    start->pid = start->clone(become_collector, start->inner_stack + STACK_BYTES,
+                              CLONE_VM | CLONE_VFORK, start);
+    if (start->pid < 0)
         start->error = errno;
     leave_child(0);
 }
@@ -193,7 +217,20 @@ static int run_children(struct start *start, char *outer_stack)
     return -start->error;
 }
 
-int gv_collector_start(const struct gv_process *process, int lock_fd)
+/* To be ended should it not be ours. One that is found without being named always is. */
+static void note_named_collector(struct gv_process *process, pid_t pid)
+{
+    struct gv_named_collector *named = &process->named_collector;
+
+    named->pid = 0;
+    if (pid <= 0 || !process->settings.collector[0] ||
+        gv_session_read_start_ticks((uint32_t)pid, &named->start_ticks) != 0)
+        return;
+    named->since_ns = gv_clock_monotonic_ns();
+    named->pid = (uint32_t)pid;
+}
+
+int gv_collector_start(struct gv_process *process, int lock_fd)
 {
     static char helper[GV_SESSION_PATH_BYTES];
     struct start start = {.clone = find_clone(),
@@ -223,6 +260,8 @@ int gv_collector_start(const struct gv_process *process, int lock_fd)
     copy_environment(start.environment, variables);
     error = run_children(&start, memory + STACK_BYTES);
     munmap(memory, bytes);
+    if (!error)
+        note_named_collector(process, start.pid);
 out:
     close(lock_fd);
     if (error)

@@ -14,6 +14,7 @@
 #include "preload/process.h"
 #include "preload/run_note.h"
 #include "preload/warnings.h"
+#include "trace/session_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,8 @@
 #include <unistd.h>
 
 #define LOOK_NS 50000000 /* how often a waiting process looks whether its collector still lives */
+/* A collector says that it is one in some milliseconds. */
+#define IMPOSTOR_NS 4500000000u
 
 static void ring(struct gv_session_file *session)
 {
@@ -56,6 +59,22 @@ static bool collector_is_no_use(const struct gv_process *process)
     return gone;
 }
 
+/*
+ * What GPUVERIFY_COLLECTOR names may be no collector of ours: it does not say that it is one, and
+ * would hold the session for ever. True: it had time enough, and is ended.
+ */
+static bool end_impostor(const struct gv_process *process)
+{
+    const struct gv_named_collector *named = &process->named_collector;
+
+    if (!named->pid || atomic_load(&process->session->collector_pid) ||
+        gv_clock_monotonic_ns() - named->since_ns < IMPOSTOR_NS)
+        return false;
+    if (gv_session_process_life(named->pid, named->start_ticks) == GV_SESSION_ALIVE)
+        syscall(SYS_kill, named->pid, SIGKILL);
+    return true;
+}
+
 /* false: it is of no use to wait any longer. */
 static bool wait_until_drained(struct gv_process *process)
 {
@@ -66,7 +85,7 @@ static bool wait_until_drained(struct gv_process *process)
     while (!atomic_load(&header->drained)) {
         uint64_t now_ns = gv_clock_monotonic_ns();
 
-        if (collector_is_no_use(process))
+        if (collector_is_no_use(process) || end_impostor(process))
             return false;
         if (now_ns >= end_ns)
             return true;

@@ -2,6 +2,8 @@
 
 import os
 import random
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -153,6 +155,33 @@ class Collector(harness.Case):
         self.assertLess(time.monotonic() - start, 4)
         os.kill(collector, signal.SIGCONT)
         self.whole()
+
+    def impostor(self, **env):
+        """A helper that is no collector of ours, of a program that ignores and blocks signals."""
+        script = self.write("deaf.py", "import os, signal, sys\nfor number in (1, 2, 10, 15):\n"
+                                       "    signal.signal(number, signal.SIG_IGN)\n"
+                                       "signal.pthread_sigmask(signal.SIG_BLOCK, [3, 12, 14])\n"
+                                       "os.execv(sys.argv[1], sys.argv[1:])\n")
+        env["GPUVERIFY_COLLECTOR"] = shutil.which("yes")
+        return self.run_well(["python3", script, harness.program("ending")], quiet=False, env=env)
+
+    def test_helper_that_is_no_collector_hears_signals(self):
+        self.impostor(GPUVERIFY_EXIT_WAIT="0")
+        helper = harness.wait_for(self.collectors, "the helper runs")[0]
+        with open(f"/proc/{helper}/status", encoding="utf-8") as status:
+            masks = dict(re.findall(r"(Sig\w+:)\t(\w+)\n", status.read()))
+        self.assertEqual([int(masks[name], 16) for name in ("SigBlk:", "SigIgn:")], [0, 0], masks)
+        os.kill(helper, signal.SIGTERM)
+        harness.wait_for(lambda: harness.is_dead(helper), "it ends")
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
+
+    def test_helper_that_is_no_collector_is_ended(self):
+        result = self.impostor()
+        self.assertIn("gpuverify recover", result.err)
+        harness.wait_for(lambda: not self.processes(), "it is gone")
+        self.command("recover", self.spool)
+        self.assertEqual(self.trace().count(LAUNCH), 3)
 
     def test_losses_are_counted_exactly(self):
         process = self.flood(40000, 50, GPUVERIFY_SPOOL_MB="1", GPUVERIFY_EXIT_WAIT="0.2")
