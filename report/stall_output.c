@@ -117,7 +117,8 @@ static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
     if (sums->processes > 1)
         snprintf(each, sizeof(each), ", of all %" PRId64 " processes added up", sums->processes);
     if (sums->count == 0)
-        snprintf(text, sizeof(text), "No call was held up that had not asked for it.");
+        snprintf(text, sizeof(text), "No call %swas held up that had not asked for it.",
+                 sums->unfinished ? "that returned " : "");
     else
         snprintf(text, sizeof(text),
                  "%" PRId64 " call%s lost %s of the %s from the first call to the last%s%s.",
@@ -127,6 +128,14 @@ static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
                      ? ": less than 1 %, not worth changing the program for"
                      : "");
     gv_text_lines(stdout, 0, "", text, columns);
+    if (sums->unfinished > 0) {
+        snprintf(text, sizeof(text),
+                 "%" PRId64
+                 " call%s had not returned, and %s not among them: gpuverify explain FILE",
+                 sums->unfinished, sums->unfinished == 1 ? "" : "s",
+                 sums->unfinished == 1 ? "is" : "are");
+        gv_text_lines(stdout, 0, "", text, columns);
+    }
     if (sums->expected_count == 0)
         return;
     snprintf(text, sizeof(text),

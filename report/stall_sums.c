@@ -139,6 +139,7 @@ static void gv_stall_sums_counts(sqlite3_stmt *row, void *target)
     sums->count = sqlite3_column_int64(row, 0);
     sums->expected_count = sqlite3_column_int64(row, 1);
     sums->expected_ns = sqlite3_column_int64(row, 2);
+    sums->unfinished = sqlite3_column_int64(row, 3);
 }
 
 /* How far the stalls of a process, in order of time, have come. */
@@ -172,7 +173,8 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
     error = gv_stall_sums_rows(
         trace,
         "SELECT coalesce(sum(NOT expected), 0), coalesce(sum(expected != 0), 0),"
-        " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER) FROM stall",
+        " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER),"
+        " (SELECT count(*) FROM flight) FROM stall",
         gv_stall_sums_counts, sums);
     /* What is lost comes first in a call, its own work last. */
     if (!error)

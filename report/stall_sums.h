@@ -11,8 +11,9 @@ struct gv_stall_sums {
     int64_t lost_ns; /* in them; once where threads of a process lost the same time */
     int64_t expected_count;
     int64_t expected_ns;
-    int64_t run_ns;    /* from a process's first call's start to its last one's end, added up */
-    int64_t processes; /* with calls */
+    int64_t run_ns;     /* from a process's first call's start to its last one's end, added up */
+    int64_t processes;  /* with calls */
+    int64_t unfinished; /* calls that had not returned, which are none of these */
 };
 
 /* Whether they cost less than 1 % of the run: not worth changing a program for. */
