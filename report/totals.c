@@ -35,12 +35,6 @@ static const char gv_totals_starts_sql[] =
     "SELECT id, class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB"
     " '*Destroy*' AND name NOT GLOB '*Reset*' FROM api";
 
-/* enum gv_memory_space of each call that allocates or frees. */
-static const char gv_totals_memory_sql[] =
-    "SELECT id, CASE WHEN class = 'free' THEN 4 WHEN name GLOB '*Host*' THEN 2 WHEN name GLOB"
-    " '*Managed*' THEN 3 ELSE 1 END FROM api WHERE class = 'free' OR class = 'alloc' AND (name GLOB"
-    " '*[Aa]lloc*' OR name GLOB 'cuMemCreate*' OR name GLOB '*HostRegister*')";
-
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
     return part->process == 0 && part->thread == 0 && part->device < 0 &&
@@ -89,7 +83,7 @@ static int gv_totals_open(struct gv_totals_run *run)
     if (!error)
         error = gv_id_table_read(&run->starts, run->trace, gv_totals_starts_sql);
     if (!error)
-        error = gv_id_table_read(&run->memory, run->trace, gv_totals_memory_sql);
+        error = gv_totals_memory_open(run);
     if (!error)
         error = gv_id_table_read(&run->kernel_ids, run->trace, "SELECT id, 1 FROM kernel");
     if (error)
@@ -150,6 +144,8 @@ static void gv_totals_close(struct gv_totals_run *run)
     gv_id_table_free(&run->starts);
     gv_time_union_free(&run->starting);
     gv_id_table_free(&run->memory);
+    gv_id_table_free(&run->contexts);
+    gv_id_table_free(&run->streams);
     gv_id_table_free(&run->kernel_ids);
     gv_memory_log_free(&run->memory_log);
     free(run->zones);

@@ -7,18 +7,6 @@
 /* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
 #define GV_NOT_READY 600
 
-enum gv_call_column {
-    GV_CALL_ID,
-    GV_CALL_THREAD,
-    GV_CALL_API,
-    GV_CALL_START,
-    GV_CALL_DURATION,
-    GV_CALL_RESULT,
-    GV_CALL_BYTES,
-    GV_CALL_KERNEL,
-    GV_CALL_OBJECT,
-};
-
 static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
 {
     if (kernel <= 0 || (uint64_t)kernel >= run->kernel_ids.rows)
@@ -40,23 +28,6 @@ static void gv_totals_failed(struct gv_totals_run *run, int64_t api, int64_t res
     if (i == run->error_count)
         run->errors[run->error_count++] = (struct gv_totals_error){api, result, 0};
     run->errors[i].count++;
-}
-
-static int gv_totals_memory(struct gv_totals_run *run, sqlite3_stmt *row, int64_t process,
-                            int64_t space)
-{
-    struct gv_memory_event event = {
-        .at_ns = gv_totals_ns(row, GV_CALL_START),
-        .process = process,
-        .object = sqlite3_column_int64(row, GV_CALL_OBJECT),
-        .bytes = sqlite3_column_int64(row, GV_CALL_BYTES),
-        .call = sqlite3_column_int64(row, GV_CALL_ID),
-        .space = (enum gv_memory_space)space,
-    };
-
-    return sqlite3_column_int64(row, GV_CALL_RESULT) == 0 && event.object
-               ? gv_memory_log_add(&run->memory_log, &event)
-               : 0;
 }
 
 static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t start_ns,
@@ -102,15 +73,16 @@ static void gv_totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_
 
 static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
 {
-    int64_t thread = sqlite3_column_int64(row, GV_CALL_THREAD);
-    int64_t api = sqlite3_column_int64(row, GV_CALL_API);
-    int64_t start_ns = gv_totals_ns(row, GV_CALL_START);
-    int64_t end_ns = gv_totals_end(row, GV_CALL_DURATION, start_ns);
-    int64_t result = sqlite3_column_int64(row, GV_CALL_RESULT);
-    int64_t bytes = sqlite3_column_int64(row, GV_CALL_BYTES);
+    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
+    int64_t start_ns = gv_totals_ns(row, GV_TOTALS_CALL_START);
+    int64_t end_ns = gv_totals_end(row, GV_TOTALS_CALL_DURATION, start_ns);
+    int64_t result = sqlite3_column_int64(row, GV_TOTALS_CALL_RESULT);
+    int64_t bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES);
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
 
     int64_t process = gv_id_table_get(&run->threads, thread, 0);
+    int64_t before = gv_totals_memory_context(run, row);
     if ((run->part.thread && thread != run->part.thread) ||
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns))
         return 0;
@@ -128,11 +100,13 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
         run->api_bytes[api] += bytes;
     gv_totals_in_gaps(run, api, start_ns, end_ns);
     if (class == GV_TOTALS_LAUNCH && result == 0)
-        gv_totals_launched(run, sqlite3_column_int64(row, GV_CALL_KERNEL), end_ns - start_ns);
+        gv_totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL),
+                           end_ns - start_ns);
     else if (class == GV_TOTALS_LAUNCH)
         run->launch_failed++;
-    int64_t space = gv_id_table_get(&run->memory, api, 0);
-    int error = space ? gv_totals_memory(run, row, process, space) : 0;
+    int error = gv_id_table_get(&run->memory, api, 0) && result == 0
+                    ? gv_totals_memory_call(run, row, before)
+                    : 0;
     if (!error && gv_id_table_get(&run->starts, api, 0))
         error = gv_time_union_add(&run->starting, start_ns, end_ns);
     return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);
@@ -180,7 +154,8 @@ int gv_totals_calls(struct gv_totals_run *run)
     int error = 0;
     int result = sqlite3_prepare_v2(
         run->trace,
-        "SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object FROM call",
+        "SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, context,"
+        " stream FROM call",
         -1, &rows, NULL);
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
@@ -188,8 +163,8 @@ int gv_totals_calls(struct gv_totals_run *run)
         error = gv_totals_call(run, rows);
     sqlite3_finalize(rows);
     if (!error)
-        error = gv_memory_log_replay(&run->memory_log);
-    if (!error)
         error = gv_database_error(run->trace, result);
+    if (!error)
+        error = gv_totals_memory_end(run);
     return error ? error : gv_totals_flights(run);
 }

@@ -23,6 +23,21 @@
 /* Operations whose call is looked up for the time from one to the other. */
 #define GV_TOTALS_LATENCIES 40000
 
+/* What is read of each call. */
+enum gv_totals_call_column {
+    GV_TOTALS_CALL_ID,
+    GV_TOTALS_CALL_THREAD,
+    GV_TOTALS_CALL_API,
+    GV_TOTALS_CALL_START,
+    GV_TOTALS_CALL_DURATION,
+    GV_TOTALS_CALL_RESULT,
+    GV_TOTALS_CALL_BYTES,
+    GV_TOTALS_CALL_KERNEL,
+    GV_TOTALS_CALL_OBJECT,
+    GV_TOTALS_CALL_CONTEXT,
+    GV_TOTALS_CALL_STREAM,
+};
+
 enum gv_gpu_kind { GV_GPU_KERNEL = 1, GV_GPU_COPY, GV_GPU_SET, GV_GPU_GRAPH };
 
 /* Classes of calls that are told apart; others are 0. */
@@ -72,7 +87,8 @@ struct gv_totals_run {
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;  /* rank of the name, blocks */
     struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
-    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
+    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space, of a context */
+    struct gv_id_table contexts, streams; /* handle; context */
     struct gv_id_table kernel_ids;
 
     struct gv_duration_total *api_times; /* by id of the api */
@@ -81,7 +97,8 @@ struct gv_totals_run {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
         int64_t copy_ns, launch_ns;
-    } * thread_times; /* by id of the thread */
+        int64_t context; /* handle of the one where it worked last */
+    } * thread_times;    /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
     bool spans; /* first_ns and last_ns are those of something */
@@ -127,6 +144,13 @@ void gv_totals_gpu_known(struct gv_totals_run *run);
 int gv_totals_busy(struct gv_totals_run *run);
 /* report/totals_calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
+/* report/totals_memory.c: of each call, also of those outside of the part: where its thread worked
+ * before it, as far as is known, and of those that ask for memory or end contexts: into the log. At
+ * the end the log is replayed. */
+int gv_totals_memory_open(struct gv_totals_run *run);
+int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
+int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
+int gv_totals_memory_end(struct gv_totals_run *run);
 /* report/totals_first_use.c: starting CUDA, loading and compiling, after gv_totals_calls. */
 int gv_totals_first_use(struct gv_totals_run *run);
 /* report/totals_store.c: writes the (empty) tables. */

@@ -274,8 +274,9 @@ static int gv_store_memory(struct gv_totals_run *run)
 
     for (size_t i = 0; i < run->memory_log.block_count && !error; i++) {
         const struct gv_memory_block *block = &run->memory_log.blocks[i];
-        if (block->bytes > 0)
-            error = gv_store_row(run, add, 3, block->call, (int64_t)block->space, block->bytes);
+        int64_t left_bytes = gv_memory_log_left(&run->memory_log, block);
+        if (left_bytes > 0)
+            error = gv_store_row(run, add, 3, block->call, (int64_t)block->space, left_bytes);
     }
     sqlite3_finalize(add);
     return error;

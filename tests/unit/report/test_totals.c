@@ -130,10 +130,10 @@ static void memory_is_replayed_in_order_of_time(void **state)
     (void)state;
     struct gv_memory_log log = {0};
     const struct gv_memory_event events[] = {
-        {30, 1, 0x1000, 0, 3, GV_MEMORY_FREE},     {10, 1, 0x1000, 100, 1, GV_MEMORY_DEVICE},
-        {20, 1, 0x2000, 50, 2, GV_MEMORY_MANAGED}, {40, 1, 0x1000, 70, 4, GV_MEMORY_DEVICE},
-        {15, 1, 0x3000, 999, 5, GV_MEMORY_HOST},   {12, 2, 0x1000, 7, 6, GV_MEMORY_DEVICE},
-        {50, 1, 0x9000, 0, 7, GV_MEMORY_FREE},
+        {30, 1, 0x1000, 0, 3, GV_MEMORY_FREE, 0},     {10, 1, 0x1000, 100, 1, GV_MEMORY_DEVICE, 0},
+        {20, 1, 0x2000, 50, 2, GV_MEMORY_MANAGED, 0}, {40, 1, 0x1000, 70, 4, GV_MEMORY_DEVICE, 0},
+        {15, 1, 0x3000, 999, 5, GV_MEMORY_HOST, 0},   {12, 2, 0x1000, 7, 6, GV_MEMORY_DEVICE, 0},
+        {50, 1, 0x9000, 0, 7, GV_MEMORY_FREE, 0},
     };
 
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
@@ -142,7 +142,93 @@ static void memory_is_replayed_in_order_of_time(void **state)
     assert_int_equal(log.peak_bytes, 157);
     assert_int_equal(log.peak_ns, 20);
     assert_int_equal(log.live_bytes, 127); /* 50 + 70 + 7; pinned memory is the host's */
+    assert_int_equal(log.left_bytes, 127);
     gv_memory_log_free(&log);
+}
+
+/* A handle is used again for the next context. */
+static void memory_ends_with_its_context(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (11, 'cuCtxDestroy_v2',"
+            " 'context'), (12, 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cuCtxSetCurrent',"
+            " 'context'), (14, 'cuCtxResetPersistingL2Cache', 'context'), (15, 'cuMemAllocHost_v2',"
+            " 'alloc'), (16, 'cuMemCreate', 'alloc'), (17, 'cuMemAllocAsync', 'alloc');"
+            "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
+            "INSERT INTO stream VALUES (1, 1, 2, NULL, 99, 'created');"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, stream,"
+            " bytes, object) VALUES"
+            " (1, 1, 10, 10, 1, 0, 1, NULL, NULL, 4096),"
+            " (2, 1, 3, 20, 1, 0, 1, NULL, 1000, 65536), (3, 1, 15, 21, 1, 0, 1, NULL, 5, 70000),"
+            " (4, 1, 11, 30, 1, 0, 1, NULL, NULL, 4096),"
+            " (5, 1, 10, 40, 1, 0, 1, NULL, NULL, 4096),"
+            " (6, 1, 3, 50, 1, 0, 1, NULL, 1000, 131072),"
+            " (7, 1, 4, 55, 1, 0, 1, NULL, NULL, 65536)," /* gone already */
+            " (8, 1, 11, 60, 1, 0, 1, NULL, NULL, 4096),"
+            " (9, 1, 13, 70, 1, 0, 2, NULL, NULL, 8192),"
+            " (10, 1, 3, 80, 1, 0, 2, NULL, 700, 196608),"
+            " (11, 1, 17, 81, 1, 0, NULL, 1, 200, 262144),"
+            " (12, 1, 16, 82, 1, 0, 2, NULL, 30, 777),"
+            " (13, 1, 14, 90, 1, 0, 2, NULL, NULL, NULL),"
+            " (14, 1, 3, 91, 1, 0, 2, NULL, 50, 327680),"
+            " (15, 1, 12, 95, 1, 0, NULL, NULL, NULL, NULL),"
+            " (16, 1, 3, 99, 1, 0, 2, NULL, 4, 196608),"
+            " (17, 1, 12, 100, 1, 700, 2, NULL, NULL, NULL);"); /* it failed */
+    keep();
+    assert_int_equal(fact("memory_peak_bytes"), 1000);
+    assert_int_equal(fact("memory_peak_at_ns"), 20);
+    assert_int_equal(fact("memory_left_bytes"), 34);
+    assert_int_equal(number("SELECT sum(bytes) FROM memory_left"), 34);
+    assert_int_equal(number("SELECT count(*) FROM memory_left"), 2);
+    execute("UPDATE call SET api = 13 WHERE id IN (12, 15)"); /* no reset */
+    keep();
+    assert_int_equal(fact("memory_left_bytes"), 200 + 50 + 4);
+    assert_int_equal(fact("memory_peak_bytes"), 1000);
+    execute("UPDATE call SET api = 13 WHERE id IN (4, 8)"); /* no context is destroyed */
+    keep();
+    assert_int_equal(fact("memory_peak_bytes"), 1000 + 700 + 200 + 50);
+}
+
+/* A reset of the primary context while the thread works in another one. */
+static void a_reset_ends_the_primary_context(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
+            " 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cudaDeviceReset', 'context');"
+            "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
+            " object) VALUES"
+            " (1, 1, 3, 5, 1, 0, 2, 100, 65536), (2, 1, 10, 10, 1, 0, 1, NULL, 4096),"
+            " (3, 1, 3, 20, 1, 0, 1, 1000, 131072), (4, 1, 12, 30, 1, 0, 1, NULL, NULL);");
+    keep();
+    assert_int_equal(fact("memory_left_bytes"), 1000);
+    execute("UPDATE call SET api = 13 WHERE id = 4");
+    keep();
+    assert_int_equal(fact("memory_left_bytes"), 1000);
+    execute("UPDATE call SET api = 1 WHERE id = 2"); /* both are primary: the current one ends */
+    keep();
+    assert_int_equal(fact("memory_left_bytes"), 100);
+}
+
+static void memory_of_a_process_that_ended_takes_no_room(void **state)
+{
+    (void)state;
+    execute(
+        "UPDATE process SET end_ns = 100 WHERE id = 1;"
+        "INSERT INTO thread VALUES (3, 2, 1, 30, 'c', 0);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, bytes, object) VALUES"
+        " (1, 1, 3, 10, 1, 0, 1000, 65536), (2, 3, 3, 200, 1, 0, 900, 65536),"
+        " (3, 1, 4, 300, 1, 0, NULL, 65536);");
+    keep();
+    assert_int_equal(fact("memory_peak_bytes"), 1000);
+    assert_int_equal(fact("memory_left_bytes"), 900);
+    execute("DELETE FROM call WHERE id = 3"); /* nobody freed it */
+    keep();
+    assert_int_equal(fact("memory_peak_bytes"), 1000);
+    assert_int_equal(fact("memory_left_bytes"), 1900);
+    execute("UPDATE process SET end_ns = NULL");
+    keep();
+    assert_int_equal(fact("memory_peak_bytes"), 1900);
 }
 
 static void overlapping_operations_count_once(void **state)
@@ -390,6 +476,9 @@ int main(void)
         TEST(durations_have_exact_ends_and_a_near_median),
         TEST(a_median_is_never_beyond_what_was_seen),
         TEST(lanes_keep_their_sum_when_they_widen),
+        TEST(memory_ends_with_its_context),
+        TEST(a_reset_ends_the_primary_context),
+        TEST(memory_of_a_process_that_ended_takes_no_room),
         TEST(memory_is_replayed_in_order_of_time),
         TEST(overlapping_operations_count_once),
         TEST(the_order_of_storage_does_not_matter),

@@ -1,0 +1,104 @@
+/* What of the calls is about memory, and what ends with contexts and processes. */
+#include "report/totals_run.h"
+
+#include "trace/database.h"
+
+/* enum gv_memory_space of each call that allocates, frees, or makes or ends a context; whether what
+ * it allocates belongs to one. */
+static const char gv_totals_memory_sql[] =
+    "SELECT id, CASE WHEN class = 'free' THEN 4 WHEN name GLOB 'cuCtxCreate*' THEN 5 WHEN name GLOB"
+    " 'cuCtxDestroy*' OR name = 'cuCtxDetach' THEN 6 WHEN class = 'context' THEN 7 WHEN name GLOB"
+    " '*Host*' THEN 2 WHEN name GLOB '*Managed*' THEN 3 ELSE 1 END, name NOT GLOB 'cuMemCreate*'"
+    " FROM api WHERE class = 'free' OR class = 'alloc' AND (name GLOB '*[Aa]lloc*' OR name GLOB"
+    " 'cuMemCreate*' OR name GLOB '*HostRegister*') OR class = 'context' AND (name GLOB"
+    " 'cuCtxCreate*' OR name GLOB 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxReset*' OR name"
+    " IN ('cuCtxDetach', 'cudaDeviceReset', 'cudaThreadExit'))";
+
+int gv_totals_memory_open(struct gv_totals_run *run)
+{
+    int error = gv_id_table_read(&run->memory, run->trace, gv_totals_memory_sql);
+
+    if (!error)
+        error = gv_id_table_read(&run->contexts, run->trace, "SELECT id, handle FROM context");
+    return error ? error
+                 : gv_id_table_read(&run->streams, run->trace, "SELECT id, context FROM stream");
+}
+
+/* Where a call worked; 0: it does not say. */
+static int64_t gv_memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t context = sqlite3_column_int64(row, GV_TOTALS_CALL_CONTEXT);
+
+    if (!context)
+        context =
+            gv_id_table_get(&run->streams, sqlite3_column_int64(row, GV_TOTALS_CALL_STREAM), 0);
+    return gv_id_table_get(&run->contexts, context, 0);
+}
+
+int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
+
+    if (thread <= 0 || (uint64_t)thread >= run->threads.rows)
+        return 0;
+    int64_t *now = &run->thread_times[thread].context, before = *now;
+    int64_t context = gv_memory_worked_in(run, row);
+    if (gv_id_table_get(&run->memory, api, 0) == GV_MEMORY_CONTEXT_ENDED)
+        *now = 0; /* it says which one ended, not which one is current since */
+    else if (context)
+        *now = context;
+    return before ? before : context;
+}
+
+int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before)
+{
+    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
+    int64_t space = gv_id_table_get(&run->memory, api, 0);
+    struct gv_memory_event event = {
+        .at_ns = gv_totals_ns(row, GV_TOTALS_CALL_START),
+        .process = gv_id_table_get(&run->threads, thread, 0),
+        .object = sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT),
+        .bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES),
+        .call = sqlite3_column_int64(row, GV_TOTALS_CALL_ID),
+        .space = (enum gv_memory_space)space,
+    };
+
+    if (space == 0 || (event.object == 0 && space != GV_MEMORY_DEVICE_RESET))
+        return 0;
+    if (space == GV_MEMORY_DEVICE_RESET)
+        event.context = before; /* by its end there may be none */
+    else if (gv_id_table_get(&run->memory, api, 1))
+        event.context = gv_memory_worked_in(run, row);
+    return gv_memory_log_add(&run->memory_log, &event);
+}
+
+/* After all calls of the same moment. */
+static int gv_totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    struct gv_memory_event event = {
+        .at_ns = gv_totals_ns(row, 1),
+        .process = sqlite3_column_int64(row, 0),
+        .call = INT64_MAX,
+        .space = GV_MEMORY_PROCESS_ENDED,
+    };
+
+    return gv_totals_in_part(run, event.at_ns) ? gv_memory_log_add(&run->memory_log, &event) : 0;
+}
+
+int gv_totals_memory_end(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int error = 0;
+    int result = sqlite3_prepare_v2(
+        run->trace, "SELECT id, end_ns FROM process WHERE end_ns IS NOT NULL", -1, &rows, NULL);
+
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        error = gv_totals_process_end(run, rows);
+    sqlite3_finalize(rows);
+    if (!error)
+        error = gv_database_error(run->trace, result);
+    return error ? error : gv_memory_log_replay(&run->memory_log);
+}
