@@ -4,6 +4,7 @@
 #include "preload/loader.h"
 #include "preload/own_thread.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -27,6 +28,8 @@ static void *run(void *context)
 
 int gv_aside_start(struct gv_aside *aside)
 {
+    if (gv_loader_is_broken())
+        return -EDEADLK;
     return gv_own_thread_start(run, aside, GV_ASIDE_STACK_BYTES);
 }
 

@@ -65,5 +65,6 @@ static void in_child(void)
 
 int gv_fork_watch_start(void)
 {
+    gv_loader_find_lock();
     return -pthread_atfork(before, in_parent, in_child);
 }

@@ -195,6 +195,10 @@ static int give_up(void)
 /* In a constructor of its own, a thread has the loader's lock, and the one beside would wait. */
 static const char *start_beside(void)
 {
+    if (gv_loader_is_broken())
+        return "a child by fork, in the middle of another thread's dlopen() or dlclose(): no "
+               "library "
+               "can be loaded in it";
     if (gv_loader_is_held_here()) {
         open_and_start();
         return why;

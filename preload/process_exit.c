@@ -9,6 +9,7 @@
 #include "preload/clock.h"
 #include "preload/entry_points.h"
 #include "preload/gpu_start.h"
+#include "preload/loader.h"
 #include "preload/objects.h"
 #include "preload/own_work.h"
 #include "preload/process.h"
@@ -245,7 +246,9 @@ int gv_process_watch_exit(void)
 {
     static bool watched; /* a forked child has inherited the handlers */
 
-    if (watched)
+    /* dlclose() takes the lock of these handlers: a child may find it held for ever, and can leave
+     * by _exit() only. */
+    if (watched || gv_loader_is_broken())
         return 0;
     if (on_exit(note_code, NULL) != 0 || at_quick_exit(quick_exited) != 0)
         return -ENOMEM;

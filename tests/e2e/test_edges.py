@@ -78,6 +78,11 @@ class Threads(harness.Case):
     def test_fork_while_another_thread_looks_up_calls(self):
         self.fork_while_busy("look-up")
 
+    def test_fork_while_another_thread_opens_libraries(self):
+        result = self.run_well([harness.program("fork_loading"), "later"], timeout=100)
+        self.assertEqual(result.out, "150 of 150 children finished\n")
+        self.assertEqual(self.trace().count("cuMemFree_v2"), 150)
+
     def test_a_moment_without_descriptors_is_not_for_ever(self):
         self.run_well([harness.program("no_descriptors")], env={"GPUVERIFY_COLLECTOR": "off"})
         self.command("recover", self.spool)

@@ -1,0 +1,69 @@
+/*
+ * fork_loading [later]: a process forks while another of its threads opens and closes a library
+ * that has nothing to do with CUDA, and each child makes CUDA calls that were never bound before.
+ * later: the parent has made a call before.
+ */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILDREN 150
+
+static atomic_bool over;
+
+static void *open_and_close(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&over)) {
+        void *library = dlopen("libm.so.6", RTLD_NOW);
+
+        if (!library)
+            _exit(93);
+        dlclose(library);
+    }
+    return NULL;
+}
+
+/* A real driver refuses to work in a child of a process that had called it. */
+static void call_some(void)
+{
+    CUcontext context;
+    int count;
+
+    cuDeviceGetCount(&count);
+    cuDriverGetVersion(&count);
+    cuCtxGetCurrent(&context);
+    cuMemFree(0);
+}
+
+int main(int argc, char **argv)
+{
+    int status, finished = 0;
+    pthread_t thread;
+
+    if (argc > 1 && !strcmp(argv[1], "later"))
+        cuInit(0);
+    if (pthread_create(&thread, NULL, open_and_close, NULL))
+        return 90;
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t child = fork();
+
+        if (child == 0) {
+            alarm(10); /* a child that hangs is one that failed */
+            call_some();
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+        finished += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+    printf("%d of %d children finished\n", finished, CHILDREN);
+    return 0;
+}
