@@ -96,10 +96,46 @@ static void launches_that_failed_are_known(void **state)
     assert_true(gv_run_facts_launches_failed(&facts));
 }
 
+/* As the list of stalls has it. */
+static void of_causes_that_cost_the_same_the_first_stall_counts(void **state)
+{
+    (void)state;
+    execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+            " VALUES (1, 3, 'module-load', 0, 0, 500, 0, 'measured'),"
+            " (2, 5, 'free', 0, 0, 500, 0, 'measured');");
+    read_part(GV_TOTALS_ALL);
+    assert_string_equal(facts.top_stall, "module-load");
+}
+
+/* Process 1 was killed: what it copied was seen, what it launched was not. */
+static void what_is_missing_is_not_known(void **state)
+{
+    (void)state;
+    read_part(GV_TOTALS_ALL);
+    assert_true(facts.gpu_seen && facts.gpu_whole);
+    execute("UPDATE process SET ended = 'killed' WHERE id = 1;"
+            "UPDATE call SET stream = 1, correlation = id WHERE id IN (3, 5);"
+            "INSERT INTO loss VALUES (1, 'GPU operation', 'last flush', 2)");
+    read_part(GV_TOTALS_ALL);
+    assert_false(facts.gpu_seen || facts.gpu_whole); /* nothing was seen */
+    execute("INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7);"
+            "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+            " (1, 1, 2, 3000, 4500, 3)");
+    read_part(GV_TOTALS_ALL);
+    assert_true(facts.gpu_seen);
+    assert_false(facts.gpu_whole);
+    assert_int_equal(facts.known_ns, 9000);
+    assert_int_equal(facts.busy_ns, 4500);
+    read_part((struct gv_totals_part){2, 0, -1, INT64_MIN, INT64_MAX}); /* the other process */
+    assert_true(facts.gpu_whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(of_causes_that_cost_the_same_the_first_stall_counts),
+        TEST(what_is_missing_is_not_known),
         TEST(processes_that_wait_at_the_same_time_lose_it_once),
         TEST(no_part_is_larger_than_the_whole),
         TEST(launches_that_failed_are_known),
