@@ -1,7 +1,9 @@
 """What `gpuverify probe` is expected to measure: (call, with what) of the calls that wait.
 
-As on an H100 with driver 580; the simulator does the same.
+As on the GPU with the driver that docs/blocking-calls.md names; the simulator does the same.
 """
+
+MEASURED_ON = ("NVIDIA H100 80GB HBM3", "580.159.04")
 
 WAITS = {
     ("cuModuleLoadData", "a cubin"), ("cuModuleLoadData", "PTX that is compiled"),

@@ -1,4 +1,6 @@
-"""gpuverify probe on a real GPU: what any driver does, and how this one differs from the one measured."""
+"""gpuverify probe on a real GPU: what any driver does, and how this one differs from the one measured.
+
+On the GPU and driver of docs/blocking-calls.md nothing may differ."""
 
 import json
 import os
@@ -24,12 +26,19 @@ def named(rows):
                             for row in rows)) or "none"
 
 
+def unanimous(rows):
+    """Those whose rounds agree: of others, something else on the machine may have decided."""
+    return [row for row in rows if row["waited"] in (0, row["rounds"])]
+
+
 def differences(probe):
     for mode, waits in (("LAZY", expected.WAITS), ("EAGER", expected.EAGER_WAITS)):
-        known = {(row["call"], row["with"]) for row in expected.rows_of(probe, mode, "gpu")}
+        known = {(row["call"], row["with"]) for row in unanimous(expected.rows_of(probe, mode, "gpu"))}
+        behind = {row["call"] for row in unanimous(expected.rows_of(probe, mode, "load"))}
         for found, wanted, place in (
-                (expected.waiting(probe, mode), waits & known, "a busy GPU"),
-                (expected.waiting_behind(probe, mode), expected.BEHIND, "another's load")):
+                (expected.waiting(probe, mode) & known, waits & known, "a busy GPU"),
+                (expected.waiting_behind(probe, mode) & behind, expected.BEHIND & behind,
+                 "another's load")):
             if found - wanted:
                 yield f"{mode}: wait for {place}, unexpectedly: {named(found - wanted)}"
             if wanted - found:
@@ -55,8 +64,11 @@ def calls_that_wait(bench, folder):
         check(ALWAYS <= waits, f"{mode}: no wait in {named(ALWAYS - waits)}")
         check(not NEVER & waits, f"{mode}: a wait in {named(NEVER & waits)}")
     unlike = list(differences(probe))
-    return (f"{len(probe['calls'])} rows in {probe['took_ns'] / 1e9:.0f} s, "
-            + ("as on an H100 with driver 580" if not unlike else "; ".join(unlike)))
+    where = f"{probe['gpu']}, driver {probe['driver']}"
+    check(not unlike or (probe["gpu"], probe["driver"]) != expected.MEASURED_ON,
+          f"other than what {where} did before: {'; '.join(unlike)}")
+    return (f"{len(probe['calls'])} rows in {probe['took_ns'] / 1e9:.0f} s, {where}, "
+            + ("as {}, driver {}".format(*expected.MEASURED_ON) if not unlike else "; ".join(unlike)))
 
 
 CASES = [("probe", calls_that_wait)]

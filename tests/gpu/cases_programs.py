@@ -125,10 +125,10 @@ def python_case(script, packages, least=1, environment=None):
     return case
 
 
-def balance_case(script, heavier):
+def balance_case(script, package, heavier):
     """Copies take most of the GPU's time, or kernels do; the other has less than a third of it."""
     def case(bench, folder):
-        both(bench, bench.python(script, "torch"), folder)
+        both(bench, bench.python(script, package), folder)
         with trace_of(folder) as trace:
             took = {kind: ms for kind, ms in trace.execute(
                 "SELECT kind, sum(duration_ns) / 1e6 FROM gpu_ops GROUP BY kind")}
@@ -172,8 +172,9 @@ CASES = [
     ("PyTorch with its own profiler, GPUVERIFY_GPU=off",
      python_case("torch_profiler.py", ["torch"], environment=HOST_ONLY)),
     ("PyTorch, host only", python_case("torch_ops.py", ["torch"], environment=HOST_ONLY)),
-    ("PyTorch, much is copied", balance_case("torch_transfer_heavy.py", "copy")),
-    ("PyTorch, much is computed", balance_case("torch_compute_heavy.py", "kernel")),
+    *[(f"{name}, much is {word}", balance_case(f"{package}_{script}_heavy.py", package, heavier))
+      for name, package in (("PyTorch", "torch"), ("CuPy", "cupy"), ("Numba", "numba"))
+      for word, script, heavier in (("copied", "transfer", "copy"), ("computed", "compute", "kernel"))],
     ("CuPy", python_case("cupy_ops.py", ["cupy"])),
     ("CuPy, host only", python_case("cupy_ops.py", ["cupy"], environment=HOST_ONLY)),
     ("CuPy, matrix product", python_case("cupy_matrix.py", ["cupy"], 2)),
