@@ -62,7 +62,8 @@ def gpu_calls(bench, folder, mode, cupti, *words):
     done = subprocess.Popen(gpu_command(bench, folder, mode) + list(words), cwd=folder,
                             env=gpu_environment(bench, folder, mode, cupti),
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    said = done.stdout.read()
+    with done.stdout:
+        said = done.stdout.read()
     done.wait()
     ended_ns = time.monotonic_ns()
     if done.returncode != 0:

@@ -1,5 +1,5 @@
-"""How long the commands take on a large trace, and how much memory: 10 million calls, and as many
-operations on the GPU."""
+"""How long the commands take to begin, and on a large trace, and how much memory that takes: 10 million
+calls, and as many operations on the GPU."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from ground import CHECKOUT
 CALLS = 10_000_000
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What a user may expect of a trace of that size, in seconds and MB.
-BUDGETS = {"finish": (20, None), "report": (5, 500)}
+BUDGETS = {"finish": (20, None), "report": (5, 500), "help": (0.010, None)}
 COMMANDS = {
     "report": ["report", "{}"],
     "stalls": ["stalls", "{}"],
@@ -139,4 +139,12 @@ def bench_large(bench):
                 x_values=names, series={f"{bench.scaled(CALLS, 20000)} calls": taken})
 
 
-BENCHES = {"large": bench_large}
+def bench_help(bench):
+    """gpuverify --help, which needs no trace: how long any command takes to begin."""
+    run(bench, ["--help"])  # what follows finds the program in the page cache
+    times = [run(bench, ["--help"])[0] for _ in range(bench.scaled(50, 10))]
+    middle = bench.spread("help_ms", "--help", [seconds * 1e3 for seconds in times], "ms")
+    budget(bench, "help", middle / 1e3, None)
+
+
+BENCHES = {"help": bench_help, "large": bench_large}

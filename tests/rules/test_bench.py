@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""What scripts/bench makes of its numbers: comparisons, charts, and docs/performance.md."""
+"""What scripts/bench makes of its numbers: comparisons, charts, and docs/performance.md; and that it
+measures other profilers where they are."""
 
 import contextlib
 import io
 import os
 import sys
+import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(CHECKOUT, "tests", "bench"))
 
+import gpu  # noqa: E402
+import ground  # noqa: E402
 import publish  # noqa: E402
 import store  # noqa: E402
 import svg  # noqa: E402
@@ -103,6 +108,80 @@ class Document(unittest.TestCase):
         self.assertNotIn("old", text)
         with self.assertRaises(LookupError):
             publish.filled("nothing", "host", result({}))
+
+
+# Stands for bench_gpu_calls: says what it runs under, and takes the longer for it.
+CALLS = """#!/bin/sh
+case $UNDER_NSYS$LD_PRELOAD in yes*) ns=300 ;; *rpd*) ns=400 ;; *gpuverify*) ns=200 ;; *) ns=100 ;; esac
+echo "$ns $RPDT_FILENAME $*" >> {log}
+for loop in launch copy graph sync memcpy; do echo "$loop $ns $ns"; done
+echo "end_ns 1 1"
+"""
+NSYS = """#!/bin/sh
+echo "nsys $*" >> {log}
+while [ "${{1##*/}}" != bench_gpu_calls ]; do shift; done
+UNDER_NSYS=yes exec "$@"
+"""
+
+
+class OtherProfilers(unittest.TestCase):
+    """The columns of nsys and rpd_tracer, with programs that stand for them."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="gpuverify-test-bench-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.log = os.path.join(self.folder, "log")
+        self.program("build/tests/bench/bench_gpu_calls", CALLS)
+
+    def program(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.format(log=self.log))
+        os.chmod(path, 0o755)
+        return path
+
+    def measure(self, **environment):
+        """The benchmark, and what the programs wrote down."""
+        bench = ground.Bench(os.path.join(self.folder, "build"), 0.01)
+        lacking = {name: value for name, value in os.environ.items()
+                   if name not in ("RPD_TRACER", "GV_BENCH_MORE", "LD_PRELOAD")}
+        path = os.path.join(self.folder, "bin")  # what this machine has is not found
+        with unittest.mock.patch.dict(os.environ, {**lacking, "GPUVERIFY_CUPTI": "/none", "PATH": path,
+                                                   **environment}, clear=True), \
+                unittest.mock.patch.object(gpu, "has_gpu", lambda: True), \
+                unittest.mock.patch.object(gpu, "bench_gpu_million", lambda bench, cupti: None), \
+                contextlib.redirect_stdout(io.StringIO()):
+            gpu.bench_gpu(bench)
+        with open(self.log, encoding="utf-8") as file:
+            return bench, file.read().splitlines()
+
+    def test_columns_of_what_is_there(self):
+        self.program("bin/nsys", NSYS)
+        tracer = os.path.join(self.folder, "librpd_tracer.so")
+        bench, log = self.measure(RPD_TRACER=tracer)
+        series = bench.charts[0]["series"]
+        self.assertEqual(list(series), [*gpu.GPU_MODES, "nsys", "rpd_tracer"])
+        for mode, ns in (("plain", 100), ("host-only", 200), ("default", 200), ("nsys", 300), ("rpd_tracer", 400)):
+            self.assertEqual(series[mode], [ns] * len(gpu.LOOPS), mode)
+            for loop in gpu.LOOPS:
+                found = bench.found[f"gpu_{mode}_{loop}"]
+                self.assertEqual((found["median"], found["runs"]), (ns, 2), (mode, loop))
+        nsys = [line for line in log if line.startswith("nsys ")]
+        self.assertEqual(len(nsys), 2)
+        # CUDA calls, no sampling of the CPU, and its files where this run's are.
+        for line in nsys:
+            self.assertRegex(line, r"^nsys profile -t cuda -s none .*-o \S*/gpuverify-bench-\w+/trace "
+                                   r"\S*/bench_gpu_calls 200$")
+        traces = [line.split()[1] for line in log if line.startswith("400 ")]
+        self.assertEqual(len(set(traces)), 2, "each run has a trace of its own")
+        self.assertTrue(all(trace.endswith("/trace.rpd") for trace in traces), traces)
+
+    def test_no_columns_of_what_is_not_there(self):
+        bench, _ = self.measure()
+        self.assertEqual(list(bench.charts[0]["series"]), list(gpu.GPU_MODES))
+        self.assertFalse([name for name in bench.found if "nsys" in name or "rpd" in name])
 
 
 if __name__ == "__main__":
