@@ -12,12 +12,21 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=
 uninstall=no
+
+# A folder that was given, from where the user stands. An empty one is a variable that is not set.
+take_prefix() {
+    case $1 in
+    "") echo "install.sh: --prefix needs a folder" >&2 && exit 2 ;;
+    /*) prefix=$1 ;;
+    *) prefix=$PWD/$1 ;;
+    esac
+}
+
 while [ $# -gt 0 ]; do
     case $1 in
-    --prefix=*) prefix=${1#--prefix=} ;;
+    --prefix=*) take_prefix "${1#--prefix=}" ;;
     --prefix)
-        [ $# -gt 1 ] || { echo "install.sh: --prefix needs a folder" >&2 && exit 2; }
-        prefix=$2
+        take_prefix "${2-}"
         shift
         ;;
     --uninstall) uninstall=yes ;;
@@ -96,6 +105,11 @@ for file in $files; do
 done
 printf '%s' "$made" >>"$noted"
 echo "installed $(head -n 1 VERSION) to $prefix"
+case $prefix in
+*[[:space:]:]*)
+    echo "programs cannot be run from there: LD_PRELOAD holds no path with a space or a colon" >&2
+    ;;
+esac
 case :${PATH-}: in
 *:"$prefix/bin":*) ;;
 *) echo "$prefix/bin is not in PATH: call $prefix/bin/gpuverify, or add it" ;;

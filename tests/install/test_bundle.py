@@ -183,6 +183,13 @@ class Bundle(unittest.TestCase):
         self.bare(script, "--prefix", fresh, "--uninstall")
         self.assertFalse(os.path.exists(fresh))
 
+    def test_prefix_is_meant_from_where_the_user_stands(self):
+        script = os.path.join(self.unpack(), "install.sh")
+        self.bare(script, "--prefix", "here")
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "place/here/bin/gpuverify")))
+        for words in (["--prefix", ""], ["--prefix="], ["--prefix"], ["--uninstall", "--prefix="]):
+            self.assertEqual(self.bare(script, *words, status=2), "")
+
     def test_refuses_to_install_what_is_damaged(self):
         place = self.unpack()
         with open(os.path.join(place, "lib", "libgpuverify.so"), "ab") as file:
