@@ -1,5 +1,6 @@
 /* gpuverify probe: which calls wait for a busy GPU here. */
 #include "report/commands.h"
+#include "report/output_file.h"
 #include "report/probe.h"
 #include "report/probe_store.h"
 
@@ -27,7 +28,7 @@ static int gv_probe_keep(const struct gv_probe_result *result, const char *json)
     if (error)
         gv_message("cannot keep it%s%s: %s", json ? " in " : "", json ? json : "",
                    strerror(-error));
-    else
+    else if (!gv_output_file_is_stdout(path))
         gv_message("kept in %s", path);
     return error;
 }
@@ -60,8 +61,10 @@ int gv_command_probe(const struct gv_arguments *arguments)
         gv_message("measuring, half a minute or so; the GPU should have nothing else to do");
     if (gv_probe_measure(&request, &result))
         return GV_EXIT_FAILED;
-    gv_probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
-    if (gv_probe_keep(&result, gv_arguments_text(arguments, GV_OPTION_probe_json, NULL)))
+    const char *json = gv_arguments_text(arguments, GV_OPTION_probe_json, NULL);
+    if (!json || !gv_output_file_is_stdout(json))
+        gv_probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
+    if (gv_probe_keep(&result, json))
         return GV_EXIT_FAILED;
     return GV_EXIT_FINE;
 }

@@ -7,17 +7,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool gv_output_file_is_stdout(const char *path)
+{
+    return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0 ||
+           strcmp(path, "/dev/fd/1") == 0 || strcmp(path, "/proc/self/fd/1") == 0;
+}
+
 int gv_output_file_open(struct gv_output_file *file, const char *path)
 {
     struct stat status;
     mode_t mask;
 
     memset(file, 0, sizeof(*file));
-    if (strcmp(path, "-") == 0) {
+    if (gv_output_file_is_stdout(path)) {
         file->out = stdout;
         return 0;
     }
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+    /* Behind a name in /dev, such as /dev/fd/3, may be a file that is open already. */
+    if (strncmp(path, "/dev/fd/", 8) == 0 ||
+        (stat(path, &status) == 0 && !S_ISREG(status.st_mode))) {
         file->out = fopen(path, "we");
         return file->out ? 0 : -errno;
     }

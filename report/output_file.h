@@ -3,6 +3,7 @@
 #define GV_REPORT_OUTPUT_FILE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct gv_output_file {
@@ -11,7 +12,9 @@ struct gv_output_file {
     char part[PATH_MAX]; /* "": it is written in its place, which is no plain file; or to stdout */
 };
 
-/* "-" is stdout. 0 or -errno. */
+/* "-", or a name that the system has for it. */
+bool gv_output_file_is_stdout(const char *path);
+/* 0 or -errno. */
 int gv_output_file_open(struct gv_output_file *file, const char *path);
 /* 0 or -errno of anything since it was opened; then the file is as it was. */
 int gv_output_file_close(struct gv_output_file *file);

@@ -1,5 +1,7 @@
 #include "report/probe_store.h"
 
+#include "report/output_file.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -69,21 +71,12 @@ int gv_probe_store_path(const struct gv_probe_machine *machine, char *out, size_
 
 int gv_probe_store_write(const struct gv_probe_result *result, const char *path)
 {
-    char partial[PATH_MAX];
-    int length = snprintf(partial, sizeof(partial), "%s.partial", path), error;
-    FILE *file;
+    struct gv_output_file file;
+    int error = gv_output_file_open(&file, path);
 
-    if (length < 0 || (size_t)length >= sizeof(partial))
-        return -ENAMETOOLONG;
-    file = fopen(partial, "we");
-    if (!file)
-        return -errno;
-    error = gv_probe_print_json(result, file) ? -EIO : 0;
-    if (fclose(file) != 0 && !error)
-        error = -errno;
-    if (!error && rename(partial, path) != 0)
-        error = -errno;
     if (error)
-        unlink(partial);
-    return error;
+        return error;
+    int printed = gv_probe_print_json(result, file.out) ? -EIO : 0;
+    error = gv_output_file_close(&file);
+    return error ? error : printed;
 }

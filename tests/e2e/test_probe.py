@@ -57,6 +57,14 @@ class Probe(harness.Case):
                          {"cuLibraryLoadData", "cuKernelGetFunction", "cuLaunchKernel",
                           "cuLibraryUnload"})
 
+    def test_json_on_stdout(self):
+        """Only that, and no file of such a name."""
+        for name in ("-", "/dev/stdout"):
+            result = self.probe("--busy", "20ms", "--json", name, cwd=self.path(""))
+            self.assertEqual((result.status, result.err), (0, ""), str(result))
+            self.assertEqual(json.loads(result.out)["format"], "gpuverify probe 1")
+        self.assertFalse({"-", "data"} & set(os.listdir(self.path(""))))
+
     def test_a_machine_without_a_driver(self):
         with contextlib.suppress(OSError):
             ctypes.CDLL("libcuda.so.1")
