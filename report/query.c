@@ -168,26 +168,80 @@ static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column
     }
 }
 
-int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format)
+static bool gv_query_is_taken(const struct gv_column *columns, char *const *others, int count,
+                              int at, const char *name)
 {
-    int count = sqlite3_column_count(statement), result = gv_query_first(statement), error;
-    struct gv_column *columns = calloc((size_t)count + 1, sizeof(*columns));
+    for (int i = 0; i < count; i++)
+        if (strcmp(columns[i].name, name) == 0 || (i < at && others[i] && !strcmp(others[i], name)))
+            return true;
+    return false;
+}
+
+/* A JSON object has each name once: others[] gets another one for a column that has an earlier
+ * one's name, or NULL. The caller frees them with sqlite3_free(). 0 or -ENOMEM. */
+static int gv_query_other_names(const struct gv_column *columns, char **others, int count)
+{
+    for (int i = 1; i < count; i++) {
+        int number = 1;
+        for (int j = 0; j < i; j++)
+            number += strcmp(columns[i].name, columns[j].name) == 0;
+        while (number > 1 && !others[i]) {
+            char *name = sqlite3_mprintf("%s_%d", columns[i].name, number++);
+            if (!name)
+                return -ENOMEM;
+            if (gv_query_is_taken(columns, others, count, i, name))
+                sqlite3_free(name);
+            else
+                others[i] = name;
+        }
+    }
+    return 0;
+}
+
+static int gv_query_name_apart(struct gv_column *columns, char **others, int count)
+{
+    int error = gv_query_other_names(columns, others, count);
+
+    for (int i = 0; i < count && !error; i++)
+        if (others[i])
+            columns[i].name = others[i];
+    return error;
+}
+
+static int gv_query_write(sqlite3_stmt *statement, FILE *out, enum gv_format format,
+                          const struct gv_column *columns, int count, int result)
+{
     struct gv_rows rows;
 
-    if (!columns)
-        return -ENOMEM;
-    if (result != SQLITE_ROW && result != SQLITE_DONE) { /* before anything is written */
-        free(columns);
-        return -EINVAL;
-    }
-    gv_query_columns(statement, result == SQLITE_ROW, columns, count);
     gv_rows_begin(&rows, out, format, columns, (size_t)count, NULL);
     for (; result == SQLITE_ROW && !rows.error && !ferror(out); result = sqlite3_step(statement))
         for (int i = 0; i < count; i++)
             gv_query_put(&rows, statement, i);
-    error = gv_rows_end(&rows);
+    int error = gv_rows_end(&rows);
     if (!error && result != SQLITE_DONE)
         error = ferror(out) ? -EIO : -EINVAL;
+    return error;
+}
+
+int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format)
+{
+    int count = sqlite3_column_count(statement), result = gv_query_first(statement), error = 0;
+    struct gv_column *columns = calloc((size_t)count + 1, sizeof(*columns));
+    char **others = calloc((size_t)count + 1, sizeof(*others));
+
+    if (!columns || !others)
+        error = -ENOMEM;
+    else if (result != SQLITE_ROW && result != SQLITE_DONE) /* before anything is written */
+        error = -EINVAL;
+    if (!error)
+        gv_query_columns(statement, result == SQLITE_ROW, columns, count);
+    if (!error && format == GV_FORMAT_JSON)
+        error = gv_query_name_apart(columns, others, count);
+    if (!error)
+        error = gv_query_write(statement, out, format, columns, count, result);
+    for (int i = 0; others && i < count; i++)
+        sqlite3_free(others[i]);
+    free(others);
     free(columns);
     return error;
 }

@@ -43,6 +43,31 @@ class Query(harness.Case):
             {"name": "cuMemAllocHost_v2", "count": 1, "bytes": 4194304, "largest_bytes": 4194304, "failed": 0,
              "largest_failed_bytes": None}])
 
+    def test_a_device_is_known_by_what_it_is(self):
+        """One process's device 1 is the other's device 0; their devices 0 are two."""
+        path = self.path("two.db")
+        stored.make("add", path)
+        database = sqlite3.connect(path)
+        database.executescript("""
+            DELETE FROM gpu_op; DELETE FROM gpu_place; DELETE FROM device;
+            INSERT INTO device (id, process, device, uuid) VALUES (1, 1, 0, 'u'), (2, 1, 1, 'v'), (3, 2, 0, 'v');
+            INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7), (2, 1, 1, 1, 7), (3, 2, 0, 1, 7);
+            INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns) VALUES
+                (1, 1, 4, 1000, 100), (2, 2, 4, 1000, 100), (3, 3, 4, 1050, 200), (4, 3, 4, 2000, 10);""")
+        database.commit()
+        database.close()
+        busy, gaps = (json.loads(self.command("query", path, name, "--format", "json", sim=False).out)
+                      for name in ("gpu-busy", "gpu-gaps"))
+        self.assertEqual([(row["uuid"], row["device"], row["busy_ns"]) for row in busy],
+                         [("u", 0, 100), ("v", 0, 260)])
+        self.assertEqual([(row["uuid"], row["gap_start_ns"], row["gap_ns"]) for row in gaps], [("v", 1250, 750)])
+
+    def test_columns_of_one_name_are_told_apart_in_json(self):
+        sql = "SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a, 5 AS b"
+        self.assertEqual(json.loads(self.query(sql, "--format", "json").out, object_pairs_hook=list),
+                         [[("a", 1), ("a_3", 2), ("a_2", 3), ("a_4", 4), ("b", 5)]])
+        self.assertEqual(self.query(sql, "--format", "csv").out.splitlines()[0], "a,a,a_2,a,b")
+
     def test_every_named_query_runs_in_plain_sqlite(self):
         stored.make("lazy_launch", self.path("plain.db"))
         database = sqlite3.connect(self.path("plain.db"))
