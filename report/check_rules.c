@@ -129,14 +129,16 @@ static int gv_check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
     return -EINVAL;
 }
 
-/* What is between quotes; or else up to a comment, without blanks around it. */
+/* What is between quotes; or else up to a comment, without blanks around it. NULL: more than a
+ * comment follows the quotes. */
 static char *gv_check_trim(char *text)
 {
     char *end = *text == '\'' || *text == '"' ? strchr(text + 1, *text) : NULL;
 
     if (end) {
+        const char *more = end + 1 + strspn(end + 1, " \t\r");
         *end = '\0';
-        return text + 1;
+        return *more == '\0' || (*more == '#' && more > end + 1) ? text + 1 : NULL;
     }
     for (char *hash = strchr(text, '#'); hash; hash = strchr(hash + 1, '#'))
         if (hash == text || isspace((unsigned char)hash[-1])) {
@@ -163,6 +165,10 @@ static int gv_check_rule_line(struct gv_check_rules *rules, char *line,
         value += strspn(value, " \t=");
     }
     value = gv_check_trim(value);
+    if (!value) {
+        snprintf(why, GV_CHECK_WHY_BYTES, "something follows the quoted value of %.64s", word);
+        return -EINVAL;
+    }
     const struct gv_option *option = gv_option_find(GV_COMMAND_check, word, length);
     if (!option || !gv_check_find((enum gv_option_id)(option - gv_options)))
         return gv_check_refuse_word(word, why);

@@ -126,6 +126,8 @@ class Check(harness.Case):
                            ("\nmax-stall 5", "line 2: '5' is no value for max-stall"),
                            ("no-jit yes", "no-jit takes no value"), ("max-stall", "'' is no value"),
                            ("junit x.xml", "there is no rule 'junit'"),
+                           ("require-kernel 'a' b", "line 1: something follows the quoted value of require-kernel"),
+                           ("require-kernel 'a'b'", "something follows"), ("require-kernel 'a'#b", "something follows"),
                            ("no-stall nix", "'nix' is no cause"), ("a\0b", "no text of rules"),
                            ("x" * 5000, "no text of rules")):
             with open(rules, "w", encoding="utf-8") as file:
