@@ -2,7 +2,6 @@
 #include "report/doctor.h"
 #include "report/elf_file.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -116,14 +116,27 @@ static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_f
     }
 }
 
+/* This command's file is made for the machine that the library is made for. */
+static bool gv_program_is_of_ours(const struct gv_elf_file *elf)
+{
+    struct gv_elf_file *own = malloc(sizeof(*own));
+    bool same = !own || gv_elf_file_read("/proc/self/exe", own) || own->machine == elf->machine;
+
+    free(own);
+    return same;
+}
+
 static void gv_program_elf(struct gv_doctor *doctor, const char *path,
                            const struct gv_elf_file *elf)
 {
-    if (!elf->is_64_bit || elf->machine != EM_X86_64) {
+    struct utsname system = {.machine = ""};
+
+    uname(&system);
+    if (!elf->is_64_bit || !gv_program_is_of_ours(elf)) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine",
                       "%.300s is for another machine (ELF machine %u, %d bits)", path,
                       (unsigned)elf->machine, elf->is_64_bit ? 64 : 32);
-        gv_doctor_fix(doctor, "build it for x86-64");
+        gv_doctor_fix(doctor, "build it for this machine, %.65s", system.machine);
         return;
     }
     if (!elf->is_dynamic) {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import stat
 
@@ -107,7 +108,8 @@ class Doctor(harness.Case):
     def test_another_machine(self):
         with open("/bin/true", "rb") as file:
             image = bytearray(file.read())
-        image[18:20] = (183).to_bytes(2, "little")  # AArch64
+        other = {"x86_64": 183}.get(platform.machine(), 62)  # AArch64, x86-64
+        image[18:20] = other.to_bytes(2, "little")
         with open(self.path("other"), "wb") as file:
             file.write(image)
         os.chmod(self.path("other"), 0o755)
