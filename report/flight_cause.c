@@ -86,17 +86,37 @@ static int gv_flights_read(sqlite3 *trace, int64_t process, struct gv_flights *f
     return gv_database_error(trace, result);
 }
 
+/* The kernels of all calls so far, kept from look to look since calls have no index of them: only
+ * those that came since the last time are read. Row 0 has the last of these. */
+static int gv_flight_note_kernels(sqlite3 *trace)
+{
+    int result = sqlite3_exec(
+        trace,
+        "CREATE TEMP TABLE IF NOT EXISTS used_kernel (kernel INTEGER PRIMARY KEY, call INTEGER);"
+        "INSERT OR IGNORE INTO temp.used_kernel (kernel, call) VALUES (0, 0);"
+        "INSERT OR IGNORE INTO temp.used_kernel (kernel) SELECT kernel FROM call WHERE id >"
+        " (SELECT call FROM temp.used_kernel WHERE kernel = 0) AND kernel IS NOT NULL;"
+        "UPDATE temp.used_kernel SET call = coalesce((SELECT max(id) FROM call), 0)"
+        " WHERE kernel = 0",
+        NULL, NULL, NULL);
+
+    return gv_database_error(trace, result);
+}
+
 /* Whether no launch of the kernel has returned yet. */
 static int gv_flight_is_first_use(sqlite3 *trace, const struct gv_flight *flight, bool *first)
 {
     sqlite3_stmt *rows = NULL;
-    int result;
+    int result, error;
 
     *first = false;
     if (flight->kernel == 0)
         return 0;
-    result =
-        sqlite3_prepare_v2(trace, "SELECT 1 FROM call WHERE kernel = ? LIMIT 1", -1, &rows, NULL);
+    error = gv_flight_note_kernels(trace);
+    if (error)
+        return error;
+    result = sqlite3_prepare_v2(trace, "SELECT 1 FROM temp.used_kernel WHERE kernel = ?", -1, &rows,
+                                NULL);
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(rows, 1, flight->kernel);
     if (result == SQLITE_OK) {
