@@ -23,6 +23,27 @@ static int64_t gv_report_find(sqlite3 *trace, const char *sql, int64_t number)
     return id;
 }
 
+/* Names the numbers that there are. */
+static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
+{
+    sqlite3_stmt *row = NULL;
+    const char *list = NULL;
+
+    if (sqlite3_prepare_v2(trace,
+                           "SELECT group_concat(device, ', ') FROM (SELECT DISTINCT device FROM"
+                           " device ORDER BY device LIMIT 64)",
+                           -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW)
+        list = (const char *)sqlite3_column_text(row, 0);
+    if (list)
+        gv_message("there is no device %lld in this trace, which has: %.300s", (long long)device,
+                   list);
+    else
+        gv_message("there is no device %lld in this trace: no device was seen in it",
+                   (long long)device);
+    sqlite3_finalize(row);
+}
+
 /* What part of the trace is asked for. False: a message was given. */
 static bool gv_report_choose_part(const struct gv_arguments *arguments, struct gv_report *report)
 {
@@ -48,8 +69,7 @@ static bool gv_report_choose_part(const struct gv_arguments *arguments, struct g
     else if (part->device >= 0 &&
              gv_report_find(report->trace, "SELECT id FROM device WHERE device = ?",
                             part->device) == 0)
-        gv_message("there is no device %lld in this trace: --section devices lists them",
-                   (long long)part->device);
+        gv_report_refuse_device(report->trace, part->device);
     else
         return true;
     return false;
@@ -121,9 +141,9 @@ int gv_command_report(const struct gv_arguments *arguments)
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);
     if (report->top == 0)
         report->top = -1;
-    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >
+    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
         gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
-        gv_arguments_refuse(arguments->command, "--from is after --to");
+        gv_arguments_refuse(arguments->command, "--from is not before --to");
     else if (gv_report_choose_sections(arguments, report))
         code = gv_report_open(arguments, report);
     free(report);

@@ -232,6 +232,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     gv_verdict_unfinished(facts, verdict);
     if (!ran) {
         bool failed = facts->init_result != 0;
+        if (!failed && !facts->whole) /* the rest of the run may have launched */
+            return;
         gv_verdict_say_no_kernel(
             facts,
             gv_verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));

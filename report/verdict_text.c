@@ -62,6 +62,12 @@ static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size
                  facts->graphs == 1 ? "a graph" : "graphs");
 }
 
+/* What is said of a part is not said of the run. */
+static const char *gv_say_where(const struct gv_run_facts *facts)
+{
+    return facts->whole ? "" : " in this part of the trace";
+}
+
 static void gv_say_seen(const struct gv_run_facts *facts, char *out)
 {
     char busy[GV_FORMAT_BYTES], work[128], time[96], known[GV_FORMAT_BYTES];
@@ -73,16 +79,16 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
         snprintf(time, sizeof(time), "the first %s; what it did after that is not known",
                  gv_format_duration(known, facts->known_ns));
     if (facts->kernels_run + facts->graphs == 0)
-        gv_say(out, "%s ran no kernel that was seen: %" PRId64 " launch%s.", where,
-               facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
+        gv_say(out, "%s ran no kernel that was seen%s: %" PRId64 " launch%s.", where,
+               gv_say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
     else if (facts->devices_used > 1)
         gv_say(out,
-               "%ss ran your code: %s, on %" PRId64 " devices. Together they were busy %s of %s.",
-               where, work, facts->devices_used,
+               "%ss ran your code%s: %s, on %" PRId64 " devices. Together they were busy %s of %s.",
+               where, gv_say_where(facts), work, facts->devices_used,
                gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
     else
-        gv_say(out, "%s ran your code: %s. It was busy %s of %s.", where, work,
-               gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
+        gv_say(out, "%s ran your code%s: %s. It was busy %s of %s.", where, gv_say_where(facts),
+               work, gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
 }
 
 /* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", of what most launches failed with. */
@@ -112,25 +118,27 @@ static void gv_say_launched(const struct gv_run_facts *facts, char *out)
     gv_say_launches(facts, launches, sizeof(launches));
     if (gv_run_facts_launches_failed(facts)) {
         gv_say_launch_result(facts, launches, sizeof(launches));
-        gv_say(out, "Every launch failed, with %s: the GPU did not run your code.", launches);
+        gv_say(out, "Every launch%s failed, with %s%s.", gv_say_where(facts), launches,
+               facts->whole ? ": the GPU did not run your code" : "");
     } else if (gv_run_facts_not_run(facts)) {
         gv_say(out, "Your code made %s. The GPU finished none of them.", launches);
     } else {
         gv_say(out,
-               "Your code made %s. What the GPU did with them was not seen, so how busy it was is "
-               "not known.",
-               launches);
+               "Your code made %s%s. What the GPU did with them was not seen, so how busy it was "
+               "is not known.",
+               launches, gv_say_where(facts));
     }
 }
 
 void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
 {
     if (facts->calls == 0)
-        gv_say(out, "No CUDA call was recorded.");
+        gv_say(out, "No CUDA call was recorded%s.", gv_say_where(facts));
     else if (facts->init_result != 0)
         gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
     else if (facts->launch_calls == 0 && facts->kernels_run == 0)
-        gv_say(out, "No kernel was launched: the GPU did not run your code.");
+        gv_say(out, "No kernel was launched%s.",
+               facts->whole ? ": the GPU did not run your code" : gv_say_where(facts));
     else if (facts->operations > 0 && !gv_run_facts_launches_failed(facts) &&
              !gv_run_facts_not_run(facts))
         gv_say_seen(facts, out);

@@ -65,8 +65,9 @@ class Report(harness.Case):
                                           "-s", "errors").out)
 
     def test_parts_that_are_not_there(self):
-        for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is after --to"),
-                                    (("--device", "7"), 3, "there is no device 7 in this trace"),
+        for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is not before --to"),
+                                    (("--from", "500ms", "--to", "500ms"), 2, "--from is not before --to"),
+                                    (("--device", "7"), 3, "no device 7 in this trace, which has: 0, 1\n"),
                                     (("--process", "1"), 3, "no process of this trace has the PID 1"),
                                     (("--thread", "1"), 3, "no thread of this trace has the TID 1")):
             with self.subTest(words):

@@ -304,6 +304,29 @@ static void no_kernel(void **state)
     assert_non_null(strstr(verdict.findings[0].evidence, "CUDA_ERROR_NO_DEVICE (100)"));
 }
 
+static void a_part_is_not_the_run(void **state)
+{
+    (void)state;
+    facts.whole = false;
+    assert_true(is_told(GV_VERDICT_ACCELERATED));
+    assert_non_null(strstr(verdict.headline, "ran your code in this part of the trace: 500 runs"));
+    facts.kernels_run = facts.operations = 0;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    assert_non_null(
+        strstr(verdict.headline, "500 launches of 1 kernel in this part of the trace."));
+    facts.launch_failed = 500;
+    assert_true(is_told(GV_VERDICT_LAUNCH_FAILED));
+    assert_non_null(strstr(verdict.headline, "Every launch in this part of the trace failed"));
+    assert_null(strstr(verdict.headline, "did not run your code"));
+    facts.launch_calls = facts.launch_failed = 0;
+    assert_false(is_told(GV_VERDICT_NO_KERNEL));
+    assert_int_equal(verdict.count, 0);
+    assert_string_equal(verdict.headline, "No kernel was launched in this part of the trace.");
+    facts.calls = 0;
+    gv_verdict_make(&facts, &verdict);
+    assert_string_equal(verdict.headline, "No CUDA call was recorded in this part of the trace.");
+}
+
 static void launches_that_fail(void **state)
 {
     (void)state;
@@ -401,6 +424,7 @@ int main(void)
         TEST(small_kernels),
         TEST(graphs_beside_small_kernels),
         TEST(no_kernel),
+        TEST(a_part_is_not_the_run),
         TEST(launches_that_fail),
         TEST(launches_that_the_gpu_never_finished),
         TEST(graphs_are_work),
