@@ -173,7 +173,7 @@ static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
     }
     if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))
         gv_check_warn(trace);
-    if (junit && strcmp(junit, "-") == 0)
+    if (junit && gv_output_file_is_stdout(junit))
         ; /* stdout is for that alone */
     else if (strcmp(format, "text") == 0)
         gv_check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));

@@ -149,6 +149,7 @@ class Check(harness.Case):
         self.assertEqual(suite[0][0].attrib["message"], "39 kernels ran")
         self.assertEqual(len(suite[2]), 0)
         shown = self.check("--min-kernels", "99", "--junit", "-", status=1).out
+        self.assertEqual(self.check("--min-kernels", "99", "--junit", "/dev/stdout", status=1).out, shown)
         self.assertEqual(xml.etree.ElementTree.fromstring(shown.encode()).attrib["failures"], "1")
         self.assertIn("cannot write", self.check("--no-jit", "--junit", "/nowhere/x.xml",
                                                  status=3).err)

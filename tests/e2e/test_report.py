@@ -92,6 +92,30 @@ class Report(harness.Case):
             self.assertEqual(note in self.command(*words).out, where is None)
         self.assertIn("cuMemAlloc_v2 (gpuverify report --section errors)", self.command("report", "trace.db").out)
 
+    def test_memory_goes_with_its_context(self):
+        """Three megabytes at a time, six times: in contexts of its own, and in the runtime's."""
+        script = self.write("again.py", """
+import ctypes
+cuda, runtime = ctypes.CDLL('libcuda.so.1'), ctypes.CDLL('libcudart.so.13')
+context, address = ctypes.c_void_p(), ctypes.c_void_p()
+size = ctypes.c_size_t(3 << 20)
+cuda.cuInit(0)
+for _ in range(3):
+    assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(address), size) == 0
+    assert cuda.cuCtxDestroy_v2(context) == 0
+for _ in range(3):
+    assert runtime.cudaMalloc(ctypes.byref(address), size) == 0
+    assert runtime.cudaDeviceReset() == 0
+assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(1 << 20)) == 0
+""")
+        self.run_well(["python3", script])
+        self.settle()
+        sections = json.loads(self.command("report", "trace.db", "-f", "json").out)["sections"]
+        memory = sections["memory"][0]
+        self.assertEqual((memory["peak_bytes"], memory["never_freed_bytes"]), (3 << 20, 1 << 20))
+        self.assertEqual([(row["call"], row["times"]) for row in sections["leaks"]], [("cudaMalloc", 1)])
+
     def test_csv_is_of_one_section(self):
         self.assertIn("--section", self.report("--format", "csv", status=2).err)
         self.assertIn("--section", self.report("--format", "csv", "-s", "verdict", status=2).err)
