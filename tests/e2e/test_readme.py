@@ -1,0 +1,78 @@
+"""What README shows is what the commands print, but for numbers, paths and what is left out as '...'."""
+
+import os
+import re
+import shlex
+import unittest
+
+import harness
+import stored
+import test_gpu_side
+
+NUMBER = re.compile(r"\d[\d.]*( (ns|us|ms|s|min|%|KiB|MiB|GiB|bytes)\b)?")
+PICTURE = re.compile(r"(?<= )[▁▂▃▄▅▆▇█.#=|-]+(?= |$)", re.M)
+PLACE = re.compile(r"(?<!\S)/[^\s,]+/(?=[^/\s])")
+LEFT_OUT = re.compile(r"(?<!\S)\.\.\.(?!\S)")
+# Of another machine than the one that the page was written on.
+OF_THE_MACHINE = os.path.exists("/proc/driver/nvidia/version")
+SLOW = ("probe",)  # test_probe.py runs it
+
+
+def shown():
+    """[(command, what README says that it prints)]"""
+    found, open_ = [], False
+    for line in stored.read(os.path.join(stored.ROOT, "README.md")).splitlines():
+        if line.startswith("    $ "):
+            found.append((line[6:], []))
+            open_ = True
+        elif line and not line.startswith("    "):
+            open_ = False
+        elif open_:
+            found[-1][1].append(line[4:])
+    return [(command, "\n".join(lines)) for command, lines in found]
+
+
+def bare(text):
+    for pattern, instead in ((PLACE, ""), (PICTURE, "~"), (NUMBER, "N")):
+        text = pattern.sub(instead, text)
+    # What took longer stands first, and names are not of one length.
+    for pattern, instead in ((r"\bcalls\b", "call"), (r"\b(main|load_ms)\b", "F")):
+        text = re.sub(pattern, instead, text)
+    return " ".join(text.split())
+
+
+# The simulator as it is for whoever asks for nothing else.
+USUAL = {name: None for name in ("GV_SIM_LOAD_NS", "GV_SIM_JIT_NS", "GV_SIM_KERNEL_NS", "GPUVERIFY_STACKS")}
+
+
+class Readme(test_gpu_side.Seen):
+    def setUp(self):
+        super().setUp()
+        for name in ("load_while_busy", "driver_tour"):
+            os.symlink(harness.workload(name), self.path(name))
+        for name, words in (("before", []), ("after", ["early"])):
+            self.run_program([harness.workload("load_while_busy"), "1000", *words],
+                             env={**USUAL, "GPUVERIFY_TRACE": self.path(f"{name}.db")})
+            self.settle()
+        os.symlink("before.db", self.path("demo.db"))
+        self.run_program([self.path("driver_tour")], cwd=self.dir,
+                         env={"GPUVERIFY_TRACE": None, "GPUVERIFY_COLLECTOR": "off"})
+
+    def test_it_shows_what_is_printed(self):
+        commands = shown()
+        self.assertGreater(len(commands), 8, commands)
+        for command, wanted in commands:
+            words = shlex.split(command)
+            self.assertEqual(words[0], "gpuverify")
+            if words[1] in SLOW or (words[1] == "doctor" and OF_THE_MACHINE):
+                continue
+            with self.subTest(command):
+                result = self.run_program([harness.gpuverify(), *words[1:]], preload=False, cwd=self.dir,
+                                          env={**USUAL, "GPUVERIFY_TRACE": None, "COLUMNS": "100"})
+                pattern = " ?.* ?".join(re.escape(bare(part)) for part in LEFT_OUT.split(wanted))
+                said = bare(result.out + result.err)
+                self.assertTrue(re.fullmatch(pattern, said), f"\n{pattern}\n{said}\n{result.out}{result.err}")
+
+
+if __name__ == "__main__":
+    unittest.main()
