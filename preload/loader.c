@@ -101,8 +101,10 @@ static struct data find_data(void)
     struct gv_object object;
     struct data data = {(uintptr_t)gv_objects_next(0, "_rtld_global", &object), 0};
 
-    if (data.at && data.at % sizeof(int) == 0)
+    if (data.at) {
+        data.at += -data.at % _Alignof(struct mutex);
         data.end = object.high;
+    }
     return data;
 }
 
@@ -112,7 +114,8 @@ static const volatile struct mutex *held_here(const struct data *data,
 {
     pid_t self = (pid_t)syscall(SYS_gettid);
 
-    for (uintptr_t at = data->at; at + sizeof(struct mutex) <= data->end; at += sizeof(int)) {
+    for (uintptr_t at = data->at; at + sizeof(struct mutex) <= data->end;
+         at += _Alignof(struct mutex)) {
         const volatile struct mutex *mutex = (const volatile struct mutex *)at;
 
         if (mutex->owner == self && mutex->kind == PTHREAD_MUTEX_RECURSIVE_NP && mutex->lock != 0 &&
@@ -143,7 +146,6 @@ static bool any_held_elsewhere(void)
     pid_t self = (pid_t)syscall(SYS_gettid);
     struct data data = all;
 
-    data.at += -data.at % _Alignof(struct mutex);
     for (; data.at + sizeof(struct mutex) <= data.end; data.at += _Alignof(struct mutex))
         if (is_held((const volatile struct mutex *)data.at, self))
             return true;
