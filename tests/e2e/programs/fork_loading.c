@@ -1,7 +1,8 @@
 /*
  * fork_loading [later]: a process forks while another of its threads opens and closes a library
  * that has nothing to do with CUDA, and each child makes CUDA calls that were never bound before.
- * later: the parent has made a call before.
+ * later: the parent has made a call before. A thread for each processor, and one more, keeps them
+ * busy, so that a fork finds the opening thread anywhere in the loader, and not only asleep.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -13,7 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHILDREN 150
+#define CHILDREN      150
+#define MOST_SPINNERS 64
 
 static atomic_bool over;
 
@@ -30,6 +32,26 @@ static void *open_and_close(void *unused)
     return NULL;
 }
 
+static void *spin(void *unused)
+{
+    (void)unused;
+    while (!atomic_load_explicit(&over, memory_order_relaxed))
+        ;
+    return NULL;
+}
+
+/* How many threads spin. */
+static int keep_busy(pthread_t *spinners)
+{
+    long wanted = sysconf(_SC_NPROCESSORS_ONLN) + 1;
+    int count = 0;
+
+    while (count < wanted && count < MOST_SPINNERS &&
+           pthread_create(&spinners[count], NULL, spin, NULL) == 0)
+        count++;
+    return count;
+}
+
 /* A real driver refuses to work in a child of a process that had called it. */
 static void call_some(void)
 {
@@ -44,14 +66,15 @@ static void call_some(void)
 
 int main(int argc, char **argv)
 {
-    int status, finished = 0;
-    pthread_t thread;
+    int status, spinning, finished = 0;
+    pthread_t thread, spinners[MOST_SPINNERS];
 
     if (argc > 1 && !strcmp(argv[1], "later"))
         cuInit(0);
     if (pthread_create(&thread, NULL, open_and_close, NULL))
         return 90;
-    for (int i = 0; i < CHILDREN; i++) {
+    spinning = keep_busy(spinners);
+    for (int i = 0; i < CHILDREN && finished == i; i++) {
         pid_t child = fork();
 
         if (child == 0) {
@@ -64,6 +87,8 @@ int main(int argc, char **argv)
     }
     atomic_store(&over, true);
     pthread_join(thread, NULL);
+    while (spinning > 0)
+        pthread_join(spinners[--spinning], NULL);
     printf("%d of %d children finished\n", finished, CHILDREN);
     return 0;
 }
