@@ -73,6 +73,14 @@ void gv_warn_of_trace(const struct gv_process *process)
         tell_of_trace(process, error);
 }
 
+void gv_warn_of_taken_trace(const struct gv_process *process)
+{
+    if (atomic_load(&process->session->trace_taken) && is_first(process, GV_SESSION_TOLD_TAKEN))
+        gv_log_error("the trace was taken away while it was written; what it held is counted as "
+                     "lost in the one that took its place, %s",
+                     process->session->trace_path);
+}
+
 void gv_warn_of_collector(const struct gv_process *process)
 {
     int saved_errno = errno;

@@ -160,6 +160,8 @@ static void gv_collector_tell_path(struct gv_collector *collector)
 {
     const char *path = collector->drain.path;
 
+    if (collector->drain.times_taken)
+        atomic_store(&collector->session->trace_taken, 1);
     if (path[0] && strcmp(collector->session->trace_path, path) != 0)
         snprintf(collector->session->trace_path, sizeof(collector->session->trace_path), "%s",
                  path);
@@ -198,13 +200,18 @@ static int gv_collector_drain(struct gv_collector *collector)
         uint32_t bell = atomic_load(&collector->session->doorbell);
         bool root_lives = gv_collector_root_lives(collector);
         size_t stored = 0, exiting = 0;
+        uint32_t times_taken = drain->times_taken;
         int error = gv_drain_find(drain);
 
+        gv_drain_look_for_trace(drain);
+        gv_collector_tell_path(collector);
         if (!error)
             error = gv_drain_pass(drain, &stored, &exiting);
         if (!error)
             error = gv_watchdog_look(&collector->watchdog, drain);
         gv_collector_tell_path(collector);
+        if (error && drain->times_taken != times_taken)
+            continue;
         if (error) {
             error = gv_collector_after_error(collector, error);
             if (error)

@@ -36,6 +36,11 @@ struct gv_drain {
     bool settled;  /* stacks are named and stalls found, of all that is stored */
     bool complete; /* and the trace says so */
     int64_t next_call;
+    /* A trace that was taken away while it was written: readable until what it is needed for has
+     * been carried over into the one that took its place. Without a handle: none. */
+    struct gv_database taken;
+    int64_t taken_unix_ns; /* when that was noticed */
+    uint32_t times_taken;
     struct gv_drain_spool **spools;
     size_t count;
     size_t room;
@@ -67,6 +72,16 @@ void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool);
 int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool);
 /* Forgets all that mirrors the database. */
 void gv_drain_stop_writing(struct gv_drain *drain);
+
+/* A trace that is removed, moved or replaced while it is written. (report/drain_taken.c) The first
+ * is to be called before a pass: it starts afresh, as a pass that fails for this does, and finds
+ * the next file. */
+void gv_drain_look_for_trace(struct gv_drain *drain);
+/* For report/drain.c: whether the open trace has lost its name; keeps it in `taken`; copies from
+ * there into the new one what its records lean on, and counts the rest as lost. */
+bool gv_drain_is_taken(struct gv_drain *drain);
+void gv_drain_keep_taken(struct gv_drain *drain);
+int gv_drain_carry_over(struct gv_drain *drain);
 
 /* The trace's rows about itself. (report/drain_meta.c) The first, a gv_database_begun with a drain:
  * by these a trace whose collector has died leads to the rest of its records. */

@@ -170,6 +170,25 @@ static int gv_print_unseen(FILE *out, sqlite3 *trace, const struct gv_run_facts 
     return gv_database_error(trace, result);
 }
 
+static int gv_print_taken(FILE *out, sqlite3 *trace, int columns)
+{
+    sqlite3_stmt *row = NULL;
+    char text[256], when[GV_FORMAT_BYTES];
+    int result = sqlite3_prepare_v2(
+        trace, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'taken_away_ns'", -1, &row,
+        NULL);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        snprintf(text, sizeof(text),
+                 "The file that this trace was written to was taken away %s after the start: what"
+                 " it held is lost here.",
+                 gv_format_duration(when, sqlite3_column_int64(row, 0)));
+        gv_text_lines(out, 5, "  !", text, columns);
+    }
+    sqlite3_finalize(row);
+    return gv_database_error(trace, result);
+}
+
 static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
                           const struct gv_ended *ended, int columns)
 {
@@ -197,6 +216,8 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
                  lost == 1 ? "" : "s");
         gv_text_lines(out, 5, "  !", text, columns);
     }
+    if (!error)
+        error = gv_print_taken(out, trace, columns);
     if (!facts->complete)
         gv_text_lines(out, 5, "  !", "This trace is not complete yet.", columns);
     return error;

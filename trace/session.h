@@ -36,6 +36,7 @@ enum gv_session_told {
     GV_SESSION_TOLD_TRACE = 1,     /* that the trace cannot be written */
     GV_SESSION_TOLD_SETTINGS = 2,  /* which variables are not obeyed */
     GV_SESSION_TOLD_COLLECTOR = 4, /* that there is no collector */
+    GV_SESSION_TOLD_TAKEN = 8,     /* that a trace was taken away */
 };
 
 struct gv_session_file {
@@ -51,6 +52,7 @@ struct gv_session_file {
     char trace_path[GV_SESSION_PATH_BYTES]; /* absolute */
     _Atomic int32_t trace_error;            /* [collector] errno of the last failure to write; 0 */
     _Atomic uint32_t told;                  /* enum gv_session_told: what a process has said */
+    _Atomic uint32_t trace_taken; /* [collector] a file was removed while it was written */
 };
 
 #endif

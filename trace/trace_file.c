@@ -201,6 +201,8 @@ static int gv_trace_file_keep(const char *path, int fd)
     if (flock(fd, LOCK_SH | LOCK_NB) < 0 || fstat(fd, &opened) < 0 || lstat(path, &named) < 0 ||
         opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
         return -EAGAIN;
+    if (gv_trace_file_own.fd >= 0) /* taken away; only read from now on, and given up soon */
+        close(gv_trace_file_own.fd);
     gv_trace_file_own.fd = fd;
     gv_trace_file_own.device = opened.st_dev;
     gv_trace_file_own.inode = opened.st_ino;

@@ -1,0 +1,110 @@
+"""A trace that is removed, moved or replaced while it is written: what is lost with it is counted."""
+
+import os
+import subprocess
+import time
+
+import harness
+import test_collector
+from test_gpu_side import libcupti
+
+LAUNCH = "cuLaunchKernel"
+has_calls = test_collector.Collector.has_calls
+TAKEN = "trace taken away"
+BEHIND = ("devices", "kernels", "modules", "contexts", "streams", "processes")
+
+
+class TakenTrace(harness.Case):
+    gpu = "auto" if os.path.exists(libcupti()) else "off"
+
+    def start_flood(self, *folder):
+        path = self.path(*folder, "trace.db")
+        process = self.start([harness.program("flood"), "2000", "3"], stdin=subprocess.PIPE,
+                             env={"GPUVERIFY_TRACE": path})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        harness.wait_for(lambda: has_calls(path), "the first calls")
+        return process
+
+    def facts(self, trace):
+        return {view: trace.value(f"SELECT count(*) FROM {view}") for view in BEHIND}
+
+    def undisturbed(self):
+        self.start_flood().communicate(b"\n", timeout=60)
+        trace = self.trace()
+        facts, calls = self.facts(trace), trace.count()
+        trace.close()
+        os.unlink(self.path("trace.db"))
+        return facts, calls
+
+    def finish(self, process):
+        _, err = process.communicate(b"\n", timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        return err.decode()
+
+    def check(self, err, path, facts, calls, times=1):
+        trace = self.trace(path, losses=True)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn("the trace was taken away while it was written", err)
+        self.assertIn(path, err)
+        lost = {(row["what"], row["class"]): row["count"] for row in trace.lost()}
+        self.assertGreater(lost["call", TAKEN], 0)
+        self.assertEqual(trace.count() + lost["call", TAKEN], calls, lost)
+        self.assertEqual(trace.count(LAUNCH), 2000)
+        self.assertEqual(trace.value("SELECT count(*) FROM loads") + lost.get(("load", TAKEN), 0), 4,
+                         lost)
+        self.assertEqual(self.facts(trace), facts)
+        self.assertEqual(trace.value("SELECT count(*) FROM kernels WHERE name IS NULL"), 0)
+        self.assertEqual(trace.value("PRAGMA integrity_check"), "ok")
+        meta = trace.meta()
+        self.assertEqual(meta["state"], "complete")
+        self.assertGreater(meta["taken_away_ns"], 0)
+        self.assertRegex(self.command("report", path).out, r"was taken away [0-9.]+ \S+ after the")
+        return lost
+
+    def test_removed(self):
+        facts, calls = self.undisturbed()
+        process = self.start_flood()
+        os.unlink(self.path("trace.db"))
+        self.check(self.finish(process), self.path("trace.db"), facts, calls)
+
+    def test_removed_with_its_journal_again_and_again_while_it_is_written(self):
+        facts, calls = self.undisturbed()
+        process = self.start_flood()
+        for _ in range(5):
+            for name in ("trace.db-journal", "trace.db"):
+                if os.path.exists(self.path(name)):
+                    os.unlink(self.path(name))
+            harness.wait_for(lambda: os.path.exists(self.path("trace.db")), "there is another one")
+        self.check(self.finish(process), self.path("trace.db"), facts, calls)
+
+    def test_moved(self):
+        facts, calls = self.undisturbed()
+        process = self.start_flood()
+        os.rename(self.path("trace.db"), self.path("moved.db"))
+        lost = self.check(self.finish(process), self.path("trace.db"), facts, calls)
+        moved = self.open_trace(self.path("moved.db"))
+        self.assertEqual(moved.count(), lost["call", TAKEN])
+
+    def test_replaced(self):
+        facts, calls = self.undisturbed()
+        process = self.start_flood()
+        os.replace(self.write("letter", "Dear all,\n"), self.path("trace.db"))
+        self.check(self.finish(process), self.path("trace-2.db"), facts, calls)
+        with open(self.path("trace.db"), encoding="utf-8") as letter:
+            self.assertEqual(letter.read(), "Dear all,\n")
+
+    def test_its_folder_is_away_for_a_while(self):
+        os.mkdir(self.path("there"))
+        process = self.start_flood("there")
+        os.rename(self.path("there"), self.path("away"))
+        time.sleep(0.3)
+        os.mkdir(self.path("there"))
+        err = self.finish(process)
+        self.assertIn("taken away", err)
+
+    def test_a_finished_trace_may_be_taken(self):
+        """A program that has told its end is not told that its trace is where its user wants it."""
+        self.run_well([harness.program("ending")])
+        os.unlink(self.path("trace.db"))
+        self.settle()
+        self.assertFalse(os.path.exists(self.path("trace.db")))
