@@ -68,23 +68,43 @@ void gv_object_names_close(struct gv_object_names *names)
     free(names);
 }
 
+/* The compilation unit that an address is in. Found through .debug_aranges, which LLVM's compilers
+ * do not write, or else by asking each. */
+static Dwarf_Die *gv_object_names_unit(Dwfl_Module *module, GElf_Addr at, Dwarf_Addr *bias)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(module, at, bias);
+
+    /* Between two units, elfutils answers with the first. */
+    if (unit && dwarf_haspc(unit, at - *bias) > 0)
+        return unit;
+    for (unit = dwfl_module_nextcu(module, NULL, bias); unit;
+         unit = dwfl_module_nextcu(module, unit, bias))
+        if (dwarf_haspc(unit, at - *bias) > 0)
+            return unit;
+    return NULL;
+}
+
+static void gv_object_names_line(Dwfl_Module *module, GElf_Addr at, struct gv_object_place *place)
+{
+    Dwarf_Addr bias = 0;
+    Dwarf_Die *unit = gv_object_names_unit(module, at, &bias);
+    Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, at - bias) : NULL;
+
+    if (!line || dwarf_lineno(line, &place->line) != 0)
+        return;
+    place->file = dwarf_linesrc(line, NULL, NULL);
+}
+
 void gv_object_names_find(struct gv_object_names *names, uint64_t address,
                           struct gv_object_place *place)
 {
     GElf_Addr at = names->bias + address;
-    Dwarf_Addr unit_bias;
     GElf_Off offset;
     GElf_Sym symbol;
 
     memset(place, 0, sizeof(*place));
     place->function = dwfl_module_addrinfo(names->module, at, &offset, &symbol, NULL, NULL, NULL);
-    /* Between two compilation units, elfutils answers with the last line of the first. */
-    Dwarf_Die *unit = dwfl_module_addrdie(names->module, at, &unit_bias);
-    if (!unit || dwarf_haspc(unit, at - unit_bias) == 0)
-        return;
-    Dwfl_Line *line = dwfl_module_getsrc(names->module, at);
-    if (line)
-        place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
+    gv_object_names_line(names->module, at, place);
 }
 
 #else

@@ -303,25 +303,26 @@ def part_aarch64(run):
 
 
 Part = collections.namedtuple("Part", "name function quick after")
+# Those that take longest come first, so that not one of them is left for the end.
 PARTS = (
     Part("build", part_build, True, None),
-    Part("format", part_format, True, None),
     Part("shell", part_shell, True, None),
     Part("rules", part_rules, True, None),
-    Part("unit", part_unit, True, "build"),
     Part("e2e", part_e2e, True, "build"),
-    Part("install", part_install, True, "build"),
-    Part("demo", part_demo, True, "build"),
-    Part("bench", part_bench, True, "build"),
-    Part("bundle", part_bundle, False, "build"),
-    Part("bundle-root", part_bundle_root, False, "build"),
-    Part("pythons", part_pythons, False, "build"),
     Part("ubsan", part_ubsan, False, "build"),
-    Part("asan", part_asan, False, "build"),
-    Part("clang", part_clang, False, None),
     Part("fuzz", part_fuzz, False, None),
+    Part("bundle-root", part_bundle_root, False, "build"),
+    Part("asan", part_asan, False, "build"),
+    Part("bundle", part_bundle, False, "build"),
+    Part("clang", part_clang, False, None),
+    Part("unit", part_unit, True, "build"),
+    Part("format", part_format, True, None),
     Part("aarch64", part_aarch64, False, "build"),
+    Part("pythons", part_pythons, False, "build"),
+    Part("bench", part_bench, True, "build"),
     Part("valgrind", part_valgrind, False, "build"),
+    Part("demo", part_demo, True, "build"),
+    Part("install", part_install, True, "build"),
 )
 
 
