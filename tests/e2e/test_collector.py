@@ -183,6 +183,26 @@ class Collector(harness.Case):
         self.command("recover", self.spool)
         self.assertEqual(self.trace().count(LAUNCH), 3)
 
+    def crowd(self, **env):
+        """20 threads at full speed and a spool that is soon full. Returns what was lost."""
+        result = self.run_well([harness.program("threads_mixed"), "20", "8000"],
+                               env={"GPUVERIFY_SPOOL_MB": "1", **env})
+        self.assertEqual(result.out, "20 threads, 160000 launches\n")
+        if env:
+            self.command("recover", self.spool)
+        trace = self.trace(losses=True)
+        lost = {row["class"]: row["count"] for row in trace.lost()}
+        self.assertEqual(trace.count(LAUNCH) + lost.pop("launch", 0), 160000)
+        self.assertEqual(trace.count("cuCtxSetCurrent") + lost.pop("context", 0), 21)
+        self.assertEqual((trace.count("cuCtxSynchronize"), lost), (1, {}))
+        return 160000 - trace.count(LAUNCH)
+
+    def test_losses_of_many_threads_are_counted_exactly(self):
+        self.assertGreater(self.crowd(GPUVERIFY_COLLECTOR="off"), 100000)
+
+    def test_losses_of_many_threads_beside_the_collector_are_counted_exactly(self):
+        self.crowd()
+
     def test_losses_are_counted_exactly(self):
         process = self.flood(40000, 50, GPUVERIFY_SPOOL_MB="1", GPUVERIFY_EXIT_WAIT="0.2")
         collector = self.await_collector()

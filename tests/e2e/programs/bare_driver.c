@@ -2,12 +2,32 @@
 #include <cuda.h>
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
+static atomic_bool initialising;
+static atomic_long freed_meanwhile;
+
+/* How many calls came in the middle of cuInit, from signal handlers. */
+EXPORT long bare_driver_interruptions(void)
+{
+    return atomic_load(&freed_meanwhile);
+}
+
+/* Takes BARE_DRIVER_INIT_MS of processor time. */
 EXPORT CUresult CUDAAPI cuInit(unsigned int flags)
 {
+    const char *wanted = getenv("BARE_DRIVER_INIT_MS");
+    clock_t end = clock() + (wanted ? atol(wanted) : 0) * (CLOCKS_PER_SEC / 1000);
+
+    atomic_store(&initialising, true);
+    while (wanted && clock() < end)
+        ;
+    atomic_store(&initialising, false);
     return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -19,6 +39,8 @@ EXPORT CUresult CUDAAPI cuDriverGetVersion(int *version)
 
 EXPORT CUresult CUDAAPI cuMemFree(CUdeviceptr memory)
 {
+    if (atomic_load(&initialising))
+        atomic_fetch_add(&freed_meanwhile, 1);
     return memory ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 /*
  * interrupted first|names: a signal handler makes a CUDA call again and again, while the program
  * makes its first one (and then none for a while), or while it names kernels. Prints how many calls
- * the program made, and the handler.
+ * the program made, and the handler, and how many of the handler's came while the driver was in the
+ * first one.
  */
 #include <cuda.h>
 
@@ -50,14 +51,16 @@ int main(int argc, char **argv)
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
     CUfunction function;
     int made = 1;
+    long (*interruptions)(void);
 
     if (argc != 2 || !driver)
         return 2;
     *(void **)&init = dlsym(driver, "cuInit");
     *(void **)&memory_free = dlsym(driver, "cuMemFree_v2");
     *(void **)&get_function = dlsym(driver, "cuModuleGetFunction");
+    *(void **)&interruptions = dlsym(driver, "bare_driver_interruptions");
     names = strcmp(argv[1], "names") == 0;
-    if (!init || !memory_free || !get_function)
+    if (!init || !memory_free || !get_function || !interruptions)
         return 3;
     every_millisecond(names ? 1000 : 50);
     init(0);
@@ -66,6 +69,6 @@ int main(int argc, char **argv)
     while (atomic_load(&handled) < INTERRUPTIONS)
         ;
     every_millisecond(0);
-    printf("%d %ld\n", made, atomic_load(&handled));
+    printf("%d %ld %ld\n", made, atomic_load(&handled), interruptions());
     return 0;
 }
