@@ -291,7 +291,7 @@ void gv_drain_start_afresh(struct gv_drain *drain)
 {
     if (drain->writing)
         gv_database_rollback(&drain->database);
-    if (gv_drain_is_taken(drain))
+    if (gv_drain_is_taken(drain) || gv_drain_is_emptied(drain))
         gv_drain_keep_taken(drain);
     gv_drain_stop_writing(drain);
     /* Find the file again, or make another one should it have been taken away. */

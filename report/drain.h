@@ -77,9 +77,11 @@ void gv_drain_stop_writing(struct gv_drain *drain);
  * is to be called before a pass: it starts afresh, as a pass that fails for this does, and finds
  * the next file. */
 void gv_drain_look_for_trace(struct gv_drain *drain);
-/* For report/drain.c: whether the open trace has lost its name; keeps it in `taken`; copies from
- * there into the new one what its records lean on, and counts the rest as lost. */
+/* For report/drain.c: whether the open trace has lost its name, or all that was in it;
+ * keeps what can still be read in `taken`; copies from there into the new one what its records lean
+ * on, and counts the rest as lost. */
 bool gv_drain_is_taken(struct gv_drain *drain);
+bool gv_drain_is_emptied(const struct gv_drain *drain);
 void gv_drain_keep_taken(struct gv_drain *drain);
 int gv_drain_carry_over(struct gv_drain *drain);
 

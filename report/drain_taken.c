@@ -3,6 +3,7 @@
 #include "trace/trace_file.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* Only what can be counted is lost: everything that later records lean on is small, and kept. */
@@ -53,6 +54,13 @@ static int gv_drain_execute_with(struct gv_database *taken, const char *sql, con
     return error;
 }
 
+bool gv_drain_is_emptied(const struct gv_drain *drain)
+{
+    struct stat status;
+
+    return drain->writing && stat(drain->path, &status) == 0 && status.st_size == 0;
+}
+
 bool gv_drain_is_taken(struct gv_drain *drain)
 {
     int moved = 0;
@@ -70,18 +78,21 @@ void gv_drain_keep_taken(struct gv_drain *drain)
     /* The second one had nothing of its own yet: it would have what the first one has. */
     if (drain->taken.handle)
         return;
+    drain->times_taken++;
+    if (!gv_drain_is_taken(drain))
+        return; /* emptied: there is nothing to read */
     clock_gettime(CLOCK_REALTIME, &now);
     drain->taken_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     drain->taken = drain->database;
     memset(&drain->database, 0, sizeof(drain->database));
     drain->writing = false;
-    drain->times_taken++;
 }
 
 void gv_drain_look_for_trace(struct gv_drain *drain)
 {
     /* One that is complete may go where its user wants it. */
-    if (drain->count > 0 && !drain->complete && gv_drain_is_taken(drain))
+    if (drain->count > 0 && !drain->complete &&
+        (gv_drain_is_taken(drain) || gv_drain_is_emptied(drain)))
         gv_drain_start_afresh(drain);
     /* Before a process goes to its end, which tells its user where the trace is now. */
     if (drain->taken.handle && !drain->path[0] &&

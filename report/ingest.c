@@ -197,6 +197,21 @@ static int gv_ingest_hold(struct gv_ingest *ingest, const union gv_record *recor
     return gv_ingest_flush(ingest);
 }
 
+/* Records that nobody will bring any more: the file that had them is gone, or damage. */
+static int gv_ingest_gap(struct gv_ingest *ingest, uint64_t from, uint64_t to)
+{
+    struct gv_ingest_thread *thread = ingest->current;
+    int error = 0;
+
+    /* What stands before the gap has no continuation any more. */
+    if (ingest->group_count > 0)
+        error = gv_ingest_flush(ingest);
+    thread->position = to;
+    return error ? error
+                 : gv_database_run(ingest->database, GV_STATEMENT_LOSS_ADD, "itti", ingest->process,
+                                   "record", "missing in the spool", (int64_t)(to - from));
+}
+
 /*
  * Reads what is new in one segment. A segment that is missing before it in a living process is one
  * that was still free when the scan passed it: the thread waits for the next scan. Only when the
@@ -216,10 +231,8 @@ static int gv_ingest_segment(struct gv_ingest *ingest, const struct gv_spool_vie
     if (ingest->waits)
         return 0;
     if (view->first_record > next) {
-        /* Records are missing. What stands before the gap has no continuation any more. */
-        if (ingest->group_count > 0)
-            error = gv_ingest_flush(ingest);
-        thread->position = next = view->first_record;
+        error = gv_ingest_gap(ingest, next, view->first_record);
+        next = view->first_record;
     }
     uint64_t skip = next - view->first_record;
     for (uint32_t i = skip < published ? (uint32_t)skip : published; i < published && !error; i++) {

@@ -302,7 +302,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of thing that did not fit; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, Python stack, GPU record, GPU operation
+    what, -- call, name, load, thread, Python stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- the calls'; of GPU records why; last flush: operations that CUPTI still held
     count -- how many
 FROM loss;

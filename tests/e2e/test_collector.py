@@ -40,10 +40,10 @@ class Collector(harness.Case):
         return trace
 
     @staticmethod
-    def has_calls(path):
+    def has_calls(path, at_least=1):
         try:
             with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as reader:
-                return reader.execute("SELECT count(*) FROM calls").fetchone()[0] > 0
+                return reader.execute("SELECT count(*) FROM calls").fetchone()[0] >= at_least
         except sqlite3.Error:
             return False
 

@@ -1,6 +1,8 @@
 """A trace that is removed, moved or replaced while it is written: what is lost with it is counted."""
 
 import os
+import signal
+import struct
 import subprocess
 import time
 
@@ -101,6 +103,40 @@ class TakenTrace(harness.Case):
         os.mkdir(self.path("there"))
         err = self.finish(process)
         self.assertIn("taken away", err)
+
+    def progress(self):
+        """A program that launches until it is killed, and has come far."""
+        process = self.start([harness.program("flood"), "--progress", self.path("returned")],
+                             env={"GPUVERIFY_GPU": "off"})
+        harness.wait_for(lambda: has_calls(self.path("trace.db"), 20000), "many calls")
+        return process
+
+    def check_progress(self, process):
+        process.kill()
+        process.communicate()
+        if not self.collectors():
+            self.command("recover", self.spool)
+        with open(self.path("returned"), "rb") as count:
+            made, = struct.unpack("Q", count.read(8))
+        trace = self.trace(losses=True)
+        missing = made - trace.count(LAUNCH)
+        lost = sum(row["count"] for row in trace.lost())
+        self.assertGreater(missing, 1000)
+        # One may not have returned; and there are records that are no launches, a few at first.
+        self.assertTrue(missing - 1 <= lost <= missing + 100, (missing, trace.lost()))
+
+    def test_emptied(self):
+        process = self.progress()
+        os.truncate(self.path("trace.db"), 0)
+        harness.wait_for(lambda: os.path.getsize(self.path("trace.db")), "another one is begun")
+        self.check_progress(process)
+
+    def test_removed_after_its_collector_was_killed(self):
+        process = self.progress()
+        os.kill(self.await_collector(), signal.SIGKILL)
+        harness.wait_for(lambda: not self.collectors(), "it is gone")
+        os.unlink(self.path("trace.db"))
+        self.check_progress(process)
 
     def test_a_finished_trace_may_be_taken(self):
         """A program that has told its end is not told that its trace is where its user wants it."""
