@@ -44,8 +44,8 @@ class Threads(harness.Case):
         self.assertEqual(self.trace().count("cuInit"), 1)
 
     def interrupted(self, how, **env):
-        """With a driver that takes no lock. Returns the calls of the program, of its handler, and how many of
-        the handler's came in the middle of the first one."""
+        """With a driver that takes no lock. Returns the calls of the program, those of
+        its handler, and how many of these came in the middle of the first one."""
         os.mkdir(self.path("bare"))
         shutil.copy(harness.built(harness.PROGRAMS, "libe2e_bare_driver.so"),
                     self.path("bare", "libcuda.so.1"))
