@@ -346,10 +346,10 @@ static void first_uses_at_the_same_time_count_once(void **state)
     (void)state;
     execute(
         "INSERT INTO api VALUES (5, 'cuInit', 'init'), (6, 'cuModuleLoadData', 'load'),"
-        " (7, 'cuDevicePrimaryCtxRelease_v2', 'context');"
+        " (7, 'cuDevicePrimaryCtxRelease_v2', 'context'), (8, 'cuCtxSetLimit', 'context');"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
         " (1, 1, 5, 0, 1000, 0), (2, 2, 5, 400, 1000, 0), (3, 1, 6, 2000, 1000, 0),"
-        " (4, 2, 6, 2500, 1000, 0), (5, 1, 7, 8000, 1000, 0);"
+        " (4, 2, 6, 2500, 1000, 0), (5, 1, 7, 8000, 1000, 0), (6, 1, 8, 9000, 1000, 0);"
         "INSERT INTO load (id, thread, api, call, start_ns, duration_ns, result, kind) VALUES"
         " (1, 1, 6, 3, 2000, 1000, 0, 'cubin'), (2, 2, 6, 4, 2500, 1000, 0, 'cubin');"
         "INSERT INTO load_wait VALUES (2, 700, 1);"
