@@ -22,7 +22,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gv_buffer *free_buffers;
 static uint32_t free_count;
-/* What CUPTI has: before the last flush was begun, and after. Under the lock. */
+/* What CUPTI has: given since the last mark, given[turn], and before. Under the lock. */
 static uint32_t given[2];
 static uint8_t turn;
 static size_t size_bytes = LEAST_BYTES;
@@ -157,14 +157,14 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
 void gv_buffers_mark(void)
 {
     pthread_mutex_lock(&lock);
-    turn = 1;
+    turn ^= 1;
     pthread_mutex_unlock(&lock);
 }
 
 uint32_t gv_buffers_marked(void)
 {
     pthread_mutex_lock(&lock);
-    uint32_t left = given[0];
+    uint32_t left = given[turn ^ 1];
     pthread_mutex_unlock(&lock);
     return left;
 }

@@ -30,7 +30,7 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used);
 
-/* Before the last flush; and how many of those that CUPTI had then it still has. */
+/* Before a flush of everything; and how many of those that CUPTI had then it still has. */
 void gv_buffers_mark(void);
 uint32_t gv_buffers_marked(void);
 

@@ -295,6 +295,10 @@ static void wait_for_work(int64_t ms)
     syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, 0, &period, NULL, 0);
 }
 
+/* Who asked for everything went on without it, and so did the program: it is not the end any more.
+ */
+static _Atomic bool forsaken;
+
 /* CUPTI may be gone after the exit handlers that follow FLUSH_LAST: nothing calls it after that. */
 static void flush_all(enum flush_all which)
 {
@@ -310,7 +314,7 @@ static void flush_all(enum flush_all which)
     /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
     if (gv_buffers_marked() > 0)
         atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
-    if (!failed)
+    if (!failed && (which == FLUSH_LAST || !atomic_load(&forsaken)))
         atomic_store(&host.spool->header->gpu.finished, 1);
     atomic_store(&answered, which);
     syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
@@ -430,7 +434,8 @@ static int start(const struct gv_gpu_host *given)
     return explain(error);
 }
 
-static void await(enum flush_all which, uint64_t patience_ns)
+/* Whether it was answered in time. */
+static bool await(enum flush_all which, uint64_t patience_ns)
 {
     uint64_t end_ns = host.now_ns() + patience_ns;
     uint32_t known;
@@ -441,11 +446,12 @@ static void await(enum flush_all which, uint64_t patience_ns)
         struct timespec left;
 
         if (now_ns >= end_ns)
-            break;
+            return false;
         left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
         left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
         syscall(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, known, &left, NULL, 0);
     }
+    return true;
 }
 
 static void finish(uint64_t patience_ns)
@@ -459,17 +465,22 @@ static void finish(uint64_t patience_ns)
     gv_output_hurry();
 }
 
-static void fetch(uint64_t patience_ns)
+static bool fetch(uint64_t patience_ns)
 {
     uint32_t nothing = FLUSH_NOTHING, everything = FLUSH_EVERYTHING;
 
     if (atomic_load(&is_last)) {
         flush_all(FLUSH_EVERYTHING);
-        return;
+        return true;
     }
     atomic_compare_exchange_strong(&answered, &everything, FLUSH_NOTHING);
-    if (atomic_compare_exchange_strong(&asked, &nothing, FLUSH_EVERYTHING))
-        await(FLUSH_EVERYTHING, patience_ns);
+    if (!atomic_compare_exchange_strong(&asked, &nothing, FLUSH_EVERYTHING))
+        return true;
+    atomic_store(&forsaken, false);
+    if (await(FLUSH_EVERYTHING, patience_ns))
+        return true;
+    atomic_store(&forsaken, true);
+    return false;
 }
 
 __attribute__((visibility("default"))) extern const struct gv_gpu_module gv_gpu_module;

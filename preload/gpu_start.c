@@ -302,12 +302,12 @@ void gv_gpu_finish(int64_t patience_ms)
     recording->finish(patience_ns(patience_ms));
 }
 
-void gv_gpu_fetch(int64_t patience_ms)
+bool gv_gpu_fetch(int64_t patience_ms)
 {
     const struct gv_gpu_module *recording = atomic_load(&module);
 
-    if (recording && module_pid == gv_process.pid && !atomic_load(&ended))
-        recording->fetch(patience_ns(patience_ms));
+    return !recording || module_pid != gv_process.pid || atomic_load(&ended) ||
+           recording->fetch(patience_ns(patience_ms));
 }
 
 void gv_gpu_go_on(void)

@@ -8,6 +8,7 @@
 
 #include "preload/thread.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* cuInit() has succeeded on this thread. Once in each process; further calls do nothing. */
@@ -17,8 +18,9 @@ void gv_gpu_start(struct gv_thread *thread);
  * that is less. */
 void gv_gpu_finish(int64_t patience_ms);
 
-/* The same, while it may not end after all; then gv_gpu_go_on(). Also in a signal handler. */
-void gv_gpu_fetch(int64_t patience_ms);
+/* The same, while it may not end after all; then gv_gpu_go_on(). Also in a signal handler. false:
+ * CUPTI did not answer in time. */
+bool gv_gpu_fetch(int64_t patience_ms);
 void gv_gpu_go_on(void);
 
 #endif

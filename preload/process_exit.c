@@ -177,13 +177,7 @@ static _Atomic bool fetch_hangs;
 
 static void fetch_before_exec(void)
 {
-    uint64_t patience_ns = (uint64_t)gv_process.settings.exit_wait_ms * 1000000u;
-    uint64_t start_ns = gv_clock_monotonic_ns();
-
-    if (atomic_load(&fetch_hangs))
-        return;
-    gv_gpu_fetch(gv_process.settings.exit_wait_ms);
-    if (gv_clock_monotonic_ns() - start_ns >= patience_ns)
+    if (!atomic_load(&fetch_hangs) && !gv_gpu_fetch(gv_process.settings.exit_wait_ms))
         atomic_store(&fetch_hangs, true);
 }
 

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (4u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (5u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
@@ -55,8 +55,8 @@ struct gv_gpu_module {
      */
     void (*finish)(uint64_t patience_ns);
     /* The same for a process that may go on after it, as recording then does. Also in a signal
-     * handler. */
-    void (*fetch)(uint64_t patience_ns);
+     * handler. false: it was waited for in vain. */
+    bool (*fetch)(uint64_t patience_ns);
 };
 
 #if defined(__x86_64__)

@@ -247,11 +247,12 @@ class Lost(Seen):
                          [("GPU operation", "last flush", 3)])
 
     def test_end_by_exec_loses_nothing(self):
-        for how in ("execve", "execv", "execvp", "execvpe", "fexecve", "execveat", "execl", "execle", "execlp"):
-            with self.subTest(how):
+        calls = ("execve", "execv", "execvp", "execvpe", "fexecve", "execveat", "execl", "execle", "execlp")
+        for how, wait in [(how, "5") for how in calls] + [("execve", "0")]:
+            with self.subTest(how, wait=wait):
                 os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
                 result = self.run_twice([harness.program("becoming"), how],
-                                        env={"GPUVERIFY_FLUSH_MS": "60000"})
+                                        env={"GPUVERIFY_FLUSH_MS": "60000", "GPUVERIFY_EXIT_WAIT": wait})
                 mark = "marked" if how[-1] == "e" or how == "execveat" else "unmarked"
                 self.assertEqual(result.out, f"four launches\nbecame one {mark}\n", result.err)
                 trace = self.trace()

@@ -331,13 +331,19 @@ class Unharmed(Seen):
 class OwnProfiler(Seen):
     """A program that profiles itself through CUPTI."""
 
-    def profiled(self, mode):
-        result = self.run_well([harness.program("own_profiler"), libcupti()], quiet=False,
+    def profiled(self, mode, *arguments):
+        result = self.run_well([harness.program("own_profiler"), libcupti(), *arguments], quiet=False,
                                env={"GPUVERIFY_GPU": mode})
         self.assertEqual(result.out, "2010 launches\n", str(result))
         trace = self.trace(losses=True)
         self.assertEqual(trace.count("cuLaunchKernel"), 2010)
         return result, trace
+
+    def test_two_profilers_meet_after_everything_was_fetched_once(self):
+        _, trace = self.profiled("auto", "execs-first")
+        why = trace.value("SELECT gpu_why FROM processes") or ""
+        self.assertIn("another profiler", why)
+        self.assertNotIn("was refused", why)
 
     def test_two_profilers_meet(self):
         result, trace = self.profiled("auto")

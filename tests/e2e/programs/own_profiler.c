@@ -1,13 +1,15 @@
 /*
- * own_profiler LIBCUPTI [gives-up]: profiles itself, as torch.profiler does: it goes on without
- * callbacks when somebody else has them, or gives up, and asks for records of kernels. Prints what
- * its work was, and on stderr what it saw of it.
+ * own_profiler LIBCUPTI [gives-up|execs-first]: profiles itself, as torch.profiler does: it goes on
+ * without callbacks when somebody else has them, or gives up, and asks for records of kernels.
+ * Prints what its work was, and on stderr what it saw of it. With `execs-first` it has tried an
+ * exec before that.
  */
 #include "e2e.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUFFERS      64
 #define BUFFER_BYTES 65536u
@@ -48,6 +50,8 @@ int main(int argc, char **argv)
 
     REQUIRE(argc == 2 || argc == 3);
     e2e_open(&gpu);
+    if (argc == 3 && strcmp(argv[2], "execs-first") == 0)
+        EXPECT(-1, execve("/nowhere", argv, (char *[]){NULL}));
     e2e_tick(&gpu, 5);
     OK(cuCtxSynchronize());
     library = dlopen(argv[1], RTLD_NOW);
@@ -64,7 +68,7 @@ int main(int argc, char **argv)
     REQUIRE(next_record && subscribe && callbacks && enable && disable && flush);
     int refused = subscribe(&subscriber, ignore, NULL);
     fprintf(stderr, "cuptiSubscribe: %d\n", refused);
-    if (refused && argc == 3) {
+    if (refused && argc == 3 && strcmp(argv[2], "gives-up") == 0) {
         e2e_tick(&gpu, 2005);
         OK(cuCtxSynchronize());
         printf("2010 launches\n");
