@@ -231,7 +231,8 @@ static int gv_run_check_place(const char *trace)
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-/* What is no trace is not written over; the summary names the file that is written. */
+/* What is no trace is not written over; the summary names the file that is written. An earlier
+ * run's trace goes now: this run may leave none, and what is then there would pass for its own. */
 static void gv_run_check_file(const char *trace)
 {
     struct gv_trace_probe probe;
@@ -241,6 +242,10 @@ static void gv_run_check_file(const char *trace)
         gv_message(
             "%s is no gpuverify trace: it is left alone, and the trace gets a name beside it",
             trace);
+    else if (error == 0 && gv_trace_file_drop(trace) < 0)
+        gv_message("%s is left alone, for another run still writes it or it cannot be removed; the "
+                   "trace gets a name beside it",
+                   trace);
 }
 
 int gv_command_run(const struct gv_arguments *arguments)
@@ -256,8 +261,6 @@ int gv_command_run(const struct gv_arguments *arguments)
         gv_message("cannot write %s: %s", wanted, strerror(-error));
         return GV_EXIT_FAILED;
     }
-    if (wanted)
-        gv_run_check_file(wanted);
     error = gv_run_find_library(library, sizeof(library));
     if (error) {
         if (error == -EBADF)
@@ -268,6 +271,8 @@ int gv_command_run(const struct gv_arguments *arguments)
             gv_message("libgpuverify.so is not where it belongs");
         return GV_EXIT_FAILED;
     }
+    if (wanted)
+        gv_run_check_file(wanted);
     error = gv_run_set_environment(library, wanted);
     int note = gv_run_note_open();
     if (!error)

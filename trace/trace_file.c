@@ -289,6 +289,22 @@ static int gv_trace_file_try(const char *path, const char *session)
     return -EEXIST;
 }
 
+int gv_trace_file_drop(const char *path)
+{
+    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
+    struct gv_trace_probe probe;
+    int verdict = -EBUSY;
+
+    if (gv_trace_file_probe(path, &probe) != 0)
+        return 0;
+    for (int pauses = 0; verdict == -EBUSY && pauses < GV_TRACE_FILE_PAUSES; pauses++) {
+        if (pauses > 0)
+            nanosleep(&pause, NULL);
+        verdict = gv_trace_file_consider(path, "");
+    }
+    return verdict == 1 ? 0 : verdict == 0 ? -EEXIST : verdict;
+}
+
 /* The directory of a path without links; the name after it. */
 static int gv_trace_file_split(const char *wanted, char *directory, const char **name)
 {

@@ -28,6 +28,13 @@ int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe);
  */
 int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size);
 
+/*
+ * Removes a trace that nobody adds to any more, as a new one there would: until then it would be
+ * taken for that of a run that leaves none. Everything else stays. 0, also when there is nothing to
+ * remove; -EEXIST: a trace that is left alone; or another -errno.
+ */
+int gv_trace_file_drop(const char *path);
+
 /* Whether `directory` holds anything of this session: its file, or a spool. */
 bool gv_trace_file_session_remains(const char *directory, const char *session);
 
