@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 /* Counts up when the rules change; meta row "stalls". */
-#define GV_STALLS_VERSION 3
+#define GV_STALLS_VERSION 4
 
 /* Analyses an open trace whose tables can be written, in a transaction of its own; earlier results
  * are replaced. Also says in meta: stalls (version), stall_threshold_ns. 0 or -errno; on error the

@@ -117,12 +117,18 @@ static const struct gv_stall_drained *gv_stall_scope(const struct gv_stall_run *
                                                                              : &held->in_scope;
 }
 
+/* A copy that is asynchronous, its host memory being pinned. */
+static bool gv_stall_is_pinned(const struct gv_held *held)
+{
+    return held->rule->cause == GV_CAUSE_PAGEABLE_COPY && held->own_host_memory == GV_STALL_PINNED;
+}
+
 static int gv_stall_cause_copy(struct gv_stall_run *run, struct gv_held *held)
 {
     const struct gv_stall_drained *drained = gv_stall_scope(run, held);
 
-    /* It is still to come: so the call has not waited for its turn. */
-    if (held->own_start_ns > held->end_ns + GV_STALL_SLACK_NS)
+    /* It is still to come, or needs nobody to hand it on: the call has not waited for its turn. */
+    if (gv_stall_is_pinned(held) || held->own_start_ns > held->end_ns + GV_STALL_SLACK_NS)
         return gv_stall_cause_launch(run, held);
     if (drained->count > 0)
         return gv_stall_waited(run, held, held->rule->cause, drained);
@@ -167,6 +173,8 @@ static bool gv_stall_worked(const struct gv_held *held)
         return true;
     if (held->first_use && held->end_ns - held->start_ns <= GV_STALL_FIRST_NS)
         return true;
+    if (gv_stall_is_pinned(held) && held->in_stream.count > 0)
+        return false;
     return held->rule->cause == GV_CAUSE_PAGEABLE_COPY &&
            (held->own_start_ns ? held->own_start_ns <= held->end_ns + GV_STALL_SLACK_NS
                                : held->bytes > 65536);

@@ -20,7 +20,7 @@
 
 /* One row of gpu_op. */
 struct gv_stall_op {
-    int64_t id, start_ns, end_ns, call, local_bytes;
+    int64_t id, start_ns, end_ns, call, local_bytes, host_memory;
     const struct gv_stall_place *place;
     bool in_graph;
 };
@@ -37,6 +37,7 @@ static void gv_stall_op_take(struct gv_stall_run *run, sqlite3_stmt *row, struct
     shape = GV_STALL_ROW(run->shapes, run->shape_count, sqlite3_column_int64(row, 5));
     op->local_bytes = shape ? *shape : 0;
     op->in_graph = sqlite3_column_type(row, 6) != SQLITE_NULL;
+    op->host_memory = sqlite3_column_int64(row, 7);
 }
 
 /* ---- once: where the places are, when the zones ran ---- */
@@ -153,6 +154,8 @@ static int gv_stall_op_own(struct gv_stall_run *run, struct gv_stall_order *orde
         held->own_end_ns = op->end_ns;
     if (op->local_bytes > held->own_local_bytes)
         held->own_local_bytes = op->local_bytes;
+    if (op->host_memory && (!held->own_host_memory || op->host_memory < held->own_host_memory))
+        held->own_host_memory = op->host_memory;
     return 0;
 }
 

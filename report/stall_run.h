@@ -31,6 +31,9 @@ struct gv_stall_drained {
     int64_t op;       /* the last, row in gpu_op */
 };
 
+/* CUPTI_ACTIVITY_MEMORY_KIND_PINNED. */
+#define GV_STALL_PINNED 2
+
 /* A call that took long, or loaded code. */
 struct gv_held {
     const struct gv_stall_rule *rule;
@@ -48,8 +51,9 @@ struct gv_held {
     struct gv_stall_drained in_scope; /* context or device */
     int64_t own_start_ns, own_end_ns; /* of what it put on the GPU; 0: not known */
     int64_t own_local_bytes, local_before_bytes;
-    int64_t busy_until_ns; /* end of the last operation that ran when it began */
-    int64_t ahead;         /* operations that were in its stream's queue */
+    int64_t own_host_memory; /* CUpti_ActivityMemoryKind, the least; 0: none, or not known */
+    int64_t busy_until_ns;   /* end of the last operation that ran when it began */
+    int64_t ahead;           /* operations that were in its stream's queue */
     /* the calls alone: work put on the GPU that was not known to be finished */
     int64_t unfinished, unfinished_call;
     int64_t unfinished_stream, unfinished_stream_call;

@@ -1,5 +1,5 @@
 -- A launch whose process was killed in it, of a kernel with a name as it is linked.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 3), ('session', 'stored'), ('program', 'train');
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'train');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, gpu) VALUES (1, 1, 4242, 'train', 0, 9000000000, 'killed', 'off');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'train', 2);
 INSERT INTO context (id, process, handle) VALUES (1, 1, 1);

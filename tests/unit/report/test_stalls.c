@@ -291,6 +291,32 @@ static void a_pageable_copy_waits_for_its_stream(void **state)
     expect("2 pageable-copy 0+49000+500 for 1 drained 1\n");
 }
 
+static void a_copy_of_pinned_memory_is_no_pageable_copy(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 49500, .stream = STREAM_A, .bytes = 8 << 20);
+    ran(copy, STREAM_A, 0, 51010, 300);
+    fixture_sql("UPDATE gpu_op SET copy_kind = 2 + 16 * 2 WHERE call = %d", copy);
+    expect("2 unknown 0+49500+0\n");
+    fixture_sql("UPDATE gpu_op SET copy_kind = 2 + 16 * 1 WHERE call = %d", copy);
+    expect("2 pageable-copy 0+49000+500 for 1 drained 1\n");
+}
+
+static void a_synchronous_copy_of_pinned_memory_waits_too(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyDtoH_v2", 2000, 49500, .bytes = 8 << 20);
+    ran(copy, STREAM_LEGACY, 0, 51010, 300);
+    fixture_sql("UPDATE gpu_op SET copy_kind = 2 + 16 * 2 WHERE call = %d", copy);
+    expect("2 sync-copy 0+49000+500 for 1 drained 1\n");
+}
+
 static void a_pageable_copy_in_an_idle_stream_only_works(void **state)
 {
     int copy;
@@ -498,6 +524,8 @@ int main(void)
         CASE(each_of_these_waits_for_the_context),
         CASE(each_of_these_does_not_wait),
         CASE(a_pageable_copy_waits_for_its_stream),
+        CASE(a_copy_of_pinned_memory_is_no_pageable_copy),
+        CASE(a_synchronous_copy_of_pinned_memory_waits_too),
         CASE(a_pageable_copy_in_an_idle_stream_only_works),
         CASE(a_pinned_copy_that_takes_long_has_not_waited_for_its_stream),
         CASE(a_synchronous_copy_waits_and_then_works),
