@@ -28,6 +28,7 @@ struct gv_doctor {
     struct gv_doctor_check checks[GV_DOCTOR_CHECKS];
     size_t count;
     const char *about; /* of those that are added */
+    bool looked_not;   /* something that may matter was left out */
 };
 
 /* Adds a check, as long as there is room. Its fix is empty. */

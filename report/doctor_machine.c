@@ -151,11 +151,13 @@ void gv_doctor_look_for_driver(struct gv_doctor *doctor)
 {
     char why[400];
 
-    if (!gv_driver_file_loads(why, sizeof(why)))
+    if (!gv_driver_file_loads(why, sizeof(why))) {
         gv_doctor_add_missing_driver(doctor, why);
-    else
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "driver",
-                      "libcuda.so.1 can be loaded; whether CUDA starts was not tried (--no-trial)");
+        return;
+    }
+    doctor->looked_not = true;
+    gv_doctor_add(doctor, GV_CHECK_NOTE, "driver",
+                  "libcuda.so.1 can be loaded; whether CUDA starts was not tried (--no-trial)");
 }
 
 void gv_doctor_look_at_machine(struct gv_doctor *doctor)

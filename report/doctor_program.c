@@ -157,22 +157,58 @@ static void gv_program_elf(struct gv_doctor *doctor, const char *path,
     gv_program_libraries(doctor, elf);
 }
 
-void gv_doctor_look_at_program(struct gv_doctor *doctor, const char *program)
+/* Whether what a script of this interpreter does is to start other programs. */
+static bool gv_program_is_shell(const char *path)
 {
-    char path[PATH_MAX], name[PATH_MAX];
-    struct gv_elf_file *elf = malloc(sizeof(*elf));
-    bool here = !strchr(program, '/') && access(program, F_OK) == 0;
-    int error = elf ? gv_program_find(program, path) : -ENOMEM;
+    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
+    const char *slash = strrchr(path, '/');
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(slash ? slash + 1 : path, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* From a script to what runs it, which takes its place in `path`. 0 or -errno. */
+static int gv_program_follow(struct gv_doctor *doctor, const char *program, char path[PATH_MAX])
+{
+    char name[PATH_MAX];
+    int error = 0;
+    bool script = false;
 
     for (int i = 0; !error && i < GV_PROGRAM_SCRIPTS && gv_program_interpreter(path, name); i++) {
         gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is run by %.200s", path, name);
         error = gv_program_find(name, path);
+        script = true;
     }
+    if (!error && script && gv_program_is_shell(name)) {
+        doctor->looked_not = true;
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "starts",
+                      "what a shell's script starts is decided while it runs, and not looked at");
+        gv_doctor_fix(doctor,
+                      "see what is seen: gpuverify run -- %.200s; or name the program that "
+                      "the script starts in the end",
+                      program);
+    }
+    return error;
+}
+
+void gv_doctor_look_at_program(struct gv_doctor *doctor, const char *program)
+{
+    char path[PATH_MAX];
+    struct gv_elf_file *elf = malloc(sizeof(*elf));
+    bool here = !strchr(program, '/') && access(program, F_OK) == 0;
+    int error = elf ? gv_program_find(program, path) : -ENOMEM;
+
+    if (!error)
+        error = gv_program_follow(doctor, program, path);
     if (!error && gv_program_is_python(path)) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
                       "%.200s does not say what runs it; looked at is python3", path);
         gv_doctor_fix(doctor, "start it so: gpuverify run -- python3 %.200s", program);
         error = gv_program_find("python3", path);
+        if (!error)
+            error = gv_program_follow(doctor, program, path);
     }
     if (!error)
         error = gv_elf_file_read(path, elf);

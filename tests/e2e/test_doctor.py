@@ -127,6 +127,25 @@ class Doctor(harness.Case):
         path = self.write("train", "#!/usr/bin/env python3\n", 0o755)
         self.assertIn("run by python3", self.program(path, status=0)["script"]["found"])
 
+    def test_shell_script_decides_what_it_starts(self):
+        result = self.command("doctor", "--no-trial", self.write("go", "#!/bin/sh\n", 0o755))
+        self.assertIn("gpuverify run -- ", result.out)
+        self.assertNotIn("All would be seen", result.out)
+
+    def test_python_that_is_a_script(self):
+        self.write("python3", "#!/bin/sh\n", 0o755)
+        env = {"PATH": self.dir + ":" + os.environ["PATH"]}
+        for path in (self.write("my.py", "pass\n"), "python3"):
+            with self.subTest(path):
+                result = self.command("doctor", "--no-trial", path, env=env)
+                self.assertIn("python3 is run by /bin/sh", " ".join(result.out.split()))
+                self.assertIn("not looked at", " ".join(result.out.split()))
+                self.assertNotIn("All would be seen", result.out)
+
+    def test_without_a_trial_not_all_was_looked_at(self):
+        result = self.command("doctor", "--no-trial", harness.workload("driver_tour"))
+        self.assertIn("What was looked at would be seen; not all of it was.", result.out)
+
     def test_python_script_without_an_interpreter(self):
         checks = self.program(self.write("my.py", "pass\n"), status=0)
         self.assertIn("python3", checks["script"]["found"])
