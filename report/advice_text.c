@@ -239,16 +239,31 @@ static void gv_advice_add_why(struct gv_advice_out *out, const struct gv_advice_
     }
 }
 
+/* What it waited for is known from the GPU's side, as is the memory. */
+static void gv_advice_add_unseen_memory(struct gv_advice_out *out,
+                                        const struct gv_advice_facts *facts)
+{
+    if (!facts->waited_kernel && !facts->waited_kind)
+        gv_advice_add(out, " Whether its memory is pinned already was not seen.");
+}
+
 static const struct {
     const char *name;
     void (*add)(struct gv_advice_out *out, const struct gv_advice_facts *facts);
 } gv_advice_words[] = {
-    {"{call}", gv_advice_add_call},       {"{kernel}", gv_advice_add_kernel},
-    {"{module}", gv_advice_add_module},   {"{waited}", gv_advice_add_waited},
-    {"{blocker}", gv_advice_add_blocker}, {"{where}", gv_advice_add_place},
-    {"{arch}", gv_advice_add_arch},       {"{arch_flags}", gv_advice_add_arch_flags},
-    {"{eager}", gv_advice_add_eager},     {"{warmup}", gv_advice_add_warmup},
-    {"{sass}", gv_advice_add_sass},       {"{why}", gv_advice_add_why},
+    {"{call}", gv_advice_add_call},
+    {"{kernel}", gv_advice_add_kernel},
+    {"{module}", gv_advice_add_module},
+    {"{waited}", gv_advice_add_waited},
+    {"{blocker}", gv_advice_add_blocker},
+    {"{where}", gv_advice_add_place},
+    {"{arch}", gv_advice_add_arch},
+    {"{arch_flags}", gv_advice_add_arch_flags},
+    {"{eager}", gv_advice_add_eager},
+    {"{warmup}", gv_advice_add_warmup},
+    {"{sass}", gv_advice_add_sass},
+    {"{why}", gv_advice_add_why},
+    {"{unseen_memory}", gv_advice_add_unseen_memory},
 };
 
 /* The length of the word that stands at `text`, after adding what it means; 0: there is none. */

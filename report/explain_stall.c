@@ -88,7 +88,11 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
         fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
     fprintf(text, " and did %s of work of its own.", gv_format_duration(work, row->work_ns));
     if (row->confidence && strcmp(row->confidence, "inferred") == 0)
-        fputs(" The GPU's side was not seen: this follows from the calls alone.", text);
+        fputs(row->cause && strcmp(row->cause, "pageable-copy") == 0
+                  ? " The GPU's side was not seen: that the call waited follows from the calls "
+                    "alone, and that its host memory is pageable only from that."
+                  : " The GPU's side was not seen: this follows from the calls alone.",
+              text);
 }
 
 /* A paragraph that a function writes. */

@@ -38,6 +38,15 @@ class Told(harness.Case):
         report = self.command("report", self.path("trace.db")).out
         self.assertRegex(report, r"lock +cuLaunchKernel of empty")
 
+    def test_inferred_copy_says_that_its_memory_was_not_seen(self):
+        copy = [harness.workload(os.path.join("stalls", "pageable_copy_to_host")), "busy", "200"]
+        self.run_well(copy, env={**CUPTI, "GPUVERIFY_GPU": "off"}, quiet=False)
+        self.trace()
+        stall = next(stall for stall in self.stalls("--min", "50ms")["stalls"] if stall["cause"] == "pageable-copy")
+        told = " ".join(self.command("explain", self.path("trace.db"), str(stall["id"])).out.split())
+        self.assertIn("follows from the calls alone, and that its host memory is pageable only from that", told)
+        self.assertIn("Whether its memory is pinned already was not seen", told)
+
     def test_lost_together_is_lost_once(self):
         self.run_well(BUSY, env=CUPTI, quiet=False)
         self.trace()

@@ -176,6 +176,33 @@ static void every_cause_has_advice(void **state)
     }
 }
 
+/* What is said under "why" is no advice. */
+static void advice_is_more_than_the_reason(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaLaunchKernel"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_write(&facts, GV_CAUSE_UNKNOWN, text);
+    expect_in(text, "Look for");
+    expect_not_in(text, "Nothing that was recorded");
+}
+
+/* Host-only, pinned and pageable memory look alike. */
+static void a_copy_whose_memory_was_not_seen_is_said_to_be_so(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaMemcpyAsync", .waited_kernel = "spin"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_write(&facts, GV_CAUSE_PAGEABLE_COPY, text);
+    expect_not_in(text, "was not seen");
+    facts.waited_kernel = NULL;
+    facts.presumed = "spin";
+    gv_advice_write(&facts, GV_CAUSE_PAGEABLE_COPY, text);
+    expect_in(text, "presumably spin. Whether its memory is pinned already was not seen.");
+}
+
 /* docs/stalls.md has a row for each cause. */
 static void every_cause_is_documented(void **state)
 {
@@ -206,6 +233,8 @@ int main(void)
         cmocka_unit_test(many_late_kernels_are_counted),
         cmocka_unit_test(a_lock_names_the_call_that_held_it),
         cmocka_unit_test(every_cause_has_advice),
+        cmocka_unit_test(advice_is_more_than_the_reason),
+        cmocka_unit_test(a_copy_whose_memory_was_not_seen_is_said_to_be_so),
         cmocka_unit_test(every_cause_is_documented),
     };
 
