@@ -185,27 +185,25 @@ static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, cons
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     struct gv_time_union waits = {0};
     sqlite3_stmt *rows = NULL;
-    int error = 0;
     int result = sqlite3_prepare_v2(
         trace,
         "SELECT start_ns, wait_ns FROM stalls WHERE NOT expected AND wait_ns > 0 AND (?5 IS NULL"
-        " OR cause = ?5) AND " GV_PART("process", "thread", "start_ns"),
+        " OR cause = ?5) AND " GV_PART("process", "thread", "start_ns") " ORDER BY start_ns",
         -1, &rows, NULL);
 
     for (int i = 1; result == SQLITE_OK && i <= 4; i++)
         sqlite3_bind_int64(rows, i, values[i - 1]);
     if (result == SQLITE_OK)
         sqlite3_bind_text(rows, 5, cause, -1, SQLITE_STATIC);
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         int64_t start_ns = gv_facts_sound(sqlite3_column_int64(rows, 0));
-        error = gv_time_union_add(&waits, start_ns,
-                                  start_ns + gv_facts_sound(sqlite3_column_int64(rows, 1)));
+        gv_time_union_add(&waits, start_ns,
+                          start_ns + gv_facts_sound(sqlite3_column_int64(rows, 1)));
     }
     sqlite3_finalize(rows);
-    *wait_ns = gv_facts_sound(gv_time_union_ns(&waits));
-    gv_time_union_free(&waits);
-    return error ? error : gv_database_error(trace, result);
+    *wait_ns = gv_facts_sound(waits.sum_ns);
+    return gv_database_error(trace, result);
 }
 
 /* Threads and processes that wait at the same time lose that time once. */

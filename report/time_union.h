@@ -1,30 +1,31 @@
 /*
- * How long at least one of many stretches of time went on: those that overlap count once. The
- * memory is bounded: of more than fit, the shortest are forgotten.
+ * How long at least one of many stretches of time went on: those that overlap count once. They are
+ * to come in the order of their starts; then the sum is exact, of however many.
  */
 #ifndef GV_REPORT_TIME_UNION_H
 #define GV_REPORT_TIME_UNION_H
 
-#include <stddef.h>
+#include "report/time_sum.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
-#define GV_TIME_UNION_MOST 65536u
-
-struct gv_time_stretch {
-    int64_t start_ns, end_ns;
-};
-
-/* All zero: empty. */
+/* All zero: of none. */
 struct gv_time_union {
-    struct gv_time_stretch *stretches;
-    size_t count, room;
+    int64_t sum_ns;
+    int64_t end_ns; /* the latest one so far */
+    bool begun;
 };
 
-/* 0 or -ENOMEM. */
-int gv_time_union_add(struct gv_time_union *all, int64_t start_ns, int64_t end_ns);
-/* Adds those of another. */
-int gv_time_union_add_all(struct gv_time_union *all, const struct gv_time_union *other);
-int64_t gv_time_union_ns(struct gv_time_union *all);
-void gv_time_union_free(struct gv_time_union *all);
+static inline void gv_time_union_add(struct gv_time_union *all, int64_t start_ns, int64_t end_ns)
+{
+    int64_t new_ns = all->begun && all->end_ns > start_ns ? all->end_ns : start_ns;
+
+    if (end_ns <= new_ns)
+        return;
+    all->sum_ns = gv_time_sum(all->sum_ns, gv_time_difference(end_ns, new_ns));
+    all->end_ns = end_ns;
+    all->begun = true;
+}
 
 #endif

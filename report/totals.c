@@ -30,13 +30,7 @@ static const char gv_totals_places_sql[] =
 static const char gv_totals_shapes_sql[] =
     "SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z FROM gpu_shape s LEFT JOIN"
     " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name) n ON n.id = s.name";
-
-/* Not the calls of the class that end something, or that change a limit: those may wait for long.
- */
-static const char gv_totals_starts_sql[] =
-    "SELECT id, class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB"
-    " '*Destroy*' AND name NOT GLOB '*Reset*' AND name NOT GLOB '*Limit*'"
-    " AND name NOT GLOB '*WaitEvent*' AND name NOT IN ('cuCtxDetach', 'cudaThreadExit') FROM api";
+static const char gv_totals_starts_sql[] = "SELECT id, " GV_TOTALS_STARTS " FROM api";
 
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
@@ -145,7 +139,6 @@ static void gv_totals_close(struct gv_totals_run *run)
     free(run->place_times);
     free(run->launches);
     gv_id_table_free(&run->starts);
-    gv_time_union_free(&run->starting);
     gv_id_table_free(&run->memory);
     gv_id_table_free(&run->contexts);
     gv_id_table_free(&run->streams);

@@ -3,7 +3,8 @@
  * copy_total, device_total, gap, gap_call and timeline. They are made when a trace is finished and
  * kept in it, and made for the moment when a trace has none, or a part of it is asked for.
  *
- * Memory does not grow with the trace; each call is read once, each operation twice. One thread.
+ * Memory does not grow with the trace; each call is read once, those from the first one that starts
+ * CUDA to the last one twice, each operation twice. One thread.
  */
 #ifndef GV_REPORT_TOTALS_H
 #define GV_REPORT_TOTALS_H

@@ -71,6 +71,14 @@ static void gv_totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_
         thread->launch_ns = gv_time_sum(thread->launch_ns, end_ns - start_ns);
 }
 
+static void gv_totals_starting(struct gv_totals_run *run, int64_t call)
+{
+    if (run->first_starting == 0 || call < run->first_starting)
+        run->first_starting = call;
+    if (run->last_starting == 0 || call > run->last_starting)
+        run->last_starting = call;
+}
+
 static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
@@ -107,8 +115,8 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     int error = gv_id_table_get(&run->memory, api, 0) && result == 0
                     ? gv_totals_memory_call(run, row, before)
                     : 0;
-    if (!error && gv_id_table_get(&run->starts, api, 0))
-        error = gv_time_union_add(&run->starting, start_ns, end_ns);
+    if (gv_id_table_get(&run->starts, api, 0))
+        gv_totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
     return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);
 }
 

@@ -5,7 +5,6 @@
 #include "report/duration_total.h"
 #include "report/id_table.h"
 #include "report/memory_log.h"
-#include "report/time_union.h"
 #include "report/timeline_lane.h"
 #include "report/totals.h"
 
@@ -22,6 +21,13 @@
 #define GV_TOTALS_ZONES_READ 32u
 /* Operations whose call is looked up for the time from one to the other. */
 #define GV_TOTALS_LATENCIES 40000
+
+/* Rows of api that start CUDA: not those that end something, or that change a limit, which may wait
+ * for long. */
+#define GV_TOTALS_STARTS                                                                           \
+    "class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB '*Destroy*' AND" \
+    " name NOT GLOB '*Reset*' AND name NOT GLOB '*Limit*' AND name NOT GLOB '*WaitEvent*' AND"     \
+    " name NOT IN ('cuCtxDetach', 'cudaThreadExit')"
 
 /* What is read of each call. */
 enum gv_totals_call_column {
@@ -130,7 +136,7 @@ struct gv_totals_run {
     struct gv_totals_gap gaps[GV_TOTALS_GAPS];
     size_t gap_count;
 
-    struct gv_time_union starting;
+    int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
 
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;

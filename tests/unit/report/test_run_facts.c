@@ -66,6 +66,21 @@ static void processes_that_wait_at_the_same_time_lose_it_once(void **state)
     assert_false(facts.whole);
 }
 
+/* 200,000 waits, of 900 us each, one after the other; stored in no order. */
+static void many_waits_are_counted_to_the_last(void **state)
+{
+    (void)state;
+    execute("WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
+            " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+            " SELECT 300000 - i, 1, 2, 10000 + i * 1000000, 900000, 0 FROM n;"
+            "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+            " SELECT id, id, 'sync-copy', 0, 0, 900000, 0, 'measured' FROM call WHERE id > 100000");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.waits, 200000);
+    assert_int_equal(facts.wait_ns, INT64_C(180000000000));
+    assert_int_equal(facts.top_stall_ns, INT64_C(180000000000));
+}
+
 static void no_part_is_larger_than_the_whole(void **state)
 {
     (void)state;
@@ -137,6 +152,7 @@ int main(void)
         TEST(of_causes_that_cost_the_same_the_first_stall_counts),
         TEST(what_is_missing_is_not_known),
         TEST(processes_that_wait_at_the_same_time_lose_it_once),
+        TEST(many_waits_are_counted_to_the_last),
         TEST(no_part_is_larger_than_the_whole),
         TEST(launches_that_failed_are_known),
     };

@@ -4,7 +4,6 @@
 #include "report/duration_total.h"
 #include "report/memory_log.h"
 #include "report/occupancy.h"
-#include "report/time_union.h"
 #include "report/timeline_lane.h"
 #include "report/totals.h"
 #include "trace/schema.h"
@@ -341,43 +340,6 @@ static void calls_are_summed_also_inside_the_gaps(void **state)
     assert_int_equal(number("SELECT count FROM launch_total WHERE kernel = 1"), 2);
 }
 
-static void first_uses_at_the_same_time_count_once(void **state)
-{
-    (void)state;
-    execute(
-        "INSERT INTO api VALUES (5, 'cuInit', 'init'), (6, 'cuModuleLoadData', 'load'),"
-        " (7, 'cuDevicePrimaryCtxRelease_v2', 'context'), (8, 'cuCtxSetLimit', 'context');"
-        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
-        " (1, 1, 5, 0, 1000, 0), (2, 2, 5, 400, 1000, 0), (3, 1, 6, 2000, 1000, 0),"
-        " (4, 2, 6, 2500, 1000, 0), (5, 1, 7, 8000, 1000, 0), (6, 1, 8, 9000, 1000, 0);"
-        "INSERT INTO load (id, thread, api, call, start_ns, duration_ns, result, kind) VALUES"
-        " (1, 1, 6, 3, 2000, 1000, 0, 'cubin'), (2, 2, 6, 4, 2500, 1000, 0, 'cubin');"
-        "INSERT INTO load_wait VALUES (2, 700, 1);"
-        "INSERT INTO jit (process, start_ns, duration_ns) VALUES (1, 2100, 500), (2, 2200, 500);");
-    keep();
-    assert_int_equal(fact("start_ns"), 1400);
-    assert_int_equal(fact("loads"), 2);
-    assert_int_equal(fact("loading_ns"), 1000 + 300); /* [2000, 3000), [3200, 3500) */
-    assert_int_equal(fact("first_use_ns"), 1400 + 1300);
-    assert_int_equal(fact("compiling_ns"), 600);
-}
-
-static void a_union_forgets_only_the_shortest(void **state)
-{
-    (void)state;
-    struct gv_time_union all = {0};
-
-    assert_int_equal(gv_time_union_add(&all, 0, INT64_C(1000000000)), 0);
-    for (int64_t i = 1; i < 200000; i++)
-        assert_int_equal(gv_time_union_add(&all, i * 2000000000, i * 2000000000 + 1), 0);
-    assert_in_range(gv_time_union_ns(&all), 1000000000, 1000065536);
-    gv_time_union_free(&all);
-    for (int64_t i = 200000; i > 0; i--) /* they touch: one stretch */
-        assert_int_equal(gv_time_union_add(&all, i * 10, i * 10 + 15), 0);
-    assert_int_equal(gv_time_union_ns(&all), 2000005);
-    gv_time_union_free(&all);
-}
-
 static void a_part_hides_what_is_kept(void **state)
 {
     (void)state;
@@ -487,8 +449,6 @@ int main(void)
         TEST(copies_between_host_and_device_count_alone),
         TEST(what_had_not_ended_ends_what_is_known),
         TEST(calls_are_summed_also_inside_the_gaps),
-        TEST(first_uses_at_the_same_time_count_once),
-        TEST(a_union_forgets_only_the_shortest),
         TEST(a_part_hides_what_is_kept),
         TEST(what_is_missing_bounds_what_is_known),
         TEST(a_call_in_flight_takes_time),
