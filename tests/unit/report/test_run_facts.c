@@ -111,6 +111,18 @@ static void launches_that_failed_are_known(void **state)
     assert_true(gv_run_facts_launches_failed(&facts));
 }
 
+/* What exit handlers give back when the driver has ended. */
+static void calls_after_the_drivers_end_are_no_failures(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api VALUES (4, 'cuLibraryUnload', 'load');"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+            " (7, 1, 4, 9500, 10, 4), (8, 1, 4, 9600, 10, 4);");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.failed, 1);
+    assert_string_equal(facts.failed_most, "cuLaunchKernel");
+}
+
 /* As the list of stalls has it. */
 static void of_causes_that_cost_the_same_the_first_stall_counts(void **state)
 {
@@ -155,6 +167,7 @@ int main(void)
         TEST(many_waits_are_counted_to_the_last),
         TEST(no_part_is_larger_than_the_whole),
         TEST(launches_that_failed_are_known),
+        TEST(calls_after_the_drivers_end_are_no_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
