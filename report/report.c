@@ -298,8 +298,8 @@ static int gv_section_write(struct gv_report *report, enum gv_section_id id)
 static int gv_report_verdict(struct gv_report *report)
 {
     struct gv_stall_sums sums;
-    int error = gv_verdict_print(report->out, report->trace, &report->facts, &report->verdict,
-                                 &report->ended, report->columns);
+    int error = gv_verdict_print(report->out, report->trace, report->path, &report->facts,
+                                 &report->verdict, &report->ended, report->columns);
 
     /* The lines are of the whole trace. */
     if (error || !gv_totals_is_all(&report->part))

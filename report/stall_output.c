@@ -108,9 +108,9 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
     return gv_rows_end(&out);
 }
 
-static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
+static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sums)
 {
-    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES], text[256];
+    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES], text[1200];
     char each[64] = "";
     int columns = gv_report_columns(stdout);
 
@@ -131,9 +131,9 @@ static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
     if (sums->unfinished > 0) {
         snprintf(text, sizeof(text),
                  "%" PRId64
-                 " call%s had not returned, and %s not among them: gpuverify explain FILE",
+                 " call%s had not returned, and %s not among them: gpuverify explain %.900s",
                  sums->unfinished, sums->unfinished == 1 ? "" : "s",
-                 sums->unfinished == 1 ? "is" : "are");
+                 sums->unfinished == 1 ? "is" : "are", path);
         gv_text_lines(stdout, 0, "", text, columns);
     }
     if (sums->expected_count == 0)
@@ -145,7 +145,7 @@ static void gv_stalls_put_sums(const struct gv_stall_sums *sums)
     gv_text_lines(stdout, 0, "", text, columns);
 }
 
-static int gv_stalls_print_table(sqlite3 *trace, const struct gv_stall_rows *rows,
+static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct gv_stall_rows *rows,
                                  const struct gv_stall_sums *sums)
 {
     int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
@@ -156,9 +156,13 @@ static int gv_stalls_print_table(sqlite3 *trace, const struct gv_stall_rows *row
         putchar('\n');
     else if (sums->count)
         puts("No stall is as asked for.");
-    gv_stalls_put_sums(sums);
-    if (rows->count)
-        puts("Why, call by call: gpuverify explain FILE STALL");
+    gv_stalls_put_sums(path, sums);
+    if (rows->count) {
+        /* To be copied: in one line. */
+        fputs("Why, call by call: gpuverify explain ", stdout);
+        gv_format_text(stdout, path, 1000, 0);
+        puts(" STALL");
+    }
     return 0;
 }
 
@@ -202,7 +206,7 @@ int gv_stall_output_print(sqlite3 *trace, const char *path, const struct gv_stal
     if (error)
         goto out;
     if (format == GV_FORMAT_TABLE)
-        error = gv_stalls_print_table(trace, &rows, &sums);
+        error = gv_stalls_print_table(trace, path, &rows, &sums);
     else if (format == GV_FORMAT_JSON)
         error = gv_stalls_print_json(trace, path, &rows, &sums);
     else

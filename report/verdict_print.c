@@ -189,8 +189,21 @@ static int gv_print_taken(FILE *out, sqlite3 *trace, int columns)
     return gv_database_error(trace, result);
 }
 
-static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
-                          const struct gv_ended *ended, int columns)
+static void gv_print_failed(FILE *out, const char *path, const struct gv_run_facts *facts,
+                            int columns)
+{
+    char text[GV_VERDICT_TEXT_BYTES + 1000];
+
+    snprintf(text, sizeof(text),
+             "%" PRId64 " call%s failed%s%.100s (gpuverify report %.900s --section errors)",
+             facts->failed, facts->failed == 1 ? "" : "s",
+             facts->failed == 1 ? ": " : ", most often ", facts->failed_most, path);
+    gv_text_lines(out, 5, "  !", text, columns);
+}
+
+static int gv_print_notes(FILE *out, sqlite3 *trace, const char *path,
+                          const struct gv_run_facts *facts, const struct gv_ended *ended,
+                          int columns)
 {
     char text[256];
     int64_t lost = facts->lost - facts->operations_lost;
@@ -203,13 +216,8 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
 
     if (!error && (facts->in_flight > 0 || ended->signal))
         error = gv_print_flights(out, trace, ended, columns);
-    if (facts->failed > 0 && facts->init_result == 0) {
-        snprintf(text, sizeof(text),
-                 "%" PRId64 " call%s failed%s%.100s (gpuverify report --section errors)",
-                 facts->failed, facts->failed == 1 ? "" : "s",
-                 facts->failed == 1 ? ": " : ", most often ", facts->failed_most);
-        gv_text_lines(out, 5, "  !", text, columns);
-    }
+    if (facts->failed > 0 && facts->init_result == 0)
+        gv_print_failed(out, path, facts, columns);
     if (lost > 0) {
         snprintf(text, sizeof(text),
                  "%" PRId64 " record%s got lost: what is said here is said without them.", lost,
@@ -223,7 +231,7 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const struct gv_run_facts *
     return error;
 }
 
-int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
+int gv_verdict_print(FILE *out, sqlite3 *trace, const char *path, const struct gv_run_facts *facts,
                      const struct gv_verdict *verdict, const struct gv_ended *ended, int columns)
 {
     int error = gv_print_head(out, trace, facts, columns);
@@ -233,7 +241,7 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts
     gv_text_lines(out, 2, "  ", verdict->headline, columns);
     for (size_t i = 0; i < verdict->count && i < GV_VERDICT_TOLD; i++)
         gv_print_finding(out, i + 1, &verdict->findings[i], columns);
-    return gv_print_notes(out, trace, facts, ended, columns);
+    return gv_print_notes(out, trace, path, facts, ended, columns);
 }
 
 void gv_verdict_print_more(FILE *out, const char *path)

@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 /* Some lines: program, what happened, what held it back, and what else is to be known of the trace.
- * `ended`: how one of its processes ended, if that is known. 0 or -errno. */
-int gv_verdict_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts,
+ * `path`: the trace's, for the commands that
+ * are named. `ended`: how one of its processes ended, if that is known. 0 or -errno. */
+int gv_verdict_print(FILE *out, sqlite3 *trace, const char *path, const struct gv_run_facts *facts,
                      const struct gv_verdict *verdict, const struct gv_ended *ended, int columns);
 /* How to see more of it. */
 void gv_verdict_print_more(FILE *out, const char *path);

@@ -27,6 +27,15 @@ class Query(harness.Case):
         for name in queries:
             self.query(name)
 
+    def test_rates_of_copies_are_whole_bytes_per_second(self):
+        path = self.path("add.db")
+        stored.make("add", path)
+        rows = json.loads(self.command("query", path, "copies", "--format", "json", sim=False).out)
+        self.assertTrue(rows)
+        for row in rows:
+            self.assertIsInstance(row["bytes_per_second"], int)
+            self.assertAlmostEqual(row["bytes_per_second"], row["bytes"] * 1e9 / row["total_ns"], delta=1)
+
     def test_an_allocation_that_failed_is_none(self):
         path = self.path("add.db")
         stored.make("add", path)

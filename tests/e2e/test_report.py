@@ -90,7 +90,8 @@ class Report(harness.Case):
             self.assertIn(where or "None", str(row["where"]))
             note = "GPUVERIFY_STACKS=all"
             self.assertEqual(note in self.command(*words).out, where is None)
-        self.assertIn("cuMemAlloc_v2 (gpuverify report --section errors)", self.command("report", "trace.db").out)
+        self.assertIn("cuMemAlloc_v2 (gpuverify report trace.db --section errors)",
+                      self.command("report", "trace.db").out)
 
     def test_memory_goes_with_its_context(self):
         """Three megabytes at a time, six times: in contexts of its own, and in the runtime's."""
