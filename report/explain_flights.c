@@ -100,6 +100,13 @@ static int gv_explain_flight_section(FILE *out, const char *title, int columns,
     return 0;
 }
 
+/* Most of what the watchdog stores says what is waited for; only of loads, what to do: "Load ...".
+ */
+static const char *gv_explain_flight_title(const char *advice)
+{
+    return strstr(advice, ". Load ") ? "fix" : "state";
+}
+
 static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int columns)
 {
     const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
@@ -127,7 +134,7 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int c
     if (!error)
         error = gv_timeline_print(trace, &focus, out, columns);
     if (!error && advice)
-        gv_explain_lines(out, "fix", advice, columns);
+        gv_explain_lines(out, gv_explain_flight_title(advice), advice, columns);
     return error;
 }
 

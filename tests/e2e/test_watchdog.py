@@ -102,7 +102,9 @@ class WhoWaitsForWhom(Hanging):
         self.assertIn("If it waits for set_flag in its turn, neither can ever go on. Load set_flag before",
                       flight["advice"])
         self.assertIsNone(flight["blocked_by_thread"])
-        told = " ".join(self.command("explain", "trace.db").out.split())
+        told = self.command("explain", "trace.db").out
+        self.assertRegex(told, r"(?m)^  fix +It waits for spin_for_flag")
+        told = " ".join(told.split())
         self.assertIn("and is still inside it", told)
         self.assertIn("neither can ever go on", told)
 
