@@ -51,6 +51,9 @@ int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most, 
     if (!error && rows.count > 0) {
         fprintf(out, "\nStalls: %s lost in %" PRId64 " call%s",
                 gv_format_duration(lost, sums.lost_ns), sums.count, sums.count == 1 ? "" : "s");
+        /* The verdict's waits are without it; records of cached code say some nanoseconds. */
+        if (sums.jit_ns > sums.lost_ns / 1000)
+            fputs(", compiling included", out);
         if (sums.processes > 1 && sums.count > 1)
             fprintf(out, ", of all %" PRId64 " processes added up", sums.processes);
         fputs(gv_stall_sums_are_small(&sums) ? ", less than 1 % of the run\n" : "\n", out);

@@ -140,6 +140,7 @@ static void gv_stall_sums_counts(sqlite3_stmt *row, void *target)
     sums->expected_count = sqlite3_column_int64(row, 1);
     sums->expected_ns = sqlite3_column_int64(row, 2);
     sums->unfinished = sqlite3_column_int64(row, 3);
+    sums->jit_ns = sqlite3_column_int64(row, 4);
 }
 
 /* How far the stalls of a process, in order of time, have come. */
@@ -174,7 +175,8 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
         trace,
         "SELECT coalesce(sum(NOT expected), 0), coalesce(sum(expected != 0), 0),"
         " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER),"
-        " (SELECT count(*) FROM flight) FROM stall",
+        " (SELECT count(*) FROM flight),"
+        " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER) FROM stall",
         gv_stall_sums_counts, sums);
     /* What is lost comes first in a call, its own work last. */
     if (!error)

@@ -26,6 +26,7 @@ static void time_that_threads_lose_together_is_lost_once(void **state)
     assert_int_equal(gv_stall_sums_read(fixture_trace, &sums), 0);
     assert_int_equal(sums.count, 2);
     assert_int_equal(sums.lost_ns, 50000000); /* 2 ms to 52 ms */
+    assert_int_equal(sums.jit_ns, 0);
     assert_int_equal(sums.run_ns, 99100000);
     assert_false(gv_stall_sums_are_small(&sums));
     /* another process's time is its own */
