@@ -32,6 +32,10 @@ void gv_process_find_exits(void);
 bool gv_process_expect_death(void);
 void gv_process_outlived(void);
 
+/* What CUPTI holds comes into the spool, within GPUVERIFY_EXIT_WAIT, and recording goes on. Any
+ * thread, also in a signal handler. */
+void gv_process_fetch(void);
+
 /*
  * The process is about to become another program. What CUPTI holds comes into the spool, within
  * GPUVERIFY_EXIT_WAIT. True: gv_process_exec_failed() is to be called if it did not. Any thread,

@@ -1,6 +1,6 @@
 /*
- * A signal by which a program ends itself: kill(), killpg(), raise(), pthread_kill(), abort(), and
- * a failed assert(), whose abort() is called inside libc.
+ * A signal by which a program ends itself: kill(), killpg(), tgkill(), raise(), gsignal(),
+ * pthread_kill(), abort(), and a failed assert(), whose abort() is called inside libc.
  * Python does so after an unhandled KeyboardInterrupt, and many a signal handler when it has tidied
  * up: no exit handler runs, and what CUPTI still held would be lost.
  *
@@ -31,7 +31,9 @@
 #define GV_SENDERS(SENDER)                                                                         \
     SENDER(kill)                                                                                   \
     SENDER(killpg)                                                                                 \
+    SENDER(tgkill)                                                                                 \
     SENDER(raise)                                                                                  \
+    SENDER(gsignal)                                                                                \
     SENDER(pthread_kill)                                                                           \
     SENDER(abort)                                                                                  \
     SENDER(__assert_fail)
@@ -119,16 +121,23 @@ static void outlived(void)
     gv_process_outlived();
 }
 
-static bool is_own_group(pid_t group)
+static bool is_us(pid_t pid)
 {
-    return group == 0 || group == getpgrp();
+    return pid == (pid_t)syscall(SYS_getpid);
 }
 
 static bool reaches_us(pid_t pid)
 {
-    if (pid <= 0)
-        return pid != -1 && is_own_group(-pid); /* -1: everybody but the sender */
-    return pid == (pid_t)syscall(SYS_getpid);
+    if (pid > 0)
+        return is_us(pid);
+    return pid == 0 || (pid != -1 && pid == -getpgrp()); /* -1: everybody but the sender */
+}
+
+/* Another thread's mask cannot be known: once the program has outlived a signal, it is not asked
+ * for any more. */
+static bool may_let_through(bool is_self)
+{
+    return is_self || !atomic_load(&has_outlived);
 }
 
 VISIBLE int kill(pid_t pid, int number)
@@ -145,17 +154,31 @@ VISIBLE int kill(pid_t pid, int number)
 VISIBLE int killpg(pid_t group, int number)
 {
     int (*next)(pid_t, int) = (int (*)(pid_t, int))real(SENDER_killpg);
-    bool expected = group >= 0 && is_own_group(group) && expect(number);
-    int result = next ? next(group, number) : (int)syscall(SYS_kill, -group, number);
+    bool expected = group >= 0 && reaches_us(-group) && expect(number);
+    int result = next         ? next(group, number)
+                 : group >= 0 ? (int)syscall(SYS_kill, -group, number)
+                              : (int)syscall(SYS_kill, 0, -1); /* EINVAL */
 
     if (expected)
         outlived();
     return result;
 }
 
-VISIBLE int raise(int number)
+VISIBLE int tgkill(pid_t pid, pid_t thread, int number)
 {
-    int (*next)(int) = (int (*)(int))real(SENDER_raise);
+    int (*next)(pid_t, pid_t, int) = (int (*)(pid_t, pid_t, int))real(SENDER_tgkill);
+    bool is_self = thread == (pid_t)syscall(SYS_gettid);
+    bool expected = is_us(pid) && may_let_through(is_self) && expect(number);
+    int result = next ? next(pid, thread, number) : (int)syscall(SYS_tgkill, pid, thread, number);
+
+    if (expected)
+        outlived();
+    return result;
+}
+
+static int raise_by(enum sender which, int number)
+{
+    int (*next)(int) = (int (*)(int))real(which);
     bool expected = expect(number);
     int result = next ? next(number)
                       : (int)syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), number);
@@ -165,11 +188,21 @@ VISIBLE int raise(int number)
     return result;
 }
 
-/* Another thread's mask is its own affair; but that a signal ends the process is not. */
+VISIBLE int raise(int number)
+{
+    return raise_by(SENDER_raise, number);
+}
+
+VISIBLE int gsignal(int number)
+{
+    return raise_by(SENDER_gsignal, number);
+}
+
 VISIBLE int pthread_kill(pthread_t thread, int number)
 {
     int (*next)(pthread_t, int) = (int (*)(pthread_t, int))real(SENDER_pthread_kill);
-    bool expected = pthread_equal(thread, pthread_self()) && expect(number);
+    bool is_self = pthread_equal(thread, pthread_self());
+    bool expected = may_let_through(is_self) && expect(number);
     int result = next ? next(thread, number) : ENOSYS;
 
     if (expected)
@@ -178,7 +211,7 @@ VISIBLE int pthread_kill(pthread_t thread, int number)
 }
 
 /* It unblocks the signal, and ends the program also when that is ignored. */
-static bool abort_would_end_us(void)
+static bool abort_calls_no_handler(void)
 {
     struct sigaction action;
 
@@ -186,12 +219,15 @@ static bool abort_would_end_us(void)
            action.sa_handler == SIG_IGN;
 }
 
+/* After a handler it ends the program too, unless that jumps away: nobody would tell us. */
 static void expect_abort(void)
 {
     int saved_errno = errno;
 
-    if (abort_would_end_us())
+    if (abort_calls_no_handler())
         gv_process_expect_death();
+    else
+        gv_process_fetch();
     errno = saved_errno;
 }
 

@@ -171,14 +171,27 @@ void gv_process_outlived(void)
 
 /* The process that one of its threads is making another program of. */
 static _Atomic uint32_t leaving_pid;
-/* CUPTI has once kept an exec waiting to the end: a program that tries one path after the other
- * would wait for each. */
+/* CUPTI has once kept an exec or abort waiting to the end: a program that tries one path after the
+ * other would wait for each. */
 static _Atomic bool fetch_hangs;
 
-static void fetch_before_exec(void)
+static void fetch_unless_it_hangs(void)
 {
     if (!atomic_load(&fetch_hangs) && !gv_gpu_fetch(gv_process.settings.exit_wait_ms))
         atomic_store(&fetch_hangs, true);
+}
+
+void gv_process_fetch(void)
+{
+    struct gv_own_work work;
+
+    if (!gv_process_is_attached_here() ||
+        atomic_load(&gv_process.spool.header->state) != GV_PROCESS_RUNNING)
+        return;
+    gv_own_work_begin(&work);
+    fetch_unless_it_hangs();
+    gv_gpu_go_on();
+    gv_own_work_end(&work);
 }
 
 bool gv_process_expect_exec(void)
@@ -195,7 +208,7 @@ bool gv_process_expect_exec(void)
         !atomic_compare_exchange_strong(&leaving_pid, &others, gv_process.pid))
         return false;
     gv_own_work_begin(&work);
-    fetch_before_exec();
+    fetch_unless_it_hangs();
     atomic_store(&header->ended_ns, gv_clock_now_ns());
     atomic_compare_exchange_strong(&header->state, &running, GV_PROCESS_LEAVING);
     gv_own_work_end(&work);

@@ -231,9 +231,18 @@ class Lost(Seen):
                          ("segv", signal.SIGSEGV), ("abort", signal.SIGABRT),
                          ("assert", signal.SIGABRT),
                          ("kill-pid", signal.SIGINT), ("killpg", signal.SIGTERM),
-                         ("pthread_kill", signal.SIGUSR1), ("handler", signal.SIGTERM)):
+                         ("pthread_kill", signal.SIGUSR1), ("other-thread", signal.SIGTERM),
+                         ("tgkill", signal.SIGTERM), ("gsignal", signal.SIGTERM),
+                         ("handler", signal.SIGTERM)):
             with self.subTest(how):
                 self.ended_by_signal(how, sig)
+
+    def test_abort_with_a_handler_that_returns_loses_nothing(self):
+        self.run_well([harness.program("ending"), "abort-handler"], status=-signal.SIGABRT,
+                      preexec_fn=no_core, quiet=False, env={"GPUVERIFY_FLUSH_MS": "60000"})
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"kernel": 3})
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("killed", None)])
 
     def test_flush_that_hangs_does_not_keep_a_program_from_its_signal(self):
         start = time.monotonic()
@@ -292,7 +301,14 @@ class Lost(Seen):
 
     def test_signal_to_oneself_that_is_outlived(self):
         """It was blocked, and waited for: all goes on as before."""
-        self.run_well([harness.program("ending"), "outlived"], status=3,
+        self.outlives("outlived")
+
+    def test_abort_that_is_outlived(self):
+        """Its handler jumps away."""
+        self.outlives("outlived-abort")
+
+    def outlives(self, how):
+        self.run_well([harness.program("ending"), how], status=3,
                       env={"GPUVERIFY_FLUSH_MS": "60000"})
         trace = self.trace()
         self.assertEqual(self.kinds(trace), {"kernel": 6})

@@ -7,8 +7,10 @@
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct e2e_gpu gpu;
@@ -82,6 +84,47 @@ static void outlive(void)
     }
 }
 
+static void *wait_for_ever(void *unused)
+{
+    (void)unused;
+    for (;;)
+        pause();
+    return NULL;
+}
+
+/* Ends us, though it is not we who get it. */
+static void signal_another_thread(void)
+{
+    pthread_t thread;
+
+    REQUIRE(!pthread_create(&thread, NULL, wait_for_ever, NULL));
+    pthread_kill(thread, SIGTERM);
+    wait_for_ever(NULL);
+}
+
+static void log_it(int number)
+{
+    REQUIRE(number == SIGABRT && write(STDERR_FILENO, "aborted\n", 8) == 8);
+}
+
+static jmp_buf past_abort;
+
+static void jump_away(int number)
+{
+    (void)number;
+    longjmp(past_abort, 1);
+}
+
+/* A handler that does not return is how an abort is outlived. */
+static void outlive_abort(void)
+{
+    signal(SIGABRT, jump_away);
+    if (!setjmp(past_abort))
+        abort();
+    e2e_tick(&gpu, 3);
+    OK(cuCtxSynchronize());
+}
+
 /* What a program sends itself. */
 static void signal_oneself(const char *how)
 {
@@ -101,6 +144,16 @@ static void signal_oneself(const char *how)
         kill_own_group();
     if (!strcmp(how, "pthread_kill"))
         pthread_kill(pthread_self(), SIGUSR1);
+    if (!strcmp(how, "other-thread"))
+        signal_another_thread();
+    if (!strcmp(how, "tgkill"))
+        tgkill(getpid(), (pid_t)syscall(SYS_gettid), SIGTERM);
+    if (!strcmp(how, "gsignal"))
+        gsignal(SIGTERM);
+    if (!strcmp(how, "abort-handler")) {
+        signal(SIGABRT, log_it);
+        abort();
+    }
     if (!strcmp(how, "handler")) {
         signal(SIGTERM, hand_on);
         raise(SIGTERM);
@@ -112,6 +165,10 @@ static void end(const char *how)
     signal_oneself(how);
     if (!strcmp(how, "outlived")) {
         outlive();
+        exit(3);
+    }
+    if (!strcmp(how, "outlived-abort")) {
+        outlive_abort();
         exit(3);
     }
     if (!strcmp(how, "return"))
