@@ -4,7 +4,10 @@
 #include "report/format.h"
 #include "report/output_file.h"
 #include "report/progress.h"
+#include "report/report.h"
 #include "report/rows.h"
+#include "report/terminal.h"
+#include "report/text_lines.h"
 #include "report/trace_view.h"
 
 #include <errno.h>
@@ -69,6 +72,33 @@ static int gv_check_collect(const struct gv_arguments *arguments, struct gv_chec
     return code;
 }
 
+static void gv_check_put(FILE *out, const struct gv_check_rule *rule,
+                         const struct gv_check_result *result)
+{
+    fprintf(out, "%s: ", gv_check_words[result->outcome]);
+    gv_check_rule_print(out, rule);
+    if (result->outcome != GV_CHECK_KEPT) {
+        fputs(": ", out);
+        gv_format_text(out, result->found, GV_CHECK_WORDS, 0);
+    }
+}
+
+/* As wide as the terminal; one line, for grep and the like, where there is none. */
+static void gv_check_print_one(const struct gv_check_rule *rule,
+                               const struct gv_check_result *result)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = gv_terminal_width(stdout) ? open_memstream(&text, &bytes) : NULL;
+
+    gv_check_put(out ? out : stdout, rule, result);
+    if (!out)
+        putchar('\n');
+    else if (fclose(out) == 0)
+        gv_text_lines(stdout, 4, "", text, gv_report_columns(stdout));
+    free(text);
+}
+
 static void gv_check_print_text(const struct gv_check_rules *rules,
                                 const struct gv_check_result *results, bool all)
 {
@@ -79,13 +109,7 @@ static void gv_check_print_text(const struct gv_check_rules *rules,
         unknown += results[i].outcome == GV_CHECK_UNKNOWN;
         if (results[i].outcome == GV_CHECK_KEPT && !all)
             continue;
-        printf("%s: ", gv_check_words[results[i].outcome]);
-        gv_check_rule_print(stdout, &rules->rules[i]);
-        if (results[i].outcome != GV_CHECK_KEPT) {
-            fputs(": ", stdout);
-            gv_format_text(stdout, results[i].found, GV_CHECK_WORDS, 0);
-        }
-        putchar('\n');
+        gv_check_print_one(&rules->rules[i], &results[i]);
     }
     printf("%zu rule%s: %zu broken", rules->count, rules->count == 1 ? "" : "s", broken);
     if (unknown)

@@ -77,6 +77,16 @@ class Check(harness.Case):
             self.assertIn("broken: " + " ".join(rule)[2:] + ": ", shown)
             self.assertIn(said, shown)
 
+    def test_lines_are_as_wide_as_asked_for(self):
+        self.make()
+        words = ("check", self.path("trace.db"), "--max-stall", "10ms", "--min-launches", "1")
+        whole, narrow = (self.command(*words, status=1, sim=False, env={"COLUMNS": columns}).out
+                         for columns in ("", "60"))
+        self.assertEqual(len(whole.splitlines()), 2)
+        self.assertGreater(max(map(len, whole.splitlines())), 60)
+        self.assertLessEqual(max(map(len, narrow.splitlines())), 60)
+        self.assertEqual(narrow.split(), whole.split())
+
     def test_what_is_not_known_is_no_pass(self):
         self.make("UPDATE process SET gpu = 'host-only', gpu_why = 'no libcupti'",
                   "DELETE FROM gpu_op", "UPDATE call SET kernel = NULL")
