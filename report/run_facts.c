@@ -91,7 +91,7 @@ static const struct gv_fact_query gv_fact_queries[] = {
      {GV_TEXT(top_stall), GV_NUMBER(top_stall_ns), GV_NUMBER(top_stall_count)}},
     {"SELECT count(*) FROM flight WHERE ?1 = 0 OR process = ?1", {GV_NUMBER(in_flight)}},
     {"SELECT f.name, f.elapsed_ns, p.ended IS NULL FROM in_flight f JOIN processes p ON"
-     " p.id = f.process WHERE p.ended IS NOT 'exit' AND " GV_PART(
+     " p.id = f.process WHERE (p.ended IS NULL OR p.ended = 'killed') AND " GV_PART(
          "f.process", "f.thread", "f.start_ns") " ORDER BY f.elapsed_ns DESC LIMIT 1",
      {GV_TEXT(flight), GV_NUMBER(flight_ns), GV_NUMBER(flight_running)}},
     {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE WHEN what LIKE 'GPU %' THEN count END)"

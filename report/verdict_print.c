@@ -75,11 +75,12 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *en
         const char *name = (const char *)sqlite3_column_text(rows, 2);
         const char *kernel = (const char *)sqlite3_column_text(rows, 3);
         bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
-        bool killed = ended && strcmp(ended, "exit") != 0;
+        bool killed = ended && strcmp(ended, "killed") == 0;
         snprintf(how, sizeof(how), "%s",
-                 !ended   ? "is"
-                 : killed ? "was killed, or crashed,"
-                          : "ended");
+                 !ended                       ? "is"
+                 : killed                     ? "was killed, or crashed,"
+                 : strcmp(ended, "exec") == 0 ? "ended, by exec,"
+                                              : "ended");
         if (killed && end->signal && end->pid == sqlite3_column_int64(rows, 0)) {
             gv_ended_say(end, how, sizeof(how));
             told = true;

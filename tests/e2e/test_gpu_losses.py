@@ -271,6 +271,17 @@ class Lost(Seen):
                                    trace.value("SELECT max(start_ns) FROM calls"))
         self.assertNotRegex(self.command("report", self.path("trace.db")).out, r"killed|took +0 ns")
 
+    def test_exec_while_another_thread_waits_is_no_crash(self):
+        result = self.run_well([harness.program("becoming"), "waiting"])
+        self.assertEqual(result.out, "four launches\nbecame one unmarked\n")
+        trace = self.trace(losses=True)
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exec", None)])
+        self.assertEqual(trace.rows("SELECT name FROM in_flight"), [("cuCtxSynchronize",)])
+        told = " ".join(self.command("report", self.path("trace.db"), "-s", "verdict").out.split())
+        self.assertRegex(told, r"process \d+ ended, by exec, in cuCtxSynchronize, after")
+        self.assertNotRegex(told, "crashed|killed|unfinished")
+        self.command("check", self.path("trace.db"), "--no-unfinished")
+
     def test_exec_that_failed_is_taken_back(self):
         self.run_well([harness.program("becoming"), "remain"], status=3,
                       env={"GPUVERIFY_FLUSH_MS": "60000"})

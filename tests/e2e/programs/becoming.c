@@ -1,11 +1,13 @@
 /*
  * becoming HOW: uses the GPU, tries in vain to become a program that is not there, uses the GPU
- * again, and becomes a shell by the exec call HOW, or does what else HOW says.
+ * again, and becomes a shell by the exec call HOW, or does what else HOW says. `waiting`: it
+ * becomes one while another thread waits for the GPU.
  */
 #include "e2e.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -77,6 +79,23 @@ static void have_children(void)
     }
 }
 
+static void *wait_for_the_gpu(void *ignored)
+{
+    OK(cuCtxSetCurrent(gpu.context));
+    e2e_spin(&gpu, NULL, 5000000000ull);
+    OK(cuCtxSynchronize());
+    return ignored;
+}
+
+static void become_while_another_waits(void)
+{
+    pthread_t thread;
+
+    REQUIRE(!pthread_create(&thread, NULL, wait_for_the_gpu, NULL));
+    usleep(500000);
+    execv("/bin/sh", words);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "execve";
@@ -88,8 +107,8 @@ int main(int argc, char **argv)
         have_children();
     } else {
         errno = 0;
-        REQUIRE(become(!strcmp(how, "remain") ? "execve" : how, "/nowhere/sh", "gv-nowhere-sh") ==
-                -1);
+        REQUIRE(become(!strcmp(how, "remain") || !strcmp(how, "waiting") ? "execve" : how,
+                       "/nowhere/sh", "gv-nowhere-sh") == -1);
         REQUIRE(errno == (strcmp(how, "fexecve") ? ENOENT : EINVAL));
     }
     e2e_tick(&gpu, 1);
@@ -100,6 +119,9 @@ int main(int argc, char **argv)
         return 0;
     if (!strcmp(how, "remain"))
         return 3;
-    become(how, "/bin/sh", "sh");
+    if (!strcmp(how, "waiting"))
+        become_while_another_waits();
+    else
+        become(how, "/bin/sh", "sh");
     return 1;
 }

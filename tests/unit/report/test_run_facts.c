@@ -157,6 +157,29 @@ static void what_is_missing_is_not_known(void **state)
     assert_true(facts.gpu_whole);
 }
 
+/* One that is killed in it, or still is, not one that another thread's exit or exec cut short. */
+static void a_call_is_unfinished_if_its_process_did_not_end_by_itself(void **state)
+{
+    (void)state;
+    execute("INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
+            " (1, 1, 2, 9000, 9800);");
+    read_part(GV_TOTALS_ALL); /* exit */
+    assert_string_equal(facts.flight, "");
+    execute("UPDATE process SET ended = 'exec' WHERE id = 1");
+    read_part(GV_TOTALS_ALL);
+    assert_string_equal(facts.flight, "");
+    assert_int_equal(facts.flight_ns, 0);
+    execute("UPDATE process SET ended = 'killed' WHERE id = 1");
+    read_part(GV_TOTALS_ALL);
+    assert_string_equal(facts.flight, "cuMemcpyHtoD_v2");
+    assert_int_equal(facts.flight_ns, 800);
+    assert_int_equal(facts.flight_running, 0);
+    execute("UPDATE process SET ended = NULL WHERE id = 1");
+    read_part(GV_TOTALS_ALL);
+    assert_string_equal(facts.flight, "cuMemcpyHtoD_v2");
+    assert_int_equal(facts.flight_running, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +187,7 @@ int main(void)
         TEST(of_causes_that_cost_the_same_the_first_stall_counts),
         TEST(what_is_missing_is_not_known),
         TEST(processes_that_wait_at_the_same_time_lose_it_once),
+        TEST(a_call_is_unfinished_if_its_process_did_not_end_by_itself),
         TEST(many_waits_are_counted_to_the_last),
         TEST(no_part_is_larger_than_the_whole),
         TEST(launches_that_failed_are_known),
