@@ -1,0 +1,114 @@
+/* Calls that wait behind another thread's call, where the GPU's side is seen. */
+#include "tests/unit/report/stall_fixture.h"
+
+#include <stdio.h>
+
+/* A kernel of 50 ms from 1 ms on, in stream A. */
+static int busy(void)
+{
+    return launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
+}
+
+static void others_wait_behind_a_load(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    CALL("cuStreamQuery", 51200, 5, .thread = 2);
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 lock 0+41100+50 for 1 by 2\n");
+}
+
+static void a_first_launch_waits_behind_a_load_too(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    int launch = CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B,
+                      .kernel = KERNEL_DEEP);
+    ran(launch, STREAM_B, KERNEL_DEEP, 51160, 5);
+    fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 lock 0+41100+50 for 1 by 2\n");
+}
+
+static void a_first_launch_that_waits_longer_than_the_load_has_its_own_reason(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 20000), "cubin", 1);
+    int launch = CALL("cuLaunchKernel", 10000, 41150, .thread = 2, .stream = STREAM_B,
+                      .kernel = KERNEL_DEEP);
+    ran(launch, STREAM_B, KERNEL_DEEP, 51160, 5);
+    fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
+    expect("3 local-memory 0+41000+150 for 1 drained 1\n");
+}
+
+static void a_load_may_return_long_after_it_gave_the_lock_back(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuModuleLoadData", 2000, 90000);
+    CALL("cuMemAlloc_v2", 3000, 48200, .thread = 2);
+    CALL("cuMemAlloc_v2", 60000, 10000, .thread = 2);
+    expect("2 module-load 0+49000+41000 for 1 drained 1\n"
+           "3 lock 0+48200+0 for 1 by 2\n");
+}
+
+static void an_allocation_behind_a_compiling_load_waits_for_no_operation(void **state)
+{
+    int load = CALL("cuModuleLoadData", 2000, 100000);
+
+    (void)state;
+    loaded(load, "ptx", 1);
+    compiled(load, 2000, 99900);
+    CALL("cuMemAlloc_v2", 20000, 82040, .thread = 2);
+    CALL("cuEventRecord", 102100, 300, .thread = 2);
+    expect("1 jit 99900+0+100\n"
+           "2 lock 0+82000+40 by 1\n"
+           "3 unknown 0+300+0\n");
+}
+
+static void a_query_does_not_wait_behind_a_load(void **state)
+{
+    (void)state;
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    CALL("cuStreamQuery", 10000, 41150, .thread = 2, .stream = STREAM_B);
+    CALL("cuLaunchKernel", 60000, 300, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 unknown 0+41150+0\n"
+           "4 unknown 0+300+0\n");
+}
+
+static void only_allocations_wait_behind_a_pageable_copy(void **state)
+{
+    int copy;
+
+    (void)state;
+    busy();
+    copy = CALL("cuMemcpyDtoHAsync_v2", 2000, 49500, .stream = STREAM_A, .bytes = 4096);
+    ran(copy, STREAM_A, 0, 51010, 300);
+    CALL("cuMemAlloc_v2", 10000, 41600, .thread = 2);
+    CALL("cuLaunchKernel", 52000, 5, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    expect("2 pageable-copy 0+49000+500 for 1 drained 1\n"
+           "3 lock 0+41500+100 for 1 by 2\n");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(others_wait_behind_a_load),
+        CASE(a_first_launch_waits_behind_a_load_too),
+        CASE(a_first_launch_that_waits_longer_than_the_load_has_its_own_reason),
+        CASE(a_load_may_return_long_after_it_gave_the_lock_back),
+        CASE(an_allocation_behind_a_compiling_load_waits_for_no_operation),
+        CASE(a_query_does_not_wait_behind_a_load),
+        CASE(only_allocations_wait_behind_a_pageable_copy),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
