@@ -131,6 +131,16 @@ static void finish(bool knows_code, int code)
     gv_own_work_end(&work);
 }
 
+/* CUPTI has once not answered in time: a program that tries one way to end after the other would
+ * wait for it each time. */
+static _Atomic bool fetch_hangs;
+
+static void fetch_unless_it_hangs(void)
+{
+    if (!atomic_load(&fetch_hangs) && !gv_gpu_fetch(gv_process.settings.exit_wait_ms))
+        atomic_store(&fetch_hangs, true);
+}
+
 /* The process that one of its threads is ending by a signal: in the handler of another signal, or
  * on another thread, nobody waits once more. A forked child is another process. */
 static _Atomic uint32_t dying_pid;
@@ -148,8 +158,10 @@ bool gv_process_expect_death(void)
         return false;
     gv_own_work_begin(&work);
     if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
-        gv_gpu_fetch(gv_process.settings.exit_wait_ms);
-        end_as(GV_PROCESS_DYING);
+        fetch_unless_it_hangs();
+        /* What other threads did while we waited is read by the collector when we are gone. */
+        if (end_as(GV_PROCESS_DYING))
+            fetch_unless_it_hangs();
     }
     gv_own_work_end(&work);
     return true;
@@ -169,18 +181,6 @@ void gv_process_outlived(void)
     atomic_store(&dying_pid, 0);
 }
 
-/* The process that one of its threads is making another program of. */
-static _Atomic uint32_t leaving_pid;
-/* CUPTI has once kept an exec or abort waiting to the end: a program that tries one path after the
- * other would wait for each. */
-static _Atomic bool fetch_hangs;
-
-static void fetch_unless_it_hangs(void)
-{
-    if (!atomic_load(&fetch_hangs) && !gv_gpu_fetch(gv_process.settings.exit_wait_ms))
-        atomic_store(&fetch_hangs, true);
-}
-
 void gv_process_fetch(void)
 {
     struct gv_own_work work;
@@ -193,6 +193,9 @@ void gv_process_fetch(void)
     gv_gpu_go_on();
     gv_own_work_end(&work);
 }
+
+/* The process that one of its threads is making another program of. */
+static _Atomic uint32_t leaving_pid;
 
 bool gv_process_expect_exec(void)
 {

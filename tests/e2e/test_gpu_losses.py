@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -243,6 +244,20 @@ class Lost(Seen):
         trace = self.trace()
         self.assertEqual(self.kinds(trace), {"kernel": 3})
         self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("killed", None)])
+
+    def test_what_others_did_while_it_waited_for_its_signal(self):
+        """Threads go on while the trace is waited for: here as long as may be."""
+        process = self.start([harness.program("ending"), "others-go-on"], stdin=subprocess.PIPE,
+                             env={"GPUVERIFY_FLUSH_MS": "60000", "GPUVERIFY_EXIT_WAIT": "3"})
+        self.assertEqual(process.stdout.readline(), b"three launches\n")
+        collector = self.await_collector()
+        os.kill(collector, signal.SIGSTOP)
+        try:
+            process.communicate(b"\n", timeout=60)
+        finally:
+            os.kill(collector, signal.SIGCONT)
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+        self.assertEqual(self.kinds(self.trace()), {"kernel": 23})
 
     def test_flush_that_hangs_does_not_keep_a_program_from_its_signal(self):
         start = time.monotonic()

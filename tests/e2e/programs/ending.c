@@ -125,6 +125,24 @@ static void outlive_abort(void)
     OK(cuCtxSynchronize());
 }
 
+static void *go_on_launching(void *unused)
+{
+    (void)unused;
+    usleep(500 * 1000);
+    OK(cuCtxSetCurrent(gpu.context));
+    e2e_tick(&gpu, 20);
+    OK(cuCtxSynchronize());
+    return NULL;
+}
+
+/* When we are told to; another thread knows nothing of it. */
+static void end_while_another_goes_on(void)
+{
+    REQUIRE(getchar() != EOF);
+    start_thread(go_on_launching);
+    raise(SIGTERM);
+}
+
 /* What a program sends itself. */
 static void signal_oneself(const char *how)
 {
@@ -148,6 +166,8 @@ static void signal_oneself(const char *how)
         signal_another_thread();
     if (!strcmp(how, "tgkill"))
         tgkill(getpid(), (pid_t)syscall(SYS_gettid), SIGTERM);
+    if (!strcmp(how, "others-go-on"))
+        end_while_another_goes_on();
     if (!strcmp(how, "gsignal"))
         gsignal(SIGTERM);
     if (!strcmp(how, "abort-handler")) {
