@@ -118,9 +118,31 @@ class Check(harness.Case):
         self.assertIn("has stalls from 100 us on", self.check("--max-stall", "99us", status=3).out)
         self.check("--max-stall", "100us")
 
+    def test_compiling_that_was_not_seen_is_no_pass(self):
+        for change in ("UPDATE process SET gpu = 'host-only'",
+                       "INSERT INTO loss VALUES (1, 'GPU operation', 'launch', 7)"):
+            self.make(change)
+            self.assertIn("was not, or not all, seen", self.check("--no-stall", "jit", status=3).out)
+            self.assertNotIn("not all, seen", self.check("--no-stall", "sync-copy").out)
+
+    def test_running_program_may_have_a_call_that_hangs(self):
+        self.make("UPDATE process SET ended = NULL",
+                  "UPDATE meta SET value = 'recording' WHERE key = 'state'")
+        self.assertIn("still runs; a call that has not returned is seen after GPUVERIFY_WATCHDOG",
+                      self.check("--no-unfinished", status=3).out)
+
+    def test_call_that_had_not_returned_may_have_worked(self):
+        self.make("DELETE FROM stall",
+                  "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns)"
+                  " VALUES (1, 1, 1, 5, 900000005)")
+        self.assertIn("; whether it waited or worked is not known",
+                      self.check("--max-stall", "10ms", status=3).out)
+
     def test_losses_are_told(self):
         self.make("INSERT INTO loss VALUES (1, 'call', 'launch', 7)")
         self.assertIn("7 records of this trace were lost", self.check("--no-jit").err)
+        self.make("INSERT INTO loss VALUES (1, 'call', 'launch', 1)")
+        self.assertIn("1 record of this trace was lost", self.check("--no-jit").err)
 
     def test_rules_from_a_file(self):
         self.make()
