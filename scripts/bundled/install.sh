@@ -5,7 +5,8 @@
 #   ./install.sh [--prefix FOLDER] [--uninstall]
 #
 # The prefix is /usr/local for root and ~/.local for others. Installing again replaces the files. The
-# folders that had to be made are noted, and removed with the files if nothing else is in them.
+# folders that had to be made, the prefix and those below it, are noted, and removed with the files if
+# nothing else is in them; those above the prefix stay.
 #
 set -eu
 
@@ -13,10 +14,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 prefix=
 uninstall=no
 
-# A folder that was given, from where the user stands. An empty one is a variable that is not set.
+# A folder that was given, from where the user stands. An empty one is a variable that is not set, one
+# that begins with - an option, and a shell has left a ~ as it is.
 take_prefix() {
     case $1 in
     "") echo "install.sh: --prefix needs a folder" >&2 && exit 2 ;;
+    -* | "~"*) echo "install.sh: --prefix needs a folder, not '$1'; or say './$1'" >&2 && exit 2 ;;
     /*) prefix=$1 ;;
     *) prefix=$PWD/$1 ;;
     esac

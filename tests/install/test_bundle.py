@@ -187,8 +187,10 @@ class Bundle(unittest.TestCase):
         script = os.path.join(self.unpack(), "install.sh")
         self.bare(script, "--prefix", "here")
         self.assertTrue(os.path.exists(os.path.join(self.folder, "place/here/bin/gpuverify")))
-        for words in (["--prefix", ""], ["--prefix="], ["--prefix"], ["--uninstall", "--prefix="]):
+        for words in (["--prefix", ""], ["--prefix="], ["--prefix"], ["--uninstall", "--prefix="],
+                      ["--prefix", "--uninstall"], ["--prefix=~"], ["--prefix", "~/tools"]):
             self.assertEqual(self.bare(script, *words, status=2), "")
+        self.assertEqual(os.listdir(os.path.join(self.folder, "place")), ["here"])
 
     def test_refuses_to_install_what_is_damaged(self):
         place = self.unpack()
