@@ -157,6 +157,18 @@ static void gv_report_title(struct gv_report *report, const char *title)
         fprintf(report->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
 }
 
+/* What an empty section of that name tells: where the GPU was not seen, nothing of what it did. */
+static const char *gv_section_empty(const struct gv_report *report,
+                                    const struct gv_section *section)
+{
+    static const char *const of_gpu[] = {"devices", "kernels", "copies", "latency", "gaps"};
+
+    for (size_t i = 0; !report->facts.gpu_whole && i < sizeof(of_gpu) / sizeof(of_gpu[0]); i++)
+        if (strcmp(section->name, of_gpu[i]) == 0)
+            return "not seen: what the GPU did is not known, or not all of it\n";
+    return "none\n";
+}
+
 /* Also of an empty query, if it was asked for by name. */
 static int gv_section_table(struct gv_report *report, const struct gv_section *section,
                             sqlite3_stmt *query)
@@ -171,7 +183,7 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
         return 0;
     if (result == SQLITE_DONE && report->format == GV_FORMAT_TABLE) {
         gv_report_title(report, section->title);
-        fputs("none\n", report->out);
+        fputs(gv_section_empty(report, section), report->out);
         return 0;
     }
     for (int i = 0; i < columns; i++) {
@@ -237,6 +249,8 @@ static int gv_section_record(struct gv_report *report, const struct gv_section *
     result = sqlite3_step(query);
     if (result == SQLITE_ROW || report->picked)
         gv_report_title(report, section->title);
+    if (result == SQLITE_DONE && report->picked)
+        fputs(gv_section_empty(report, section), report->out);
     for (int i = 0; result == SQLITE_ROW && i < (int)gv_section_columns(section); i++) {
         fprintf(report->out, "%-*s", GV_REPORT_LABEL, section->columns[i].name);
         const char *gloss = gv_section_gloss(section->columns[i].name);

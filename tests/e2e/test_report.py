@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import sqlite3
 import subprocess
 
 import harness
@@ -63,6 +64,15 @@ class Report(harness.Case):
     def test_section_without_rows(self):
         self.assertIn("none", self.report("-s", "losses", "--process", "4242", "--from", "1.9s",
                                           "-s", "errors").out)
+
+    def test_section_of_a_gpu_that_was_not_seen(self):
+        trace = sqlite3.connect(self.path("add.db"))
+        trace.execute("UPDATE process SET gpu = 'host-only'")
+        trace.execute("DELETE FROM gpu_op")
+        trace.commit()
+        trace.close()
+        for name in "kernels", "copies", "latency", "gaps":
+            self.assertIn("not seen: what the GPU did is not known", self.report("-s", name).out)
 
     def test_parts_that_are_not_there(self):
         for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is not before --to"),
