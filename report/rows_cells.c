@@ -61,10 +61,9 @@ static void gv_cell_print(const struct gv_rows *rows, size_t column, const char 
 
     if (columns > fit->width) {
         unsigned int room = fit->width > GV_CELL_CUT_WIDTH ? fit->width - GV_CELL_CUT_WIDTH : 0;
-        unsigned int head = fit->head ? fit->head : room - room / 2;
-        fwrite(text, 1, gv_cell_prefix(text, head), rows->out);
+        fwrite(text, 1, gv_cell_prefix(text, fit->head), rows->out);
         fprintf(rows->out, "%.*s", (int)fit->width, GV_CELL_CUT);
-        fputs(text + gv_cell_prefix(text, columns - (room - head)), rows->out);
+        fputs(text + gv_cell_prefix(text, columns - (room - fit->head)), rows->out);
         return;
     }
     if (right)
@@ -134,6 +133,8 @@ static int gv_cells_decide(struct gv_rows *rows)
         if (width > cells->fits[i % rows->count].width)
             cells->fits[i % rows->count].width = width;
     }
+    for (size_t i = 0; i < rows->count; i++)
+        gv_row_fit_halve(&cells->fits[i]);
     cells->shown = rows->count;
     if (rows->width)
         cells->shown = gv_rows_fit(rows, cells->texts, cells->count, cells->fits);

@@ -79,6 +79,13 @@ static size_t gv_fit_different(char *const *texts, size_t step, size_t rows, uns
     return different;
 }
 
+void gv_row_fit_halve(struct gv_row_fit *fit)
+{
+    unsigned int room = fit->width > GV_CELL_CUT_WIDTH ? fit->width - GV_CELL_CUT_WIDTH : 0;
+
+    fit->head = room - room / 2;
+}
+
 /* Keeps of a column's texts what tells them apart: more of the start, or more of the end. */
 static void gv_fit_head(char *const *texts, size_t step, size_t rows, struct gv_row_fit *fit)
 {
@@ -86,7 +93,7 @@ static void gv_fit_head(char *const *texts, size_t step, size_t rows, struct gv_
     size_t most = 0;
     uint64_t *hashes = malloc(rows * sizeof(*hashes));
 
-    fit->head = room - room / 2;
+    gv_row_fit_halve(fit);
     if (!hashes)
         return;
     for (unsigned int i = 0; i <= GV_FIT_PARTS; i++) {
@@ -117,8 +124,10 @@ size_t gv_rows_fit(const struct gv_rows *rows, char *const *texts, size_t count,
         for (size_t i = 0; i < rows->count; i++)
             fits[i].width = whole[i];
     }
-    for (size_t i = 0; i < shown && lines > 0; i++)
-        if (fits[i].width < whole[i])
+    for (size_t i = 0; i < shown; i++)
+        if (fits[i].width < whole[i] && lines == 0)
+            gv_row_fit_halve(&fits[i]);
+        else if (fits[i].width < whole[i])
             gv_fit_head(texts + i, rows->count, lines < GV_FIT_ROWS ? lines : GV_FIT_ROWS,
                         &fits[i]);
     free(whole);

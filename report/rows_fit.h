@@ -19,11 +19,14 @@
 struct gv_row_fit {
     unsigned int width;
     unsigned int head; /* of a text that is too long, so much of its start is kept; the rest is of
-                          its end */
+                          its end. 0: nothing of its start */
 };
 
 /* Numbers are never cut. */
 bool gv_column_is_text(const struct gv_rows *rows, size_t column);
+
+/* Of what is too long, as much of the start as of the end. */
+void gv_row_fit_halve(struct gv_row_fit *fit);
 
 /* fits[] has the columns' whole widths, and is made to fit rows->width for these cells, which
  * are `count` in whole rows. Returns how many columns are shown. */

@@ -92,6 +92,13 @@ class Terminal(harness.Case):
             self.assertEqual(len(set(cut)), 3, lines)
             self.assertTrue(all("..." in name for name in cut), lines)
 
+    def test_what_differs_far_from_the_start_is_kept(self):
+        """Then nothing of the start is."""
+        sql = " UNION ALL ".join(f"SELECT '{'a' * 50}{i}{'b' * 30}' AS name" for i in range(3))
+        lines = self.command("query", "trace.db", sql, sim=False, env={"COLUMNS": "40"}).out.splitlines()
+        self.assertEqual([line.strip("ab") for line in lines[1:]],
+                         [f"...{'a' * 6}{i}" for i in range(3)])
+
     def test_columns_that_do_not_fit_are_named(self):
         sql = "SELECT " + ", ".join(f"1000000000000 + {i} AS c{i}" for i in range(8))
         out = self.command("query", "trace.db", sql, sim=False, env={"COLUMNS": "50"}).out
