@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* How much of a call is drawn of which nobody knows how long it took. */
@@ -84,20 +83,13 @@ static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
 static int gv_explain_flight_section(FILE *out, const char *title, int columns,
                                      void (*write)(sqlite3_stmt *, FILE *), sqlite3_stmt *row)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
+    struct gv_explain_paragraph paragraph;
+    FILE *text = gv_explain_paragraph_begin(&paragraph);
 
-    if (!memory)
+    if (!text)
         return -ENOMEM;
-    write(row, memory);
-    if (fclose(memory) != 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    gv_explain_lines(out, title, text, columns);
-    free(text);
-    return 0;
+    write(row, text);
+    return gv_explain_paragraph_end(&paragraph, out, title, columns);
 }
 
 /* Most of what the watchdog stores says what is waited for; only of loads, what to do: "Load ...".

@@ -2,6 +2,8 @@
 
 #include "trace/text.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,4 +56,22 @@ void gv_explain_lines(FILE *out, const char *title, const char *text, int column
     }
     free(copy);
     free(escaped);
+}
+
+FILE *gv_explain_paragraph_begin(struct gv_explain_paragraph *paragraph)
+{
+    *paragraph = (struct gv_explain_paragraph){0};
+    paragraph->stream = open_memstream(&paragraph->text, &paragraph->size);
+    return paragraph->stream;
+}
+
+int gv_explain_paragraph_end(struct gv_explain_paragraph *paragraph, FILE *out, const char *title,
+                             int columns)
+{
+    bool whole = fclose(paragraph->stream) == 0;
+
+    if (whole)
+        gv_explain_lines(out, title, paragraph->text, columns);
+    free(paragraph->text);
+    return whole ? 0 : -ENOMEM;
 }

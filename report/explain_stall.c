@@ -100,20 +100,13 @@ static int gv_explain_section(FILE *out, const char *title, int columns,
                               void (*write)(const struct gv_stall_row *, FILE *),
                               const struct gv_stall_row *row)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
+    struct gv_explain_paragraph paragraph;
+    FILE *text = gv_explain_paragraph_begin(&paragraph);
 
-    if (!memory)
+    if (!text)
         return -ENOMEM;
-    write(row, memory);
-    if (fclose(memory) != 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    gv_explain_lines(out, title, text, columns);
-    free(text);
-    return 0;
+    write(row, text);
+    return gv_explain_paragraph_end(&paragraph, out, title, columns);
 }
 
 static void gv_explain_behind_one(const struct gv_stall_row *row, FILE *text)
