@@ -30,6 +30,9 @@
 #include <unistd.h>
 
 #define LOOK_NS 50000000 /* how often a waiting process looks whether its collector still lives */
+/* A flush takes milliseconds, but waits for the GPU when another thread loads code that does
+ * (driver 580): a program that ends itself because it is stuck there is not to be stuck in us. */
+#define FETCH_MOST_MS 1000
 /* A collector says that it is one in some milliseconds. */
 #define IMPOSTOR_NS 4500000000u
 
@@ -137,7 +140,11 @@ static _Atomic bool fetch_hangs;
 
 static void fetch_unless_it_hangs(void)
 {
-    if (!atomic_load(&fetch_hangs) && !gv_gpu_fetch(gv_process.settings.exit_wait_ms))
+    int64_t most_ms = gv_process.settings.exit_wait_ms;
+
+    if (most_ms > FETCH_MOST_MS)
+        most_ms = FETCH_MOST_MS;
+    if (!atomic_load(&fetch_hangs) && !gv_gpu_fetch(most_ms))
         atomic_store(&fetch_hangs, true);
 }
 

@@ -9,6 +9,8 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
   waited_for        name of the kernel that had to end (not in host-only mode, where it is not seen)
   blocked_by        name of the call that stood in the way
   wait_ms "busy"    the wait is as long as the GPU was kept busy
+  own_ms            what the call takes by itself at most: without the GPU's side nobody knows, and the wait may
+                    be told longer, or shorter, by as much
   lost "timed"      waiting and compiling are as long as the program timed the call
   confidence        default: measured if the GPU's side was recorded
   jit               true: part of the time went into compiling
@@ -165,7 +167,8 @@ class Told:
         confidence = what.get("confidence", self.mode)
         need(stall["confidence"] == confidence, f"{told}: confidence {confidence} wanted")
         if what.get("wait_ms") == "busy":
-            wait_ms, more_ms = stall["wait_ns"] / 1e6, 3 if confidence == "inferred" else 0
+            wait_ms = stall["wait_ns"] / 1e6
+            more_ms = what.get("own_ms", 3) if confidence == "inferred" else 0
             disturbed = self.margin[2] and self.busy_ms <= wait_ms <= timed_ms
             need(disturbed or self.near(wait_ms, self.busy_ms, more_ms),
                  f"{told}: the wait should be {self.busy_ms} ms")

@@ -16,7 +16,7 @@
 static void stop_parent(void)
 {
     for (int i = 0; i < STOPS; i++) {
-        usleep(100000);
+        usleep(20000);
         kill(getppid(), SIGSTOP);
         usleep(STOP_MS * 1000);
         kill(getppid(), SIGCONT);

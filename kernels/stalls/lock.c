@@ -32,6 +32,7 @@ int main(int argc, char **argv)
     CUevent event;
     void *pinned;
     CUmodule warm;
+    CUfunction fill;
 
     gv_stage_open(&stage, argc, argv);
     CHECK(cuMemAlloc(&memory, 4096));
@@ -39,6 +40,8 @@ int main(int argc, char **argv)
     CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
     CHECK(cuMemcpyHtoDAsync(memory, pinned, 4096, stage.other));
     CHECK(cuEventRecord(event, stage.other));
+    /* A kernel of a module that is loaded waits for a load behind another one here already. */
+    CHECK(cuModuleGetFunction(&fill, stage.module, "fill"));
     CHECK(cuModuleLoadData(&warm, gv_ptx_second));
     CHECK(cuModuleUnload(warm));
     CHECK(cuCtxSynchronize());
@@ -50,11 +53,9 @@ int main(int argc, char **argv)
     (void)more;
     TIMED("behind", cuLaunchKernel, (stage.empty, 1, 1, 1, 1, 1, 1, 0, stage.other, NULL, NULL));
 #elif LOCK_CALL == LOCK_FIRST
-    CUfunction fill;
     unsigned value = 1;
     void *parameters[] = {&memory, &value};
     (void)more;
-    CHECK(cuModuleGetFunction(&fill, stage.module, "fill"));
     TIMED("behind", cuLaunchKernel, (fill, 1, 1, 1, 1, 1, 1, 0, stage.other, parameters, NULL));
 #elif LOCK_CALL == LOCK_COPY
     (void)more;
