@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 import harness
 
@@ -101,7 +102,12 @@ class Verdicts(harness.Case):
         self.trace()
 
     def test_kernel_that_was_running_at_a_kill_is_no_idle_gpu(self):
-        self.run_program([harness.workload("stalls/killed_in_stall")])
+        process = self.start([harness.program("gpu_work"), "waiting", "50"],
+                             env={"GPUVERIFY_FLUSH_MS": "20"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        time.sleep(0.5)
+        process.kill()
+        process.communicate()
         self.settle()
         report = self.command("report", self.path("trace.db"), "--format", "json", "-s", "verdict").out
         document = expected.findings(report)[0]
@@ -111,6 +117,13 @@ class Verdicts(harness.Case):
             if finding["class"] == "GPU mostly idle":
                 self.assertIn("of the first", finding["evidence"])
                 self.assertLess(finding["weight"], 0.5)
+        self.assertIn("1 record is missing",
+                      self.command("check", self.path("trace.db"), "--min-gpu-busy", "50%",
+                                   status=3).out)
+
+    def test_kernel_that_was_running_when_a_program_ended_itself(self):
+        self.run_program([harness.program("gpu_work"), "killed", "50"])
+        self.settle()
         self.assertIn("an operation had not ended",
                       self.command("check", self.path("trace.db"), "--min-gpu-busy", "50%",
                                    status=3).out)

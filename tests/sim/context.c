@@ -5,6 +5,7 @@
 
 #define STACK_DEPTH  16
 #define CONTEXTS_MAX 256
+#define SETTLE_NS    200000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gv_sim_context *contexts[CONTEXTS_MAX];
@@ -52,6 +53,13 @@ void gv_sim_context_drain(struct gv_sim_context *context)
     gv_sim_host_drain(context);
 }
 
+void gv_sim_context_drain_holding(struct gv_sim_context *context)
+{
+    atomic_fetch_add(&context->waits, 1);
+    gv_sim_context_drain(context);
+    atomic_fetch_sub(&context->waits, 1);
+}
+
 /* Making a context waits for nobody, but shares the device's time with the work of others: seen as
  * 97 ms on an idle device, and 95, 109, 142, 143, 141, 142 ms beside a kernel of another context of
  * 50, 100, 200, 400, 800, 1600 ms. */
@@ -69,6 +77,22 @@ static void make_beside_work(CUdevice device)
     now_ns = gv_sim_now_ns();
     if (end_ns > now_ns)
         gv_sim_pass(end_ns - now_ns < most_ns ? end_ns - now_ns : most_ns);
+}
+
+/* Asks again and again, lest a context go away meanwhile. */
+void gv_sim_contexts_settle(void)
+{
+    int waits;
+
+    do {
+        waits = 0;
+        pthread_mutex_lock(&lock);
+        for (int i = 0; i < context_count; i++)
+            waits += atomic_load(&contexts[i]->waits);
+        pthread_mutex_unlock(&lock);
+        if (waits > 0)
+            gv_sim_pass(SETTLE_NS);
+    } while (waits > 0);
 }
 
 static struct gv_sim_context *context_new(CUdevice device, unsigned int flags)
@@ -392,7 +416,7 @@ CUresult gv_sim_cuCtxSetLimit(CUlimit limit, size_t value)
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
     if (limit == CU_LIMIT_STACK_SIZE) {
         pthread_mutex_lock(&c->work);
-        gv_sim_context_drain(c);
+        gv_sim_context_drain_holding(c);
         gv_sim_pass(gv_sim_settings.limit_ns);
         if (value > c->local_pool_bytes)
             c->local_pool_bytes = value;

@@ -22,7 +22,7 @@ uint64_t gv_sim_kernel_ns(const struct gv_sim_entry *entry, void **parameters, v
 /* A kernel that needs more local memory than there is: everything must stop while it grows. */
 static void grow_local(struct gv_sim_context *context, uint64_t needed_bytes)
 {
-    gv_sim_context_drain(context);
+    gv_sim_context_drain_holding(context);
     gv_sim_pass(GROW_NS);
     context->local_pool_bytes = needed_bytes;
     context->now_ns = gv_sim_now_ns();

@@ -176,7 +176,7 @@ static CUresult drain_and_free(uintptr_t address, bool host)
     if (!gv_sim_is(c, GV_SIM_CONTEXT))
         return gv_sim_memory_free(address, host);
     pthread_mutex_lock(&c->work);
-    gv_sim_context_drain(c);
+    gv_sim_context_drain_holding(c);
     result = gv_sim_memory_free(address, host);
     pthread_mutex_unlock(&c->work);
     return result;

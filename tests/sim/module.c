@@ -20,7 +20,7 @@ static void place(struct gv_sim_context *context, struct gv_sim_image *image, bo
 {
     pthread_mutex_lock(&context->work);
     gv_sim_image_compile(image);
-    gv_sim_context_drain(context);
+    gv_sim_context_drain_holding(context);
     uint64_t start_ns = gv_sim_now_ns();
     gv_sim_pass(gv_sim_settings.load_ns);
     if (lazy)

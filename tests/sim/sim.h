@@ -150,6 +150,7 @@ struct gv_sim_context {
     uint64_t id;
     bool primary;
     pthread_mutex_t memory, work;
+    _Atomic int waits;                /* for the GPU, that hold one of the two */
     uint64_t now_ns;                  /* when `work` was taken to queue something */
     _Atomic uint64_t end_ns;          /* when all that was queued is done */
     _Atomic uint64_t blocking_end_ns; /* the same for streams that the legacy stream waits for */
@@ -176,6 +177,9 @@ struct gv_sim_event {
 struct gv_sim_context *gv_sim_current(void);
 struct gv_sim_context *gv_sim_context_of(CUcontext context); /* NULL: the current one */
 void gv_sim_context_drain(struct gv_sim_context *context);
+/* With context->work held. */
+void gv_sim_context_drain_holding(struct gv_sim_context *context);
+void gv_sim_contexts_settle(void);
 int gv_sim_contexts(struct gv_sim_context **list, int max);
 CUresult gv_sim_device_check(CUdevice device);
 

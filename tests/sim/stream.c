@@ -93,10 +93,13 @@ struct gv_sim_stream *gv_sim_stream_of(CUstream handle, CUresult *error)
 void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns)
 {
     bool locked = !pthread_mutex_trylock(&stream->context->memory);
+
+    atomic_fetch_add(&stream->context->waits, 1);
     if (until_ns)
         gv_sim_wait_until(until_ns);
     else
         gv_sim_stream_wait(stream);
+    atomic_fetch_sub(&stream->context->waits, 1);
     if (locked)
         pthread_mutex_unlock(&stream->context->memory);
 }

@@ -203,7 +203,8 @@ static const struct gv_sim_tracing table = {.size_bytes = sizeof table,
                                             .context_id = context_id,
                                             .stream_id = stream_id,
                                             .graph_id = gv_sim_graph_id,
-                                            .devices = devices};
+                                            .devices = devices,
+                                            .settle = gv_sim_contexts_settle};
 
 /* The real driver's private tables are nobody's business. */
 CUresult gv_sim_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)

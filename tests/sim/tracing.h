@@ -94,6 +94,7 @@ struct gv_sim_tracing {
     bool (*stream_id)(void *stream, bool per_thread, uint32_t *id);
     uint32_t (*graph_id)(const void *exec); /* 0: not one */
     int (*devices)(void);
+    void (*settle)(void); /* until no call waits for the GPU with a lock of its context held */
 };
 
 #endif

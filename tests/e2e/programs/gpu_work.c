@@ -5,6 +5,7 @@
 #include "e2e.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -187,6 +188,29 @@ static void stuck(void)
         pause();
 }
 
+/* The program waits for a kernel for ever, after some of which CUPTI has told. */
+static void waiting(void)
+{
+    e2e_open(&gpu);
+    e2e_tick(&gpu, count);
+    OK(cuCtxSynchronize());
+    usleep(200000);
+    e2e_spin(&gpu, NULL, 600000000000);
+    printf("ready\n");
+    fflush(stdout);
+    OK(cuCtxSynchronize());
+}
+
+/* The program ends itself while a kernel runs. */
+static void killed(void)
+{
+    e2e_open(&gpu);
+    e2e_tick(&gpu, count);
+    OK(cuCtxSynchronize());
+    e2e_spin(&gpu, NULL, 600000000000);
+    kill(getpid(), SIGKILL);
+}
+
 /* One kernel that runs on keeps back what CUPTI knows of those that have ended beside it. */
 static void held(void)
 {
@@ -303,6 +327,8 @@ int main(int argc, char **argv)
                 {"lazy", lazy},
                 {"measured", measured},
                 {"stuck", stuck},
+                {"waiting", waiting},
+                {"killed", killed},
                 {"held", held},
                 {"never-idle", never_idle},
                 {"racing", racing},
