@@ -352,6 +352,7 @@ static void gv_report_json_facts(struct gv_report *report)
 static void gv_report_json_verdict(struct gv_report *report)
 {
     struct gv_json *json = &report->json;
+    char next[GV_VERDICT_NEXT_BYTES];
 
     gv_json_key(json, "verdict");
     gv_json_open(json, '{');
@@ -369,7 +370,7 @@ static void gv_report_json_verdict(struct gv_report *report)
         gv_json_key(json, "evidence");
         gv_json_text(json, finding->evidence);
         gv_json_key(json, "next");
-        gv_json_text(json, finding->next);
+        gv_json_text(json, gv_verdict_next_of(finding, report->path, next));
         gv_json_close(json, '}');
     }
     gv_json_close(json, ']');

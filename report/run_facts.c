@@ -61,9 +61,13 @@ static const struct gv_fact_query gv_fact_queries[] = {
     {"SELECT CAST(total(count) AS INTEGER), CAST(total(bytes) AS INTEGER) FROM copy_total WHERE"
      " copy_kind & 15 BETWEEN 1 AND 4",
      {GV_NUMBER(copies), GV_NUMBER(copied_bytes)}},
-    {"SELECT CAST(total(bytes) AS INTEGER) FROM copy_total WHERE copy_kind & 15 BETWEEN 1 AND 4 AND"
-     " copy_kind >> 4 = 1",
-     {GV_NUMBER(pageable_bytes)}},
+    {"SELECT CAST(total(CASE copy_kind >> 4 WHEN 1 THEN bytes END) AS INTEGER), CAST(total(CASE"
+     " copy_kind >> 4 WHEN 2 THEN bytes END) AS INTEGER) FROM copy_total WHERE copy_kind & 15"
+     " BETWEEN 1 AND 4",
+     {GV_NUMBER(pageable_bytes), GV_NUMBER(pinned_bytes)}},
+    {"SELECT a.name, CAST(total(g.total_ns) AS INTEGER) AS taken FROM gap_call g JOIN api a ON"
+     " a.id = g.api GROUP BY a.id ORDER BY taken DESC, a.name LIMIT 1",
+     {GV_TEXT(gap_call), GV_NUMBER(gap_call_ns)}},
     {"SELECT s.stack FROM call_stack s JOIN call c ON c.id = s.call JOIN api a ON a.id = c.api LEFT"
      " JOIN thread t ON t.id = c.thread WHERE a.class = 'copy' AND " GV_PART(
          "t.process", "c.thread", "c.start_ns") " GROUP BY s.stack ORDER BY total(c.duration_ns)"
@@ -235,6 +239,19 @@ static bool gv_facts_is_complete(sqlite3 *trace)
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
 {
     return gv_time_product(facts->known_ns, facts->devices_used > 1 ? facts->devices_used : 1);
+}
+
+int64_t gv_run_facts_outside_ns(const struct gv_run_facts *facts)
+{
+    return facts->window_ns > facts->thread_ns ? facts->window_ns - facts->thread_ns : 0;
+}
+
+bool gv_run_facts_idle_in_calls(const struct gv_run_facts *facts)
+{
+    int64_t devices = facts->devices_used > 1 ? facts->devices_used : 1;
+    int64_t idle_ns = (gv_run_facts_device_ns(facts) - facts->busy_ns) / devices;
+
+    return facts->known_ns == facts->window_ns && gv_run_facts_outside_ns(facts) < idle_ns / 2;
 }
 
 double gv_run_facts_underfilled(const struct gv_run_facts *facts)

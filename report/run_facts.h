@@ -39,9 +39,12 @@ struct gv_run_facts {
     int64_t launch_median_ns, least_blocks;
     char top_kernel[GV_FACTS_TEXT_BYTES];
 
-    int64_t copies, copied_bytes, pageable_bytes; /* between host and device */
+    int64_t copies, copied_bytes, pageable_bytes, pinned_bytes; /* between host and device */
     int64_t copy_stack;                   /* of the copies that took longest; 0: not known */
     char copy_where[GV_FACTS_TEXT_BYTES]; /* the line of it */
+
+    int64_t gap_call_ns; /* in the longest gaps, the call that the host was in most */
+    char gap_call[GV_FACTS_TEXT_BYTES];
 
     /* unexpected ones; those that waited: what waits at the same time loses that time once */
     int64_t stalls, stall_ns, waits, wait_ns;
@@ -60,6 +63,10 @@ struct gv_run_facts {
 
 /* The time of all devices that were used, together: what busy_ns is a part of. */
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts);
+/* How long the thread that was in CUDA calls most was outside of them; whether the host was in them
+ * for most of the time in which the devices had nothing to do. */
+int64_t gv_run_facts_outside_ns(const struct gv_run_facts *facts);
+bool gv_run_facts_idle_in_calls(const struct gv_run_facts *facts);
 /* What part of the time of kernels and graphs was that of kernels with fewer blocks than
  * multiprocessors, and how much of the device the kernels of which that is known filled. */
 double gv_run_facts_underfilled(const struct gv_run_facts *facts);

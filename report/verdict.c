@@ -5,6 +5,7 @@
 #include "report/verdict_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct gv_verdict_row {
     const char *name;
@@ -42,6 +43,19 @@ const char *gv_verdict_meaning(enum gv_verdict_class class)
 const char *gv_verdict_next(enum gv_verdict_class class)
 {
     return gv_verdict_rows[class].next;
+}
+
+const char *gv_verdict_next_of(const struct gv_finding *finding, const char *path,
+                               char out[GV_VERDICT_NEXT_BYTES])
+{
+    const char *place = strstr(finding->next, "FILE");
+
+    if (place)
+        snprintf(out, GV_VERDICT_NEXT_BYTES, "%.*s%.1000s%s", (int)(place - finding->next),
+                 finding->next, path, place + strlen("FILE"));
+    else
+        snprintf(out, GV_VERDICT_NEXT_BYTES, "%s", finding->next);
+    return out;
 }
 
 /* Never more than all of it. */
@@ -89,6 +103,22 @@ static int gv_verdict_compare(const void *left, const void *right)
     return (int)one->class - (int)other->class;
 }
 
+/* Pinned memory helps where some is pageable, larger pieces where they are small. */
+static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
+{
+    bool pinned = facts->pinned_bytes >= facts->copied_bytes;
+    bool large = facts->copied_bytes / facts->copies >= GV_VERDICT_LIMIT_LARGE_COPY;
+
+    if (!pinned && !large)
+        return gv_verdict_next(GV_VERDICT_TRANSFER);
+    if (!pinned)
+        return "keep the data on the GPU from one kernel to the next, copy it from pinned memory";
+    if (!large)
+        return "keep the data on the GPU from one kernel to the next, copy it in larger pieces";
+    return "keep the data on the GPU from one kernel to the next; what has to be copied, copy on a "
+           "stream of its own while another part is computed with";
+}
+
 /* Does not depend on whether the process made any other call. */
 static void gv_verdict_unfinished(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
@@ -131,6 +161,13 @@ static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict 
     verdict->findings[verdict->count - 1].next = gv_verdict_load_next(facts);
 }
 
+static void gv_verdict_add_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                                    double share)
+{
+    gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+    verdict->findings[verdict->count - 1].next = gv_verdict_transfer_next(facts);
+}
+
 static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share = gv_verdict_device_share(facts, facts->host_copy_ns);
@@ -139,7 +176,7 @@ static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verd
         if (share >= gv_verdict_thousandths(GV_VERDICT_LIMIT_COPYING) && facts->copies > 0 &&
             (double)facts->host_copy_ns >=
                 gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
-            gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+            gv_verdict_add_transfer(facts, verdict, share);
         return;
     }
     share = gv_verdict_share(facts->thread_copy_ns, facts->window_ns);
@@ -199,9 +236,13 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
         share -= gv_verdict_device_share(facts, facts->short_gap_ns);
     if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
         share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
-    if (facts->gpu_seen && facts->kernels_run + facts->graphs > 0 &&
-        share >= gv_verdict_threshold(GV_VERDICT_IDLE))
-        gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
+    if (!facts->gpu_seen || facts->kernels_run + facts->graphs == 0 ||
+        share < gv_verdict_threshold(GV_VERDICT_IDLE))
+        return;
+    gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
+    if (gv_run_facts_idle_in_calls(facts))
+        verdict->findings[verdict->count - 1].next =
+            "see in which CUDA calls the host was meanwhile: gpuverify report FILE --section gaps";
 }
 
 /* What was seen of the GPU for a part of the time only is about no more than that part. */

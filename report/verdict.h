@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define GV_VERDICT_TEXT_BYTES 512
+#define GV_VERDICT_NEXT_BYTES 2048
 #define GV_VERDICT_MOST       8u
 /* How many findings are told. */
 #define GV_VERDICT_TOLD 3u
@@ -25,7 +26,7 @@ struct gv_finding {
     enum gv_verdict_class class;
     double weight; /* the share of the run that it is about */
     char evidence[GV_VERDICT_TEXT_BYTES];
-    const char *next; /* what to do */
+    const char *next; /* what to do; FILE in it is the trace */
 };
 
 struct gv_verdict {
@@ -42,6 +43,9 @@ double gv_verdict_threshold(enum gv_verdict_class class);
 const char *gv_verdict_of(enum gv_verdict_class class);
 const char *gv_verdict_meaning(enum gv_verdict_class class);
 const char *gv_verdict_next(enum gv_verdict_class class);
+/* What to do, with the trace's path. Returns `out`. */
+const char *gv_verdict_next_of(const struct gv_finding *finding, const char *path,
+                               char out[GV_VERDICT_NEXT_BYTES]);
 
 /* --explain-verdict. */
 void gv_verdict_explain(FILE *out, int columns);

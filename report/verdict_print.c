@@ -47,13 +47,15 @@ static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *f
 }
 
 static void gv_print_finding(FILE *out, size_t number, const struct gv_finding *finding,
-                             int columns)
+                             const char *path, int columns)
 {
-    char first[64], text[GV_VERDICT_TEXT_BYTES + 512];
+    char first[64], next[GV_VERDICT_NEXT_BYTES];
+    char text[GV_VERDICT_TEXT_BYTES + GV_VERDICT_NEXT_BYTES + 16];
     const char *name = gv_verdict_name(finding->class);
 
     snprintf(first, sizeof(first), "  %zu  %s", number, name);
-    snprintf(text, sizeof(text), "%s. Next: %s.", finding->evidence, finding->next);
+    snprintf(text, sizeof(text), "%s. Next: %s.", finding->evidence,
+             gv_verdict_next_of(finding, path, next));
     gv_text_lines(out, GV_VERDICT_INDENT, first, text, columns);
 }
 
@@ -241,7 +243,7 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const char *path, const struct g
         return error;
     gv_text_lines(out, 2, "  ", verdict->headline, columns);
     for (size_t i = 0; i < verdict->count && i < GV_VERDICT_TOLD; i++)
-        gv_print_finding(out, i + 1, &verdict->findings[i], columns);
+        gv_print_finding(out, i + 1, &verdict->findings[i], path, columns);
     return gv_print_notes(out, trace, path, facts, ended, columns);
 }
 

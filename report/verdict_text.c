@@ -121,12 +121,13 @@ static void gv_say_launched(const struct gv_run_facts *facts, char *out)
         gv_say(out, "Every launch%s failed, with %s%s.", gv_say_where(facts), launches,
                facts->whole ? ": the GPU did not run your code" : "");
     } else if (gv_run_facts_not_run(facts)) {
-        gv_say(out, "Your code made %s. The GPU finished none of them.", launches);
+        gv_say(out, "Your code made %s. The GPU %s.", launches,
+               facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
         gv_say(out,
-               "Your code made %s%s. What the GPU did with them was not seen, so how busy it was "
+               "Your code made %s%s. What the GPU did with %s was not seen, so how busy it was "
                "is not known.",
-               launches, gv_say_where(facts));
+               launches, gv_say_where(facts), facts->launch_calls == 1 ? "it" : "them");
     }
 }
 
@@ -348,9 +349,8 @@ static const char *gv_say_devices(const struct gv_run_facts *facts, char out[GV_
 void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
 {
     int64_t devices_ns = gv_run_facts_device_ns(facts);
-    int64_t outside_ns = facts->window_ns - facts->thread_ns;
     char idle[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
-    char devices[GV_FORMAT_BYTES];
+    char devices[GV_FORMAT_BYTES], call[GV_FORMAT_BYTES], most[160] = "";
 
     if (gv_say_partly(facts)) {
         gv_say(out, "%s had nothing to do for %s of the first %s%s", gv_say_devices(facts, devices),
@@ -358,10 +358,13 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
                gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
         return;
     }
-    gv_say(out, "%s had nothing to do for %s of %s%s; the host was outside of CUDA for %s",
+    if (gv_run_facts_idle_in_calls(facts) && facts->gap_call_ns > 0)
+        snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
+                 facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
+    gv_say(out, "%s had nothing to do for %s of %s%s; the host was outside of CUDA for %s%s",
            gv_say_devices(facts, devices), gv_format_duration(idle, devices_ns - facts->busy_ns),
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
-           gv_format_duration(outside, outside_ns > 0 ? outside_ns : 0));
+           gv_format_duration(outside, gv_run_facts_outside_ns(facts)), most);
 }
 
 void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)

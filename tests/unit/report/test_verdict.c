@@ -71,6 +71,29 @@ static void an_idle_gpu(void **state)
     assert_true(is_told(GV_VERDICT_LOAD));
 }
 
+/* Who is inside calls has nothing to look for between them. */
+static void idle_while_the_host_was_in_calls(void **state)
+{
+    (void)state;
+    char next[GV_VERDICT_NEXT_BYTES];
+
+    set_busy(400000000);
+    facts.thread_ns = 990000000;
+    facts.gap_call_ns = 550000000;
+    strcpy(facts.gap_call, "cuMemAlloc_v2");
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "it had nothing to do for 600 ms of 1.00 s; the host was outside of CUDA "
+                        "for 10.0 ms; in its longest gaps it was in cuMemAlloc_v2 for 550 ms");
+    assert_string_equal(gv_verdict_next_of(&verdict.findings[0], "a.db", next),
+                        "see in which CUDA calls the host was meanwhile: gpuverify report a.db "
+                        "--section gaps");
+    facts.thread_ns = 500000000;
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_null(strstr(verdict.findings[0].evidence, "gaps"));
+    assert_non_null(strstr(verdict.findings[0].next, "between its CUDA calls"));
+}
+
 /* What is not told explains nothing: a GPU that is mostly idle is told of as something. */
 static void idle_time_in_short_gaps(void **state)
 {
@@ -134,7 +157,10 @@ static void nothing_is_guessed_when_the_gpu_was_not_seen(void **state)
     facts.kernels_run = facts.operations = facts.kernel_names = facts.devices_used = 0;
     gv_verdict_make(&facts, &verdict);
     assert_int_equal(verdict.count, 0);
-    assert_non_null(strstr(verdict.headline, "was not seen"));
+    assert_non_null(strstr(verdict.headline, "What the GPU did with them was not seen"));
+    facts.launch_calls = 1;
+    gv_verdict_make(&facts, &verdict);
+    assert_non_null(strstr(verdict.headline, "1 launch of 1 kernel. What the GPU did with it was"));
     facts.copy_ns = 300000000;
     assert_false(is_told(GV_VERDICT_TRANSFER)); /* no thread was long in them */
     facts.thread_copy_ns = 300000000;
@@ -227,6 +253,31 @@ static void copying(void **state)
     set_busy(1000);
     facts.host_copy_ns = 900000;
     assert_false(is_told(GV_VERDICT_TRANSFER));
+}
+
+/* What is so already is no advice. */
+static void what_helps_copies(void **state)
+{
+    (void)state;
+    facts.copies = 10;
+    facts.copied_bytes = facts.pageable_bytes = 1 << 20;
+    facts.host_copy_ns = facts.kernel_ns;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_non_null(strstr(verdict.findings[0].next, "in larger pieces, from pinned memory"));
+    facts.copied_bytes = facts.pageable_bytes = 80 << 20;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_null(strstr(verdict.findings[0].next, "larger pieces"));
+    assert_non_null(strstr(verdict.findings[0].next, "pinned memory"));
+    facts.pageable_bytes = 0;
+    facts.pinned_bytes = facts.copied_bytes;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_null(strstr(verdict.findings[0].next, "larger pieces"));
+    assert_null(strstr(verdict.findings[0].next, "pinned memory"));
+    assert_non_null(strstr(verdict.findings[0].next, "stream of its own"));
+    facts.copied_bytes = facts.pinned_bytes = 1 << 20;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_non_null(strstr(verdict.findings[0].next, "larger pieces"));
+    assert_null(strstr(verdict.findings[0].next, "pinned memory"));
 }
 
 static void launching(void **state)
@@ -360,6 +411,10 @@ static void launches_that_the_gpu_never_finished(void **state)
     assert_true(is_told(GV_VERDICT_NOT_RUN));
     assert_int_equal(verdict.count, 1);
     assert_non_null(strstr(verdict.headline, "The GPU finished none of them."));
+    facts.launch_calls = 1;
+    assert_true(is_told(GV_VERDICT_NOT_RUN));
+    assert_non_null(strstr(verdict.headline, "1 launch of 1 kernel. The GPU did not finish it."));
+    facts.launch_calls = 500;
     facts.operations = 1; /* a copy */
     assert_true(is_told(GV_VERDICT_NOT_RUN));
     /* What is missing may have run. */
@@ -412,6 +467,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, setup)
         TEST(work_is_accelerated),
         TEST(an_idle_gpu),
+        TEST(idle_while_the_host_was_in_calls),
         TEST(idle_time_in_short_gaps),
         TEST(devices_share_their_work),
         TEST(nothing_is_guessed_when_the_gpu_was_not_seen),
@@ -420,6 +476,7 @@ int main(void)
         TEST(waits),
         TEST(loading),
         TEST(copying),
+        TEST(what_helps_copies),
         TEST(launching),
         TEST(small_kernels),
         TEST(graphs_beside_small_kernels),
