@@ -50,9 +50,10 @@ static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thi
         return false;
     if (!thing->of_gpu || diff->runs[run].gpu_seen)
         return true;
-    if (thing->area != GV_DIFF_AREA_verdict)
+    if (thing->area != GV_DIFF_AREA_verdict && thing->area != GV_DIFF_AREA_stalls)
         return false;
-    /* A verdict is another one without the GPU's side; those can be compared with each other. */
+    /* A verdict is another one without the GPU's side, and compiling is told by other signs; those
+     * can be compared with each other. */
     for (size_t i = 0; i < diff->counts[0] + diff->counts[1]; i++)
         seen |= diff->runs[i].gpu_seen;
     return !seen;

@@ -35,14 +35,12 @@ static void gv_diff_line(const struct gv_diff_style *style, const char *first, c
 static void gv_diff_say_classes(const struct gv_diff *diff, size_t side, char *text, size_t size)
 {
     const char *between = "";
+    enum gv_verdict_class classes[GV_VERDICT_CLASSES];
+    size_t count = gv_diff_classes(diff, side, classes);
 
-    for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++) {
-        size_t tellings = gv_diff_tellings(diff, side, (enum gv_verdict_class) class);
-        size_t length = strlen(text);
-        if (tellings == 0)
-            continue;
-        snprintf(text + length, size - length, "%s%s", between,
-                 gv_verdict_name((enum gv_verdict_class) class));
+    for (size_t i = 0; i < count; i++) {
+        size_t tellings = gv_diff_tellings(diff, side, classes[i]), length = strlen(text);
+        snprintf(text + length, size - length, "%s%s", between, gv_verdict_name(classes[i]));
         length = strlen(text);
         if (tellings < diff->counts[side])
             snprintf(text + length, size - length, " (%zu of %zu)", tellings, diff->counts[side]);

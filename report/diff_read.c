@@ -167,7 +167,9 @@ static int gv_diff_read_prepared(struct gv_diff *diff, size_t number, struct gv_
     if (!error && diff->wanted[GV_DIFF_AREA_run])
         error = gv_diff_read_facts(&report->facts, number, insert);
     for (size_t i = 0; i < sizeof(gv_diff_queries) / sizeof(gv_diff_queries[0]) && !error; i++)
-        if (diff->wanted[gv_diff_queries[i].area] && (run->gpu_seen || !gv_diff_queries[i].of_gpu))
+        if (diff->wanted[gv_diff_queries[i].area] &&
+            (run->gpu_seen || !gv_diff_queries[i].of_gpu ||
+             gv_diff_queries[i].area == GV_DIFF_AREA_stalls))
             error = gv_diff_read_query(&gv_diff_queries[i], number, report->trace, insert);
     return error;
 }

@@ -102,6 +102,8 @@ static void gv_diff_write_run(const struct gv_diff_run *run, struct gv_json *jso
 static void gv_diff_write_side(const struct gv_diff *diff, size_t side, struct gv_json *json)
 {
     const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
+    enum gv_verdict_class classes[GV_VERDICT_CLASSES];
+    size_t count = gv_diff_classes(diff, side, classes);
     bool seen = true;
 
     gv_json_key(json, side == 0 ? "before" : "after");
@@ -113,9 +115,8 @@ static void gv_diff_write_side(const struct gv_diff *diff, size_t side, struct g
     gv_json_close(json, ']');
     gv_json_key(json, "verdict");
     gv_json_open(json, '[');
-    for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++)
-        if (gv_diff_tellings(diff, side, (enum gv_verdict_class) class) > 0)
-            gv_json_text(json, gv_verdict_name((enum gv_verdict_class) class));
+    for (size_t i = 0; i < count; i++)
+        gv_json_text(json, gv_verdict_name(classes[i]));
     gv_json_close(json, ']');
     for (size_t i = 0; i < diff->counts[side]; i++)
         seen &= runs[i].gpu_seen;

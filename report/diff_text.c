@@ -32,6 +32,41 @@ size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict
     return tellings;
 }
 
+/* Where a class stands in a side's verdicts: before those that fewer of them tell, or later. */
+static size_t gv_diff_place(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
+{
+    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
+    size_t place = 0;
+
+    for (size_t i = 0; i < diff->counts[side]; i++) {
+        size_t at = 0;
+        while (at < runs[i].verdict.count && at < GV_VERDICT_TOLD &&
+               runs[i].verdict.findings[at].class != class)
+            at++;
+        place += at < runs[i].verdict.count && at < GV_VERDICT_TOLD ? at : GV_VERDICT_MOST;
+    }
+    return place;
+}
+
+size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
+                       enum gv_verdict_class classes[GV_VERDICT_CLASSES])
+{
+    size_t places[GV_VERDICT_CLASSES], count = 0;
+
+    for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++) {
+        if (gv_diff_tellings(diff, side, (enum gv_verdict_class) class) == 0)
+            continue;
+        size_t place = gv_diff_place(diff, side, (enum gv_verdict_class) class), at = count++;
+        for (; at > 0 && places[at - 1] > place; at--) {
+            places[at] = places[at - 1];
+            classes[at] = classes[at - 1];
+        }
+        places[at] = place;
+        classes[at] = (enum gv_verdict_class) class;
+    }
+    return count;
+}
+
 static const char *gv_diff_say(char out[GV_FORMAT_BYTES], enum gv_diff_unit unit, double value)
 {
     switch (unit) {

@@ -19,6 +19,10 @@ const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
 /* How noise was told from change. */
 void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff);
 
+/* Fills in the classes that a side tells, in the order of its verdict; of several traces, what most
+ * of them tell first. Returns how many. */
+size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
+                       enum gv_verdict_class classes[GV_VERDICT_CLASSES]);
 /* Of how many of a side's traces the class is told. */
 size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict_class class);
 

@@ -93,7 +93,9 @@ static const struct gv_fact_query gv_fact_queries[] = {
                                                           " max(wait_ns + jit_ns) DESC, min(id)"
                                                           " LIMIT 1",
      {GV_TEXT(top_stall), GV_NUMBER(top_stall_ns), GV_NUMBER(top_stall_count)}},
-    {"SELECT count(*) FROM flight WHERE ?1 = 0 OR process = ?1", {GV_NUMBER(in_flight)}},
+    {"SELECT count(*), count(CASE WHEN class = 'sync' THEN 1 END) FROM in_flight WHERE ?1 = 0 OR"
+     " process = ?1",
+     {GV_NUMBER(in_flight), GV_NUMBER(sync_flights)}},
     {"SELECT f.name, f.elapsed_ns, p.ended IS NULL FROM in_flight f JOIN processes p ON"
      " p.id = f.process WHERE (p.ended IS NULL OR p.ended = 'killed') AND " GV_PART(
          "f.process", "f.thread", "f.start_ns") " ORDER BY f.elapsed_ns DESC LIMIT 1",

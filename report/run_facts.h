@@ -51,6 +51,7 @@ struct gv_run_facts {
     int64_t top_stall_ns, top_stall_count; /* of the cause that most was lost to */
     char top_stall[GV_FACTS_TEXT_BYTES];
 
+    int64_t sync_flights; /* calls in flight that wait as asked: sync_ns is without them */
     int64_t in_flight, lost, gpu_lost, operations_lost, failed, killed; /* killed: processes */
     char failed_most[GV_FACTS_TEXT_BYTES]; /* the call that failed most often */
     int64_t init_result;                   /* of an initialisation that failed, when none worked */

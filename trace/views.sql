@@ -81,7 +81,10 @@ SELECT
     CASE WHEN p.gpu = 'cupti' THEN coalesce((SELECT sum(j.duration_ns) FROM jit j
         WHERE j.process = p.id AND j.start_ns >= l.start_ns
             AND j.start_ns <= l.start_ns + l.duration_ns
-            AND (j.call = l.call OR j.call IS NULL OR l.call IS NULL)), 0) END AS jit_ns, -- compiling, or finding compiled code in the cache; NULL if the GPU's side was not seen
+            AND (j.call = l.call OR j.call IS NULL OR l.call IS NULL)),
+        CASE WHEN l.kind = 'cubin' OR coalesce(p.ended, 'killed') <> 'killed' AND NOT EXISTS
+            (SELECT 1 FROM loss WHERE process = p.id AND what LIKE 'GPU %' AND count > 0)
+        THEN 0 END) END AS jit_ns, -- compiling, or finding compiled code in the cache; NULL if that was not seen: without the GPU's side, or where a part of it is missing
     w.wait_ns AS wait_ns, -- waiting for the GPU to finish what it had
     w.gpu_busy AS gpu_busy, -- 1: the GPU was at work when the load began
     l.result AS result, -- 0, or the driver's error
@@ -100,13 +103,16 @@ FROM load l
     LEFT JOIN load_wait w ON w.load = l.id
 UNION ALL SELECT -m.id, m.call, 'lazy', k.name, m.bytes,
     CASE WHEN m.hash IS NOT NULL THEN printf('%016x', m.hash) END, c.start_ns, c.duration_ns,
-    coalesce((SELECT sum(j.duration_ns) FROM jit j WHERE j.call = m.call), 0), w.wait_ns,
+    coalesce((SELECT sum(j.duration_ns) FROM jit j WHERE j.call = m.call), CASE WHEN
+        coalesce(p.ended, 'killed') <> 'killed' AND NOT EXISTS (SELECT 1 FROM loss WHERE
+        process = p.id AND what LIKE 'GPU %' AND count > 0) THEN 0 END), w.wait_ns,
     w.gpu_busy, c.result, NULL, k.module, m.process, c.thread, a.name, NULL, k.name,
     (SELECT library FROM load WHERE module = k.module AND library IS NOT NULL)
 FROM gpu_module m
     JOIN call c ON c.id = m.call
     LEFT JOIN api a ON a.id = c.api
     LEFT JOIN kernel k ON k.id = c.kernel
+    LEFT JOIN process p ON p.id = m.process
     LEFT JOIN load_wait w ON w.load = -m.id
 WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL);
 

@@ -97,11 +97,35 @@ class Diff(harness.Case):
         out = self.command("diff", "one.db", "two.db", sim=False).out
         self.assertIn("not seen on both sides", out)
 
+    def test_what_a_killed_run_did_not_tell_is_not_new(self):
+        """Of compiling CUPTI alone tells, and a wait that had not ended is in no table of calls."""
+        seen = "UPDATE process SET gpu = 'cupti', gpu_why = NULL, ended = 'exit'"
+        killed = self.trace("killed", seen, "UPDATE process SET ended = 'killed'", "DELETE FROM jit",
+                            "UPDATE flight SET api = 9",
+                            "INSERT INTO loss VALUES (1, 'GPU operation', 'last flush', 1)")
+        _, changes = self.changes(killed, self.trace("ended", seen, "DELETE FROM flight"))
+        self.assertFalse([key for key in changes if key[1] in ("jit", "waiting as asked")])
+        _, changes = self.changes(self.trace("plain", seen, "DELETE FROM jit", "DELETE FROM flight"), "ended.db")
+        self.assertEqual(changes["stalls", "jit", "count"]["before"], 0)
+        # Inferred on both sides, it can be compared.
+        unseen = "UPDATE process SET gpu = 'off'"
+        short = [f"UPDATE {table} SET duration_ns = 1000 WHERE start_ns = 300000000" for table in ("call", "load")]
+        _, changes = self.changes(self.trace("one", unseen, *short), self.trace("two", unseen))
+        self.assertEqual(changes["stalls", "jit", "count"]["after"], 1)
+
     def test_verdicts(self):
         stored.make("lazy_launch", self.path("other.db"))
         out = self.command("diff", self.slower("one", 1), "other.db", sim=False).out
         self.assertRegex(out, r"(?m)^before  one\.db: .*load/JIT-bound")
         self.assertRegex(out, r"(?m)^after   other\.db: stalled, accelerated$")
+
+    def test_classes_are_in_the_order_of_the_verdict(self):
+        stored.make("hostile", self.path("one.db"))
+        findings = json.loads(self.command("report", "one.db", "-f", "json", "-s", "verdict", sim=False).out)
+        self.assertEqual([finding["class"] for finding in findings["verdict"]["findings"]], ["unfinished", "no kernel"])
+        document, _ = self.changes("one.db", "one.db")
+        self.assertEqual(document["before"]["verdict"], ["unfinished", "no kernel"])
+        self.assertIn("one.db: unfinished, no kernel", self.command("diff", "one.db", "one.db", sim=False).out)
 
     def test_wrong_use(self):
         one = self.slower("one", 1)

@@ -74,6 +74,24 @@ class Report(harness.Case):
         for name in "kernels", "copies", "latency", "gaps":
             self.assertIn("not seen: what the GPU did is not known", self.report("-s", name).out)
 
+    def test_compiling_that_was_not_seen_is_not_0(self):
+        """CUPTI had not handed it over when the process was killed."""
+        def compiling(*changes):
+            trace = sqlite3.connect(self.path("add.db"))
+            with trace:
+                for change in ("UPDATE process SET gpu = 'cupti'", *changes):
+                    trace.execute(change)
+            trace.close()
+            return [row["compiling_ns"] for row in
+                    json.loads(self.report("-s", "loads", "-f", "json").out)["sections"]["loads"]]
+        self.assertEqual(compiling(), [1060000000, 0])
+        self.assertEqual(compiling("UPDATE process SET ended = 'killed'"), [1060000000, None])
+        self.assertEqual(compiling("UPDATE process SET ended = NULL"), [1060000000, None])
+        lost = "INSERT INTO loss VALUES (1, 'GPU operation', 'last flush', 1)"
+        self.assertEqual(compiling("UPDATE process SET ended = 'exit'", lost), [1060000000, None])
+        # Machine code is not compiled.
+        self.assertEqual(compiling("UPDATE load SET kind = 'cubin'"), [1060000000, 0])
+
     def test_parts_that_are_not_there(self):
         for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is not before --to"),
                                     (("--from", "500ms", "--to", "500ms"), 2, "--from is not before --to"),
