@@ -150,8 +150,8 @@ struct gv_sim_context {
     uint64_t id;
     bool primary;
     pthread_mutex_t memory, work;
-    _Atomic int waits;                /* for the GPU, that hold one of the two */
-    uint64_t now_ns;                  /* when `work` was taken to queue something */
+    _Atomic int waits; /* for the GPU, that hold one of the two, but for those with a full queue */
+    uint64_t now_ns;   /* when `work` was taken to queue something */
     _Atomic uint64_t end_ns;          /* when all that was queued is done */
     _Atomic uint64_t blocking_end_ns; /* the same for streams that the legacy stream waits for */
     size_t limits[CU_LIMIT_MAX];

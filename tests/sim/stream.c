@@ -94,12 +94,13 @@ void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns)
 {
     bool locked = !pthread_mutex_trylock(&stream->context->memory);
 
-    atomic_fetch_add(&stream->context->waits, 1);
-    if (until_ns)
+    if (until_ns) {
         gv_sim_wait_until(until_ns);
-    else
+    } else {
+        atomic_fetch_add(&stream->context->waits, 1);
         gv_sim_stream_wait(stream);
-    atomic_fetch_sub(&stream->context->waits, 1);
+        atomic_fetch_sub(&stream->context->waits, 1);
+    }
     if (locked)
         pthread_mutex_unlock(&stream->context->memory);
 }

@@ -116,6 +116,55 @@ static void hanging_flush(void)
     EXPECT(!came_back);
 }
 
+static CUcontext shared;
+static _Atomic bool began;
+
+static void *load_behind(void *unused)
+{
+    CUmodule more;
+
+    CHECK(cuCtxSetCurrent(shared));
+    began = true;
+    CHECK(cuModuleLoadData(&more, gv_ptx_second));
+    return unused;
+}
+
+static void *synchronise_behind(void *unused)
+{
+    CHECK(cuCtxSetCurrent(shared));
+    began = true;
+    CHECK(cuCtxSynchronize());
+    return unused;
+}
+
+/* Milliseconds of a flush, 50 ms after another thread has begun to wait for a kernel of 400. */
+static double flush_beside(void *(*wait)(void *))
+{
+    pthread_t thread;
+
+    CHECK(cuCtxGetCurrent(&shared));
+    began = false;
+    launch_spin(400 * MS, NULL);
+    EXPECT(!pthread_create(&thread, NULL, wait, NULL));
+    while (!began)
+        usleep(1000);
+    usleep(50000);
+    uint64_t start_ns = client_clock();
+    flush(0);
+    double ms = (double)(client_clock() - start_ns) / 1e6;
+    EXPECT(!pthread_join(thread, NULL));
+    return ms;
+}
+
+static void flush_beside_waits(void)
+{
+    begin(work_kinds);
+    start_cuda();
+    double behind_load = flush_beside(load_behind);
+    double beside_synchronisation = flush_beside(synchronise_behind);
+    EXPECT(behind_load > 2 * beside_synchronisation);
+}
+
 static void forked_child(void)
 {
     int status;
@@ -136,7 +185,7 @@ int main(int argc, char **argv)
     static const struct scenario scenarios[] = {
         SCENARIO(full_buffers),  SCENARIO(forced_flush), SCENARIO(dropped_records),
         SCENARIO(late_records),  SCENARIO(failures),     SCENARIO(other_subscriber),
-        SCENARIO(hanging_flush), SCENARIO(forked_child),
+        SCENARIO(hanging_flush), SCENARIO(forked_child), SCENARIO(flush_beside_waits),
     };
     return run_scenarios(scenarios, sizeof scenarios / sizeof *scenarios, argc, argv);
 }

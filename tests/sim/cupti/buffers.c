@@ -233,7 +233,7 @@ size_t gv_cupti_dropped_take(void)
 
 /* Returns when the client has every buffer that is due; after a forced flush, every one. Both wait
  * while another thread's load, free or blocking copy waits for the GPU (measured: CUPTI 13.0,
- * driver 580), not while a synchronisation or an unload does. */
+ * driver 580), not while a synchronisation, an unload or a launch into a full queue does. */
 void gv_cupti_flush(bool forced)
 {
     const struct gv_sim_tracing *driver = gv_cupti_driver();
