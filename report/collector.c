@@ -24,6 +24,7 @@
 
 #define GV_COLLECTOR_IDLE_MS    50
 #define GV_COLLECTOR_EXITING_MS 5
+#define GV_COLLECTOR_AT_ONCE_MS 1
 /* A pass that stored as much as this has left more behind by now. */
 #define GV_COLLECTOR_BACKLOG 20000u
 /* A root that has ended stays a zombie until its parent asks. `gpuverify run` looks at the session
@@ -160,7 +161,7 @@ static void gv_collector_tell_path(struct gv_collector *collector)
 {
     const char *path = collector->drain.path;
 
-    if (collector->drain.times_taken)
+    if (collector->drain.was_taken)
         atomic_store(&collector->session->trace_taken, 1);
     if (path[0] && strcmp(collector->session->trace_path, path) != 0)
         snprintf(collector->session->trace_path, sizeof(collector->session->trace_path), "%s",
@@ -200,7 +201,7 @@ static int gv_collector_drain(struct gv_collector *collector)
         uint32_t bell = atomic_load(&collector->session->doorbell);
         bool root_lives = gv_collector_root_lives(collector);
         size_t stored = 0, exiting = 0;
-        uint32_t times_taken = drain->times_taken;
+        uint32_t times_gone = drain->times_gone;
         int error = gv_drain_find(drain);
 
         gv_drain_look_for_trace(drain);
@@ -210,8 +211,12 @@ static int gv_collector_drain(struct gv_collector *collector)
         if (!error)
             error = gv_watchdog_look(&collector->watchdog, drain);
         gv_collector_tell_path(collector);
-        if (error && drain->times_taken != times_taken)
+        /* Programs that are told of an error wait no more: something was taken away, that is all.
+         */
+        if (error && (error == -EAGAIN || drain->times_gone != times_gone)) {
+            usleep(GV_COLLECTOR_AT_ONCE_MS * 1000);
             continue;
+        }
         if (error) {
             error = gv_collector_after_error(collector, error);
             if (error)

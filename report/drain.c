@@ -148,7 +148,7 @@ int gv_drain_find(struct gv_drain *drain)
     return gv_drain_is_in_want(drain, error) ? error : 0;
 }
 
-static int gv_drain_claim(struct gv_drain *drain, const struct gv_spool_facts *facts)
+static int gv_drain_find_place(struct gv_drain *drain, const struct gv_spool_facts *facts)
 {
     struct gv_trace_probe probe;
 
@@ -160,7 +160,7 @@ static int gv_drain_claim(struct gv_drain *drain, const struct gv_spool_facts *f
      * one would make two halves that both look whole. */
     if (drain->afresh && gv_trace_file_probe(drain->wanted, &probe) == -EBUSY)
         return -EBUSY;
-    return gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
+    return gv_drain_claim(drain);
 }
 
 int gv_drain_commit(struct gv_drain *drain)
@@ -197,12 +197,13 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
         return -ENOMEM;
     gv_spool_reader_facts(&spool->reader, facts);
     if (!drain->writing) {
-        error = gv_drain_claim(drain, facts);
+        error = gv_drain_find_place(drain, facts);
         if (!error)
             error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
         drain->writing = !error;
         if (!error)
             error = gv_drain_carry_over(drain);
+        drain->filled |= !error;
         if (!error)
             error = gv_drain_next_call(drain);
     }
@@ -268,7 +269,7 @@ static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, 
     while (!error && !done)
         error = gv_drain_batch(drain, spool, gone, &done, stored);
     if (!error && status.exiting) {
-        gv_drain_release(drain, spool);
+        error = gv_drain_release(drain, spool);
         (*exiting)++;
     }
     return error;
@@ -291,7 +292,7 @@ void gv_drain_start_afresh(struct gv_drain *drain)
 {
     if (drain->writing)
         gv_database_rollback(&drain->database);
-    if (gv_drain_is_taken(drain) || gv_drain_is_emptied(drain))
+    if (gv_drain_is_gone(drain))
         gv_drain_keep_taken(drain);
     gv_drain_stop_writing(drain);
     /* Find the file again, or make another one should it have been taken away. */

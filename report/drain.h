@@ -9,6 +9,7 @@
 #include "trace/session.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 
 struct gv_drain_spool {
     char name[NAME_MAX + 1];
@@ -31,6 +32,7 @@ struct gv_drain {
     struct gv_database database;
     uint32_t root_pid; /* of the session, as far as known: the last that should end */
     bool writing;      /* `database` is open */
+    bool filled;       /* what is at `path` has something of ours */
     bool afresh;       /* `wanted` has been ours */
     bool driver_known;
     bool settled;  /* stacks are named and stalls found, of all that is stored */
@@ -40,7 +42,9 @@ struct gv_drain {
      * been carried over into the one that took its place. Without a handle: none. */
     struct gv_database taken;
     int64_t taken_unix_ns; /* when that was noticed */
-    uint32_t times_taken;
+    bool was_taken;        /* there was one */
+    struct stat claimed;   /* the file that was at `path` when it was claimed */
+    uint32_t times_gone;   /* it was there no more: a pass that fails then may succeed at once */
     struct gv_drain_spool **spools;
     size_t count;
     size_t room;
@@ -66,9 +70,9 @@ void gv_drain_start_afresh(struct gv_drain *drain);
 
 /* Marks the trace as complete and closes it. (report/drain_end.c) */
 int gv_drain_finish(struct gv_drain *drain);
-/* For report/drain.c: lets an exiting process go on to its end; records came, inside a transaction.
- */
-void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool);
+/* For report/drain.c: lets an exiting process go on to its end, unless its records have been taken
+ * away just now, 0 or -errno; records came, inside a transaction. */
+int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool);
 int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool);
 /* Forgets all that mirrors the database. */
 void gv_drain_stop_writing(struct gv_drain *drain);
@@ -77,11 +81,11 @@ void gv_drain_stop_writing(struct gv_drain *drain);
  * is to be called before a pass: it starts afresh, as a pass that fails for this does, and finds
  * the next file. */
 void gv_drain_look_for_trace(struct gv_drain *drain);
-/* For report/drain.c: whether the open trace has lost its name, or all that was in it;
- * keeps what can still be read in `taken`; copies from there into the new one what its records lean
- * on, and counts the rest as lost. */
-bool gv_drain_is_taken(struct gv_drain *drain);
-bool gv_drain_is_emptied(const struct gv_drain *drain);
+/* For report/drain.c and report/drain_end.c: finds a place for the trace; whether the file is there
+ * no more, or nothing is in it; keeps what can still be read in `taken`; copies from there into the
+ * new one what its records lean on, and counts the rest as lost. */
+int gv_drain_claim(struct gv_drain *drain);
+bool gv_drain_is_gone(const struct gv_drain *drain);
 void gv_drain_keep_taken(struct gv_drain *drain);
 int gv_drain_carry_over(struct gv_drain *drain);
 

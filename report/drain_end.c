@@ -4,6 +4,7 @@
 #include "report/stall_analysis.h"
 #include "report/totals.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,17 +112,23 @@ static void gv_drain_take_away(struct gv_drain *drain, const struct gv_drain_spo
  * Nothing is lost when this fails; it is done again when the process is gone.
  *
  * The first process of a container takes us with it when it ends: what is done, is done before.
+ *
+ * One whose records have been taken away just now waits until there is another trace, and its user
+ * is told.
  */
-void gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
+int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     bool is_small = drain->next_call <= GV_DRAIN_SETTLED_CALLS;
 
     if ((spool->pid == 1 || (spool->pid == drain->root_pid && is_small)) && !drain->complete &&
         gv_drain_is_last(drain) && gv_drain_end_process(drain, spool) == 0)
         gv_drain_complete(drain);
+    if (!drain->complete && gv_drain_is_gone(drain))
+        return -ENOENT;
     if (spool->pid == 1 && drain->complete)
         gv_drain_take_away(drain, spool);
     gv_spool_reader_set_drained(&spool->reader);
+    return 0;
 }
 
 /* Inside the transaction that stores the news. */

@@ -2,6 +2,7 @@
 
 #include "trace/trace_file.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -54,33 +55,50 @@ static int gv_drain_execute_with(struct gv_database *taken, const char *sql, con
     return error;
 }
 
-bool gv_drain_is_emptied(const struct gv_drain *drain)
+int gv_drain_claim(struct gv_drain *drain)
+{
+    int error =
+        gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
+
+    memset(&drain->claimed, 0, sizeof(drain->claimed));
+    if (error)
+        drain->path[0] = '\0';
+    else if (lstat(drain->path, &drain->claimed) < 0)
+        error = -errno;
+    return error;
+}
+
+/* Not by SQLite's own look, which needs an open database: the file may be gone before that. */
+static bool gv_drain_is_elsewhere(const struct gv_drain *drain)
 {
     struct stat status;
 
-    return drain->writing && stat(drain->path, &status) == 0 && status.st_size == 0;
+    return drain->path[0] &&
+           (lstat(drain->path, &status) < 0 || status.st_dev != drain->claimed.st_dev ||
+            status.st_ino != drain->claimed.st_ino);
 }
 
-bool gv_drain_is_taken(struct gv_drain *drain)
+bool gv_drain_is_gone(const struct gv_drain *drain)
 {
-    int moved = 0;
+    struct stat status;
 
-    return drain->writing &&
-           sqlite3_file_control(drain->database.handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) ==
-               SQLITE_OK &&
-           moved;
+    return gv_drain_is_elsewhere(drain) ||
+           (drain->writing && stat(drain->path, &status) == 0 && status.st_size == 0);
 }
 
 void gv_drain_keep_taken(struct gv_drain *drain)
 {
+    bool filled = drain->filled;
     struct timespec now;
 
-    /* The second one had nothing of its own yet: it would have what the first one has. */
-    if (drain->taken.handle)
+    drain->times_gone++;
+    drain->filled = false;
+    /* One that had nothing of its own yet would have had what the first one has. */
+    if (drain->taken.handle || !filled)
         return;
-    drain->times_taken++;
-    if (!gv_drain_is_taken(drain))
-        return; /* emptied: there is nothing to read */
+    drain->was_taken = true;
+    if (!drain->writing || !gv_drain_is_elsewhere(drain))
+        return; /* there is nothing to read */
     clock_gettime(CLOCK_REALTIME, &now);
     drain->taken_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     drain->taken = drain->database;
@@ -91,13 +109,11 @@ void gv_drain_keep_taken(struct gv_drain *drain)
 void gv_drain_look_for_trace(struct gv_drain *drain)
 {
     /* One that is complete may go where its user wants it. */
-    if (drain->count > 0 && !drain->complete &&
-        (gv_drain_is_taken(drain) || gv_drain_is_emptied(drain)))
+    if (drain->count > 0 && drain->writing && !drain->complete && gv_drain_is_gone(drain))
         gv_drain_start_afresh(drain);
     /* Before a process goes to its end, which tells its user where the trace is now. */
-    if (drain->taken.handle && !drain->path[0] &&
-        gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path)) < 0)
-        drain->path[0] = '\0';
+    if (drain->taken.handle && !drain->path[0])
+        gv_drain_claim(drain);
 }
 
 int gv_drain_carry_over(struct gv_drain *drain)

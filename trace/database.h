@@ -53,7 +53,8 @@ int gv_database_set_meta_number(struct gv_database *database, const char *key, i
 /* 1: found, 0: there is none, or -errno. */
 int gv_database_get_meta(struct gv_database *database, const char *key, char *value, size_t size);
 
-/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
+/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. -EAGAIN: the
+ * journal was removed, and nothing else is wrong; the transaction is undone. */
 int gv_database_error(sqlite3 *handle, int result);
 
 #endif

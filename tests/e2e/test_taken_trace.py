@@ -1,5 +1,6 @@
 """A trace that is removed, moved or replaced while it is written: what it held is counted."""
 
+import contextlib
 import os
 import signal
 import struct
@@ -63,6 +64,11 @@ class TakenTrace(harness.Case):
         self.assertRegex(self.command("report", path).out, r"was taken away [0-9.]+ \S+ after the")
         return lost
 
+    def remove_with_journal(self):
+        for name in ("trace.db-journal", "trace.db"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path(name))
+
     def test_removed(self):
         facts, calls = self.undisturbed()
         process = self.start_flood()
@@ -73,11 +79,30 @@ class TakenTrace(harness.Case):
         facts, calls = self.undisturbed()
         process = self.start_flood()
         for _ in range(5):
-            for name in ("trace.db-journal", "trace.db"):
-                if os.path.exists(self.path(name)):
-                    os.unlink(self.path(name))
+            self.remove_with_journal()
             harness.wait_for(lambda: os.path.exists(self.path("trace.db")), "there is another one")
         self.check(self.finish(process), self.path("trace.db"), facts, calls)
+
+    def test_removed_all_the_time(self):
+        """Also between the moments in which another one is made, opened and filled."""
+        facts, calls = self.undisturbed()
+        process = self.start_flood()
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            self.remove_with_journal()
+        self.check(self.finish(process), self.path("trace.db"), facts, calls)
+
+    def test_only_its_journal_is_removed_all_the_time(self):
+        facts, calls = self.undisturbed()
+        process = self.start_flood()
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path("trace.db-journal"))
+        self.assertEqual(self.finish(process), "")
+        trace = self.trace()
+        self.assertEqual((self.facts(trace), trace.count()), (facts, calls))
+        self.assertEqual(trace.value("PRAGMA integrity_check"), "ok")
 
     def test_moved(self):
         facts, calls = self.undisturbed()
