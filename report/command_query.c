@@ -1,6 +1,7 @@
 /* gpuverify query FILE SQL|NAME: any question about a trace. */
 #include "report/commands.h"
 #include "report/query.h"
+#include "report/query_empty.h"
 #include "report/trace_view.h"
 
 #include <errno.h>
@@ -57,9 +58,12 @@ static int gv_query_failed(const char *why, int code)
     return code;
 }
 
-static int gv_query_run(const struct gv_arguments *arguments, sqlite3 *trace, const char *sql)
+static int gv_query_run(const struct gv_arguments *arguments, sqlite3 *trace, const char *sql,
+                        const bool *of_gpu)
 {
-    bool value = gv_arguments_has(arguments, GV_OPTION_query_value);
+    bool value = gv_arguments_has(arguments, GV_OPTION_query_value), any = true;
+    enum gv_format format =
+        gv_format_find(gv_arguments_text(arguments, GV_OPTION_query_format, "table"));
     sqlite3_stmt *statement = NULL;
     char *why = NULL;
     int code = GV_EXIT_FINE, error = gv_query_prepare(trace, sql, &statement, &why);
@@ -74,9 +78,9 @@ static int gv_query_run(const struct gv_arguments *arguments, sqlite3 *trace, co
     else if (value)
         error = gv_query_print_value(statement, stdout);
     else
-        error = gv_query_print(
-            statement, stdout,
-            gv_format_find(gv_arguments_text(arguments, GV_OPTION_query_format, "table")));
+        error = gv_query_print(statement, stdout, format, &any);
+    if (!error && !any && format == GV_FORMAT_TABLE)
+        gv_query_say_empty(trace, *of_gpu);
     if (error == -E2BIG)
         code = gv_query_failed("--value wants one column", GV_EXIT_USAGE);
     else if (error == -ENODATA)
@@ -93,6 +97,7 @@ int gv_command_query(const struct gv_arguments *arguments)
 {
     sqlite3 *trace = NULL;
     int code = GV_EXIT_FAILED;
+    bool of_gpu;
 
     if (gv_arguments_has(arguments, GV_OPTION_query_list))
         return gv_query_list(
@@ -106,8 +111,8 @@ int gv_command_query(const struct gv_arguments *arguments)
         return gv_query_unknown(arguments);
     if (gv_trace_view_open(arguments->operands[0], &trace))
         return GV_EXIT_FAILED;
-    if (gv_query_restrict(trace) == 0)
-        code = gv_query_run(arguments, trace, sql);
+    if (gv_query_restrict(trace, &of_gpu) == 0)
+        code = gv_query_run(arguments, trace, sql, &of_gpu);
     else
         gv_message("%s cannot be opened for reading only", arguments->operands[0]);
     sqlite3_close(trace);

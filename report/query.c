@@ -2,6 +2,7 @@
 
 #include "report/format.h"
 #include "report/progress.h"
+#include "report/query_empty.h"
 #include "trace/word_distance.h"
 #include "trace/text.h"
 
@@ -46,10 +47,12 @@ const struct gv_query *gv_query_nearest(const char *name)
 static int gv_query_allow(void *context, int action, const char *first, const char *second,
                           const char *database, const char *cause)
 {
-    (void)context;
-    (void)first;
+    bool *of_gpu = context;
+
     (void)database;
     (void)cause;
+    if (action == SQLITE_READ && gv_query_is_of_gpu(first))
+        *of_gpu = true;
     switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
@@ -62,10 +65,11 @@ static int gv_query_allow(void *context, int action, const char *first, const ch
     }
 }
 
-int gv_query_restrict(sqlite3 *trace)
+int gv_query_restrict(sqlite3 *trace, bool *of_gpu)
 {
+    *of_gpu = false;
     if (sqlite3_exec(trace, "PRAGMA query_only = ON", NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_set_authorizer(trace, gv_query_allow, NULL) != SQLITE_OK)
+        sqlite3_set_authorizer(trace, gv_query_allow, of_gpu) != SQLITE_OK)
         return -EIO;
     return 0;
 }
@@ -223,12 +227,13 @@ static int gv_query_write(sqlite3_stmt *statement, FILE *out, enum gv_format for
     return error;
 }
 
-int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format)
+int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bool *any)
 {
     int count = sqlite3_column_count(statement), result = gv_query_first(statement), error = 0;
     struct gv_column *columns = calloc((size_t)count + 1, sizeof(*columns));
     char **others = calloc((size_t)count + 1, sizeof(*others));
 
+    *any = result == SQLITE_ROW;
     if (!columns || !others)
         error = -ENOMEM;
     else if (result != SQLITE_ROW && result != SQLITE_DONE) /* before anything is written */

@@ -24,15 +24,17 @@ const struct gv_query *gv_query_find(const char *name);
 /* The one that was probably meant; NULL: none is near. */
 const struct gv_query *gv_query_nearest(const char *name);
 
-/* Allows this connection only to read, from now on. 0 or -errno. */
-int gv_query_restrict(sqlite3 *trace);
+/* Allows this connection only to read, from now on. *of_gpu, which has to stay, becomes true when a
+ * statement is compiled that reads what only CUPTI tells. 0 or -errno. */
+int gv_query_restrict(sqlite3 *trace, bool *of_gpu);
 
 /* Compiles one statement. 0; -EINVAL: see *why, which is the caller's to free with sqlite3_free().
  */
 int gv_query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement, char **why);
 
-/* Writes all rows. 0; -EINVAL: the SQL failed, see sqlite3_errmsg(); or -errno. */
-int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format);
+/* Writes all rows; *any: there were some. 0; -EINVAL: the SQL failed, see sqlite3_errmsg(); or
+ * -errno. */
+int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bool *any);
 
 /* Writes the first value of the first row, as it is; nothing for NULL. 0; -ENODATA: there is no
  * row; -EINVAL: the SQL failed. */

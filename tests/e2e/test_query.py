@@ -27,6 +27,24 @@ class Query(harness.Case):
         for name in queries:
             self.query(name)
 
+    def test_table_without_rows_says_whether_anything_was_seen(self):
+        nothing = self.query("SELECT * FROM gpu_ops WHERE id = -1")
+        self.assertEqual(nothing.err, "gpuverify: no row\n")
+        self.assertEqual(len(nothing.out.splitlines()), 1)
+        database = sqlite3.connect(self.path("lazy_launch.db"))
+        with database:
+            database.execute("DELETE FROM gpu_op")
+            database.execute("UPDATE process SET gpu = 'off', gpu_why = NULL")
+        database.close()
+        for name in ("kernels", "copies", "gpu-busy", "gpu-gaps", "jit"):
+            self.assertRegex(self.query(name).err,
+                             r"^gpuverify: no row: the GPU's side of process \d+ was not seen: GPUVERIFY_GPU=off$")
+            for form in ("csv", "json", "markdown"):
+                self.assertEqual(self.query(name, "--format", form).err, "")
+        # Of calls, all is known.
+        self.assertEqual(self.query("SELECT * FROM calls WHERE id = -1").err, "gpuverify: no row\n")
+        self.assertEqual(self.query("calls").err, "")
+
     def test_rates_of_copies_are_whole_bytes_per_second(self):
         path = self.path("add.db")
         stored.make("add", path)
