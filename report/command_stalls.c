@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define GV_STALLS_TOP 20
+
 /* Every cause, for those who name another one. */
 static const char gv_stalls_causes[] = ""
 #define GV_CAUSE(name, text, expected, waits, why) " " text
@@ -24,13 +26,21 @@ static bool gv_stalls_is_cause(const char *word)
     return false;
 }
 
+/* Programs want all of them. */
+static int64_t gv_stalls_limit(enum gv_format format)
+{
+    return format == GV_FORMAT_TABLE ? GV_STALLS_TOP : 0;
+}
+
 int gv_command_stalls(const struct gv_arguments *arguments)
 {
     const char *path = arguments->operands[0];
+    enum gv_format format =
+        gv_format_find(gv_arguments_text(arguments, GV_OPTION_stalls_format, "table"));
     struct gv_stall_filter filter = {
         .cause = gv_arguments_text(arguments, GV_OPTION_stalls_cause, NULL),
         .least_ns = gv_arguments_number(arguments, GV_OPTION_stalls_min, 0),
-        .limit = gv_arguments_number(arguments, GV_OPTION_stalls_top, 0),
+        .limit = gv_arguments_number(arguments, GV_OPTION_stalls_top, gv_stalls_limit(format)),
         .expected = gv_arguments_has(arguments, GV_OPTION_stalls_all),
     };
     sqlite3 *trace = NULL;
@@ -42,9 +52,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
     filter.expected |= filter.cause != NULL;
     if (gv_trace_view_open(path, &trace))
         return GV_EXIT_FAILED;
-    int error = gv_stall_output_print(
-        trace, path, &filter,
-        gv_format_find(gv_arguments_text(arguments, GV_OPTION_stalls_format, "table")));
+    int error = gv_stall_output_print(trace, path, &filter, format);
     if (error)
         gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     sqlite3_close(trace);

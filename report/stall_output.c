@@ -145,10 +145,12 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
     gv_text_lines(stdout, 0, "", text, columns);
 }
 
+/* `found`: how many there are, those that are left out too. */
 static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct gv_stall_rows *rows,
-                                 const struct gv_stall_sums *sums)
+                                 int64_t found, const struct gv_stall_sums *sums)
 {
     int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
+    int64_t more = found - (int64_t)rows->count;
 
     if (error)
         return error;
@@ -163,6 +165,8 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct 
         gv_format_text(stdout, path, 1000, 0);
         puts(" STALL");
     }
+    if (more > 0)
+        printf("%" PRId64 " more lost as much or less: --top 0 lists all.\n", more);
     return 0;
 }
 
@@ -198,15 +202,18 @@ int gv_stall_output_print(sqlite3 *trace, const char *path, const struct gv_stal
     struct gv_stall_filter asked = *filter;
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
+    int64_t found = 0;
     int error = gv_stall_sums_read(trace, &sums);
 
     asked.people = gv_stalls_is_for_people(format);
     if (!error)
         error = gv_stall_rows_read(trace, &asked, &rows);
+    if (!error && format == GV_FORMAT_TABLE)
+        error = gv_stall_rows_count(trace, &asked, &found);
     if (error)
         goto out;
     if (format == GV_FORMAT_TABLE)
-        error = gv_stalls_print_table(trace, path, &rows, &sums);
+        error = gv_stalls_print_table(trace, path, &rows, found, &sums);
     else if (format == GV_FORMAT_JSON)
         error = gv_stalls_print_json(trace, path, &rows, &sums);
     else

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GV_STALL_ROWS_WHERE                                                                        \
+    " WHERE (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2"                           \
+    " AND (s.expected = 0 OR ?3) AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)"
+
 /* Views are asked row by row: joined to, they would be computed whole. */
 #define GV_STALL_ROWS_SQL                                                                          \
     "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
@@ -16,9 +20,7 @@
     " s.confidence, s.advice, s.name, s.kernel,"                                                   \
     " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
     " (SELECT name FROM calls WHERE id = s.blocked_by)"                                            \
-    " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by"                                    \
-    " WHERE (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2"                           \
-    " AND (s.expected = 0 OR ?3) AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)"      \
+    " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by" GV_STALL_ROWS_WHERE                \
     " ORDER BY s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
 
 static int gv_stall_rows_text(sqlite3_stmt *statement, int column, char **text)
@@ -99,20 +101,40 @@ static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement
     return gv_stall_rows_take(statement, row, people);
 }
 
+static int gv_stall_rows_prepare(sqlite3 *trace, const char *sql,
+                                 const struct gv_stall_filter *filter, sqlite3_stmt **statement)
+{
+    if (sqlite3_prepare_v2(trace, sql, -1, statement, NULL) != SQLITE_OK ||
+        sqlite3_bind_text(*statement, 1, filter->cause, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_int64(*statement, 2, filter->least_ns) != SQLITE_OK ||
+        sqlite3_bind_int(*statement, 3, filter->expected) != SQLITE_OK ||
+        sqlite3_bind_int64(*statement, 4, filter->id) != SQLITE_OK ||
+        sqlite3_bind_int64(*statement, 5, filter->blocked_by) != SQLITE_OK)
+        return -EIO;
+    return 0;
+}
+
+int gv_stall_rows_count(sqlite3 *trace, const struct gv_stall_filter *filter, int64_t *count)
+{
+    sqlite3_stmt *statement = NULL;
+    int error = gv_stall_rows_prepare(trace, "SELECT count(*) FROM stalls s" GV_STALL_ROWS_WHERE,
+                                      filter, &statement);
+
+    if (!error && sqlite3_step(statement) != SQLITE_ROW)
+        error = -EIO;
+    *count = error ? 0 : sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return error;
+}
+
 int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows)
 {
     sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(trace, GV_STALL_ROWS_SQL, -1, &statement, NULL), error = 0;
+    int error = gv_stall_rows_prepare(trace, GV_STALL_ROWS_SQL, filter, &statement), result = 0;
 
     memset(rows, 0, sizeof(*rows));
-    if (result != SQLITE_OK ||
-        sqlite3_bind_text(statement, 1, filter->cause, -1, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 2, filter->least_ns) != SQLITE_OK ||
-        sqlite3_bind_int(statement, 3, filter->expected) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 4, filter->id) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 5, filter->blocked_by) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 6, filter->limit ? filter->limit : -1) != SQLITE_OK)
+    if (!error && sqlite3_bind_int64(statement, 6, filter->limit ? filter->limit : -1) != SQLITE_OK)
         error = -EIO;
     while (!error && (result = sqlite3_step(statement)) == SQLITE_ROW)
         error = gv_stall_rows_add(rows, statement, filter->people);

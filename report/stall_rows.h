@@ -69,6 +69,8 @@ static inline int64_t gv_stall_lost_ns(const struct gv_stall_row *row)
 /* Sorted by the time lost, longest first. 0 or -errno; *rows is to be freed in any case. */
 int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows);
+/* How many there are without the limit. 0 or -errno. */
+int gv_stall_rows_count(sqlite3 *trace, const struct gv_stall_filter *filter, int64_t *count);
 void gv_stall_rows_free(struct gv_stall_rows *rows);
 
 #endif

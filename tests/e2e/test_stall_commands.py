@@ -7,6 +7,7 @@ import signal
 import sqlite3
 
 import harness
+import stored
 
 BUSY = [harness.workload(os.path.join("stalls", "lock_launch")), "300"]
 CUPTI = {"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"),
@@ -114,3 +115,42 @@ class Told(harness.Case):
         program.send_signal(signal.SIGTERM)
         program.wait()
         self.trace(losses=True)
+
+
+class Many(harness.Case):
+    """More stalls than fit on a screen."""
+
+    def setUp(self):
+        super().setUp()
+        stored.make("lazy_launch", self.path("trace.db"))
+        database = sqlite3.connect(self.path("trace.db"))
+        with database:
+            database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)"
+                             " INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+                             " SELECT 100 + i, i, 'queue-full', 0, 0, 200000 + i, 0, 'measured' FROM n")
+        database.close()
+
+    def stalls(self, *words):
+        return self.command("stalls", "trace.db", *words, sim=False).out
+
+    def listed(self, *words):
+        return sum("queue-full" in line or "cudaLaunchKernel" in line or "cudaMemcpyAsync" in line
+                   for line in self.stalls(*words).splitlines())
+
+    def test_table_has_the_worst_and_says_how_many_more(self):
+        out = self.stalls()
+        self.assertEqual(self.listed(), 20)
+        self.assertIn("lazy-load", out)
+        self.assertEqual(out.splitlines()[-1], "12 more lost as much or less: --top 0 lists all.")
+        self.assertEqual(self.stalls("--cause", "queue-full", "-n", "29").splitlines()[-1],
+                         "1 more lost as much or less: --top 0 lists all.")
+
+    def test_all(self):
+        for words in (("--top", "0"), ("-n", "32"), ("-n", "40")):
+            self.assertEqual(self.listed(*words), 32)
+            self.assertNotIn("more lost", self.stalls(*words))
+
+    def test_programs_get_all(self):
+        self.assertEqual(len(json.loads(self.stalls("--format", "json"))["stalls"]), 32)
+        self.assertEqual(len(self.stalls("--format", "csv").splitlines()), 33)
+        self.assertEqual(len(self.stalls("--format", "markdown").splitlines()), 34)
