@@ -1,6 +1,7 @@
 #include "report/drain.h"
 
 #include "trace/schema.h"
+#include "trace/settings.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -47,10 +48,12 @@ static int gv_drain_write_first(struct gv_drain *drain, const struct gv_spool_fa
 {
     struct gv_database *database = &drain->database;
     char host[HOST_NAME_MAX + 1] = "";
+    struct gv_settings settings;
     int64_t unix_offset_ns =
         (int64_t)((uint64_t)facts->clock.unix_offset_ns + facts->clock.epoch_ns);
     int error;
 
+    gv_settings_read(&settings, NULL, NULL);
     if (gethostname(host, sizeof(host) - 1) < 0)
         host[0] = '\0';
     error = gv_database_set_meta_number(database, "schema_version", GV_SCHEMA_VERSION);
@@ -64,6 +67,9 @@ static int gv_drain_write_first(struct gv_drain *drain, const struct gv_spool_fa
         error = gv_database_set_meta_number(database, "unix_offset_ns", unix_offset_ns);
     if (!error)
         error = gv_database_set_meta_number(database, "start_unix_ns", unix_offset_ns);
+    if (!error)
+        error = gv_database_set_meta_number(database, "watchdog_ns",
+                                            (int64_t)settings.watchdog_ms * 1000000);
     return error ? error : gv_drain_write_program(drain);
 }
 

@@ -2,6 +2,7 @@
 
 #include "report/driver_file.h"
 #include "report/format.h"
+#include "report/silence_note.h"
 #include "report/text_lines.h"
 #include "trace/database.h"
 
@@ -229,6 +230,8 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const char *path,
     }
     if (!error)
         error = gv_print_taken(out, trace, columns);
+    if (!error)
+        error = gv_silence_note_print(out, trace, facts, columns);
     if (!facts->complete)
         gv_text_lines(out, 5, "  !", "This trace is not complete yet.", columns);
     return error;

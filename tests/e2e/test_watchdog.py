@@ -61,6 +61,25 @@ class Hanging(harness.Case):
         process.wait()
         self.assertEqual(self.trace().rows("SELECT * FROM in_flight"), [])
 
+    def test_silence_is_told_before_the_watchdog_speaks(self):
+        """That nothing comes is no proof that nothing hangs."""
+        for watchdog, said in (("3600", "in a call that has not returned. Such a call is told of after 3600 s"),
+                               ("0", "is not looked for while the program runs (GPUVERIFY_WATCHDOG=0)")):
+            process = self.hang(60000, GPUVERIFY_WATCHDOG=watchdog, GPUVERIFY_TRACE=self.path(watchdog + ".db"))
+            told = harness.wait_for(lambda name=watchdog + ".db": self.silence(name), "silence is told")
+            self.assertIn(said, told)
+            process.kill()
+            process.wait()
+            self.settle()
+            self.assertNotIn("The last record is", self.command("report", watchdog + ".db").out)
+
+    def silence(self, name):
+        if not os.path.exists(self.path(name)):
+            return None
+        told = self.command("report", name, "-s", "verdict", status=None)
+        text = " ".join(told.out.split())
+        return text if told.status == 0 and "The last record is" in text else None
+
     def test_killed_before_the_watchdog_looked(self):
         process = self.hang(60000, GPUVERIFY_WATCHDOG="3600")
 
