@@ -23,6 +23,7 @@ enum gv_flight_column {
     GV_FLIGHT_CAUSE,
     GV_FLIGHT_BLOCKED_BY,
     GV_FLIGHT_CONFIDENCE,
+    GV_FLIGHT_STATE,
     GV_FLIGHT_ADVICE,
     GV_FLIGHT_ENDED,
     GV_FLIGHT_PID,
@@ -31,7 +32,7 @@ enum gv_flight_column {
 static const char gv_flights_sql[] =
     "SELECT f.process, f.thread, f.thread_name, f.name, f.kernel, f.start_ns, f.elapsed_ns, "
     "f.cause,"
-    " f.blocked_by_thread, f.confidence, f.advice, p.ended, p.pid FROM in_flight f"
+    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid FROM in_flight f"
     " LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
 
 static const char *gv_flight_text(sqlite3_stmt *row, enum gv_flight_column column)
@@ -92,16 +93,10 @@ static int gv_explain_flight_section(FILE *out, const char *title, int columns,
     return gv_explain_paragraph_end(&paragraph, out, title, columns);
 }
 
-/* Most of what the watchdog stores says what is waited for; only of loads, what to do: "Load ...".
- */
-static const char *gv_explain_flight_title(const char *advice)
-{
-    return strstr(advice, ". Load ") ? "fix" : "state";
-}
-
 static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int columns)
 {
     const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
+    const char *state = gv_flight_text(row, GV_FLIGHT_STATE);
     const char *advice = gv_flight_text(row, GV_FLIGHT_ADVICE);
     int64_t start_ns = sqlite3_column_int64(row, GV_FLIGHT_START);
     struct gv_timeline_focus focus = {
@@ -125,8 +120,10 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int c
         error = gv_explain_flight_section(out, "why", columns, gv_explain_flight_why, row);
     if (!error)
         error = gv_timeline_print(trace, &focus, out, columns);
+    if (!error && state)
+        gv_explain_lines(out, "state", state, columns);
     if (!error && advice)
-        gv_explain_lines(out, gv_explain_flight_title(advice), advice, columns);
+        gv_explain_lines(out, "fix", advice, columns);
     return error;
 }
 

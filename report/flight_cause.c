@@ -169,8 +169,9 @@ static int gv_flight_find_cause(sqlite3 *trace, struct gv_flights *flights,
     return error;
 }
 
-static void gv_flight_advise(const struct gv_flights *flights, const struct gv_flight *flight,
-                             char *out, size_t size)
+/* What it waits for, as far as that is known. */
+static void gv_flight_tell_state(const struct gv_flights *flights, const struct gv_flight *flight,
+                                 char *out, size_t size)
 {
     const struct gv_flight *by = flight->blocked_by ? &flights->list[flight->blocked_by - 1] : NULL;
     const struct gv_flight *waits = by ? by : flight;
@@ -195,34 +196,47 @@ static void gv_flight_advise(const struct gv_flights *flights, const struct gv_f
     if (used < size && flights->work.unfinished > 1)
         used += (size_t)snprintf(out + used, size - used, ", nor are %" PRId64 " launched after it",
                                  flights->work.unfinished - 1);
-    if (used >= size)
+    if (used < size && strcmp(waits->cause, "lazy-load") == 0)
+        snprintf(out + used, size - used,
+                 ". If it waits for %s in its turn, neither can ever go on.",
+                 waits->kernel_name[0] ? waits->kernel_name : "this kernel");
+    else if (used < size)
+        snprintf(out + used, size - used, ".");
+}
+
+/* What to do about it, where what it waits for is known; else empty. */
+static void gv_flight_advise(const struct gv_flights *flights, const struct gv_flight *flight,
+                             char *out, size_t size)
+{
+    const struct gv_flight *waits =
+        flight->blocked_by ? &flights->list[flight->blocked_by - 1] : flight;
+
+    out[0] = '\0';
+    if (flights->work.unfinished == 0)
         return;
     if (strcmp(waits->cause, "lazy-load") == 0)
-        snprintf(out + used, size - used,
-                 ". If it waits for %s in its turn, neither can ever go on. Load %s before: "
-                 "cudaFuncGetAttributes or cuKernelGetFunction of it at the start, or "
-                 "CUDA_MODULE_LOADING=EAGER.",
-                 waits->kernel_name[0] ? waits->kernel_name : "this kernel",
+        snprintf(out, size,
+                 "Load %s before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
+                 "or CUDA_MODULE_LOADING=EAGER.",
                  waits->kernel_name[0] ? waits->kernel_name : "it");
     else if (strcmp(waits->cause, "module-load") == 0)
-        snprintf(out + used, size - used, ". Load code before the GPU gets its work.");
-    else
-        snprintf(out + used, size - used, ".");
+        snprintf(out, size, "Load code before the GPU gets its work.");
 }
 
 static int gv_flight_store(sqlite3 *trace, const struct gv_flights *flights,
                            const struct gv_flight *flight)
 {
     sqlite3_stmt *update = NULL;
-    char advice[1024];
+    char state[1024], advice[512];
     int64_t by = flight->blocked_by ? flights->list[flight->blocked_by - 1].thread : 0;
-    int result =
-        sqlite3_prepare_v2(trace,
-                           "UPDATE flight SET cause = ?2, blocked_by_thread = nullif(?3, 0),"
-                           " confidence = 'inferred', advice = nullif(?4, '')"
-                           " WHERE rowid = ?1",
-                           -1, &update, NULL);
+    int result = sqlite3_prepare_v2(
+        trace,
+        "UPDATE flight SET cause = ?2, blocked_by_thread = nullif(?3, 0),"
+        " confidence = 'inferred', state = nullif(?4, ''), advice = nullif(?5, '')"
+        " WHERE rowid = ?1",
+        -1, &update, NULL);
 
+    gv_flight_tell_state(flights, flight, state, sizeof(state));
     gv_flight_advise(flights, flight, advice, sizeof(advice));
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(update, 1, flight->row);
@@ -231,7 +245,9 @@ static int gv_flight_store(sqlite3 *trace, const struct gv_flights *flights,
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(update, 3, by);
     if (result == SQLITE_OK)
-        result = sqlite3_bind_text(update, 4, advice, -1, SQLITE_STATIC);
+        result = sqlite3_bind_text(update, 4, state, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(update, 5, advice, -1, SQLITE_STATIC);
     if (result == SQLITE_OK)
         result = sqlite3_step(update);
     sqlite3_finalize(update);

@@ -5,7 +5,7 @@
 #ifndef GV_TRACE_SCHEMA_H
 #define GV_TRACE_SCHEMA_H
 
-#define GV_SCHEMA_VERSION 4
+#define GV_SCHEMA_VERSION 5
 /* PRAGMA application_id: "GpuV". Tells a trace from any other SQLite file. */
 #define GV_SCHEMA_APPLICATION_ID 0x47707556
 

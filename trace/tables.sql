@@ -12,7 +12,7 @@ CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NUL
 CREATE TABLE process (id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, pid INTEGER,
     parent_pid INTEGER, start_ticks INTEGER, program TEXT, executable TEXT, arguments TEXT,
     directory TEXT, forked INTEGER, driver_version INTEGER, start_ns INTEGER, end_ns INTEGER,
-    ended TEXT, exit_code INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,
+    ended TEXT, exit_code INTEGER, exit_signal INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,
     cupti_library TEXT, gpu_flushed_ns INTEGER);
 
 -- records: how many of the thread's records are in the trace, counted in its spool
@@ -50,7 +50,7 @@ CREATE TABLE loss (process INTEGER NOT NULL, what TEXT NOT NULL, class TEXT NOT 
 CREATE TABLE flight (process INTEGER NOT NULL, thread_serial INTEGER, tid INTEGER, name TEXT,
     api INTEGER NOT NULL, start_ns INTEGER NOT NULL, kernel INTEGER, stream_handle INTEGER,
     seen_ns INTEGER, cause TEXT, waited_for INTEGER, blocked_by_thread INTEGER, confidence TEXT,
-    advice TEXT);
+    state TEXT, advice TEXT);
 
 -- A stack is stored once in each process; its frames are named when the trace is finished.
 CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,

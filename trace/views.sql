@@ -175,7 +175,8 @@ SELECT
     f.waited_for AS waited_for, -- id in gpu_ops, or NULL: an operation that has not ended is not there
     f.blocked_by_thread AS blocked_by_thread, -- thread whose call stood in the way, id in threads
     f.confidence AS confidence, -- as in stalls
-    f.advice AS advice -- what it waits for, and what to do
+    f.advice AS advice, -- what to do, if that is known
+    f.state AS state -- what it waits for
 FROM flight f
     LEFT JOIN api a ON a.id = f.api
     LEFT JOIN kernel k ON k.id = f.kernel
@@ -235,7 +236,8 @@ SELECT
     p.gpu AS gpu, -- cupti: the GPU's side was seen; host-only: it was not; off: it was not wanted
     p.gpu_why AS gpu_why, -- what stood in the way, and what to do
     p.cupti_version AS cupti_version, -- as CUPTI gives it
-    p.cupti_library AS cupti_library -- the file in use
+    p.cupti_library AS cupti_library, -- the file in use
+    p.exit_signal AS exit_signal -- that killed it, if the process sent it to itself or gpuverify run saw its end; else NULL
 FROM process p;
 
 CREATE VIEW threads AS -- one thread that called CUDA

@@ -8,5 +8,5 @@ INSERT INTO module (id, process, number) VALUES (1, 1, 1);
 INSERT INTO kernel (id, process, number, name, module) VALUES (1, 1, 1, '_ZN2at6native4spinIfEEvPT_', 1),
     (2, 1, 2, '_ZN2at6native5reachIfEEvPT_', 1);
 INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, kernel) VALUES (1, 1, 1, 1000000000, 5000, 0, 1, 1);
-INSERT INTO flight (process, thread_serial, tid, name, api, start_ns, kernel, seen_ns, cause, confidence, advice) VALUES
-    (1, 1, 4242, 'train', 1, 2000000000, 2, 8000000000, 'lazy-load', 'inferred', 'It waits for spin<float>.');
+INSERT INTO flight (process, thread_serial, tid, name, api, start_ns, kernel, seen_ns, cause, confidence, state, advice) VALUES
+    (1, 1, 4242, 'train', 1, 2000000000, 2, 8000000000, 'lazy-load', 'inferred', 'It waits for spin<float>. Load of the GPU: that kernel alone.', 'Load reach<float> before the program launches spin<float>.');

@@ -87,6 +87,42 @@ static void the_first_launch_of_a_kernel_loads_it(void **state)
     expect_cause("unknown");
 }
 
+static void expect_told(const char *state, const char *advice)
+{
+    sqlite3_stmt *row = NULL;
+
+    assert_int_equal(gv_flight_causes(&database, 1), 0);
+    assert_int_equal(
+        sqlite3_prepare_v2(database.handle, "SELECT state, advice FROM in_flight", -1, &row, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), state);
+    if (advice)
+        assert_string_equal((const char *)sqlite3_column_text(row, 1), advice);
+    else
+        assert_int_equal(sqlite3_column_type(row, 1), SQLITE_NULL);
+    sqlite3_finalize(row);
+}
+
+/* Whatever the words are: what it waits for and what to do about it are told apart. */
+static void advice_is_only_what_can_be_done(void **state)
+{
+    (void)state;
+    expect_told("No launch is known to be unfinished.", NULL);
+    execute("UPDATE kernel SET name = 'a. Load b' WHERE id = 1");
+    add_calls(1, 1);
+    expect_told("It waits for a. Load b, launched 0.000 s into the run, which is not known to have "
+                "ended. If it waits for new in its turn, neither can ever go on.",
+                "Load new before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
+                "or CUDA_MODULE_LOADING=EAGER.");
+    execute("UPDATE api SET name = 'cuMemFree_v2', class = 'free' WHERE id = 1;"
+            "INSERT INTO api VALUES (2, 'cuLaunchKernel', 'launch');"
+            "UPDATE call SET api = 2");
+    expect_told("It waits for a. Load b, launched 0.000 s into the run, which is not known to have "
+                "ended.",
+                NULL);
+}
+
 static void a_look_reads_only_what_came_since_the_last(void **state)
 {
     (void)state;
@@ -109,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_first_launch_of_a_kernel_loads_it),
+        TEST(advice_is_only_what_can_be_done),
         TEST(a_look_reads_only_what_came_since_the_last),
     };
 
