@@ -377,6 +377,13 @@ static void gv_report_json_verdict(struct gv_report *report)
     gv_json_close(json, '}');
 }
 
+/* What is a picture for people is thousands of rows for programs: those that ask for it get it. */
+static bool gv_report_is_in_json(const struct gv_report *report, size_t section)
+{
+    return report->wanted[section] &&
+           (report->picked || gv_sections[section].shape != GV_SHAPE_PICTURE);
+}
+
 static int gv_report_json(struct gv_report *report)
 {
     int error = 0;
@@ -391,7 +398,7 @@ static int gv_report_json(struct gv_report *report)
     gv_json_key(&report->json, "sections");
     gv_json_open(&report->json, '{');
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
-        if (report->wanted[i])
+        if (gv_report_is_in_json(report, i))
             error = gv_section_write(report, (enum gv_section_id)i);
     gv_json_close(&report->json, '}');
     gv_json_close(&report->json, '}');

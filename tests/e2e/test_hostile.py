@@ -132,6 +132,7 @@ class Hostile(harness.Case):
         (report,), length = self.documents("trace.db", ["report"])
         self.assertLess(length, 300000)
         self.assertIsNone(report["sections"]["run"][0]["calls"])
+        (report,), _ = self.documents("trace.db", ["report", "-s", "timeline"])
         self.assertTrue(report["sections"]["timeline"])
         shown = self.command("report", "trace.db", "--section", "run", sim=False).out
         self.assertRegex(shown, r"calls +-\n")

@@ -17,7 +17,7 @@ DOCUMENTS = {
     "gpuverify doctor": [("lazy_launch", ["doctor", "--no-trial", "/bin/sh"])],
     "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
     "gpuverify query --list": [("lazy_launch", ["query", "--list"])],
-    "gpuverify report": [("add", ["report", "{}"]), ("lazy_launch", ["report", "{}"]),
+    "gpuverify report": [("add", ["report", "{}"]), ("add", ["report", "{}", "-s", "timeline", "-s", "samples"]), ("lazy_launch", ["report", "{}"]),
                          ("hostile", ["report", "{}"])],
     "gpuverify schema": [("lazy_launch", ["schema"]), ("lazy_launch", ["schema", "--tables"])],
     "gpuverify stalls": [("lazy_launch", ["stalls", "{}", "--all"]), ("hostile", ["stalls", "{}"])],
