@@ -103,7 +103,8 @@ static int gv_verdict_compare(const void *left, const void *right)
     return (int)one->class - (int)other->class;
 }
 
-/* Pinned memory helps where some is pageable, larger pieces where they are small. */
+/* Pinned memory helps where some is pageable, larger pieces where they are small, copying at the
+ * same time where there is computing to do meanwhile. */
 static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
 {
     bool pinned = facts->pinned_bytes >= facts->copied_bytes;
@@ -115,8 +116,12 @@ static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
         return "keep the data on the GPU from one kernel to the next, copy it from pinned memory";
     if (!large)
         return "keep the data on the GPU from one kernel to the next, copy it in larger pieces";
-    return "keep the data on the GPU from one kernel to the next; what has to be copied, copy on a "
-           "stream of its own while another part is computed with";
+    if (facts->kernel_ns >= facts->host_copy_ns / GV_VERDICT_LIMIT_LITTLE_COMPUTING)
+        return "keep the data on the GPU from one kernel to the next; copy what has to be copied "
+               "on "
+               "a stream of its own, while another part is computed with";
+    return "keep the data on the GPU from one kernel to the next, copy less of it, or leave on the "
+           "CPU what is computed with it: it is little";
 }
 
 /* Does not depend on whether the process made any other call. */

@@ -96,6 +96,20 @@ class Report(harness.Case):
         # Machine code is not compiled.
         self.assertEqual(compiling("UPDATE load SET kind = 'cubin'"), [1060000000, 0])
 
+    def test_idle_gpu_of_a_host_that_was_in_calls(self):
+        part = ("-s", "verdict", "--process", "4242", "--from", "1.5s", "--to", "1.7s", "--device", "0")
+        self.assertIn("Next: look at what the program does between its CUDA calls", " ".join(self.report(*part).out.split()))
+        trace = sqlite3.connect(self.path("add.db"))
+        with trace:
+            trace.execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5)"
+                          " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+                          " SELECT 60 + i, 1, 7, 1513000000 + i * 30000000, 28000000, 0 FROM n")
+        trace.close()
+        said = " ".join(self.report(*part).out.split())
+        self.assertRegex(said, r"in its longest gaps it was in cuMemAlloc_v2 for 1\d\d ms\. Next: see in which CUDA calls "
+                               r"the host was meanwhile: gpuverify report add\.db --section gaps")
+        self.assertNotIn("between its CUDA calls", said)
+
     def test_parts_that_are_not_there(self):
         for words, status, said in ((("--from", "500ms", "--to", "100ms"), 2, "--from is not before --to"),
                                     (("--from", "500ms", "--to", "500ms"), 2, "--from is not before --to"),

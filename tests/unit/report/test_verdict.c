@@ -274,6 +274,12 @@ static void what_helps_copies(void **state)
     assert_null(strstr(verdict.findings[0].next, "larger pieces"));
     assert_null(strstr(verdict.findings[0].next, "pinned memory"));
     assert_non_null(strstr(verdict.findings[0].next, "stream of its own"));
+    facts.host_copy_ns = facts.kernel_ns;
+    facts.kernel_ns /= 10;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_null(strstr(verdict.findings[0].next, "stream of its own"));
+    assert_non_null(strstr(verdict.findings[0].next, "it is little"));
+    facts.kernel_ns = facts.host_copy_ns;
     facts.copied_bytes = facts.pinned_bytes = 1 << 20;
     assert_true(is_told(GV_VERDICT_TRANSFER));
     assert_non_null(strstr(verdict.findings[0].next, "larger pieces"));
