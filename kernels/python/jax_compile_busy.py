@@ -6,6 +6,7 @@ from needs import needs
 
 needs("jax")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0")  # it takes ten seconds
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 

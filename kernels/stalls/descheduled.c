@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 #define STOP_MS   60
-#define STOPS     8
+#define STOPS     16
 #define QUESTIONS 65536
 
-static void stop_parent(void)
+static void stop_parent(int ready)
 {
+    char byte;
+
+    if (read(ready, &byte, 1) != 1)
+        return;
     for (int i = 0; i < STOPS; i++) {
-        usleep(20000);
+        usleep(10000);
         kill(getppid(), SIGSTOP);
         usleep(STOP_MS * 1000);
         kill(getppid(), SIGCONT);
@@ -28,12 +32,16 @@ int main(int argc, char **argv)
     struct gv_stage stage;
     CUevent event;
     unsigned slow = 0;
-    pid_t child = fork();
+    int ready[2];
 
+    if (pipe(ready) != 0)
+        return 1;
+    pid_t child = fork();
     if (child == 0) {
+        close(ready[1]); /* the parent may end early */
         gv_stage_arguments(&stage, argc, argv);
         if (!stage.idle)
-            stop_parent();
+            stop_parent(ready[0]);
         _exit(0);
     }
     if (child < 0)
@@ -43,6 +51,8 @@ int main(int argc, char **argv)
     CHECK(cuEventRecord(event, stage.other));
     CHECK(cuEventSynchronize(event));
     printf("timing begins after cuEventSynchronize\n");
+    if (write(ready[1], "", 1) != 1)
+        return 1;
     for (uint64_t i = 0;
          i % 4096 != 0 || waitpid(child, NULL, WNOHANG) == 0 || (stage.idle && i < QUESTIONS);
          i++) {

@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 
-from ground import (ROOT, Failure, both, check, gpu_side, launches_are_named, one, rows, trace_of)
+from ground import (ROOT, Failure, both, both_at_once, check, gpu_side, launches_are_named, one, rows,
+                    trace_of)
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import workload_claims  # noqa: E402
@@ -120,7 +121,7 @@ def ordinary_case(program, mode):
 def python_case(script, packages, least=1, environment=None):
     def case(bench, folder):
         environment_ = environment or {}
-        both(bench, bench.python(script, *packages), folder, **environment_)
+        both_at_once(bench, bench.python(script, *packages), folder, **environment_)
         return launches_are_named(folder, least, gpu="GPUVERIFY_GPU" not in environment_)
     return case
 
@@ -140,13 +141,13 @@ def balance_case(script, package, heavier):
 
 
 def jit_for_the_host(bench, folder):
-    both(bench, bench.python("numba_host_only.py", "numba"), folder)
+    both_at_once(bench, bench.python("numba_host_only.py", "numba"), folder)
     check(not os.path.exists(os.path.join(folder, "trace.db")), "there is a trace")
     return "no CUDA call, no trace"
 
 
 def torch_with_workers(bench, folder):
-    both(bench, bench.python("torch_workers.py", "torch"), folder)
+    both_at_once(bench, bench.python("torch_workers.py", "torch"), folder)
     bench.recover(folder)
     with trace_of(folder) as trace:
         count = one(trace, "SELECT count(*) FROM processes")

@@ -15,6 +15,20 @@ OWN_LENGTH = ("no_stalls", "lazy_deadlock")
 MANY_LAUNCHES = {"measured": "1000000", "inferred": "250000"}
 
 
+def second_try(case):
+    """Times are held to 5 %: what stopped the program once, on a machine that others use too, is told,
+    and not held against it."""
+    def twice(bench, folder):
+        places = [os.path.join(folder, word) for word in ("first", "second")]
+        for place in places:
+            os.mkdir(place)
+        try:
+            return case(bench, places[0])
+        except Failure as failure:
+            return f"{case(bench, places[1])} (second try; the first: {str(failure)[:200]})"
+    return twice
+
+
 def stall_case(name, mode):
     def case(bench, folder):
         said = []
@@ -92,7 +106,7 @@ def python_case(script, package, causes, mode):
     return case
 
 
-CASES = [(f"stall {name}, {mode}", stall_case(name, mode))
+CASES = [(f"stall {name}, {mode}", second_try(stall_case(name, mode)))
          for name in expectations.names() for mode in MODES]
 CASES += [(f"stall of {script}, {mode}", python_case(script, package, causes, mode))
           for script, package, causes in (

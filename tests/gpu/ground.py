@@ -2,6 +2,7 @@
 trace of a run must fulfil."""
 
 import collections
+import concurrent.futures
 import contextlib
 import importlib.util
 import os
@@ -101,7 +102,18 @@ def both(bench, command, folder, **environment):
     plain = bench.run(command, folder, False, **environment)
     if plain.returncode == SKIPPED:
         raise Skip(plain.stdout.strip()[-100:].removeprefix("skipped: "))
-    traced = bench.run(command, folder, True, **environment)
+    return same_output(plain, bench.run(command, folder, True, **environment))
+
+
+def both_at_once(bench, command, folder, **environment):
+    """As both(), for what takes long to start and is held to no times."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        plain = pool.submit(bench.run, command, folder, False, **environment)
+        traced = bench.run(command, folder, True, **environment)
+    return same_output(plain.result(), traced)
+
+
+def same_output(plain, traced):
     check(plain.returncode == traced.returncode,
           f"exit code {traced.returncode}, plain {plain.returncode}: {traced.stderr[-300:]}")
     for stream in ("stdout", "stderr"):
