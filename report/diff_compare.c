@@ -40,12 +40,20 @@ static int gv_diff_order_values(const void *left, const void *right)
     return (one > other) - (one < other);
 }
 
+/* Whether the GPU's side was seen of some traces only. */
+static bool gv_diff_is_mixed(const struct gv_diff *diff)
+{
+    size_t count = diff->counts[0] + diff->counts[1], seen = 0;
+
+    for (size_t i = 0; i < count; i++)
+        seen += diff->runs[i].gpu_seen;
+    return seen > 0 && seen < count;
+}
+
 /* Whether a trace that does not have the thing says by that that it was not there: a 0. */
 static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing *thing,
                             size_t run)
 {
-    bool seen = false;
-
     if (thing->area == GV_DIFF_AREA_run || thing->area == GV_DIFF_AREA_memory)
         return false;
     if (!thing->of_gpu || diff->runs[run].gpu_seen)
@@ -54,9 +62,7 @@ static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thi
         return false;
     /* A verdict is another one without the GPU's side, and compiling is told by other signs; those
      * can be compared with each other. */
-    for (size_t i = 0; i < diff->counts[0] + diff->counts[1]; i++)
-        seen |= diff->runs[i].gpu_seen;
-    return !seen;
+    return !gv_diff_is_mixed(diff);
 }
 
 /* One side's values, sorted. Returns how many. */
@@ -154,6 +160,9 @@ static int gv_diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thin
 {
     size_t first = diff->count;
     double window_ns = 0;
+    /* Without the GPU's side a class rests on something else, and weighs something else. */
+    if (thing->area == GV_DIFF_AREA_verdict && gv_diff_is_mixed(diff))
+        return 0;
     double least = diff->test == GV_DIFF_TEST_NONE ? GV_DIFF_SHORT_ONCE : GV_DIFF_SHORT;
     int error = 0;
 
