@@ -29,7 +29,7 @@ void gv_process_find_exits(void);
  * within GPUVERIFY_EXIT_WAIT. True: gv_process_outlived() is to be called if it lives on. Any
  * thread, also in a signal handler; false at once when it is ending already.
  */
-bool gv_process_expect_death(void);
+bool gv_process_expect_death(int number);
 void gv_process_outlived(void);
 
 /* What CUPTI holds comes into the spool, within GPUVERIFY_EXIT_WAIT, and recording goes on. Any

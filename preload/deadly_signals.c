@@ -109,7 +109,7 @@ static bool would_end_us(int number)
 static bool expect(int number)
 {
     int saved_errno = errno;
-    bool expected = would_end_us(number) && gv_process_expect_death();
+    bool expected = would_end_us(number) && gv_process_expect_death(number);
 
     errno = saved_errno;
     return expected;
@@ -225,7 +225,7 @@ static void expect_abort(void)
     int saved_errno = errno;
 
     if (abort_calls_no_handler())
-        gv_process_expect_death();
+        gv_process_expect_death(SIGABRT);
     else
         gv_process_fetch();
     errno = saved_errno;

@@ -152,7 +152,7 @@ static void fetch_unless_it_hangs(void)
  * on another thread, nobody waits once more. A forked child is another process. */
 static _Atomic uint32_t dying_pid;
 
-bool gv_process_expect_death(void)
+bool gv_process_expect_death(int number)
 {
     uint32_t others;
     struct gv_own_work work;
@@ -166,6 +166,7 @@ bool gv_process_expect_death(void)
     gv_own_work_begin(&work);
     if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
         fetch_unless_it_hangs();
+        atomic_store(&gv_process.spool.header->exit_signal, number);
         /* What other threads did while we waited is read by the collector when we are gone. */
         if (end_as(GV_PROCESS_DYING))
             fetch_unless_it_hangs();

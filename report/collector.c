@@ -116,7 +116,7 @@ static int gv_collector_prepare(struct gv_collector *collector, const char *path
     atomic_store(&collector->session->collector_pid, (uint32_t)getpid());
     error = gv_drain_open(&collector->drain, collector->directory, session,
                           collector->session->trace_path);
-    collector->drain.root_pid = collector->session->root_pid;
+    gv_drain_note_root(&collector->drain, collector->session);
     return error;
 }
 
@@ -273,6 +273,7 @@ int gv_collector_run(const char *path, int lock_fd)
     error = gv_collector_prepare(collector, path, lock_fd);
     while (!error && again) {
         error = gv_collector_drain(collector);
+        gv_drain_note_root(&collector->drain, collector->session);
         if (!error)
             error = gv_drain_finish(&collector->drain);
         if (!error)

@@ -130,6 +130,9 @@ static int gv_run_wait(struct gv_session_watch *watch)
             nanosleep(&step, NULL);
     }
     gv_session_watch_look_last(watch);
+    /* A collector keeps the session open for a while, as long as the program is a zombie. */
+    if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+        gv_session_watch_tell_signal(watch, info.si_status);
     if (waitpid((pid_t)gv_run_child, &status, 0) < 0)
         return -errno;
     gv_run_child = 0;

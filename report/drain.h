@@ -31,9 +31,11 @@ struct gv_drain {
     char path[GV_SESSION_PATH_BYTES];   /* where it goes; empty: not known yet */
     struct gv_database database;
     uint32_t root_pid; /* of the session, as far as known: the last that should end */
-    bool writing;      /* `database` is open */
-    bool filled;       /* what is at `path` has something of ours */
-    bool afresh;       /* `wanted` has been ours */
+    uint64_t root_start_ticks;
+    uint32_t root_signal; /* by which it ended; 0: unknown */
+    bool writing;         /* `database` is open */
+    bool filled;          /* what is at `path` has something of ours */
+    bool afresh;          /* `wanted` has been ours */
     bool driver_known;
     bool settled;  /* stacks are named and stalls found, of all that is stored */
     bool complete; /* and the trace says so */
@@ -68,6 +70,8 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 int gv_drain_commit(struct gv_drain *drain);
 void gv_drain_start_afresh(struct gv_drain *drain);
 
+/* What the session's file says of its root. */
+void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *session);
 /* Marks the trace as complete and closes it. (report/drain_end.c) */
 int gv_drain_finish(struct gv_drain *drain);
 /* For report/drain.c: lets an exiting process go on to its end, unless its records have been taken

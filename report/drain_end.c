@@ -55,6 +55,10 @@ static int gv_drain_complete(struct gv_drain *drain)
         drain->settled = true;
     }
     int error = gv_database_begin(&drain->database);
+    if (!error && drain->root_signal)
+        error = gv_database_run(&drain->database, GV_STATEMENT_PROCESS_SIGNAL, "iii",
+                                (int64_t)drain->root_pid, (int64_t)drain->root_start_ticks,
+                                (int64_t)drain->root_signal);
     if (!error)
         error = gv_database_set_meta(&drain->database, "state", "complete");
     if (!error)
@@ -138,6 +142,13 @@ int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool)
 
     drain->settled = drain->complete = spool->ended = false;
     return complete ? gv_database_set_meta(&drain->database, "state", "recording") : 0;
+}
+
+void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *session)
+{
+    drain->root_pid = session->root_pid;
+    drain->root_start_ticks = session->root_start_ticks;
+    drain->root_signal = atomic_load(&session->root_signal);
 }
 
 int gv_drain_finish(struct gv_drain *drain)

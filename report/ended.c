@@ -1,5 +1,6 @@
 #include "report/ended.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,11 +17,11 @@ static const struct {
     {SIGPIPE, false, "SIGPIPE"}, {SIGALRM, false, "SIGALRM"}, {SIGXCPU, false, "SIGXCPU"},
 };
 
-const char *gv_ended_say(const struct gv_ended *ended, char *out, size_t size)
+const char *gv_ended_say(int64_t number, char *out, size_t size)
 {
-    snprintf(out, size, "was killed (signal %d)", ended->signal);
+    snprintf(out, size, "was killed (signal %" PRId64 ")", number);
     for (size_t i = 0; i < sizeof(gv_ended_signals) / sizeof(gv_ended_signals[0]); i++)
-        if (gv_ended_signals[i].signal == ended->signal)
+        if (gv_ended_signals[i].signal == number)
             snprintf(out, size, "%s (%s)", gv_ended_signals[i].crash ? "crashed" : "was killed",
                      gv_ended_signals[i].name);
     return out;

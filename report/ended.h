@@ -1,4 +1,5 @@
-/* How a process ended, as its parent saw it: `gpuverify run` knows what no trace can. */
+/* By which signal a process ended. Traces have it of some; `gpuverify run` knows it of its program.
+ */
 #ifndef GV_REPORT_ENDED_H
 #define GV_REPORT_ENDED_H
 
@@ -11,6 +12,6 @@ struct gv_ended {
 };
 
 /* "crashed (SIGSEGV)", or "was killed (SIGKILL)". */
-const char *gv_ended_say(const struct gv_ended *ended, char *out, size_t size);
+const char *gv_ended_say(int64_t signal, char *out, size_t size);
 
 #endif

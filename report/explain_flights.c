@@ -1,3 +1,4 @@
+#include "report/ended.h"
 #include "report/explain.h"
 #include "report/explain_lines.h"
 #include "report/format.h"
@@ -27,12 +28,14 @@ enum gv_flight_column {
     GV_FLIGHT_ADVICE,
     GV_FLIGHT_ENDED,
     GV_FLIGHT_PID,
+    GV_FLIGHT_SIGNAL,
 };
 
 static const char gv_flights_sql[] =
     "SELECT f.process, f.thread, f.thread_name, f.name, f.kernel, f.start_ns, f.elapsed_ns, "
     "f.cause,"
-    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid FROM in_flight f"
+    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal FROM "
+    "in_flight f"
     " LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
 
 static const char *gv_flight_text(sqlite3_stmt *row, enum gv_flight_column column)
@@ -63,6 +66,19 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
                 gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
 }
 
+static void gv_explain_flight_unknown(int64_t signal, FILE *text)
+{
+    char how[64];
+
+    if (signal > 0)
+        fprintf(text, "Nothing that was recorded explains it: the process %s before it returned.",
+                gv_ended_say(signal, how, sizeof(how)));
+    else
+        fputs("Nothing that was recorded explains it: the process may have crashed in it, or was "
+              "killed before it could return.",
+              text);
+}
+
 static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
 {
     const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
@@ -70,9 +86,7 @@ static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
 
     if (cause && strcmp(cause, "unknown") == 0 &&
         sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL) {
-        fputs("Nothing that was recorded explains it: the process may have crashed in it, or was "
-              "killed before it could return.",
-              text);
+        gv_explain_flight_unknown(sqlite3_column_int64(row, GV_FLIGHT_SIGNAL), text);
         return;
     }
     fputs(gv_explain_why(gv_flight_text(row, GV_FLIGHT_CAUSE), &waits), text);

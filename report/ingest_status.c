@@ -138,12 +138,13 @@ int gv_ingest_end(struct gv_ingest *ingest)
     bool ended = (status.exiting || knows_code) && !status.dying;
     int64_t end_ns = status.ended_ns ? gv_ingest_time(ingest, status.ended_ns) : 0;
     const char *how = status.leaving ? "exec" : ended ? "exit" : "killed";
+    int64_t killer = status.dying ? status.exit_signal : 0;
     if (knows_code)
-        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "izti", ingest->process,
-                                end_ns, how, (int64_t)status.exit_code);
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztii",
+                                ingest->process, end_ns, how, (int64_t)status.exit_code, killer);
     else
-        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztn", ingest->process,
-                                end_ns, how);
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztni",
+                                ingest->process, end_ns, how, killer);
     if (!error)
         error = gv_ingest_status(ingest);
     if (!error)

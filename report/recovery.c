@@ -115,6 +115,8 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
                               wanted ? wanted : (file ? file->trace_path : NULL));
     if (!error)
         error = gv_recovery_drain(drain, recovery);
+    if (file)
+        gv_drain_note_root(drain, file);
     if (!error && drain->count == 0 && !gv_recovery_root_lives(session))
         error = gv_recovery_finish(drain, wanted, fd >= 0, directory);
     gv_drain_close(drain);

@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include "report/demangle.h"
+#include "report/ended.h"
 #include "report/format.h"
 #include "report/kernel_name.h"
 #include "report/occupancy.h"
@@ -99,6 +100,15 @@ static void gv_value_where(sqlite3_context *context, int count, sqlite3_value **
         gv_value_text(context, text);
 }
 
+static void gv_value_ended(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[64];
+
+    (void)count;
+    if (sqlite3_value_int64(values[0]) > 0)
+        gv_value_text(context, gv_ended_say(sqlite3_value_int64(values[0]), text, sizeof(text)));
+}
+
 static void gv_value_occupancy(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct gv_occupancy_use use = {
@@ -125,6 +135,7 @@ int gv_report_values_register(struct gv_report *report)
         {"gv_demangle", 1, gv_value_demangle}, {"gv_kernel", 1, gv_value_kernel},
         {"gv_result", 2, gv_value_result},     {"gv_device", 1, gv_value_device},
         {"gv_where", 1, gv_value_where},       {"gv_occupancy", 4, gv_value_occupancy},
+        {"gv_ended", 1, gv_value_ended},
     };
     int result = SQLITE_OK;
 

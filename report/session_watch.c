@@ -87,6 +87,12 @@ bool gv_session_watch_look_last(struct gv_session_watch *watch)
             gv_session_watch_try(watch, directory));
 }
 
+void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number)
+{
+    if (watch->file)
+        atomic_store(&watch->file->root_signal, (uint32_t)number);
+}
+
 /* True when the file at the session's path is a trace of this session. */
 static bool gv_session_watch_has_trace(struct gv_session_watch *watch, char *path, size_t size)
 {

@@ -25,6 +25,8 @@ bool gv_session_watch_look(struct gv_session_watch *watch);
 /* The same when the program has ended, before it is waited for: looks also at what the session's
  * collector was told, for its processes may have other names. */
 bool gv_session_watch_look_last(struct gv_session_watch *watch);
+/* By which signal the program ended, for its collector, before it is waited for. */
+void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number);
 /* Where the trace is, once its collector has made it. 0; -ENOENT: there was no session; or -errno
  * of what kept the collector from writing it. */
 int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t size);

@@ -60,34 +60,42 @@ static void gv_print_finding(FILE *out, size_t number, const struct gv_finding *
     gv_text_lines(out, GV_VERDICT_INDENT, first, text, columns);
 }
 
+/* How the process of a call in flight ended, if it has. */
+static const char *gv_flight_ended(const char *ended, int64_t signal, char *out, size_t size)
+{
+    if (ended && strcmp(ended, "killed") == 0 && signal)
+        return gv_ended_say(signal, out, size);
+    snprintf(out, size, "%s",
+             !ended                         ? "is"
+             : strcmp(ended, "killed") == 0 ? "was killed, or crashed,"
+             : strcmp(ended, "exec") == 0   ? "ended, by exec,"
+                                            : "ended");
+    return out;
+}
+
 /* Calls in which processes ended, or still are. */
 static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *end, int columns)
 {
     sqlite3_stmt *rows = NULL;
     char text[512], elapsed[GV_FORMAT_BYTES], how[64];
-    bool told = end->signal == 0;
     int result = sqlite3_prepare_v2(
         trace,
-        "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns FROM in_flight f LEFT JOIN processes"
-        " p ON p.id = f.process ORDER BY f.start_ns LIMIT 3",
+        "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns, coalesce(p.exit_signal, CASE p.pid"
+        " WHEN ?1 THEN ?2 END) FROM in_flight f LEFT JOIN processes p ON p.id = f.process"
+        " ORDER BY f.start_ns LIMIT 3",
         -1, &rows, NULL);
 
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 1, end->pid);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 2, end->signal);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *ended = (const char *)sqlite3_column_text(rows, 1);
         const char *name = (const char *)sqlite3_column_text(rows, 2);
         const char *kernel = (const char *)sqlite3_column_text(rows, 3);
         bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
-        bool killed = ended && strcmp(ended, "killed") == 0;
-        snprintf(how, sizeof(how), "%s",
-                 !ended                       ? "is"
-                 : killed                     ? "was killed, or crashed,"
-                 : strcmp(ended, "exec") == 0 ? "ended, by exec,"
-                                              : "ended");
-        if (killed && end->signal && end->pid == sqlite3_column_int64(rows, 0)) {
-            gv_ended_say(end, how, sizeof(how));
-            told = true;
-        }
+        gv_flight_ended(ended, sqlite3_column_int64(rows, 5), how, sizeof(how));
         snprintf(text, sizeof(text), "process %" PRId64 " %s in %.100s%s%.100s%s%s",
                  (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
                  kernel ? " of " : "", kernel ? kernel : "",
@@ -96,11 +104,35 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *en
         gv_text_lines(out, 5, "  !", text, columns);
     }
     sqlite3_finalize(rows);
-    if (!told) {
-        gv_ended_say(end, how, sizeof(how));
-        snprintf(text, sizeof(text), "process %" PRId64 " %s", end->pid, how);
+    return gv_database_error(trace, result);
+}
+
+/* Processes that a signal ended, other than those in a call: of one that is in no trace, too. */
+static int gv_print_killed(FILE *out, sqlite3 *trace, const struct gv_ended *end, int columns)
+{
+    sqlite3_stmt *rows = NULL;
+    char text[512], how[64];
+    int result = sqlite3_prepare_v2(
+        trace,
+        "WITH ended AS (SELECT id, pid, exit_signal AS number FROM processes WHERE exit_signal > 0"
+        " UNION ALL SELECT (SELECT max(id) FROM processes WHERE pid = ?1 AND ended = 'killed'), ?1,"
+        "  ?2 WHERE ?2 > 0 AND NOT EXISTS (SELECT 1 FROM processes WHERE pid = ?1 AND"
+        "  exit_signal > 0)) SELECT pid, number FROM ended WHERE id IS NULL OR id NOT IN"
+        " (SELECT process FROM in_flight) ORDER BY id IS NULL DESC, id LIMIT 3",
+        -1, &rows, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 1, end->pid);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 2, end->signal);
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        snprintf(text, sizeof(text), "process %" PRId64 " %s",
+                 (int64_t)sqlite3_column_int64(rows, 0),
+                 gv_ended_say(sqlite3_column_int64(rows, 1), how, sizeof(how)));
         gv_text_lines(out, 5, "  !", text, columns);
     }
+    sqlite3_finalize(rows);
     return gv_database_error(trace, result);
 }
 
@@ -218,8 +250,10 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const char *path,
     else
         lost = facts->lost;
 
-    if (!error && (facts->in_flight > 0 || ended->signal))
+    if (!error && facts->in_flight > 0)
         error = gv_print_flights(out, trace, ended, columns);
+    if (!error)
+        error = gv_print_killed(out, trace, ended, columns);
     if (facts->failed > 0 && facts->init_result == 0)
         gv_print_failed(out, path, facts, columns);
     if (lost > 0) {

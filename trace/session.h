@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define GV_SESSION_MAGIC      "GVSESS1"
+#define GV_SESSION_MAGIC      "GVSESS2"
 #define GV_SESSION_SUFFIX     ".session"
 #define GV_SESSION_ID_BYTES   64u
 #define GV_SESSION_PATH_BYTES 4096u
@@ -53,6 +53,7 @@ struct gv_session_file {
     _Atomic int32_t trace_error;            /* [collector] errno of the last failure to write; 0 */
     _Atomic uint32_t told;                  /* enum gv_session_told: what a process has said */
     _Atomic uint32_t trace_taken; /* [collector] a file was removed while it was written */
+    _Atomic uint32_t root_signal; /* [gpuverify run] by which its program ended; 0: unknown */
 };
 
 #endif

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 5u
+#define GV_SPOOL_VERSION 6u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -432,6 +432,7 @@ struct gv_spool_header {
     _Atomic uint32_t drained; /* [r] futex: 1 when all of an exiting process is in the trace */
     _Atomic uint32_t exit_code_known;
     _Atomic int32_t exit_code;     /* [w] as given to exit() */
+    _Atomic int32_t exit_signal;   /* [w] of GV_PROCESS_DYING: that it sends itself */
     _Atomic uint64_t ended_ns;     /* [w] clock when it began to exit; 0: not yet, or never */
     _Atomic uint64_t threads_seen; /* [w] serial numbers given out */
     struct gv_spool_lost lost;     /* [w] */

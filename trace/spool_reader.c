@@ -204,6 +204,7 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->exit_code_known =
         atomic_load_explicit(&header->exit_code_known, memory_order_acquire) != 0;
     status->exit_code = atomic_load_explicit(&header->exit_code, memory_order_relaxed);
+    status->exit_signal = atomic_load_explicit(&header->exit_signal, memory_order_relaxed);
     status->driver_version = atomic_load_explicit(&header->driver_version, memory_order_relaxed);
     status->ended_ns = atomic_load_explicit(&header->ended_ns, memory_order_relaxed);
     status->threads_seen = atomic_load_explicit(&header->threads_seen, memory_order_relaxed);

@@ -53,6 +53,7 @@ struct gv_spool_status {
     bool leaving; /* it calls exec, or has */
     bool exit_code_known;
     int32_t exit_code;
+    int32_t exit_signal; /* if it is dying */
     int32_t driver_version;
     uint64_t ended_ns;
     uint64_t threads_seen;

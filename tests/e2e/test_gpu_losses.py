@@ -53,6 +53,9 @@ class Lost(Seen):
         told = self.command("report", self.path("trace.db")).out
         self.assertRegex(told, r"took +[1-9]")
         self.assertRegex(told, r"^gpuverify  e2e_gpu_work  [1-9]")
+        # Only who starts it can know by what, and that was not gpuverify run.
+        self.assertEqual(trace.rows("SELECT ended, exit_signal FROM processes"), [("killed", None)])
+        self.assertIn("killed, or crashed", told)
 
     def test_last_flush_of_a_killed_program_is_told(self):
         process = self.start([harness.program("gpu_work"), "stuck", "50"],
@@ -222,7 +225,8 @@ class Lost(Seen):
         trace = self.open_trace()
         self.assertEqual(trace.lost(), [])
         self.assertEqual(self.kinds(trace), {"kernel": 3})
-        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("killed", None)])
+        self.assertEqual(trace.rows("SELECT ended, exit_code, exit_signal FROM processes"),
+                         [("killed", None, sig)])
         self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'state'"), "complete")
         self.assertGreater(trace.value("SELECT end_ns FROM processes"), 0)
         self.settle()
