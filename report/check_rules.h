@@ -8,7 +8,8 @@
 
 /* What a rule rests on. */
 enum gv_check_needs {
-    GV_CHECK_NEEDS_CALLS,
+    GV_CHECK_NEEDS_CALLS_LEAST, /* more calls can only keep it */
+    GV_CHECK_NEEDS_CALLS_MOST,  /* more calls can only break it */
     GV_CHECK_NEEDS_GPU,
     GV_CHECK_NEEDS_GPU_LEAST, /* more of the GPU's side can only keep it */
     GV_CHECK_NEEDS_GPU_MOST,  /* more of the GPU's side can only break it */

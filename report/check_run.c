@@ -95,13 +95,24 @@ static int gv_check_run_sql(sqlite3 *trace, const char *sql, const struct gv_che
     return error;
 }
 
+static bool gv_check_is_of_calls(enum gv_check_needs needs)
+{
+    return needs == GV_CHECK_NEEDS_CALLS_LEAST || needs == GV_CHECK_NEEDS_CALLS_MOST;
+}
+
 /* The outcome that nothing which was not seen could change. */
 static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
 {
-    return needs == GV_CHECK_NEEDS_GPU_LEAST  ? GV_CHECK_KEPT
-           : needs == GV_CHECK_NEEDS_GPU_MOST ? GV_CHECK_BROKEN
-                                              : GV_CHECK_UNKNOWN;
+    if (needs == GV_CHECK_NEEDS_GPU_LEAST || needs == GV_CHECK_NEEDS_CALLS_LEAST)
+        return GV_CHECK_KEPT;
+    if (needs == GV_CHECK_NEEDS_GPU_MOST || needs == GV_CHECK_NEEDS_CALLS_MOST)
+        return GV_CHECK_BROKEN;
+    return GV_CHECK_UNKNOWN;
 }
+
+#define GV_CHECK_RUNS                                                                              \
+    "SELECT NULL, 'process ' || pid || ' still runs' FROM processes WHERE ended IS NULL AND"       \
+    " (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'"
 
 /* Where a part of the GPU's side is missing, the outcome is not known. */
 static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
@@ -111,13 +122,9 @@ static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
         "SELECT NULL, 'of what the GPU did for process ' || pid || ', ' || printf('%d %s missing',"
         " count, CASE count WHEN 1 THEN 'record is' ELSE 'records are' END) FROM (SELECT"
         " process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' GROUP BY process) l JOIN"
-        " processes p ON p.id = l.process WHERE count > 0 UNION ALL SELECT NULL, 'process ' || pid"
-        " || ' still runs' FROM processes WHERE ended IS NULL AND (SELECT value FROM meta WHERE"
-        " key = 'state') IS NOT 'complete' UNION ALL SELECT NULL, 'what the GPU did at the end is "
-        "not"
-        " known: an operation had not ended' FROM fact WHERE key = 'untimed_operations' AND value "
-        "> 0"
-        " LIMIT 1";
+        " processes p ON p.id = l.process WHERE count > 0 UNION ALL " GV_CHECK_RUNS
+        " UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation had not"
+        " ended' FROM fact WHERE key = 'untimed_operations' AND value > 0 LIMIT 1";
 
     return gv_check_run_sql(trace, missing, rule, result);
 }
@@ -132,13 +139,17 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
     int error = 0;
 
     memset(result, 0, sizeof(*result));
-    if (needs != GV_CHECK_NEEDS_CALLS)
+    if (!gv_check_is_of_calls(needs))
         error = gv_check_run_sql(trace, unseen, rule, result);
     if (error || result->found)
         return error;
     error = gv_check_run_sql(trace, rule->check->sql, rule, result);
-    if (!error && needs != GV_CHECK_NEEDS_CALLS && result->outcome != gv_check_sure(needs))
+    if (error || result->outcome == gv_check_sure(needs))
+        return error;
+    if (!gv_check_is_of_calls(needs))
         error = gv_check_doubt(trace, rule, result);
+    else if (result->outcome != GV_CHECK_UNKNOWN) /* which says more */
+        error = gv_check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);
     return error;
 }
 

@@ -131,6 +131,20 @@ class Check(harness.Case):
         self.assertIn("still runs; a call that has not returned is seen after GPUVERIFY_WATCHDOG",
                       self.check("--no-unfinished", status=3).out)
 
+    def test_running_program_may_do_more(self):
+        running = ("UPDATE process SET ended = NULL", "UPDATE meta SET value = 'recording' WHERE key = 'state'")
+        self.make(*running, "DELETE FROM stall")
+        for rule in (["--max-errors", "0"], ["--max-losses", "0"], ["--max-stall", "900ms"], ["--no-stall", "lock"],
+                     ["--no-load-after", "2s"], ["--min-launches", "1000"], ["--require-kernel", "mm*"],
+                     ["--max-copy-ratio", "0.3"], ["--no-jit"], ["--min-kernels", "40"]):
+            self.assertIn("not known: " + " ".join(rule)[2:] + ": ", self.check(*rule, status=3).out)
+        self.assertIn("process 4242 still runs", self.check("--max-errors", "0", status=3).out)
+        # What more there is cannot change it.
+        for rule in (["--min-launches", "3"], ["--require-kernel", "gemm"], ["--min-kernels", "39"]):
+            self.check(*rule)
+        self.make(*running, "UPDATE call SET result = 1 WHERE id = 5")
+        self.check("--max-errors", "0", status=1)
+
     def test_call_that_had_not_returned(self):
         flight = "INSERT INTO flight (process, thread_serial, api, start_ns) VALUES (1, 1, 1, 5)"
         for change in ("UPDATE process SET ended = 'killed', exit_code = NULL", "UPDATE process SET exit_code = 1"):
