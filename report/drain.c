@@ -48,8 +48,8 @@ void gv_drain_stop_writing(struct gv_drain *drain)
 void gv_drain_close(struct gv_drain *drain)
 {
     gv_drain_stop_writing(drain);
-    if (drain->taken.handle)
-        gv_database_close(&drain->taken);
+    gv_database_close(&drain->before);
+    gv_database_close(&drain->taken);
     for (size_t i = 0; i < drain->count; i++) {
         gv_spool_reader_close(&drain->spools[i]->reader);
         free(drain->spools[i]);
@@ -203,6 +203,8 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
         drain->writing = !error;
         if (!error)
             error = gv_drain_carry_over(drain);
+        if (!error)
+            gv_database_close(&drain->before);
         drain->filled |= !error;
         if (!error)
             error = gv_drain_next_call(drain);
@@ -294,6 +296,8 @@ void gv_drain_start_afresh(struct gv_drain *drain)
         gv_database_rollback(&drain->database);
     if (gv_drain_is_gone(drain))
         gv_drain_keep_taken(drain);
+    else if (drain->writing)
+        gv_drain_set_aside(drain);
     gv_drain_stop_writing(drain);
     /* Find the file again, or make another one should it have been taken away. */
     if (drain->path[0]) {

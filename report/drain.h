@@ -40,13 +40,15 @@ struct gv_drain {
     bool settled;  /* stacks are named and stalls found, of all that is stored */
     bool complete; /* and the trace says so */
     int64_t next_call;
-    /* A trace that was taken away while it was written: readable until what it is needed for has
+    /* The trace as it was open before an error, until it is open again: it may be taken away in
+     * between. Without a handle: none. */
+    struct gv_database before;
+    /* In memory: what is needed of a trace that was taken away while it was written, until it has
      * been carried over into the one that took its place. Without a handle: none. */
     struct gv_database taken;
-    int64_t taken_unix_ns; /* when that was noticed */
-    bool was_taken;        /* there was one */
-    struct stat claimed;   /* the file that was at `path` when it was claimed */
-    uint32_t times_gone;   /* it was there no more: a pass that fails then may succeed at once */
+    bool was_taken;      /* there was one */
+    struct stat claimed; /* the file that was at `path` when it was claimed */
+    uint32_t times_gone; /* it was there no more: a pass that fails then may succeed at once */
     struct gv_drain_spool **spools;
     size_t count;
     size_t room;
@@ -86,10 +88,11 @@ void gv_drain_stop_writing(struct gv_drain *drain);
  * the next file. */
 void gv_drain_look_for_trace(struct gv_drain *drain);
 /* For report/drain.c and report/drain_end.c: finds a place for the trace; whether the file is there
- * no more, or nothing is in it; keeps what can still be read in `taken`; copies from there into the
- * new one what its records lean on, and counts the rest as lost. */
+ * no more, or nothing is in it; keeps in `taken` what the next records lean on, and the rest as
+ * counted; copies from there into the new one. */
 int gv_drain_claim(struct gv_drain *drain);
 bool gv_drain_is_gone(const struct gv_drain *drain);
+void gv_drain_set_aside(struct gv_drain *drain);
 void gv_drain_keep_taken(struct gv_drain *drain);
 int gv_drain_carry_over(struct gv_drain *drain);
 

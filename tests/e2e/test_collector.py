@@ -1,5 +1,6 @@
 """The collector, and what becomes of a program when it is killed, stopped or slow."""
 
+import contextlib
 import os
 import random
 import re
@@ -42,7 +43,7 @@ class Collector(harness.Case):
     @staticmethod
     def has_calls(path, at_least=1):
         try:
-            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as reader:
+            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as reader:
                 return reader.execute("SELECT count(*) FROM calls").fetchone()[0] >= at_least
         except sqlite3.Error:
             return False

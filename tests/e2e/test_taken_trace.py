@@ -3,12 +3,14 @@
 import contextlib
 import os
 import signal
+import sqlite3
 import struct
 import subprocess
 import time
 
 import harness
 import test_collector
+import test_places
 from test_gpu_side import libcupti
 
 LAUNCH = "cuLaunchKernel"
@@ -136,14 +138,34 @@ class TakenTrace(harness.Case):
         harness.wait_for(lambda: has_calls(self.path("trace.db"), 20000), "many calls")
         return process
 
-    def check_progress(self, process, recover=False):
+    def says_taken(self, path):
+        uri = f"file:{path}?mode=ro"
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(uri, uri=True)) as trace:
+            return trace.execute("SELECT 1 FROM meta WHERE key = 'taken_away_ns'").fetchone()
+        return None
+
+    def test_removed_since_the_disk_is_full(self):
+        """Its room is needed for the next one."""
+        path = self.path("disk", "trace.db")
+        with harness.small_disk(self, self.path("disk"), "4m"):
+            process = self.start([harness.program("flood"), "--progress", self.path("returned"), "20"],
+                                 env={"GPUVERIFY_GPU": "off", "GPUVERIFY_TRACE": path})
+            harness.wait_for(lambda: has_calls(path, 20000), "many calls")
+            process.send_signal(signal.SIGSTOP)
+            self.await_quiet(path)
+            test_places.fill_up(self.path("disk", "fill"))
+            os.unlink(path)
+            harness.wait_for(lambda: self.says_taken(path), "another one")
+            self.check_progress(process, path)
+
+    def check_progress(self, process, path=None, recover=False):
         process.kill()
         process.communicate()
         if recover:
             self.command("recover", self.spool)
         with open(self.path("returned"), "rb") as count:
             made, = struct.unpack("Q", count.read(8))
-        trace = self.trace(losses=True)
+        trace = self.trace(path, losses=True)
         missing = made - trace.count(LAUNCH)
         lost = sum(row["count"] for row in trace.lost())
         self.assertGreater(missing, 1000)
