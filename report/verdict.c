@@ -278,7 +278,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     gv_verdict_unfinished(facts, verdict);
     if (!ran) {
         bool failed = facts->init_result != 0;
-        if (!failed && !facts->whole) /* the rest of the run may have launched */
+        /* The rest of the run may have launched, or may launch. */
+        if (!failed && !(facts->whole && facts->complete))
             return;
         gv_verdict_say_no_kernel(
             facts,

@@ -63,9 +63,15 @@ static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size
 }
 
 /* What is said of a part is not said of the run. */
-static const char *gv_say_where(const struct gv_run_facts *facts)
+static const char *gv_say_part(const struct gv_run_facts *facts)
 {
     return facts->whole ? "" : " in this part of the trace";
+}
+
+/* Nor is what is said of a run that goes on. */
+static const char *gv_say_where(const struct gv_run_facts *facts)
+{
+    return facts->whole && !facts->complete ? " so far" : gv_say_part(facts);
 }
 
 static void gv_say_seen(const struct gv_run_facts *facts, char *out)
@@ -84,10 +90,10 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
     else if (facts->devices_used > 1)
         gv_say(out,
                "%ss ran your code%s: %s, on %" PRId64 " devices. Together they were busy %s of %s.",
-               where, gv_say_where(facts), work, facts->devices_used,
+               where, gv_say_part(facts), work, facts->devices_used,
                gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
     else
-        gv_say(out, "%s ran your code%s: %s. It was busy %s of %s.", where, gv_say_where(facts),
+        gv_say(out, "%s ran your code%s: %s. It was busy %s of %s.", where, gv_say_part(facts),
                work, gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
 }
 
@@ -119,7 +125,7 @@ static void gv_say_launched(const struct gv_run_facts *facts, char *out)
     if (gv_run_facts_launches_failed(facts)) {
         gv_say_launch_result(facts, launches, sizeof(launches));
         gv_say(out, "Every launch%s failed, with %s%s.", gv_say_where(facts), launches,
-               facts->whole ? ": the GPU did not run your code" : "");
+               facts->whole && facts->complete ? ": the GPU did not run your code" : "");
     } else if (gv_run_facts_not_run(facts)) {
         gv_say(out, "Your code made %s. The GPU %s.", launches,
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
@@ -139,7 +145,8 @@ void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
         gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
     else if (facts->launch_calls == 0 && facts->kernels_run == 0)
         gv_say(out, "No kernel was launched%s.",
-               facts->whole ? ": the GPU did not run your code" : gv_say_where(facts));
+               facts->whole && facts->complete ? ": the GPU did not run your code"
+                                               : gv_say_where(facts));
     else if (facts->operations > 0 && !gv_run_facts_launches_failed(facts) &&
              !gv_run_facts_not_run(facts))
         gv_say_seen(facts, out);

@@ -1,0 +1,161 @@
+/* What a verdict says of made-up facts: its headline, and the next step. */
+#include "verdict_fixture.h"
+
+#include <string.h>
+
+/* What is so already is no advice. */
+static void what_helps_copies(void **state)
+{
+    (void)state;
+    facts.copies = 10;
+    facts.copied_bytes = facts.pageable_bytes = 1 << 20;
+    facts.host_copy_ns = facts.kernel_ns;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_non_null(strstr(verdict.findings[0].next, "in larger pieces, from pinned memory"));
+    facts.copied_bytes = facts.pageable_bytes = 80 << 20;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_null(strstr(verdict.findings[0].next, "larger pieces"));
+    assert_non_null(strstr(verdict.findings[0].next, "pinned memory"));
+    facts.pageable_bytes = 0;
+    facts.pinned_bytes = facts.copied_bytes;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_null(strstr(verdict.findings[0].next, "larger pieces"));
+    assert_null(strstr(verdict.findings[0].next, "pinned memory"));
+    assert_non_null(strstr(verdict.findings[0].next, "stream of its own"));
+    facts.host_copy_ns = facts.kernel_ns;
+    facts.kernel_ns /= 10;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_null(strstr(verdict.findings[0].next, "stream of its own"));
+    assert_non_null(strstr(verdict.findings[0].next, "it is little"));
+    facts.kernel_ns = facts.host_copy_ns;
+    facts.copied_bytes = facts.pinned_bytes = 1 << 20;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_non_null(strstr(verdict.findings[0].next, "larger pieces"));
+    assert_null(strstr(verdict.findings[0].next, "pinned memory"));
+}
+
+/* Who is inside calls has nothing to look for between them. */
+static void idle_while_the_host_was_in_calls(void **state)
+{
+    (void)state;
+    char next[GV_VERDICT_NEXT_BYTES];
+
+    set_busy(400000000);
+    facts.thread_ns = 990000000;
+    facts.gap_call_ns = 550000000;
+    strcpy(facts.gap_call, "cuMemAlloc_v2");
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "it had nothing to do for 600 ms of 1.00 s; the host was outside of CUDA "
+                        "for 10.0 ms; in its longest gaps it was in cuMemAlloc_v2 for 550 ms");
+    assert_string_equal(gv_verdict_next_of(&verdict.findings[0], "a.db", next),
+                        "see in which CUDA calls the host was meanwhile: gpuverify report a.db "
+                        "--section gaps");
+    facts.thread_ns = 500000000;
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_null(strstr(verdict.findings[0].evidence, "gaps"));
+    assert_non_null(strstr(verdict.findings[0].next, "between its CUDA calls"));
+}
+
+static void a_part_is_not_the_run(void **state)
+{
+    (void)state;
+    facts.whole = false;
+    assert_true(is_told(GV_VERDICT_ACCELERATED));
+    assert_non_null(strstr(verdict.headline, "ran your code in this part of the trace: 500 runs"));
+    facts.kernels_run = facts.operations = 0;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    assert_non_null(
+        strstr(verdict.headline, "500 launches of 1 kernel in this part of the trace."));
+    facts.launch_failed = 500;
+    assert_true(is_told(GV_VERDICT_LAUNCH_FAILED));
+    assert_non_null(strstr(verdict.headline, "Every launch in this part of the trace failed"));
+    assert_null(strstr(verdict.headline, "did not run your code"));
+    facts.launch_calls = facts.launch_failed = 0;
+    assert_false(is_told(GV_VERDICT_NO_KERNEL));
+    assert_int_equal(verdict.count, 0);
+    assert_string_equal(verdict.headline, "No kernel was launched in this part of the trace.");
+    facts.calls = 0;
+    gv_verdict_make(&facts, &verdict);
+    assert_string_equal(verdict.headline, "No CUDA call was recorded in this part of the trace.");
+}
+
+/* It may launch yet. */
+static void a_run_that_goes_on(void **state)
+{
+    (void)state;
+    set_busy(0);
+    facts.complete = false;
+    facts.launch_calls = facts.kernels_run = facts.operations = 0;
+    assert_false(is_told(GV_VERDICT_NO_KERNEL));
+    assert_string_equal(verdict.headline, "No kernel was launched so far.");
+    facts.calls = 0;
+    gv_verdict_make(&facts, &verdict);
+    assert_string_equal(verdict.headline, "No CUDA call was recorded so far.");
+}
+
+static void launches_that_fail(void **state)
+{
+    (void)state;
+    set_busy(0);
+    facts.kernels_run = facts.operations = facts.launched_kernels = 0;
+    facts.launch_calls = facts.launch_failed = facts.failed = 3;
+    facts.launch_result = 209;
+    strcpy(facts.launch_failed_most, "cuLaunchKernel");
+    assert_true(is_told(GV_VERDICT_LAUNCH_FAILED));
+    assert_int_equal(verdict.count, 1);
+    assert_string_equal(verdict.headline,
+                        "Every launch failed, with CUDA_ERROR_NO_BINARY_FOR_GPU (209): the GPU did "
+                        "not run your code.");
+    assert_non_null(strstr(verdict.findings[0].next, "-gencode"));
+    /* Also where the GPU's side was not seen. */
+    facts.gpu_seen = false;
+    assert_true(is_told(GV_VERDICT_LAUNCH_FAILED));
+    facts.launch_failed = 2;
+    assert_false(is_told(GV_VERDICT_LAUNCH_FAILED));
+    assert_non_null(strstr(verdict.headline, "3 launches of 0 kernels, 2 of which failed. What"));
+    facts.gpu_seen = true;
+    facts.kernels_run = facts.operations = 1;
+    assert_false(is_told(GV_VERDICT_LAUNCH_FAILED));
+}
+
+static void launches_that_the_gpu_never_finished(void **state)
+{
+    (void)state;
+    set_busy(0);
+    facts.kernels_run = facts.operations = 0;
+    assert_true(is_told(GV_VERDICT_NOT_RUN));
+    assert_int_equal(verdict.count, 1);
+    assert_non_null(strstr(verdict.headline, "The GPU finished none of them."));
+    facts.launch_calls = 1;
+    assert_true(is_told(GV_VERDICT_NOT_RUN));
+    assert_non_null(strstr(verdict.headline, "1 launch of 1 kernel. The GPU did not finish it."));
+    facts.launch_calls = 500;
+    facts.operations = 1; /* a copy */
+    assert_true(is_told(GV_VERDICT_NOT_RUN));
+    /* What is missing may have run. */
+    facts.lost = 1;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    facts.lost = 0;
+    facts.killed = 1;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    facts.killed = 0;
+    facts.whole = false;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+    facts.whole = true;
+    facts.gpu_seen = false;
+    assert_false(is_told(GV_VERDICT_NOT_RUN));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+        TEST(what_helps_copies),     TEST(idle_while_the_host_was_in_calls),
+        TEST(a_part_is_not_the_run), TEST(a_run_that_goes_on),
+        TEST(launches_that_fail),    TEST(launches_that_the_gpu_never_finished),
+#undef TEST
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+/* Made-up facts of a run, and the verdict that is made of them. */
+#ifndef GV_TESTS_VERDICT_FIXTURE_H
+#define GV_TESTS_VERDICT_FIXTURE_H
+
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/verdict.h"
+
+#include <stdbool.h>
+
+extern struct gv_run_facts facts;
+extern struct gv_verdict verdict;
+
+/* Before each test: a second of a program that keeps the GPU at work. */
+int setup(void **state);
+/* How long of it the GPU was at work, in one kernel. */
+void set_busy(int64_t ns);
+/* Makes the verdict. */
+bool is_told(enum gv_verdict_class class);
+
+#endif
