@@ -116,6 +116,7 @@ static void learn_driver(const struct gv_object *object)
         size_t offset;
     } own_calls[] = {
         {"cuCtxGetCurrent", offsetof(struct gv_driver_calls, context_get_current)},
+        {"cuDevicePrimaryCtxGetState", offsetof(struct gv_driver_calls, primary_context_get_state)},
         {"cuFuncGetName", offsetof(struct gv_driver_calls, function_get_name)},
         {"cuFuncGetModule", offsetof(struct gv_driver_calls, function_get_module)},
         {"cuKernelGetName", offsetof(struct gv_driver_calls, kernel_get_name)},

@@ -10,6 +10,7 @@
 #define GV_PRELOAD_HOOK_MACROS_H
 
 #include "preload/calls.h"
+#include "preload/primary_contexts.h"
 
 #define GV_BEFORE 0
 #define GV_AFTER  1
@@ -90,6 +91,24 @@
 #define GV_UNLOADS_ALL                                                                             \
     if (gv_phase == GV_BEFORE)                                                                     \
         gv_call_before_unload_all();
+
+/* Primary contexts: the object is the context, of calls that end one only if it did end. */
+#define GV_RETAINS_PRIMARY(pointer, device)                                                        \
+    GV_MADE(pointer)                                                                               \
+    if (GV_DONE && (pointer))                                                                      \
+        gv_primary_note(device, GV_BITS(*(pointer)));
+#define GV_RELEASES_PRIMARY(device)                                                                \
+    GV_UNLOADS_ALL                                                                                 \
+    if (GV_DONE)                                                                                   \
+        gv_facts.object = gv_primary_released(device);
+#define GV_RESETS_PRIMARY(device)                                                                  \
+    GV_UNLOADS_ALL                                                                                 \
+    if (GV_DONE)                                                                                   \
+        gv_facts.object = gv_primary_reset(device);
+#define GV_RESETS_CURRENT                                                                          \
+    GV_UNLOADS_ALL                                                                                 \
+    if (gv_phase == GV_BEFORE)                                                                     \
+        gv_facts.object = gv_primary_current();
 
 #define GV_RUN_FACTS(phase, facts)                                                                 \
     {                                                                                              \

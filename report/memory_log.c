@@ -189,8 +189,8 @@ static void gv_memory_end_context(struct gv_memory_log *log, size_t number, bool
     context->made = made;
 }
 
-/* The call names a device: its primary context is taken to be the one where the thread worked, or
- * the only one that the process has. */
+/* The call names a device. Where its primary context is not known, it is taken to be the one where
+ * the thread worked, or the only one that the process has. */
 static int gv_memory_reset(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
     size_t number, owner;

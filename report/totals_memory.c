@@ -7,11 +7,12 @@
  * it allocates belongs to one. */
 static const char gv_totals_memory_sql[] =
     "SELECT id, CASE WHEN class = 'free' THEN 4 WHEN name GLOB 'cuCtxCreate*' THEN 5 WHEN name GLOB"
-    " 'cuCtxDestroy*' OR name = 'cuCtxDetach' THEN 6 WHEN class = 'context' THEN 7 WHEN name GLOB"
-    " '*Host*' THEN 2 WHEN name GLOB '*Managed*' THEN 3 ELSE 1 END, name NOT GLOB 'cuMemCreate*'"
+    " 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRelease*' OR name = 'cuCtxDetach' THEN 6"
+    " WHEN class = 'context' THEN 7 WHEN name GLOB '*Host*' THEN 2 WHEN name GLOB '*Managed*' THEN"
+    " 3 ELSE 1 END, name NOT GLOB 'cuMemCreate*'"
     " FROM api WHERE class = 'free' OR class = 'alloc' AND (name GLOB '*[Aa]lloc*' OR name GLOB"
     " 'cuMemCreate*' OR name GLOB '*HostRegister*') OR class = 'context' AND (name GLOB"
-    " 'cuCtxCreate*' OR name GLOB 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxReset*' OR name"
+    " 'cuCtxCreate*' OR name GLOB 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRe[sl]e*' OR name"
     " IN ('cuCtxDetach', 'cudaDeviceReset', 'cudaThreadExit'))";
 
 int gv_totals_memory_open(struct gv_totals_run *run)
@@ -44,7 +45,8 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
         return 0;
     int64_t *now = &run->thread_times[thread].context, before = *now;
     int64_t context = gv_memory_worked_in(run, row);
-    if (gv_id_table_get(&run->memory, api, 0) == GV_MEMORY_CONTEXT_ENDED)
+    if (gv_id_table_get(&run->memory, api, 0) == GV_MEMORY_CONTEXT_ENDED &&
+        sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT) != 0)
         *now = 0; /* it says which one ended, not which one is current since */
     else if (context)
         *now = context;
@@ -68,7 +70,7 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     if (space == 0 || (event.object == 0 && space != GV_MEMORY_DEVICE_RESET))
         return 0;
     if (space == GV_MEMORY_DEVICE_RESET)
-        event.context = before; /* by its end there may be none */
+        event.context = event.object ? event.object : before; /* by its end there may be none */
     else if (gv_id_table_get(&run->memory, api, 1))
         event.context = gv_memory_worked_in(run, row);
     return gv_memory_log_add(&run->memory_log, &event);

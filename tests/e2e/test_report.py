@@ -163,6 +163,48 @@ assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(1 << 20)) == 0
         self.assertEqual((memory["peak_bytes"], memory["never_freed_bytes"]), (3 << 20, 1 << 20))
         self.assertEqual([(row["call"], row["times"]) for row in sections["leaks"]], [("cudaMalloc", 1)])
 
+    def test_memory_goes_with_the_primary_context_that_ended(self):
+        """Of two devices: each is reset while the other is current, or given up by all that used it."""
+        script = self.write("ends.py", """
+import ctypes, sys
+cuda = ctypes.CDLL('libcuda.so.1')
+cuda.cuInit(0)
+contexts, address = [ctypes.c_void_p(), ctypes.c_void_p()], ctypes.c_void_p()
+for device, context in enumerate(contexts):
+    for _ in range(2):
+        assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+    assert cuda.cuCtxSetCurrent(context) == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 + device << 20)) == 0
+end = cuda.cuDevicePrimaryCtxReset_v2 if 'reset' in sys.argv else cuda.cuDevicePrimaryCtxRelease_v2
+for device in map(int, sys.argv[2:]):
+    assert end(device) == 0
+""")
+        for words, left in (("reset", 3), ("reset 0", 2), ("reset 1", 1), ("reset 0 1", 0), ("release 0 1", 3),
+                            ("release 0 1 0", 2), ("release 1 1", 1), ("release 0 1 1 0", 0)):
+            with self.subTest(words):
+                path = self.path(words.replace(" ", "_") + ".db")
+                self.run_well(["python3", script, *words.split()],
+                              env={"GV_SIM_DEVICES": "2", "GPUVERIFY_TRACE": path})
+                self.settle()
+                memory = json.loads(self.command("report", path, "-f", "json").out)["sections"]["memory"][0]
+                self.assertEqual((memory["peak_bytes"], memory["never_freed_bytes"]), (3 << 20, left << 20))
+
+    def test_memory_goes_with_the_runtimes_device(self):
+        script = self.write("both.py", """
+import ctypes
+runtime, address = ctypes.CDLL('libcudart.so.13'), ctypes.c_void_p()
+for device in range(2):
+    assert runtime.cudaSetDevice(device) == 0
+    assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(1 + device << 20)) == 0
+for device in range(2):
+    assert runtime.cudaSetDevice(device) == 0
+    assert runtime.cudaDeviceReset() == 0
+""")
+        self.run_well(["python3", script], env={"GV_SIM_DEVICES": "2"})
+        self.settle()
+        memory = json.loads(self.command("report", "trace.db", "-f", "json").out)["sections"]["memory"][0]
+        self.assertEqual((memory["peak_bytes"], memory["never_freed_bytes"]), (3 << 20, 0))
+
     def test_csv_is_of_one_section(self):
         self.assertIn("--section", self.report("--format", "csv", status=2).err)
         self.assertIn("--section", self.report("--format", "csv", "-s", "verdict", status=2).err)

@@ -209,6 +209,28 @@ static void a_reset_ends_the_primary_context(void **state)
     assert_int_equal(fact("memory_left_bytes"), 100);
 }
 
+/* The call says which context ended: of a release, only the last one of its uses ends any. */
+static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
+            " 'cuDevicePrimaryCtxRelease_v2', 'context'), (12, 'cuDevicePrimaryCtxReset_v2',"
+            " 'context'), (13, 'cudaDeviceReset', 'context');"
+            "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192), (3, 1, 12288);"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
+            " object) VALUES"
+            " (1, 1, 3, 10, 1, 0, 1, 1000, 65536), (2, 1, 3, 20, 1, 0, 2, 200, 131072),"
+            " (3, 1, 3, 30, 1, 0, 3, 30, 196608),"
+            " (4, 1, 12, 40, 1, 0, 3, NULL, 4096), (5, 1, 13, 50, 1, 0, 3, NULL, 8192),"
+            " (6, 1, 11, 60, 1, 0, 3, NULL, NULL);");
+    keep();
+    assert_int_equal(fact("memory_left_bytes"), 30);
+    execute("UPDATE call SET object = 12288 WHERE id = 6");
+    keep();
+    assert_int_equal(fact("memory_left_bytes"), 0);
+    assert_int_equal(fact("memory_peak_bytes"), 1230);
+}
+
 static void memory_of_a_process_that_ended_takes_no_room(void **state)
 {
     (void)state;
@@ -440,6 +462,7 @@ int main(void)
         TEST(lanes_keep_their_sum_when_they_widen),
         TEST(memory_ends_with_its_context),
         TEST(a_reset_ends_the_primary_context),
+        TEST(a_reset_and_a_release_end_the_context_that_they_name),
         TEST(memory_of_a_process_that_ended_takes_no_room),
         TEST(memory_is_replayed_in_order_of_time),
         TEST(overlapping_operations_count_once),
