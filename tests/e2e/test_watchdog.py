@@ -7,7 +7,8 @@ import sqlite3
 import harness
 
 
-class Hanging(harness.Case):
+class Hangs(harness.Case):
+    """A program that does not get on, and what its trace has of that."""
 
     def hang(self, milliseconds, **env):
         env.setdefault("GPUVERIFY_WATCHDOG", "0.2")
@@ -24,6 +25,9 @@ class Hanging(harness.Case):
             return []
         finally:
             trace.close()
+
+
+class Hanging(Hangs):
 
     def test_explained_while_it_hangs(self):
         process = self.hang(60000)
@@ -101,7 +105,7 @@ class Hanging(harness.Case):
         self.assertEqual((flight["name"], flight["cause"]), ("cuModuleLoadData", "module-load"))
 
 
-class WhoWaitsForWhom(Hanging):
+class WhoWaitsForWhom(Hangs):
     """What is told of a program while it hangs, with the GPU's side and without."""
 
     def flights_of(self, program, gpu, *names):
