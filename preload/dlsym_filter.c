@@ -120,8 +120,8 @@ static bool is_more_than_ours(const struct gv_object *caller, const char *name, 
 }
 
 /* RTLD_NEXT is left to the real one, which is told the caller by the stub. */
-static struct gv_dlsym_answer find_subscription(void *handle, const char *name, const char *version,
-                                                uintptr_t caller_address)
+static struct gv_dlsym_answer find_of_cupti(void *handle, const char *name, const char *version,
+                                            uintptr_t caller_address)
 {
     struct gv_dlsym_answer pass = {NULL, 0};
     void *found;
@@ -147,8 +147,9 @@ struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const cha
     struct gv_object caller;
     void *found;
 
-    if (api == GV_API_UNKNOWN && gv_begins_with(name, "cuptiSub"))
-        return find_subscription(handle, name, version, caller_address);
+    if (api == GV_API_UNKNOWN &&
+        (gv_begins_with(name, "cuptiSub") || gv_begins_with(name, "cuptiActivityReg")))
+        return find_of_cupti(handle, name, version, caller_address);
     if (api == GV_API_UNKNOWN || !gv_process_is_ours() || gv_entry_points_is_tool(caller_address) ||
         !gv_objects_at(caller_address, &caller))
         return pass;

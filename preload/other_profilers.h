@@ -1,7 +1,7 @@
 /*
  * Profilers inside the program, such as torch.profiler: CUPTI serves one, and where that is us it
- * refuses them. Their subscription is seen, not changed, so that the trace can say that their
- * profile lacks the GPU, and why.
+ * refuses them its callbacks; its records it gives to who asked last. Their calls are seen, not
+ * changed, so that the trace can say whose profile lacks the GPU, and why.
  */
 #ifndef GV_PRELOAD_OTHER_PROFILERS_H
 #define GV_PRELOAD_OTHER_PROFILERS_H

@@ -340,10 +340,14 @@ class OwnProfiler(Seen):
         return result, trace
 
     def test_two_profilers_meet_after_everything_was_fetched_once(self):
-        _, trace = self.profiled("auto", "execs-first")
-        why = trace.value("SELECT gpu_why FROM processes") or ""
-        self.assertIn("another profiler", why)
-        self.assertNotIn("was refused", why)
+        for when in ("execs-first", "execs-just-before"):
+            with self.subTest(when):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                result, trace = self.profiled("auto", when)
+                self.assertIn("cuptiSubscribe: 39\n", result.err)
+                why = trace.value("SELECT gpu_why FROM processes") or ""
+                self.assertIn("another profiler", why)
+                self.assertIn("took CUPTI's records over", why)
 
     def test_two_profilers_meet(self):
         result, trace = self.profiled("auto")

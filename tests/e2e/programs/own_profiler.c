@@ -1,8 +1,9 @@
 /*
- * own_profiler LIBCUPTI [gives-up|execs-first]: profiles itself, as torch.profiler does: it goes on
- * without callbacks when somebody else has them, or gives up, and asks for records of kernels.
- * Prints what its work was, and on stderr what it saw of it. With `execs-first` it has tried an
- * exec before that.
+ * own_profiler LIBCUPTI [gives-up|execs-first|execs-just-before]: profiles itself, as
+ * torch.profiler does: it goes on without callbacks when somebody else has them, or gives up, and
+ * asks for records of kernels. Prints what its work was, and on stderr what it saw of it. With
+ * `execs-first` it has tried an exec before that, with `execs-just-before` after all its work until
+ * then: nothing of it is left.
  */
 #include "e2e.h"
 
@@ -74,6 +75,8 @@ int main(int argc, char **argv)
         printf("2010 launches\n");
         return 0;
     }
+    if (argc == 3 && strcmp(argv[2], "execs-just-before") == 0)
+        EXPECT(-1, execve("/nowhere", argv, (char *[]){NULL}));
     OK(callbacks((void *)give, (void *)take));
     OK(enable(KERNELS));
     e2e_tick(&gpu, 2000);
