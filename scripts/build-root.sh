@@ -13,7 +13,7 @@ build_root_packages+=,libdw-dev,libelf-dev,zlib1g-dev,libbz2-dev,liblzma-dev
 build_root_limit_s=${GV_BUILD_ROOT_SECONDS:-600}
 
 build_root_make() { # root
-    local mirror status log=$1.log
+    local mirror status log=$1.log alone=()
     [ ! -e "$1/complete" ] || return 0
     [ "$(id -u)" -eq 0 ] || { echo "a root to build in needs to be root" && return 1; }
     [ "$(uname -m)" = x86_64 ] || { echo "roots are only made on x86-64" && return 1; }
@@ -21,12 +21,14 @@ build_root_make() { # root
     if [ -n "$(ls -A "$1" 2>/dev/null)" ] && [ ! -e "$1/unfinished" ]; then
         echo "$1 is not empty and no root of ours" && return 1
     fi
+    # Killed, it would leave its root's /proc mounted, which nobody could remove.
+    ! unshare --mount true 2>/dev/null || alone=(unshare --mount)
     for mirror in "${build_root_mirrors[@]}"; do
         rm -rf "$1"
         mkdir -p "$1"
         touch "$1/unfinished"
         status=0
-        PATH=$PATH:/usr/sbin timeout "$build_root_limit_s" debootstrap --force-check-gpg --variant=minbase \
+        PATH=$PATH:/usr/sbin timeout "$build_root_limit_s" "${alone[@]}" debootstrap --force-check-gpg --variant=minbase \
             --include="$build_root_packages" "$build_root_suite" "$1" "$mirror" >"$log" 2>&1 || status=$?
         if [ "$status" -eq 0 ]; then
             rm -rf "$1"/var/cache/apt/archives/*.deb

@@ -133,6 +133,7 @@ def part_pythons(run):
 def part_install(run):
     run.test("installed and moved", "python3", "tests/install/test_install.py", BUILD,
              env={"MESON": meson()})
+    run.test("killed debootstrap", "python3", "tests/install/test_build_root.py")
 
 
 def part_bundle(run):
