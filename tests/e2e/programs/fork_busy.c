@@ -2,14 +2,14 @@
  * fork_busy register|look-up: a process forks while another of its threads registers the kernels of
  * a large library, or looks up CUDA calls; each child does the same once.
  */
+#include "fork_often.h"
+
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define CHILDREN 100
@@ -52,7 +52,6 @@ static void *work_all_the_time(void *unused)
 
 int main(int argc, char **argv)
 {
-    int status, finished = 0;
     pthread_t thread;
 
     if (argc > 1 && !strcmp(argv[1], "look-up"))
@@ -63,19 +62,8 @@ int main(int argc, char **argv)
     work(); /* so that no child has to bind the call: that takes the loader's lock */
     if (pthread_create(&thread, NULL, work_all_the_time, NULL))
         return 90;
-    for (int i = 0; i < CHILDREN; i++) {
-        pid_t child = fork();
-
-        if (child == 0) {
-            alarm(10); /* a child that hangs is one that failed */
-            work();
-            _exit(0);
-        }
-        waitpid(child, &status, 0);
-        finished += WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
+    e2e_fork_often(CHILDREN, work);
     atomic_store(&over, true);
     pthread_join(thread, NULL);
-    printf("%d of %d children finished\n", finished, CHILDREN);
     return 0;
 }

@@ -4,14 +4,14 @@
  * later: the parent has made a call before. A thread for each processor, and one more, keeps them
  * busy, so that a fork finds the opening thread anywhere in the loader, and not only asleep.
  */
+#include "fork_often.h"
+
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define CHILDREN      150
@@ -66,7 +66,7 @@ static void call_some(void)
 
 int main(int argc, char **argv)
 {
-    int status, spinning, finished = 0;
+    int spinning;
     pthread_t thread, spinners[MOST_SPINNERS];
 
     if (argc > 1 && !strcmp(argv[1], "later"))
@@ -74,21 +74,10 @@ int main(int argc, char **argv)
     if (pthread_create(&thread, NULL, open_and_close, NULL))
         return 90;
     spinning = keep_busy(spinners);
-    for (int i = 0; i < CHILDREN && finished == i; i++) {
-        pid_t child = fork();
-
-        if (child == 0) {
-            alarm(10); /* a child that hangs is one that failed */
-            call_some();
-            _exit(0);
-        }
-        waitpid(child, &status, 0);
-        finished += WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
+    e2e_fork_often(CHILDREN, call_some);
     atomic_store(&over, true);
     pthread_join(thread, NULL);
     while (spinning > 0)
         pthread_join(spinners[--spinning], NULL);
-    printf("%d of %d children finished\n", finished, CHILDREN);
     return 0;
 }

@@ -1,62 +1,11 @@
 /* What starting CUDA, loading and compiling took, of few calls and of many. */
-#include "cmocka_all.h"
-
 #include "report/time_union.h"
-#include "report/totals.h"
-#include "trace/schema.h"
-
-#include <sqlite3.h>
-#include <stdio.h>
-
-static sqlite3 *trace;
-
-static void execute(const char *sql)
-{
-    if (sqlite3_exec(trace, sql, NULL, NULL, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(trace));
-}
-
-static int64_t fact(const char *key)
-{
-    sqlite3_stmt *row = NULL;
-    char sql[128];
-    int64_t value = -1;
-
-    snprintf(sql, sizeof(sql), "SELECT value FROM fact WHERE key = '%s'", key);
-    assert_int_equal(sqlite3_prepare_v2(trace, sql, -1, &row, NULL), SQLITE_OK);
-    if (sqlite3_step(row) == SQLITE_ROW)
-        value = sqlite3_column_int64(row, 0);
-    sqlite3_finalize(row);
-    return value;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    assert_int_equal(sqlite3_open(":memory:", &trace), SQLITE_OK);
-    execute(gv_schema_sql);
-    execute("INSERT INTO meta VALUES ('state', 'complete');"
-            "INSERT INTO process (id, identity, gpu) VALUES (1, 1, 'cupti'), (2, 2, 'cupti');"
-            "INSERT INTO thread VALUES (1, 1, 1, 10, 'a', 0), (2, 2, 1, 20, 'b', 0);");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sqlite3_close(trace);
-    return 0;
-}
-
-static void keep(void)
-{
-    assert_int_equal(gv_totals_keep(trace), 0);
-}
+#include "tests/unit/report/totals_fixture.h"
 
 static void first_uses_at_the_same_time_count_once(void **state)
 {
     (void)state;
-    execute(
+    totals_execute(
         "INSERT INTO api VALUES (5, 'cuInit', 'init'), (6, 'cuModuleLoadData', 'load'),"
         " (7, 'cuDevicePrimaryCtxRelease_v2', 'context'), (8, 'cuCtxSetLimit', 'context');"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
@@ -66,12 +15,12 @@ static void first_uses_at_the_same_time_count_once(void **state)
         " (1, 1, 6, 3, 2000, 1000, 0, 'cubin'), (2, 2, 6, 4, 2500, 1000, 0, 'cubin');"
         "INSERT INTO load_wait VALUES (2, 700, 1);"
         "INSERT INTO jit (process, start_ns, duration_ns) VALUES (1, 2100, 500), (2, 2200, 500);");
-    keep();
-    assert_int_equal(fact("start_ns"), 1400);
-    assert_int_equal(fact("loads"), 2);
-    assert_int_equal(fact("loading_ns"), 1000 + 300); /* [2000, 3000), [3200, 3500) */
-    assert_int_equal(fact("first_use_ns"), 1400 + 1300);
-    assert_int_equal(fact("compiling_ns"), 600);
+    totals_keep();
+    assert_int_equal(totals_fact("start_ns"), 1400);
+    assert_int_equal(totals_fact("loads"), 2);
+    assert_int_equal(totals_fact("loading_ns"), 1000 + 300); /* [2000, 3000), [3200, 3500) */
+    assert_int_equal(totals_fact("first_use_ns"), 1400 + 1300);
+    assert_int_equal(totals_fact("compiling_ns"), 600);
 }
 
 static void a_union_of_many_stretches_is_exact(void **state)
@@ -94,27 +43,28 @@ static void a_union_of_many_stretches_is_exact(void **state)
 static void many_first_uses_are_counted_to_the_last(void **state)
 {
     (void)state;
-    execute("INSERT INTO api VALUES (5, 'cuCtxSetCurrent', 'context'),"
-            " (6, 'cuModuleLoadData', 'load');"
-            "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
-            " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
-            " SELECT 400000 - i, 1, 5, i * 10000, 900, 0 FROM n;"
-            "INSERT INTO load (id, thread, api, call, start_ns, duration_ns, result, kind)"
-            " SELECT id, 1, 6, NULL, start_ns + 1000, 800, 0, 'cubin' FROM call;"
-            "INSERT INTO jit (process, start_ns, duration_ns)"
-            " SELECT 1, start_ns + 1000, 700 FROM call;");
-    keep();
-    assert_int_equal(fact("start_ns"), INT64_C(200000) * 900);
-    assert_int_equal(fact("loading_ns"), INT64_C(200000) * 800);
-    assert_int_equal(fact("first_use_ns"), INT64_C(200000) * 1700);
-    assert_int_equal(fact("compiling_ns"), INT64_C(200000) * 700);
-    assert_int_equal(fact("loads"), 200000);
+    totals_execute(
+        "INSERT INTO api VALUES (5, 'cuCtxSetCurrent', 'context'),"
+        " (6, 'cuModuleLoadData', 'load');"
+        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
+        " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+        " SELECT 400000 - i, 1, 5, i * 10000, 900, 0 FROM n;"
+        "INSERT INTO load (id, thread, api, call, start_ns, duration_ns, result, kind)"
+        " SELECT id, 1, 6, NULL, start_ns + 1000, 800, 0, 'cubin' FROM call;"
+        "INSERT INTO jit (process, start_ns, duration_ns)"
+        " SELECT 1, start_ns + 1000, 700 FROM call;");
+    totals_keep();
+    assert_int_equal(totals_fact("start_ns"), INT64_C(200000) * 900);
+    assert_int_equal(totals_fact("loading_ns"), INT64_C(200000) * 800);
+    assert_int_equal(totals_fact("first_use_ns"), INT64_C(200000) * 1700);
+    assert_int_equal(totals_fact("compiling_ns"), INT64_C(200000) * 700);
+    assert_int_equal(totals_fact("loads"), 200000);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, totals_open, totals_close)
         TEST(first_uses_at_the_same_time_count_once),
         TEST(a_union_of_many_stretches_is_exact),
         TEST(many_first_uses_are_counted_to_the_last),
