@@ -12,6 +12,7 @@ enum gv_check_needs {
     GV_CHECK_NEEDS_CALLS_MOST,  /* more calls can only break it */
     GV_CHECK_NEEDS_GPU,
     GV_CHECK_NEEDS_GPU_LEAST, /* more of the GPU's side can only keep it */
+    GV_CHECK_NEEDS_GPU_SHARE, /* the same, but more time can break it */
     GV_CHECK_NEEDS_GPU_MOST,  /* more of the GPU's side can only break it */
 };
 

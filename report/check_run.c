@@ -103,7 +103,8 @@ static bool gv_check_is_of_calls(enum gv_check_needs needs)
 /* The outcome that nothing which was not seen could change. */
 static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
 {
-    if (needs == GV_CHECK_NEEDS_GPU_LEAST || needs == GV_CHECK_NEEDS_CALLS_LEAST)
+    if (needs == GV_CHECK_NEEDS_GPU_LEAST || needs == GV_CHECK_NEEDS_GPU_SHARE ||
+        needs == GV_CHECK_NEEDS_CALLS_LEAST)
         return GV_CHECK_KEPT;
     if (needs == GV_CHECK_NEEDS_GPU_MOST || needs == GV_CHECK_NEEDS_CALLS_MOST)
         return GV_CHECK_BROKEN;
@@ -144,9 +145,10 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
     if (error || result->found)
         return error;
     error = gv_check_run_sql(trace, rule->check->sql, rule, result);
-    if (error || result->outcome == gv_check_sure(needs))
+    bool sure = result->outcome == gv_check_sure(needs);
+    if (error || (sure && needs != GV_CHECK_NEEDS_GPU_SHARE))
         return error;
-    if (!gv_check_is_of_calls(needs))
+    if (!sure && !gv_check_is_of_calls(needs))
         error = gv_check_doubt(trace, rule, result);
     else if (result->outcome != GV_CHECK_UNKNOWN) /* which says more */
         error = gv_check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);

@@ -136,7 +136,8 @@ class Check(harness.Case):
         self.make(*running, "DELETE FROM stall")
         for rule in (["--max-errors", "0"], ["--max-losses", "0"], ["--max-stall", "900ms"], ["--no-stall", "lock"],
                      ["--no-load-after", "2s"], ["--min-launches", "1000"], ["--require-kernel", "mm*"],
-                     ["--max-copy-ratio", "0.3"], ["--no-jit"], ["--min-kernels", "40"]):
+                     ["--max-copy-ratio", "0.3"], ["--no-jit"], ["--min-kernels", "40"],
+                     ["--min-gpu-busy", "1%"], ["--max-gpu-gap", "1h"]):
             self.assertIn("not known: " + " ".join(rule)[2:] + ": ", self.check(*rule, status=3).out)
         self.assertIn("process 4242 still runs", self.check("--max-errors", "0", status=3).out)
         # What more there is cannot change it.
