@@ -16,7 +16,6 @@
 enum gv_flight_column {
     GV_FLIGHT_PROCESS,
     GV_FLIGHT_THREAD,
-    GV_FLIGHT_THREAD_NAME,
     GV_FLIGHT_NAME,
     GV_FLIGHT_KERNEL,
     GV_FLIGHT_START,
@@ -32,11 +31,9 @@ enum gv_flight_column {
 };
 
 static const char gv_flights_sql[] =
-    "SELECT f.process, f.thread, f.thread_name, f.name, f.kernel, f.start_ns, f.elapsed_ns, "
-    "f.cause,"
-    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal FROM "
-    "in_flight f"
-    " LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
+    "SELECT f.process, f.thread, f.name, f.kernel, f.start_ns, f.elapsed_ns, f.cause,"
+    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal"
+    " FROM in_flight f LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
 
 static const char *gv_flight_text(sqlite3_stmt *row, enum gv_flight_column column)
 {
@@ -57,26 +54,29 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
             sqlite3_column_int64(row, GV_FLIGHT_THREAD), sqlite3_column_int64(row, GV_FLIGHT_PID),
             name ? name : "a call", kernel[0] ? " of " : "", kernel,
             (double)sqlite3_column_int64(row, GV_FLIGHT_START) / 1e9);
-    if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
-        fputs(", and the process ended inside it", text);
-    else
-        fprintf(text,
-                ended ? ", and the process ended inside it, after %s"
-                      : ", and is still inside it, after %s",
+    fputs(ended ? ", and the process ended inside it" : ", and is still inside it", text);
+    if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) != SQLITE_NULL)
+        fprintf(text, ", after %s",
                 gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
 }
 
-static void gv_explain_flight_unknown(int64_t signal, FILE *text)
+/* A call that nothing explains: how its process ended may. */
+static void gv_explain_flight_unknown(sqlite3_stmt *row, FILE *text)
 {
+    const char *ended = gv_flight_text(row, GV_FLIGHT_ENDED);
+    int64_t signal = sqlite3_column_int64(row, GV_FLIGHT_SIGNAL);
     char how[64];
 
-    if (signal > 0)
-        fprintf(text, "Nothing that was recorded explains it: the process %s before it returned.",
-                gv_ended_say(signal, how, sizeof(how)));
+    fputs("Nothing that was recorded explains it: the process ", text);
+    if (ended && strcmp(ended, "exec") == 0)
+        fputs("became another program", text);
+    else if (ended && strcmp(ended, "exit") == 0)
+        fputs("ended by itself", text);
+    else if (signal > 0)
+        fputs(gv_ended_say(signal, how, sizeof(how)), text);
     else
-        fputs("Nothing that was recorded explains it: the process may have crashed in it, or was "
-              "killed before it could return.",
-              text);
+        fputs("may have crashed in it, or was killed", text);
+    fputs(" before it could return.", text);
 }
 
 static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
@@ -86,7 +86,7 @@ static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
 
     if (cause && strcmp(cause, "unknown") == 0 &&
         sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL) {
-        gv_explain_flight_unknown(sqlite3_column_int64(row, GV_FLIGHT_SIGNAL), text);
+        gv_explain_flight_unknown(row, text);
         return;
     }
     fputs(gv_explain_why(gv_flight_text(row, GV_FLIGHT_CAUSE), &waits), text);

@@ -44,7 +44,8 @@ static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
     if (row->kernel)
         fprintf(text, " of " GV_EXPLAIN_NAME, row->kernel);
     if (row->kernel && row->cause && strcmp(row->cause, "lazy-load") == 0)
-        fputs(" (its first launch)", text);
+        fputs(row->name && strstr(row->name, "Launch") ? " (its first launch)" : " (its first use)",
+              text);
     fprintf(text, ", %.3f s into the run, returned after %s", (double)row->start_ns / 1e9,
             gv_format_duration(took, row->duration_ns));
 }
