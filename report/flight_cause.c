@@ -20,12 +20,14 @@ struct gv_flight {
     int64_t thread; /* row; 0: it has stored nothing yet */
     int64_t start_ns;
     int64_t kernel;
+    int64_t stream; /* handle */
+    bool stream_known;
     char name[65];
     char class_name[16];
     char kernel_name[128];
     const struct gv_stall_rule *rule;
-    const char *cause;
-    int64_t blocked_by; /* index + 1 of the flight that holds it */
+    enum gv_cause cause; /* GV_CAUSE_COUNT: not found yet */
+    int64_t blocked_by;  /* index + 1 of the flight that holds it */
 };
 
 struct gv_flights {
@@ -34,12 +36,11 @@ struct gv_flights {
     struct gv_flight_work work;
 };
 
-/* What a call is held up by if nothing else is known; NULL: that depends. */
-static const char *gv_flight_cause_of(const struct gv_stall_rule *rule)
+/* What a call is held up by if nothing else is known; GV_CAUSE_COUNT: that depends. */
+static enum gv_cause gv_flight_cause_of(const struct gv_stall_rule *rule)
 {
-    return rule->cause == GV_CAUSE_UNKNOWN || rule->cause == GV_CAUSE_QUEUE_FULL
-               ? NULL
-               : gv_cause_name(rule->cause);
+    return rule->cause == GV_CAUSE_UNKNOWN || rule->cause == GV_CAUSE_QUEUE_FULL ? GV_CAUSE_COUNT
+                                                                                 : rule->cause;
 }
 
 static void gv_flight_copy(char *out, size_t size, sqlite3_stmt *row, int column)
@@ -59,7 +60,8 @@ static int gv_flights_read(sqlite3 *trace, int64_t process, struct gv_flights *f
     sqlite3_stmt *rows = NULL;
     int result = sqlite3_prepare_v2(
         trace,
-        "SELECT f.rowid, t.id, f.start_ns, f.kernel, a.name, a.class, k.name FROM flight f"
+        "SELECT f.rowid, t.id, f.start_ns, f.kernel, a.name, a.class, k.name, f.stream_handle"
+        " FROM flight f"
         " LEFT JOIN api a ON a.id = f.api LEFT JOIN kernel k ON k.id = f.kernel"
         " LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial"
         " WHERE f.process = ? ORDER BY f.start_ns, f.rowid",
@@ -79,6 +81,8 @@ static int gv_flights_read(sqlite3 *trace, int64_t process, struct gv_flights *f
         gv_flight_copy(flight->name, sizeof(flight->name), rows, 4);
         gv_flight_copy(flight->class_name, sizeof(flight->class_name), rows, 5);
         gv_flight_copy_kernel(flight->kernel_name, sizeof(flight->kernel_name), rows, 6);
+        flight->stream = sqlite3_column_int64(rows, 7);
+        flight->stream_known = sqlite3_column_type(rows, 7) != SQLITE_NULL;
         flight->rule = gv_stall_rule_find(flight->name, flight->class_name);
         flight->cause = gv_flight_cause_of(flight->rule);
     }
@@ -129,9 +133,8 @@ static int gv_flight_is_first_use(sqlite3 *trace, const struct gv_flight *flight
 
 static bool gv_flight_keeps_out(const struct gv_flight *other, const struct gv_flight *flight)
 {
-    bool loads = other->cause && strcmp(other->cause, "lazy-load") == 0;
-    bool waits = other->cause && (strcmp(other->cause, "queue-full") == 0 ||
-                                  strcmp(other->cause, "pageable-copy") == 0);
+    bool loads = other->cause == GV_CAUSE_LAZY_LOAD;
+    bool waits = other->cause == GV_CAUSE_QUEUE_FULL || other->cause == GV_CAUSE_PAGEABLE_COPY;
 
     return other->thread && !other->blocked_by &&
            (((flight->rule->flags & GV_CALL_HELD) &&
@@ -145,27 +148,43 @@ static void gv_flight_find_holder(struct gv_flights *flights, struct gv_flight *
     for (size_t i = 0; &flights->list[i] != flight; i++)
         if (gv_flight_keeps_out(&flights->list[i], flight)) {
             flight->blocked_by = (int64_t)i + 1;
-            flight->cause = gv_cause_name(GV_CAUSE_LOCK);
+            flight->cause = GV_CAUSE_LOCK;
             return;
         }
 }
 
-static int gv_flight_find_cause(sqlite3 *trace, struct gv_flights *flights,
+/* Whether the stream of a launch holds as many others as it can. */
+static int gv_flight_is_queue_full(sqlite3 *trace, int64_t process,
+                                   const struct gv_flights *flights, const struct gv_flight *flight,
+                                   bool *full)
+{
+    struct gv_flight_work work = flights->work;
+    int error = 0;
+
+    if (flight->stream_known && work.unfinished >= GV_FLIGHT_QUEUE_FULL)
+        error = gv_flight_work_read(trace, process, &flight->stream, &work);
+    *full = work.unfinished >= GV_FLIGHT_QUEUE_FULL;
+    return error;
+}
+
+static int gv_flight_find_cause(sqlite3 *trace, int64_t process, struct gv_flights *flights,
                                 struct gv_flight *flight)
 {
-    bool first;
+    bool first = false, full = false;
     int error = 0;
 
     gv_flight_find_holder(flights, flight);
-    if (!flight->cause && strcmp(flight->class_name, "launch") == 0) {
+    if (flight->cause == GV_CAUSE_COUNT && strcmp(flight->class_name, "launch") == 0) {
         error = gv_flight_is_first_use(trace, flight, &first);
+        if (!error && !first)
+            error = gv_flight_is_queue_full(trace, process, flights, flight, &full);
         if (first)
-            flight->cause = "lazy-load";
-        else if (flights->work.unfinished >= GV_FLIGHT_QUEUE_FULL)
-            flight->cause = "queue-full";
+            flight->cause = GV_CAUSE_LAZY_LOAD;
+        else if (full)
+            flight->cause = GV_CAUSE_QUEUE_FULL;
     }
-    if (!flight->cause)
-        flight->cause = "unknown";
+    if (flight->cause == GV_CAUSE_COUNT)
+        flight->cause = GV_CAUSE_UNKNOWN;
     return error;
 }
 
@@ -183,7 +202,7 @@ static void gv_flight_tell_state(const struct gv_flights *flights, const struct 
         used =
             (size_t)snprintf(out, size, "Thread %" PRId64 " is in %s since %.3f s into the run. ",
                              by->thread, by->name, (double)by->start_ns / 1e9);
-    if (used >= size || strcmp(waits->cause, "unknown") == 0)
+    if (used >= size || waits->cause == GV_CAUSE_UNKNOWN)
         return;
     if (flights->work.unfinished == 0) {
         snprintf(out + used, size - used, "No launch is known to be unfinished.");
@@ -196,7 +215,7 @@ static void gv_flight_tell_state(const struct gv_flights *flights, const struct 
     if (used < size && flights->work.unfinished > 1)
         used += (size_t)snprintf(out + used, size - used, ", nor are %" PRId64 " launched after it",
                                  flights->work.unfinished - 1);
-    if (used < size && strcmp(waits->cause, "lazy-load") == 0)
+    if (used < size && waits->cause == GV_CAUSE_LAZY_LOAD)
         snprintf(out + used, size - used,
                  ". If it waits for %s in its turn, neither can ever go on.",
                  waits->kernel_name[0] ? waits->kernel_name : "this kernel");
@@ -214,12 +233,12 @@ static void gv_flight_advise(const struct gv_flights *flights, const struct gv_f
     out[0] = '\0';
     if (flights->work.unfinished == 0)
         return;
-    if (strcmp(waits->cause, "lazy-load") == 0)
+    if (waits->cause == GV_CAUSE_LAZY_LOAD)
         snprintf(out, size,
                  "Load %s before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
                  "or CUDA_MODULE_LOADING=EAGER.",
                  waits->kernel_name[0] ? waits->kernel_name : "it");
-    else if (strcmp(waits->cause, "module-load") == 0)
+    else if (waits->cause == GV_CAUSE_MODULE_LOAD)
         snprintf(out, size, "Load code before the GPU gets its work.");
 }
 
@@ -241,7 +260,7 @@ static int gv_flight_store(sqlite3 *trace, const struct gv_flights *flights,
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(update, 1, flight->row);
     if (result == SQLITE_OK)
-        result = sqlite3_bind_text(update, 2, flight->cause, -1, SQLITE_STATIC);
+        result = sqlite3_bind_text(update, 2, gv_cause_name(flight->cause), -1, SQLITE_STATIC);
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(update, 3, by);
     if (result == SQLITE_OK)
@@ -263,9 +282,9 @@ int gv_flight_causes(struct gv_database *database, int64_t process)
         return -ENOMEM;
     error = gv_flights_read(database->handle, process, &flights);
     if (!error && flights.count)
-        error = gv_flight_work_read(database->handle, process, &flights.work);
+        error = gv_flight_work_read(database->handle, process, NULL, &flights.work);
     for (size_t i = 0; i < flights.count && !error; i++)
-        error = gv_flight_find_cause(database->handle, &flights, &flights.list[i]);
+        error = gv_flight_find_cause(database->handle, process, &flights, &flights.list[i]);
     for (size_t i = 0; i < flights.count && !error; i++)
         error = gv_flight_store(database->handle, &flights, &flights.list[i]);
     free(flights.list);

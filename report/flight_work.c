@@ -31,6 +31,7 @@ enum {
     GV_WORK_IS_LAUNCH,
     GV_WORK_HAS_ENDED,
     GV_WORK_KERNEL,
+    GV_WORK_HANDLE,
 };
 
 static const char gv_flight_work_sql[] =
@@ -38,7 +39,7 @@ static const char gv_flight_work_sql[] =
     "  LIMIT " GV_FLIGHT_LOOK_BACK ") WHERE call IS NOT NULL AND duration_ns IS NOT NULL)"
     " SELECT a.id, a.name, a.class, c.start_ns, c.stream, coalesce(c.context, s.context), c.object,"
     "  a.class IN ('launch', 'graph') AND (c.kernel IS NOT NULL OR c.correlation IS NOT NULL),"
-    "  c.id IN (SELECT call FROM ended), k.name"
+    "  c.id IN (SELECT call FROM ended), k.name, s.handle"
     " FROM (SELECT * FROM call ORDER BY id DESC LIMIT " GV_FLIGHT_LOOK_BACK ") c"
     " JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api LEFT JOIN stream s ON s.id = "
     "c.stream"
@@ -123,9 +124,11 @@ static bool gv_flight_is_proven(const struct gv_flight_proofs *proofs, sqlite3_s
 }
 
 static void gv_flight_work_row(struct gv_flight_proofs *proofs, sqlite3_stmt *row,
-                               struct gv_flight_work *work)
+                               const int64_t *stream, struct gv_flight_work *work)
 {
     if (sqlite3_column_int(row, GV_WORK_IS_LAUNCH)) {
+        if (stream && sqlite3_column_int64(row, GV_WORK_HANDLE) != *stream)
+            return;
         if (sqlite3_column_int(row, GV_WORK_HAS_ENDED) || gv_flight_is_proven(proofs, row))
             return;
         work->unfinished++;
@@ -137,7 +140,8 @@ static void gv_flight_work_row(struct gv_flight_proofs *proofs, sqlite3_stmt *ro
     }
 }
 
-int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *work)
+int gv_flight_work_read(sqlite3 *trace, int64_t process, const int64_t *stream,
+                        struct gv_flight_work *work)
 {
     struct gv_flight_proofs proofs = {.count = 0};
     sqlite3_stmt *rows = NULL;
@@ -149,7 +153,7 @@ int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *
     while (result == SQLITE_OK || result == SQLITE_ROW) {
         result = sqlite3_step(rows);
         if (result == SQLITE_ROW)
-            gv_flight_work_row(&proofs, rows, work);
+            gv_flight_work_row(&proofs, rows, stream, work);
     }
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);

@@ -13,7 +13,9 @@ struct gv_flight_work {
     char kernel[128];   /* of the first; "": not known */
 };
 
-/* Looks at the process's last calls. 0 or -errno. */
-int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *work);
+/* Looks at the process's last calls; `stream`: a handle whose launches alone count, or NULL. 0 or
+ * -errno. */
+int gv_flight_work_read(sqlite3 *trace, int64_t process, const int64_t *stream,
+                        struct gv_flight_work *work);
 
 #endif

@@ -123,6 +123,23 @@ static void advice_is_only_what_can_be_done(void **state)
                 NULL);
 }
 
+/* Each stream has a queue of its own. */
+static void a_queue_is_full_of_its_streams_launches(void **state)
+{
+    (void)state;
+    execute("INSERT INTO stream VALUES (1, 1, 1, NULL, 100, 'created'), (2, 1, 1, NULL, 200,"
+            " 'created'); UPDATE flight SET kernel = 1, stream_handle = 100");
+    add_calls(1200, 1);
+    execute("UPDATE call SET stream = 1 + id % 2");
+    expect_cause("unknown");
+    execute("UPDATE call SET stream = 1 WHERE id % 10");
+    expect_cause("queue-full");
+    execute("UPDATE flight SET stream_handle = 200");
+    expect_cause("unknown");
+    execute("UPDATE flight SET stream_handle = NULL"); /* whose it is, is not known */
+    expect_cause("queue-full");
+}
+
 static void a_look_reads_only_what_came_since_the_last(void **state)
 {
     (void)state;
@@ -146,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_first_launch_of_a_kernel_loads_it),
         TEST(advice_is_only_what_can_be_done),
+        TEST(a_queue_is_full_of_its_streams_launches),
         TEST(a_look_reads_only_what_came_since_the_last),
     };
 
