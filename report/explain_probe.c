@@ -85,7 +85,7 @@ static int64_t gv_explain_probe_age(sqlite3 *trace, const char *result, int64_t 
 /* The newest result about the process's driver, to be freed, or NULL. */
 static char *gv_explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *unix_s)
 {
-    char pattern[PATH_MAX - sizeof("/probe-*.json")], *chosen = NULL;
+    char pattern[PATH_MAX], *chosen = NULL;
     glob_t found = {0};
 
     *unix_s = 0;
@@ -137,44 +137,36 @@ static void gv_explain_probe_say(sqlite3_stmt *found, const char *cause, time_t 
             sqlite3_column_int(found, 5) ? "waits" : "does not wait");
 }
 
-/* The paragraph as text, to be freed; empty: there is nothing to say. */
-static int gv_explain_probe_write(sqlite3 *trace, const char *result, time_t when,
-                                  const struct gv_stall_row *row, char **text)
+static int gv_explain_probe_print(sqlite3_stmt *found, const char *cause, time_t when, FILE *out,
+                                  int columns)
 {
-    size_t size = 0;
-    FILE *memory = open_memstream(text, &size);
-    sqlite3_stmt *found;
+    struct gv_explain_paragraph paragraph;
+    FILE *text = gv_explain_paragraph_begin(&paragraph);
 
-    if (!memory)
+    if (!text)
         return -ENOMEM;
-    found = gv_explain_probe_ask(trace, gv_explain_probe_finds, result);
-    if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
-        sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
-        sqlite3_step(found) == SQLITE_ROW)
-        gv_explain_probe_say(found, row->cause, when, memory);
-    sqlite3_finalize(found);
-    if (fclose(memory) == 0)
-        return 0;
-    free(*text);
-    return -ENOMEM;
+    gv_explain_probe_say(found, cause, when, text);
+    return gv_explain_paragraph_end(&paragraph, out, "probe", columns);
 }
 
 int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
 {
+    sqlite3_stmt *found;
     int64_t unix_s;
-    char *result, *text = NULL;
-    int error;
+    char *result;
+    int error = 0;
 
     if (!row->cause || !row->name)
         return 0;
     result = gv_explain_probe_choose(trace, row->process, &unix_s);
     if (!result)
         return 0;
-    error = gv_explain_probe_write(trace, result, (time_t)unix_s, row, &text);
-    if (!error && text[0])
-        gv_explain_lines(out, "probe", text, columns);
-    if (!error)
-        free(text);
+    found = gv_explain_probe_ask(trace, gv_explain_probe_finds, result);
+    if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_step(found) == SQLITE_ROW)
+        error = gv_explain_probe_print(found, row->cause, (time_t)unix_s, out, columns);
+    sqlite3_finalize(found);
     free(result);
     return error;
 }
