@@ -32,10 +32,10 @@ static int gv_stalls_chunk(struct gv_stall_run *run)
     return error ? error : gv_stall_store(run);
 }
 
-static int gv_stalls_run(sqlite3 *trace, bool temporary, int64_t threshold_ns)
+static int gv_stalls_run(sqlite3 *trace, int64_t threshold_ns)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
-    int error = run ? gv_stall_run_open(run, trace, temporary, threshold_ns) : -ENOMEM;
+    int error = run ? gv_stall_run_open(run, trace, threshold_ns) : -ENOMEM;
 
     if (!error && run->any_measured)
         error = gv_stall_gpu_open(run);
@@ -82,7 +82,7 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
             "BEGIN IMMEDIATE; DELETE FROM main.stall; DELETE FROM main.stall_advice; DELETE FROM "
             "main.load_wait;");
     if (!error)
-        error = gv_stalls_run(trace, false, threshold_ns);
+        error = gv_stalls_run(trace, threshold_ns);
     if (!error)
         error = gv_stalls_say(trace, threshold_ns);
     if (!error)
@@ -109,7 +109,7 @@ int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 
     for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++)
         error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
-    return error ? error : gv_stalls_run(trace, true, threshold_ns);
+    return error ? error : gv_stalls_run(trace, threshold_ns);
 }
 
 int gv_stalls_ensure(sqlite3 *trace)

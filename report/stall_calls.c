@@ -44,17 +44,16 @@ static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, str
     held->process = process ? *process : 0;
     held->start_ns = gv_stall_ns(row, 3);
     held->end_ns = held->start_ns + gv_stall_duration(row, 4);
-    held->failed = sqlite3_column_int64(row, 5) != 0;
-    held->stream = sqlite3_column_int64(row, 6);
-    held->context = sqlite3_column_int64(row, 7);
+    held->stream = sqlite3_column_int64(row, 5);
+    held->context = sqlite3_column_int64(row, 6);
     stream = GV_STALL_ROW(run->streams, run->stream_count, held->stream);
     if (!held->context && stream)
         held->context = stream->context;
-    held->bytes = gv_stall_duration(row, 8);
-    held->kernel = sqlite3_column_int64(row, 9);
-    held->loads = sqlite3_column_type(row, 10) != SQLITE_NULL;
-    held->lazy = sqlite3_column_int(row, 10) != 0;
-    held->ptx = sqlite3_column_int(row, 11) != 0;
+    held->bytes = gv_stall_duration(row, 7);
+    held->kernel = sqlite3_column_int64(row, 8);
+    held->loads = sqlite3_column_type(row, 9) != SQLITE_NULL;
+    held->lazy = sqlite3_column_int(row, 9) != 0;
+    held->ptx = sqlite3_column_int(row, 10) != 0;
     gv_stall_calls_kernel(run, held);
     held->rule = api && api->rule ? api->rule : &starts; /* api may be a number without a row */
     if (api && !held->loads && gv_stall_calls_initialises(run, api, held) &&

@@ -150,8 +150,6 @@ static int gv_stall_op_own(struct gv_stall_run *run, struct gv_stall_order *orde
         return 0;
     if (!held->own_start_ns || op->start_ns < held->own_start_ns)
         held->own_start_ns = op->start_ns;
-    if (op->end_ns > held->own_end_ns)
-        held->own_end_ns = op->end_ns;
     if (op->local_bytes > held->own_local_bytes)
         held->own_local_bytes = op->local_bytes;
     if (op->host_memory && (!held->own_host_memory || op->host_memory < held->own_host_memory))

@@ -79,6 +79,7 @@ void gv_stall_lock_find(struct gv_stall_run *run, struct gv_held *held)
     held->waited_for = found->waited_for;
     held->presumed = found->presumed;
     held->drained_count = held->drained_ns = 0;
+    held->waited_until_ns = held->start_ns + wait_ns;
 }
 
 /* When a call that waited may have given the lock back: not before what it waited for had ended. */

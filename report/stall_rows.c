@@ -15,7 +15,6 @@
     "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
     " s.waited_for, s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,"    \
     " (SELECT start_ns + duration_ns FROM gpu_ops WHERE id = s.waited_for),"                       \
-    " (SELECT start_ns FROM calls WHERE id = s.blocked_by),"                                       \
     " (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, s.expected, s.cause,"              \
     " s.confidence, s.advice, s.name, s.kernel,"                                                   \
     " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
@@ -65,7 +64,6 @@ static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row,
         &row->thread,
         &row->stack,
         &row->waited_end_ns,
-        &row->blocked_start_ns,
         &row->blocked_thread,
         &row->blocked_stall,
     };

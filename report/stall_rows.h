@@ -30,9 +30,8 @@ struct gv_stall_row {
     int64_t process;
     int64_t thread;
     int64_t stack;
-    int64_t waited_end_ns;    /* of the operation that was waited for */
-    int64_t blocked_start_ns; /* of the call that stood in the way */
-    int64_t blocked_thread;
+    int64_t waited_end_ns;  /* of the operation that was waited for */
+    int64_t blocked_thread; /* of the call that stood in the way */
     int64_t blocked_stall;
     bool expected;
     char *cause;

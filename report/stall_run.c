@@ -108,7 +108,6 @@ static void gv_stall_take_kernel(struct gv_stall_run *run, sqlite3_stmt *row, in
 static void gv_stall_take_place(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
 {
     run->places[id].process = sqlite3_column_int64(row, 1);
-    run->places[id].device = sqlite3_column_int64(row, 2);
 }
 
 static void gv_stall_take_thread(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
@@ -201,8 +200,8 @@ static int gv_stall_read_tables(struct gv_stall_run *run)
           gv_stall_take_kernel},
          (void **)&run->kernels,
          &run->kernel_count},
-        {{GV_STALL_HIGHEST("gpu_place"), "SELECT id, process, device FROM gpu_place",
-          sizeof(*run->places), gv_stall_take_place},
+        {{GV_STALL_HIGHEST("gpu_place"), "SELECT id, process FROM gpu_place", sizeof(*run->places),
+          gv_stall_take_place},
          (void **)&run->places,
          &run->place_count},
         {{GV_STALL_HIGHEST("thread"), "SELECT id, process FROM thread", sizeof(*run->threads),
@@ -230,19 +229,24 @@ static int gv_stall_read_tables(struct gv_stall_run *run)
     return error;
 }
 
-/* Which launch of each kernel was its first. */
+/* Which launch of each kernel was its first, or call that asked for it. Calls are stored thread by
+ * thread. */
 static int gv_stall_first_uses(struct gv_stall_run *run)
 {
     sqlite3_stmt *rows = NULL;
     int result = sqlite3_prepare_v2(
-        run->trace, "SELECT kernel, id FROM call WHERE kernel IS NOT NULL", -1, &rows, NULL);
+        run->trace, "SELECT kernel, id, start_ns FROM call WHERE kernel IS NOT NULL", -1, &rows,
+        NULL);
 
     if (result == SQLITE_OK)
         while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
             struct gv_stall_kernel *kernel =
                 GV_STALL_ROW(run->kernels, run->kernel_count, sqlite3_column_int64(rows, 0));
-            if (kernel && !kernel->first_call)
+            int64_t start_ns = sqlite3_column_int64(rows, 2);
+            if (kernel && (!kernel->first_call || start_ns < kernel->first_ns)) {
                 kernel->first_call = sqlite3_column_int64(rows, 1);
+                kernel->first_ns = start_ns;
+            }
         }
     sqlite3_finalize(rows);
     return gv_database_error(run->trace, result);
@@ -257,14 +261,12 @@ static int gv_stall_any(sqlite3 *trace, const char *sql, bool *any)
     return error;
 }
 
-int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace, bool temporary,
-                      int64_t threshold_ns)
+int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns)
 {
     int error;
 
     memset(run, 0, sizeof(*run));
     run->trace = trace;
-    run->temporary = temporary;
     run->threshold_ns = threshold_ns;
     run->next_id = 1;
     run->held = calloc(GV_STALL_CHUNK, sizeof(*run->held));

@@ -45,11 +45,10 @@ struct gv_held {
     bool ptx;                                              /* the load's image is PTX */
     bool first_use;                                        /* of its kernel */
     bool eager; /* its kernel's code was put onto the GPU by the load */
-    bool failed;
     /* the GPU's side */
     struct gv_stall_drained in_stream;
     struct gv_stall_drained in_scope; /* context or device */
-    int64_t own_start_ns, own_end_ns; /* of what it put on the GPU; 0: not known */
+    int64_t own_start_ns;             /* of what it put on the GPU; 0: not known */
     int64_t own_local_bytes, local_before_bytes;
     int64_t own_host_memory; /* CUpti_ActivityMemoryKind, the least; 0: none, or not known */
     int64_t busy_until_ns;   /* end of the last operation that ran when it began */
@@ -92,11 +91,11 @@ struct gv_stall_stream {
 
 struct gv_stall_kernel {
     int64_t module;
-    int64_t first_call;
+    int64_t first_call, first_ns;
 };
 
 struct gv_stall_place {
-    int64_t process, device, context, stream;
+    int64_t process, context, stream;
     int tries;
 };
 
@@ -123,7 +122,6 @@ struct gv_stall_replay;
 
 struct gv_stall_run {
     sqlite3 *trace;
-    bool temporary;
     int64_t threshold_ns;
     sqlite3_stmt *statements[GV_STALL_STATEMENT_COUNT];
     /* by row number; the counts are one more than the highest */
@@ -152,8 +150,7 @@ struct gv_stall_run {
 };
 
 /* report/stall_run.c: 0 or -errno. */
-int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace, bool temporary,
-                      int64_t threshold_ns);
+int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns);
 void gv_stall_run_close(struct gv_stall_run *run);
 /* The statement, reset; NULL: see *error. */
 sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_statement statement,

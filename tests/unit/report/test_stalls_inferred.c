@@ -31,6 +31,16 @@ static void reading_a_library_takes_its_time(void **state)
     expect("3 module-load 0+150000+150 drained 1 presumed 1\n");
 }
 
+/* Threads are stored one after the other. */
+static void the_first_launch_is_the_earliest(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuLaunchKernel", 5000, 60150, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+    CALL("cuLaunchKernel", 1500, 5, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+    expect("2 unknown 0+60150+0\n");
+}
+
 static void a_load_after_a_wait_has_nothing_to_wait_for(void **state)
 {
     (void)state;
@@ -323,6 +333,7 @@ int main(void)
         CASE(a_first_launch_behind_work_is_a_lazy_load),
         CASE(a_first_launch_of_loaded_code_needs_local_memory),
         CASE(a_first_launch_on_an_idle_gpu_may_make_room_for_local_memory),
+        CASE(the_first_launch_is_the_earliest),
         CASE(a_second_launch_is_unknown),
         CASE(the_thousandth_launch_finds_a_full_queue),
         CASE(a_queue_that_was_emptied_is_not_full),
