@@ -31,7 +31,7 @@ small.block_until_ready()
 
 def step():
     queued = left
-    for _ in range(20):  # JAX bears 32 before it waits
+    for _ in range(4):  # a second; JAX bears 32 before it waits
         queued = products(queued, left)
     start = time.monotonic()
     added = add_one(small)  # the stall
