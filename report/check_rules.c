@@ -12,7 +12,8 @@
 #define GV_CHECK_LINE_BYTES 1024u
 
 static const struct gv_check gv_checks[] = {
-#define GV_CHECK(option, needs, sql) {GV_OPTION_check_##option, GV_CHECK_NEEDS_##needs, sql},
+#define GV_CHECK(option, needs, lost, sql)                                                         \
+    {GV_OPTION_check_##option, GV_CHECK_NEEDS_##needs, lost, sql},
 #include "report/check_rules.def"
 };
 

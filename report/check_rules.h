@@ -20,6 +20,7 @@ enum gv_check_needs {
 struct gv_check {
     enum gv_option_id option;
     enum gv_check_needs needs;
+    const char *lost; /* the losses that could make the outcome another one: a condition in SQL */
     const char *sql;
 };
 

@@ -1,5 +1,6 @@
 #include "report/check_run.h"
 
+#include "report/ended.h"
 #include "report/format.h"
 #include "report/totals.h"
 #include "trace/text.h"
@@ -28,6 +29,17 @@ static void gv_check_percent(sqlite3_context *context, int count, sqlite3_value 
     sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
+static void gv_check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[64] = "was killed, or crashed";
+    int64_t number = sqlite3_value_int64(values[0]);
+
+    (void)count;
+    if (number)
+        gv_ended_say(number, text, sizeof(text));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
 int gv_check_prepare(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
@@ -35,6 +47,8 @@ int gv_check_prepare(sqlite3 *trace)
     if (sqlite3_create_function(trace, "duration", 1, GV_CHECK_FLAGS, NULL, gv_check_duration, NULL,
                                 NULL) != SQLITE_OK ||
         sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, gv_check_percent, NULL,
+                                NULL) != SQLITE_OK ||
+        sqlite3_create_function(trace, "ended_by", 1, GV_CHECK_FLAGS, NULL, gv_check_ended_by, NULL,
                                 NULL) != SQLITE_OK)
         return -EIO;
     return gv_totals_ensure(trace, &all);
@@ -122,12 +136,34 @@ static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
     static const char missing[] =
         "SELECT NULL, 'of what the GPU did for process ' || pid || ', ' || printf('%d %s missing',"
         " count, CASE count WHEN 1 THEN 'record is' ELSE 'records are' END) FROM (SELECT"
-        " process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' GROUP BY process) l JOIN"
-        " processes p ON p.id = l.process WHERE count > 0 UNION ALL " GV_CHECK_RUNS
+        " process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' OR what = 'record'"
+        " GROUP BY process) l JOIN processes p ON p.id = l.process WHERE count > 0 UNION "
+        "ALL " GV_CHECK_RUNS
         " UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation had not"
         " ended' FROM fact WHERE key = 'untimed_operations' AND value > 0 LIMIT 1";
 
     return gv_check_run_sql(trace, missing, rule, result);
+}
+
+/* What a rule needs of the calls may change while the program runs, and was not all kept. */
+static int gv_check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
+                                struct gv_check_result *result)
+{
+    int error = gv_check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);
+    char *sql = NULL;
+
+    if (error || result->outcome == GV_CHECK_UNKNOWN)
+        return error;
+    sql = sqlite3_mprintf(
+        "SELECT NULL, printf('%%d record%%s lost, and could change it', sum(count), CASE sum(count)"
+        " WHEN 1 THEN ' was' ELSE 's were' END) FROM losses WHERE count > 0 AND (%s)"
+        " HAVING count(*) > 0",
+        rule->check->lost);
+    if (!sql)
+        return -ENOMEM;
+    error = gv_check_run_sql(trace, sql, rule, result);
+    sqlite3_free(sql);
+    return error;
 }
 
 int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
@@ -151,7 +187,7 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
     if (!sure && !gv_check_is_of_calls(needs))
         error = gv_check_doubt(trace, rule, result);
     else if (result->outcome != GV_CHECK_UNKNOWN) /* which says more */
-        error = gv_check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);
+        error = gv_check_doubt_calls(trace, rule, result);
     return error;
 }
 
