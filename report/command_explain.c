@@ -2,6 +2,7 @@
 #include "report/commands.h"
 #include "report/explain.h"
 #include "report/report.h"
+#include "report/silence_note.h"
 #include "report/stall_sums.h"
 #include "report/trace_view.h"
 #include "report/value_text.h"
@@ -43,6 +44,32 @@ static int gv_explain_one(sqlite3 *trace, int64_t id, int *told)
     return error;
 }
 
+/* That nothing is known to be held up is no proof while the program runs. */
+static int gv_explain_nothing(sqlite3 *trace)
+{
+    bool silent = false;
+    int error = gv_silence_note_print(stdout, trace, "", gv_report_columns(stdout), &silent);
+
+    if (!error)
+        puts(silent ? "No call that returned was held up."
+                    : "No call was held up: nothing to explain.");
+    return error;
+}
+
+/* The calls that have not returned, and the worst of those that have. */
+static int gv_explain_all(sqlite3 *trace, int *told)
+{
+    bool silent = false;
+    int columns = gv_report_columns(stdout);
+    int error = gv_explain_flights(trace, stdout, columns, told);
+
+    if (!error)
+        error = gv_explain_worst(trace, told);
+    if (!error && !*told)
+        return gv_explain_nothing(trace);
+    return error ? error : gv_silence_note_print(stdout, trace, "\n", columns, &silent);
+}
+
 int gv_command_explain(const struct gv_arguments *arguments)
 {
     const char *path = arguments->operands[0], *stall = arguments->operands[1];
@@ -56,19 +83,11 @@ int gv_command_explain(const struct gv_arguments *arguments)
                                    stall);
     if (gv_trace_view_open(path, &trace))
         return GV_EXIT_FAILED;
-    if (id) {
-        error = gv_explain_one(trace, id, &told);
-    } else {
-        error = gv_explain_flights(trace, stdout, gv_report_columns(stdout), &told);
-        if (!error)
-            error = gv_explain_worst(trace, &told);
-    }
+    error = id ? gv_explain_one(trace, id, &told) : gv_explain_all(trace, &told);
     if (error)
         gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     else if (!told && id)
         gv_message("there is no stall %" PRId64 " in %s", id, path);
-    else if (!told)
-        puts("No call was held up: nothing to explain.");
     sqlite3_close(trace);
     return error || (!told && id) ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

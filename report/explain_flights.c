@@ -1,5 +1,6 @@
 #include "report/ended.h"
 #include "report/explain.h"
+#include "report/explain_hang.h"
 #include "report/explain_lines.h"
 #include "report/format.h"
 #include "report/kernel_name.h"
@@ -120,6 +121,12 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int c
         .start_ns = start_ns,
         .end_ns = gv_time_sum(start_ns, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)),
     };
+    struct gv_explain_hang hang = {
+        .process = focus.process,
+        .pid = sqlite3_column_int64(row, GV_FLIGHT_PID),
+        .seen_ns = focus.end_ns,
+        .ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL,
+    };
     int error;
 
     if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
@@ -136,6 +143,8 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int c
         error = gv_timeline_print(trace, &focus, out, columns);
     if (!error && state)
         gv_explain_lines(out, "state", state, columns);
+    if (!error && cause && strcmp(cause, "unknown") != 0 && focus.end_ns > start_ns)
+        error = gv_explain_hang(trace, &hang, out, columns);
     if (!error && advice)
         gv_explain_lines(out, "fix", advice, columns);
     return error;

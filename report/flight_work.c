@@ -32,6 +32,7 @@ enum {
     GV_WORK_HAS_ENDED,
     GV_WORK_KERNEL,
     GV_WORK_HANDLE,
+    GV_WORK_CALL,
 };
 
 static const char gv_flight_work_sql[] =
@@ -39,7 +40,7 @@ static const char gv_flight_work_sql[] =
     "  LIMIT " GV_FLIGHT_LOOK_BACK ") WHERE call IS NOT NULL AND duration_ns IS NOT NULL)"
     " SELECT a.id, a.name, a.class, c.start_ns, c.stream, coalesce(c.context, s.context), c.object,"
     "  a.class IN ('launch', 'graph') AND (c.kernel IS NOT NULL OR c.correlation IS NOT NULL),"
-    "  c.id IN (SELECT call FROM ended), k.name, s.handle"
+    "  c.id IN (SELECT call FROM ended), k.name, s.handle, c.id"
     " FROM (SELECT * FROM call ORDER BY id DESC LIMIT " GV_FLIGHT_LOOK_BACK ") c"
     " JOIN thread t ON t.id = c.thread JOIN api a ON a.id = c.api LEFT JOIN stream s ON s.id = "
     "c.stream"
@@ -133,6 +134,7 @@ static void gv_flight_work_row(struct gv_flight_proofs *proofs, sqlite3_stmt *ro
             return;
         work->unfinished++;
         work->start_ns = sqlite3_column_int64(row, GV_WORK_START_NS);
+        work->call = sqlite3_column_int64(row, GV_WORK_CALL);
         gv_kernel_name_short((const char *)sqlite3_column_text(row, GV_WORK_KERNEL), work->kernel,
                              sizeof(work->kernel));
     } else {

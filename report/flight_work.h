@@ -10,6 +10,7 @@
 struct gv_flight_work {
     int64_t unfinished; /* launches */
     int64_t start_ns;   /* of the first */
+    int64_t call;       /* of the first: its row */
     char kernel[128];   /* of the first; "": not known */
 };
 

@@ -55,9 +55,9 @@ static int gv_silence_lives(sqlite3 *trace, bool *lives)
 }
 
 /* 0: not known. */
-static int64_t gv_silence_age_ns(const struct gv_silence *silence, const struct gv_run_facts *facts)
+static int64_t gv_silence_age_ns(const struct gv_silence *silence, int64_t last_call_ns)
 {
-    int64_t last_ns = facts->last_ns > silence->begun_ns ? facts->last_ns : silence->begun_ns;
+    int64_t last_ns = last_call_ns > silence->begun_ns ? last_call_ns : silence->begun_ns;
     struct timespec now;
     int64_t now_ns, age_ns;
 
@@ -70,9 +70,10 @@ static int64_t gv_silence_age_ns(const struct gv_silence *silence, const struct 
     return age_ns;
 }
 
-static void gv_silence_say(FILE *out, const struct gv_silence *silence, int64_t age_ns, int columns)
+static void gv_silence_say(FILE *out, const char *first, const struct gv_silence *silence,
+                           int64_t age_ns, int columns)
 {
-    char text[320], age[GV_FORMAT_BYTES], limit[GV_FORMAT_BYTES];
+    char text[480], age[GV_FORMAT_BYTES], limit[GV_FORMAT_BYTES];
 
     gv_format_duration(age, age_ns);
     gv_format_duration(limit, silence->watchdog_ns);
@@ -86,7 +87,9 @@ static void gv_silence_say(FILE *out, const struct gv_silence *silence, int64_t 
         snprintf(
             text, sizeof(text),
             "The last record is %s old: the program is outside of CUDA, or in a call that has not "
-            "returned. Such a call is told of after %s (GPUVERIFY_WATCHDOG).",
+            "returned. Such a call is told of after %s (GPUVERIFY_WATCHDOG); until then, gdb -p "
+            "and "
+            "py-spy dump show where the program is.",
             age, limit);
     else
         snprintf(
@@ -94,25 +97,47 @@ static void gv_silence_say(FILE *out, const struct gv_silence *silence, int64_t 
             "The last record is %s old, and no call is known that has not returned: the program "
             "is outside of CUDA.",
             age);
-    gv_text_lines(out, 5, "  !", text, columns);
+    gv_text_lines(out, *first == ' ' ? 5 : 0, first, text, columns);
 }
 
-int gv_silence_note_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns)
+/* The end of the last call. The rows are in the order in which they came: near the end is enough.
+ */
+static int gv_silence_last_call(sqlite3 *trace, int64_t *last_ns, bool *in_flight)
+{
+    sqlite3_stmt *row = NULL;
+    int result = sqlite3_prepare_v2(
+        trace,
+        "SELECT coalesce(max(start_ns + duration_ns), 0), EXISTS (SELECT 1 FROM in_flight) FROM"
+        " (SELECT start_ns, duration_ns FROM call ORDER BY id DESC LIMIT 20000)",
+        -1, &row, NULL);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        *last_ns = sqlite3_column_int64(row, 0);
+        *in_flight = sqlite3_column_int(row, 1) != 0;
+    }
+    sqlite3_finalize(row);
+    return gv_database_error(trace, result);
+}
+
+int gv_silence_note_print(FILE *out, sqlite3 *trace, const char *first, int columns, bool *told)
 {
     struct gv_silence silence = {0};
-    bool lives = false;
-    int64_t age_ns;
-    int error = 0;
+    bool lives = false, in_flight = false;
+    int64_t last_ns = 0, age_ns;
+    int error = gv_silence_lives(trace, &lives);
 
-    if (facts->complete || !facts->whole || facts->in_flight > 0)
-        return 0;
-    error = gv_silence_read(trace, &silence);
-    if (!error)
-        error = gv_silence_lives(trace, &lives);
+    *told = false;
     if (error || !lives)
         return error;
-    age_ns = gv_silence_age_ns(&silence, facts);
-    if (age_ns >= GV_SILENCE_LEAST_NS)
-        gv_silence_say(out, &silence, age_ns, columns);
+    error = gv_silence_read(trace, &silence);
+    if (!error)
+        error = gv_silence_last_call(trace, &last_ns, &in_flight);
+    if (error || in_flight)
+        return error;
+    age_ns = gv_silence_age_ns(&silence, last_ns);
+    if (age_ns < GV_SILENCE_LEAST_NS)
+        return 0;
+    gv_silence_say(out, first, &silence, age_ns, columns);
+    *told = true;
     return 0;
 }

@@ -3,11 +3,13 @@
 #ifndef GV_REPORT_SILENCE_NOTE_H
 #define GV_REPORT_SILENCE_NOTE_H
 
-#include "report/run_facts.h"
-
+#include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 
-/* Nothing of a trace that is complete, or has calls in flight. 0 or -errno. */
-int gv_silence_note_print(FILE *out, sqlite3 *trace, const struct gv_run_facts *facts, int columns);
+/* Nothing of a trace whose processes have ended, or that has calls in flight. It begins with
+ * `first`: "  !", or "" or a line feed for a paragraph. *told: whether it said something. 0 or
+ * -errno. */
+int gv_silence_note_print(FILE *out, sqlite3 *trace, const char *first, int columns, bool *told);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "report/format.h"
 #include "report/report.h"
+#include "report/silence_note.h"
 #include "report/stack_text.h"
 #include "report/stall_sums.h"
 #include "report/text_lines.h"
@@ -108,7 +109,7 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
     return gv_rows_end(&out);
 }
 
-static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sums)
+static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sums, bool silent)
 {
     char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES], text[1200];
     char each[64] = "";
@@ -118,7 +119,7 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
         snprintf(each, sizeof(each), ", of all %" PRId64 " processes added up", sums->processes);
     if (sums->count == 0)
         snprintf(text, sizeof(text), "No call %swas held up that had not asked for it.",
-                 sums->unfinished ? "that returned " : "");
+                 sums->unfinished || silent ? "that returned " : "");
     else
         snprintf(text, sizeof(text),
                  "%" PRId64 " call%s lost %s of the %s from the first call to the last%s%s.",
@@ -151,6 +152,7 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct 
 {
     int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
     int64_t more = found - (int64_t)rows->count;
+    bool silent = false;
 
     if (error)
         return error;
@@ -158,7 +160,10 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct 
         putchar('\n');
     else if (sums->count)
         puts("No stall is as asked for.");
-    gv_stalls_put_sums(path, sums);
+    error = gv_silence_note_print(stdout, trace, "", gv_report_columns(stdout), &silent);
+    if (error)
+        return error;
+    gv_stalls_put_sums(path, sums, silent);
     if (rows->count) {
         /* To be copied: in one line. */
         fputs("Why, call by call: gpuverify explain ", stdout);

@@ -243,6 +243,7 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const char *path,
 {
     char text[256];
     int64_t lost = facts->lost - facts->operations_lost;
+    bool silent;
     int error = gv_print_gpu_side(out, trace, columns);
 
     if (!error && facts->known_ns < facts->window_ns)
@@ -264,8 +265,8 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const char *path,
     }
     if (!error)
         error = gv_print_taken(out, trace, columns);
-    if (!error)
-        error = gv_silence_note_print(out, trace, facts, columns);
+    if (!error && !facts->complete && facts->whole)
+        error = gv_silence_note_print(out, trace, "  !", columns, &silent);
     if (!facts->complete)
         gv_text_lines(out, 5, "  !", "This trace is not complete yet.", columns);
     return error;

@@ -72,6 +72,11 @@ class Hanging(Hangs):
             process = self.hang(60000, GPUVERIFY_WATCHDOG=watchdog, GPUVERIFY_TRACE=self.path(watchdog + ".db"))
             told = harness.wait_for(lambda name=watchdog + ".db": self.silence(name), "silence is told")
             self.assertIn(said, told)
+            for command in ("explain", "stalls"):
+                told = " ".join(self.command(command, watchdog + ".db").out.split())
+                self.assertIn("The last record is ", told)
+                self.assertIn(said, told)
+                self.assertIn("No call that returned was held up", told)
             process.kill()
             process.wait()
             self.settle()
@@ -83,6 +88,20 @@ class Hanging(Hangs):
         told = self.command("report", name, "-s", "verdict", status=None)
         text = " ".join(told.out.split())
         return text if told.status == 0 and "The last record is" in text else None
+
+    def test_kernel_that_may_never_end(self):
+        """What it is, where it was launched, and with what to look at it."""
+        process = self.hang(60000, GPUVERIFY_STACKS="all")
+        harness.wait_for(lambda: self.flights() and self.flights()[0]["elapsed_ns"] > 1.1e9, "it hangs for a while")
+        told = " ".join(self.command("explain", "trace.db").out.split())
+        self.assertIn("spin may never end: ", told)
+        self.assertIn(f"cuda-gdb -p {process.pid}, then 'info cuda kernels'", told)
+        self.assertIn(f"py-spy dump --pid {process.pid}", told)
+        process.kill()
+        process.wait()
+        self.settle()
+        told = " ".join(self.command("explain", "trace.db").out.split())
+        self.assertRegex(told, r"spin may never end: .*It was launched at load_while_busy\.c:\d+.*cuda-gdb -p PID")
 
     def test_killed_before_the_watchdog_looked(self):
         process = self.hang(60000, GPUVERIFY_WATCHDOG="3600")
