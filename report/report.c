@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -349,8 +350,33 @@ static void gv_report_json_facts(struct gv_report *report)
     gv_json_close(&report->json, '}');
 }
 
-static void gv_report_json_verdict(struct gv_report *report)
+/* As they are told in text, each on a line of its own. */
+static int gv_report_json_notes(struct gv_report *report)
 {
+    char *text = NULL, *rest = NULL;
+    size_t bytes = 0;
+    FILE *lines = open_memstream(&text, &bytes);
+    int error = lines ? gv_verdict_print_notes(lines, report->trace, report->path, &report->facts,
+                                               &report->ended, INT_MAX)
+                      : -ENOMEM;
+
+    if (lines && fclose(lines) != 0 && !error)
+        error = -ENOMEM;
+    gv_json_key(&report->json, "notes");
+    gv_json_open(&report->json, '[');
+    for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest)) {
+        line += strlen(GV_VERDICT_NOTE);
+        gv_json_text(&report->json, line + strspn(line, " "));
+    }
+    gv_json_close(&report->json, ']');
+    free(text);
+    return error;
+}
+
+static int gv_report_json_verdict(struct gv_report *report)
+{
+    int error;
     struct gv_json *json = &report->json;
     char next[GV_VERDICT_NEXT_BYTES];
 
@@ -374,7 +400,9 @@ static void gv_report_json_verdict(struct gv_report *report)
         gv_json_close(json, '}');
     }
     gv_json_close(json, ']');
+    error = gv_report_json_notes(report);
     gv_json_close(json, '}');
+    return error;
 }
 
 /* What is a picture for people is thousands of rows for programs: those that ask for it get it. */
@@ -394,7 +422,7 @@ static int gv_report_json(struct gv_report *report)
     gv_json_text(&report->json, report->path);
     gv_report_json_facts(report);
     if (report->wanted[GV_SECTION_verdict])
-        gv_report_json_verdict(report);
+        error = gv_report_json_verdict(report);
     gv_json_key(&report->json, "sections");
     gv_json_open(&report->json, '{');
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)

@@ -107,18 +107,22 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *en
     return gv_database_error(trace, result);
 }
 
-/* Processes that a signal ended, other than those in a call: of one that is in no trace, too. */
-static int gv_print_killed(FILE *out, sqlite3 *trace, const struct gv_ended *end, int columns)
+/* Processes that ended badly, other than those in a call: of one that is in no trace, too. */
+static int gv_print_ended_badly(FILE *out, sqlite3 *trace, const struct gv_ended *end, int columns)
 {
     sqlite3_stmt *rows = NULL;
     char text[512], how[64];
+    int64_t told = 0;
     int result = sqlite3_prepare_v2(
         trace,
-        "WITH ended AS (SELECT id, pid, exit_signal AS number FROM processes WHERE exit_signal > 0"
-        " UNION ALL SELECT (SELECT max(id) FROM processes WHERE pid = ?1 AND ended = 'killed'), ?1,"
-        "  ?2 WHERE ?2 > 0 AND NOT EXISTS (SELECT 1 FROM processes WHERE pid = ?1 AND"
-        "  exit_signal > 0)) SELECT pid, number FROM ended WHERE id IS NULL OR id NOT IN"
-        " (SELECT process FROM in_flight) ORDER BY id IS NULL DESC, id LIMIT 3",
+        "WITH ended AS (SELECT id, pid, coalesce(exit_signal, CASE pid WHEN ?1 THEN ?2 END) AS "
+        "number,"
+        "  ended, exit_code FROM processes WHERE ended = 'killed' OR ended = 'exit' AND exit_code "
+        "<> 0"
+        " UNION ALL SELECT NULL, ?1, ?2, 'killed', NULL WHERE ?2 > 0 AND NOT EXISTS (SELECT 1 FROM"
+        "  processes WHERE pid = ?1 AND ended = 'killed')) SELECT pid, number, exit_code FROM ended"
+        " WHERE id IS NULL OR ended = 'exit' OR id NOT IN (SELECT process FROM in_flight)"
+        " ORDER BY id IS NULL DESC, ended = 'exit', id",
         -1, &rows, NULL);
 
     if (result == SQLITE_OK)
@@ -127,10 +131,21 @@ static int gv_print_killed(FILE *out, sqlite3 *trace, const struct gv_ended *end
         result = sqlite3_bind_int64(rows, 2, end->signal);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        if (sqlite3_column_int64(rows, 1) > 0)
+            gv_ended_say(sqlite3_column_int64(rows, 1), how, sizeof(how));
+        else if (sqlite3_column_type(rows, 2) != SQLITE_NULL)
+            snprintf(how, sizeof(how), "exited with code %d", sqlite3_column_int(rows, 2));
+        else
+            snprintf(how, sizeof(how), "was killed, or crashed");
         snprintf(text, sizeof(text), "process %" PRId64 " %s",
-                 (int64_t)sqlite3_column_int64(rows, 0),
-                 gv_ended_say(sqlite3_column_int64(rows, 1), how, sizeof(how)));
-        gv_text_lines(out, 5, "  !", text, columns);
+                 (int64_t)sqlite3_column_int64(rows, 0), how);
+        if (++told <= 3)
+            gv_text_lines(out, 5, GV_VERDICT_NOTE, text, columns);
+    }
+    if (told > 3) {
+        snprintf(text, sizeof(text), "%" PRId64 " more process%s ended badly", told - 3,
+                 told == 4 ? "" : "es");
+        gv_text_lines(out, 5, GV_VERDICT_NOTE, text, columns);
     }
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);
@@ -237,9 +252,9 @@ static void gv_print_failed(FILE *out, const char *path, const struct gv_run_fac
     gv_text_lines(out, 5, "  !", text, columns);
 }
 
-static int gv_print_notes(FILE *out, sqlite3 *trace, const char *path,
-                          const struct gv_run_facts *facts, const struct gv_ended *ended,
-                          int columns)
+int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
+                           const struct gv_run_facts *facts, const struct gv_ended *ended,
+                           int columns)
 {
     char text[256];
     int64_t lost = facts->lost - facts->operations_lost;
@@ -254,7 +269,7 @@ static int gv_print_notes(FILE *out, sqlite3 *trace, const char *path,
     if (!error && facts->in_flight > 0)
         error = gv_print_flights(out, trace, ended, columns);
     if (!error)
-        error = gv_print_killed(out, trace, ended, columns);
+        error = gv_print_ended_badly(out, trace, ended, columns);
     if (facts->failed > 0 && facts->init_result == 0)
         gv_print_failed(out, path, facts, columns);
     if (lost > 0) {
@@ -282,7 +297,7 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const char *path, const struct g
     gv_text_lines(out, 2, "  ", verdict->headline, columns);
     for (size_t i = 0; i < verdict->count && i < GV_VERDICT_TOLD; i++)
         gv_print_finding(out, i + 1, &verdict->findings[i], path, columns);
-    return gv_print_notes(out, trace, path, facts, ended, columns);
+    return gv_verdict_print_notes(out, trace, path, facts, ended, columns);
 }
 
 void gv_verdict_print_more(FILE *out, const char *path)

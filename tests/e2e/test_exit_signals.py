@@ -78,3 +78,23 @@ class ExitSignal(harness.Case):
     def test_program_that_ends_by_itself_has_none(self):
         self.run_it(harness.program("ending"), "exit")
         self.assertEqual(self.trace().rows(ENDED), [("exit", None)])
+
+    def test_workers_that_end_badly_are_told(self):
+        """Also where the program itself ends well; and check can ask for it."""
+        ending = harness.program("ending")
+        result = self.run_it("sh", "-c", f"{ending} fault; {ending} exit; {ending} abort; {ending} _exit; {ending} kill;"
+                             " exit 0")
+        self.assertEqual(result.status, 0, str(result))
+        self.trace(losses=True)
+        notes = json.loads(self.report("-s", "verdict", "--format", "json"))["verdict"]["notes"]
+        for told in result.err, self.report("-s", "verdict"), "\n".join("  !  " + note for note in notes):
+            self.assertEqual(re.findall(r"^  ! +(?:process \d+ )?(.*(?:killed|crashed|code|badly).*)$", told, re.M),
+                             ["was killed, or crashed", "crashed (SIGABRT)", "was killed (SIGKILL)",
+                              "2 more processes ended badly"], told)
+        shown = self.command("check", self.path("trace.db"), "--clean-exit", status=1).out
+        self.assertRegex(shown, r"5 processes ended badly; process \d+ was killed, or crashed")
+
+    def test_code_other_than_0_is_told(self):
+        result = self.run_it(harness.program("ending"), "exit")
+        self.assertRegex(result.err, r"\n  ! +process \d+ exited with code 4\n")
+        self.assertEqual(result.err.count("exited with"), 1)
