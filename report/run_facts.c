@@ -84,9 +84,10 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " GROUP BY a.id ORDER BY sum(t.count) DESC, a.name LIMIT 1",
      {GV_TEXT(failed_most)}},
     {"SELECT count(*), CAST(total(wait_ns + jit_ns) AS INTEGER), count(CASE WHEN wait_ns > 0 THEN 1"
-     " END), CAST(total(wait_ns) AS INTEGER) FROM stalls WHERE NOT expected AND " GV_PART(
-         "process", "thread", "start_ns"),
-     {GV_NUMBER(stalls), GV_NUMBER(stall_ns), GV_NUMBER(waits), GV_NUMBER(wait_ns)}},
+     " END), CAST(total(wait_ns) AS INTEGER), CAST(total(CASE WHEN wait_ns > 0 THEN jit_ns END) AS"
+     " INTEGER) FROM stalls WHERE NOT expected AND " GV_PART("process", "thread", "start_ns"),
+     {GV_NUMBER(stalls), GV_NUMBER(stall_ns), GV_NUMBER(waits), GV_NUMBER(wait_ns),
+      GV_NUMBER(wait_jit_ns)}},
     {"SELECT cause, CAST(total(wait_ns) AS INTEGER) AS lost, count(*) FROM stalls WHERE NOT"
      " expected AND wait_ns > 0 AND " GV_PART("process", "thread",
                                               "start_ns") " GROUP BY cause ORDER BY lost DESC,"
@@ -104,6 +105,18 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN count END) AS INTEGER) FROM"
      " loss WHERE ?1 = 0 OR process = ?1",
      {GV_NUMBER(lost), GV_NUMBER(gpu_lost), GV_NUMBER(operations_lost)}},
+    {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE what WHEN 'GPU record' THEN count END)"
+     " AS INTEGER) FROM loss WHERE (?1 = 0 OR process = ?1) AND what IN ('call', 'load', 'name',"
+     " 'thread', 'GPU record') AND class NOT IN ('dropped by CUPTI', 'trace taken away')",
+     {GV_NUMBER(full), GV_NUMBER(gpu_full)}},
+    {"SELECT a.name FROM api_total t JOIN api a ON a.id = t.api WHERE (a.name GLOB '*EventQuery*' "
+     "OR"
+     " a.name GLOB '*StreamQuery*') AND t.count > (SELECT sum(count) / 2 FROM api_total)",
+     {GV_TEXT(poll)}},
+    {"SELECT CAST(total(CASE a.class WHEN 'load' THEN t.errors END) AS INTEGER), CAST(total(CASE"
+     " a.class WHEN 'copy' THEN t.errors END) AS INTEGER) FROM api_total t JOIN api a ON a.id = "
+     "t.api",
+     {GV_NUMBER(load_failed), GV_NUMBER(copy_failed)}},
     {"SELECT e.result FROM error_total e JOIN api a ON a.id = e.api WHERE a.class = 'init' AND NOT"
      " EXISTS (SELECT 1 FROM api_total t JOIN api b ON b.id = t.api WHERE b.class = 'init' AND"
      " t.errors < t.count) ORDER BY e.count DESC LIMIT 1",

@@ -48,12 +48,17 @@ struct gv_run_facts {
 
     /* unexpected ones; those that waited: what waits at the same time loses that time once */
     int64_t stalls, stall_ns, waits, wait_ns;
+    int64_t wait_jit_ns;                   /* what calls compiled for that waited, too */
     int64_t top_stall_ns, top_stall_count; /* of the cause that most was lost to */
     char top_stall[GV_FACTS_TEXT_BYTES];
 
     int64_t sync_flights; /* calls in flight that wait as asked: sync_ns is without them */
     int64_t in_flight, lost, gpu_lost, operations_lost, failed, killed; /* killed: processes */
+    int64_t full, gpu_full;         /* of lost: what found shared memory full; of it, the GPU's */
+    char poll[GV_FACTS_TEXT_BYTES]; /* the call that most calls were, if it asks whether the
+                                       GPU is done */
     char failed_most[GV_FACTS_TEXT_BYTES]; /* the call that failed most often */
+    int64_t load_failed, copy_failed;      /* of load_calls and copy_calls */
     int64_t init_result;                   /* of an initialisation that failed, when none worked */
     int64_t launch_result;                 /* with which most launches failed that did */
     char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */

@@ -181,6 +181,8 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
     if (!error)
         error = gv_totals_calls(run);
     if (!error)
+        error = gv_totals_waits(run);
+    if (!error)
         error = gv_totals_first_use(run);
     if (!error)
         error = gv_totals_store(run);

@@ -157,6 +157,9 @@ int gv_totals_memory_open(struct gv_totals_run *run);
 int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
 int gv_totals_memory_end(struct gv_totals_run *run);
+/* report/totals_waits.c: takes waits out of what threads copied and launched, after
+ * gv_totals_calls. */
+int gv_totals_waits(struct gv_totals_run *run);
 /* report/totals_first_use.c: starting CUDA, loading and compiling, after gv_totals_calls. */
 int gv_totals_first_use(struct gv_totals_run *run);
 /* report/totals_store.c: writes the (empty) tables. */

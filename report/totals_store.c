@@ -45,7 +45,7 @@ static int64_t gv_totals_stretch_ns(struct gv_totals_run *run)
     return stretch_ns;
 }
 
-/* What the calls of a thread took at most: all of them, or those of a class. */
+/* What the calls of a thread took at most: all of them, or those of a class less their waits. */
 static int64_t gv_totals_most_ns(const struct gv_totals_run *run, enum gv_totals_class class)
 {
     int64_t most_ns = 0;

@@ -252,11 +252,28 @@ static void gv_print_failed(FILE *out, const char *path, const struct gv_run_fac
     gv_text_lines(out, 5, "  !", text, columns);
 }
 
+static void gv_print_lost(FILE *out, const struct gv_run_facts *facts, int64_t lost, int columns)
+{
+    char text[GV_VERDICT_TEXT_BYTES + GV_FACTS_TEXT_BYTES];
+    int length = snprintf(text, sizeof(text),
+                          "%" PRId64 " record%s got lost: what is said here is said without %s.",
+                          lost, lost == 1 ? "" : "s", lost == 1 ? "it" : "them");
+
+    if (facts->full > 0 && length > 0) {
+        snprintf(text + length, sizeof(text) - (size_t)length,
+                 " Shared memory was full: run it with more, GPUVERIFY_SPOOL_MB=1024.%s%.100s%s",
+                 facts->poll[0] ? " Most calls that were recorded are " : "", facts->poll,
+                 facts->poll[0] ? ": the host polls the GPU. A call that waits for it, such as"
+                                  " cuEventSynchronize, is a single record."
+                                : "");
+    }
+    gv_text_lines(out, 5, "  !", text, columns);
+}
+
 int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
                            const struct gv_run_facts *facts, const struct gv_ended *ended,
                            int columns)
 {
-    char text[256];
     int64_t lost = facts->lost - facts->operations_lost;
     bool silent;
     int error = gv_print_gpu_side(out, trace, columns);
@@ -272,12 +289,8 @@ int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
         error = gv_print_ended_badly(out, trace, ended, columns);
     if (facts->failed > 0 && facts->init_result == 0)
         gv_print_failed(out, path, facts, columns);
-    if (lost > 0) {
-        snprintf(text, sizeof(text),
-                 "%" PRId64 " record%s got lost: what is said here is said without them.", lost,
-                 lost == 1 ? "" : "s");
-        gv_text_lines(out, 5, "  !", text, columns);
-    }
+    if (lost > 0)
+        gv_print_lost(out, facts, lost, columns);
     if (!error)
         error = gv_print_taken(out, trace, columns);
     if (!error && !facts->complete && facts->whole)

@@ -131,9 +131,10 @@ static void gv_say_launched(const struct gv_run_facts *facts, char *out)
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
         gv_say(out,
-               "Your code made %s%s. What the GPU did with %s was not seen, so how busy it was "
-               "is not known.",
-               launches, gv_say_where(facts), facts->launch_calls == 1 ? "it" : "them");
+               "Your code made %s%s. What the GPU did with %s %s, so how busy it was is not known.",
+               launches, gv_say_where(facts), facts->launch_calls == 1 ? "it" : "them",
+               facts->gpu_full > 0 ? "got lost, as shared memory was full of other records"
+                                   : "was not seen");
     }
 }
 
@@ -173,18 +174,31 @@ void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out)
     gv_say(out, "%s, and no kernel or graph ended on the GPU", launches);
 }
 
+/* "3 loaded code", or "2 loaded code (1 failed)". */
+static void gv_say_done(int64_t calls, int64_t failed, const char *done, char *out, size_t size)
+{
+    int64_t well = calls > failed ? calls - failed : 0;
+
+    if (failed > 0)
+        snprintf(out, size, "%" PRId64 " %s (%" PRId64 " failed)", well, done, failed);
+    else
+        snprintf(out, size, "%" PRId64 " %s", well, done);
+}
+
 void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
 {
+    char load[64], copy[64];
+
     if (facts->init_result == 0 && facts->load_calls + facts->copy_calls == 0) {
         gv_say(out, "no launch, no load of code and no copy in %" PRId64 " call%s", facts->calls,
                gv_s(facts->calls));
         return;
     }
     if (facts->init_result == 0) {
-        gv_say(out,
-               "%" PRId64 " call%s: %" PRId64 " loaded code, %" PRId64
-               " copied data, none launched",
-               facts->calls, gv_s(facts->calls), facts->load_calls, facts->copy_calls);
+        gv_say_done(facts->load_calls, facts->load_failed, "loaded code", load, sizeof(load));
+        gv_say_done(facts->copy_calls, facts->copy_failed, "copied data", copy, sizeof(copy));
+        gv_say(out, "%" PRId64 " call%s: %s, %s, none launched", facts->calls, gv_s(facts->calls),
+               load, copy);
         return;
     }
     const char *name = gv_format_result("cu", facts->init_result);
@@ -211,20 +225,25 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
 {
     char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
     const char *inferred = facts->gpu_seen ? "" : ", inferred from the calls";
+    char compiled[96] = "", jit[GV_FORMAT_BYTES];
 
+    /* A list of stalls counts both. */
+    if (facts->wait_jit_ns > facts->wait_ns / 1000)
+        snprintf(compiled, sizeof(compiled), "; besides, %s compiled for %s",
+                 facts->waits == 1 ? "it" : "they", gv_format_duration(jit, facts->wait_jit_ns));
     gv_format_duration(wait, facts->wait_ns);
     gv_format_duration(window, facts->window_ns);
     if (facts->waits == 1)
-        gv_say(out, "one call waited for %s in a run of %s ('%.40s'%s)", wait, window,
-               facts->top_stall, inferred);
+        gv_say(out, "one call waited for %s in a run of %s ('%.40s'%s)%s", wait, window,
+               facts->top_stall, inferred, compiled);
     else
         gv_say(out,
                "%" PRId64
                " calls waited for %s in a run of %s, most of it for '%.40s': %s in %" PRId64
-               " call%s%s",
+               " call%s%s%s",
                facts->waits, wait, window, facts->top_stall,
                gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
-               gv_s(facts->top_stall_count), inferred);
+               gv_s(facts->top_stall_count), inferred, compiled);
 }
 
 /* What the same work would take if all code were loaded: roughly, from what was seen. */
@@ -296,8 +315,8 @@ void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)
 
     gv_say(out,
            "%" PRId64
-           " calls that copy took %s of %s%s; how much of it they waited for kernels is not "
-           "known",
+           " calls that copy took %s of %s%s, without the waits that were found; how much more of "
+           "it they waited for kernels is not known",
            facts->copy_calls, gv_format_duration(copying, facts->thread_copy_ns),
            gv_format_duration(window, facts->window_ns), gv_say_thread(facts));
 }
@@ -317,10 +336,14 @@ void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
 {
     char launching[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], launch[GV_FORMAT_BYTES];
 
-    gv_say(out, "%" PRId64 " launches, of %s each, took the host %s of %s%s", facts->launch_calls,
-           gv_format_duration(launch, facts->launch_median_ns),
-           gv_format_duration(launching, facts->thread_launch_ns),
-           gv_format_duration(window, facts->window_ns), gv_say_thread(facts));
+    gv_say(
+        out,
+        "%" PRId64
+        " launches took the host %s of %s%s, without the waits that were found; half of them took "
+        "%s or less",
+        facts->launch_calls, gv_format_duration(launching, facts->thread_launch_ns),
+        gv_format_duration(window, facts->window_ns), gv_say_thread(facts),
+        gv_format_duration(launch, facts->launch_median_ns));
 }
 
 void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)

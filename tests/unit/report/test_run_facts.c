@@ -93,6 +93,56 @@ static void no_part_is_larger_than_the_whole(void **state)
     assert_int_equal(gv_run_facts_device_ns(&facts), 10000);
 }
 
+/* What they waited is told of as stalls; the threads' order may change by it. */
+static void waits_are_no_copying_or_launching(void **state)
+{
+    (void)state;
+    execute("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+            " VALUES (1, 3, 'sync-copy', 0, 0, 5000, 1000, 'inferred'),"
+            " (2, 4, 'sync-copy', 0, 0, 2000, 4000, 'inferred'),"
+            " (3, 6, 'queue-full', 0, 0, 800, 100, 'inferred');");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.thread_copy_ns, 4000);
+    assert_int_equal(facts.thread_launch_ns, 400);
+    struct gv_totals_part part = GV_TOTALS_ALL;
+    part.process = 1;
+    read_part(part);
+    assert_int_equal(facts.thread_copy_ns, 1000);
+    execute("UPDATE stall SET expected = 1");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.thread_copy_ns, 6000);
+}
+
+static void loads_that_failed_are_known(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api VALUES (4, 'cuModuleLoadData', 'load');"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+            " (7, 1, 4, 9500, 10, 209), (8, 1, 4, 9600, 10, 0);");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.load_calls, 2);
+    assert_int_equal(facts.load_failed, 1);
+    assert_int_equal(facts.copy_failed, 0);
+}
+
+static void records_that_found_no_room_are_known(void **state)
+{
+    (void)state;
+    execute("INSERT INTO loss VALUES (1, 'call', 'event', 1000), (1, 'GPU record', '', 5),"
+            " (2, 'GPU record', 'dropped by CUPTI', 7), (2, 'GPU operation', 'last flush', 3);");
+    read_part(GV_TOTALS_ALL);
+    assert_int_equal(facts.lost, 1015);
+    assert_int_equal(facts.full, 1005);
+    assert_int_equal(facts.gpu_full, 5);
+    assert_string_equal(facts.poll, "");
+    execute("INSERT INTO api VALUES (4, 'cuEventQuery', 'event');"
+            "WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 106)"
+            " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"
+            " SELECT i, 1, 4, 9500, 1, 600 FROM n");
+    read_part(GV_TOTALS_ALL);
+    assert_string_equal(facts.poll, "cuEventQuery");
+}
+
 static void launches_that_failed_are_known(void **state)
 {
     (void)state;
@@ -190,6 +240,9 @@ int main(void)
         TEST(a_call_is_unfinished_if_its_process_did_not_end_by_itself),
         TEST(many_waits_are_counted_to_the_last),
         TEST(no_part_is_larger_than_the_whole),
+        TEST(waits_are_no_copying_or_launching),
+        TEST(loads_that_failed_are_known),
+        TEST(records_that_found_no_room_are_known),
         TEST(launches_that_failed_are_known),
         TEST(calls_after_the_drivers_end_are_no_failures),
     };

@@ -260,6 +260,10 @@ static void no_kernel(void **state)
     assert_true(is_told(GV_VERDICT_NO_KERNEL));
     assert_string_equal(verdict.findings[0].evidence,
                         "3 calls: 1 loaded code, 0 copied data, none launched");
+    facts.load_failed = 1;
+    assert_true(is_told(GV_VERDICT_NO_KERNEL));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "3 calls: 0 loaded code (1 failed), 0 copied data, none launched");
     facts.init_result = 100;
     assert_true(is_told(GV_VERDICT_INIT_FAILED));
     assert_non_null(strstr(verdict.findings[0].evidence, "CUDA_ERROR_NO_DEVICE (100)"));

@@ -147,13 +147,54 @@ static void launches_that_the_gpu_never_finished(void **state)
     assert_false(is_told(GV_VERDICT_NOT_RUN));
 }
 
+/* A list of stalls counts the compiling, and an average is not a median. */
+static void numbers_say_what_they_are_of(void **state)
+{
+    (void)state;
+    facts.waits = facts.top_stall_count = 1;
+    facts.wait_ns = facts.top_stall_ns = 695000000;
+    strcpy(facts.top_stall, "module-load");
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_null(strstr(verdict.findings[0].evidence, "compiled"));
+    facts.wait_jit_ns = 5000000;
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_non_null(strstr(verdict.findings[0].evidence,
+                           "waited for 695 ms in a run of 1.00 s ('module-load'); besides, it"
+                           " compiled for 5.00 ms"));
+    set_busy(0);
+    facts.waits = 0;
+    facts.wait_ns = 0;
+    facts.operations = facts.gpu_seen = 0;
+    facts.thread_launch_ns = 300000000;
+    facts.launch_median_ns = 487000;
+    assert_true(is_told(GV_VERDICT_LAUNCH));
+    assert_non_null(strstr(verdict.findings[0].evidence,
+                           "500 launches took the host 300 ms of 1.00 s, without the waits that"
+                           " were found; half of them took 487 us or less"));
+}
+
+static void records_of_the_gpu_that_found_no_room(void **state)
+{
+    (void)state;
+    facts.operations = facts.kernels_run = facts.gpu_seen = 0;
+    facts.lost = facts.gpu_lost = facts.full = facts.gpu_full = 5;
+    gv_verdict_make(&facts, &verdict);
+    assert_non_null(strstr(verdict.headline, "What the GPU did with them got lost, as shared"
+                                             " memory was full of other records"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
-        TEST(what_helps_copies),     TEST(idle_while_the_host_was_in_calls),
-        TEST(a_part_is_not_the_run), TEST(a_run_that_goes_on),
-        TEST(launches_that_fail),    TEST(launches_that_the_gpu_never_finished),
+        TEST(what_helps_copies),
+        TEST(idle_while_the_host_was_in_calls),
+        TEST(a_part_is_not_the_run),
+        TEST(a_run_that_goes_on),
+        TEST(launches_that_fail),
+        TEST(launches_that_the_gpu_never_finished),
+        TEST(numbers_say_what_they_are_of),
+        TEST(records_of_the_gpu_that_found_no_room),
 #undef TEST
     };
 
