@@ -72,7 +72,7 @@ int gv_command_doctor(const struct gv_arguments *arguments)
         gv_doctor_look_for_driver(doctor);
     doctor->about = "program";
     if (arguments->operands[0])
-        gv_doctor_look_at_program(doctor, arguments->operands[0]);
+        gv_doctor_look_at_program(doctor, arguments->operands);
     if (format == GV_FORMAT_TABLE)
         gv_doctor_print_text(doctor);
     else

@@ -229,8 +229,8 @@ static int gv_run_check_place(const char *trace)
     if ((size_t)snprintf(folder, sizeof(folder), "%.*s", length, slash ? trace : ".") >=
         sizeof(folder))
         return -ENAMETOOLONG;
-    if (stat(trace, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-        return -ENOTSUP;
+    if (stat(trace, &status) == 0 && !S_ISREG(status.st_mode))
+        return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
@@ -261,7 +261,8 @@ int gv_command_run(const struct gv_arguments *arguments)
 
     error = wanted ? gv_run_check_place(wanted) : 0;
     if (error) {
-        gv_message("cannot write %s: %s", wanted, strerror(-error));
+        gv_message("cannot write %s: %s%s", wanted, strerror(-error),
+                   error == -EISDIR ? "; -o names a file" : "");
         return GV_EXIT_FAILED;
     }
     error = gv_run_find_library(library, sizeof(library));

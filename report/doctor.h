@@ -28,6 +28,7 @@ struct gv_doctor {
     struct gv_doctor_check checks[GV_DOCTOR_CHECKS];
     size_t count;
     const char *about; /* of those that are added */
+    char command[256]; /* PROGRAM and its arguments, for a shell */
     bool looked_not;   /* something that may matter was left out */
 };
 
@@ -51,7 +52,7 @@ void gv_doctor_look_for_driver(struct gv_doctor *doctor);
  * most. */
 void gv_doctor_try(struct gv_doctor *doctor);
 /* report/doctor_program.c: whether the library would get into this program, and what it would see.
- */
-void gv_doctor_look_at_program(struct gv_doctor *doctor, const char *program);
+ * After it come its arguments, and NULL: they are only repeated. */
+void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *program);
 
 #endif

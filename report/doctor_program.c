@@ -170,7 +170,7 @@ static bool gv_program_is_shell(const char *path)
 }
 
 /* From a script to what runs it, which takes its place in `path`. 0 or -errno. */
-static int gv_program_follow(struct gv_doctor *doctor, const char *program, char path[PATH_MAX])
+static int gv_program_follow(struct gv_doctor *doctor, char path[PATH_MAX])
 {
     char name[PATH_MAX];
     int error = 0;
@@ -186,29 +186,63 @@ static int gv_program_follow(struct gv_doctor *doctor, const char *program, char
         gv_doctor_add(doctor, GV_CHECK_NOTE, "starts",
                       "what a shell's script starts is decided while it runs, and not looked at");
         gv_doctor_fix(doctor,
-                      "see what is seen: gpuverify run -- %.200s; or name the program that "
+                      "see what is seen: gpuverify run -- %.300s; or name the program that "
                       "the script starts in the end",
-                      program);
+                      doctor->command);
     }
     return error;
 }
 
-void gv_doctor_look_at_program(struct gv_doctor *doctor, const char *program)
+/* Adds a word for a shell. One that has a quote of its own would be hard to read. */
+static bool gv_program_add_word(struct gv_doctor *doctor, const char *word)
 {
+    size_t used = strlen(doctor->command), room = sizeof(doctor->command) - sizeof(" ...");
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789%+,-./:=@_");
+    const char *quote = word[plain] || !*word ? "'" : "";
+    bool fits = !strchr(word, '\'') && used + strlen(word) + strlen(" ''") < room;
+
+    if (fits)
+        sprintf(doctor->command + used, "%s%s%s%s", used ? " " : "", quote, word, quote);
+    else
+        strcpy(doctor->command + used, used ? " ..." : "PROGRAM");
+    return fits;
+}
+
+/* What is started with, if that is not NULL, and then the words; what does not fit, and all that
+ * follows, is left out. */
+static void gv_program_command(struct gv_doctor *doctor, char *const *with, char *const *words)
+{
+    bool fits = true;
+
+    doctor->command[0] = '\0';
+    for (; with && *with && fits; with++)
+        fits = gv_program_add_word(doctor, *with);
+    for (; *words && fits; words++)
+        fits = gv_program_add_word(doctor, *words);
+}
+
+void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
+{
+    const char *program = words[0];
     char path[PATH_MAX];
     struct gv_elf_file *elf = malloc(sizeof(*elf));
+
+    gv_program_command(doctor, NULL, words);
     bool here = !strchr(program, '/') && access(program, F_OK) == 0;
     int error = elf ? gv_program_find(program, path) : -ENOMEM;
 
     if (!error)
-        error = gv_program_follow(doctor, program, path);
+        error = gv_program_follow(doctor, path);
     if (!error && gv_program_is_python(path)) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
                       "%.200s does not say what runs it; looked at is python3", path);
-        gv_doctor_fix(doctor, "start it so: gpuverify run -- python3 %.200s", program);
+        char *python[] = {"python3", NULL};
+        gv_program_command(doctor, python, words);
+        gv_doctor_fix(doctor, "start it so: gpuverify run -- %.300s", doctor->command);
         error = gv_program_find("python3", path);
         if (!error)
-            error = gv_program_follow(doctor, program, path);
+            error = gv_program_follow(doctor, path);
     }
     if (!error)
         error = gv_elf_file_read(path, elf);

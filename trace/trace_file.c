@@ -324,13 +324,15 @@ static int gv_trace_file_split(const char *wanted, char *directory, const char *
     return realpath(parent, directory) ? 0 : -errno;
 }
 
-/* A device or a pipe is no place for a trace, and neither is its neighbourhood: also when a link
- * leads there, as /dev/stdout does. */
-static bool gv_trace_file_is_special(const char *path)
+/* A folder, a device or a pipe is no place for a trace, and neither is its neighbourhood: also when
+ * a link leads there, as /dev/stdout does. 0 or -errno. */
+static int gv_trace_file_refuse(const char *path)
 {
     struct stat status;
 
-    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+    if (stat(path, &status) < 0 || S_ISREG(status.st_mode))
+        return 0;
+    return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
 }
 
 int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size)
@@ -341,8 +343,9 @@ int gv_trace_file_claim(const char *wanted, const char *session, char *path, siz
 
     if (error)
         return error;
-    if (gv_trace_file_is_special(wanted))
-        return -ENOTSUP;
+    error = gv_trace_file_refuse(wanted);
+    if (error)
+        return error;
     const char *extension = strrchr(name, '.');
     if (!extension || extension == name)
         extension = name + strlen(name);

@@ -142,6 +142,16 @@ class Doctor(harness.Case):
                 self.assertIn("not looked at", " ".join(result.out.split()))
                 self.assertNotIn("All would be seen", result.out)
 
+    def test_what_to_run_has_the_arguments(self):
+        self.write("python3", "#!/bin/sh\n", 0o755)
+        env = {"PATH": self.dir + ":" + os.environ["PATH"], "COLUMNS": "200"}
+        script = self.write("my.py", "pass\n")
+        for words, said in ((["python3", "t.py", "--", "--lr=0.1", "a b"], "python3 t.py --lr=0.1 'a b';"),
+                            ([script, "7"], f"python3 {script} 7;"),
+                            (["python3", "x" * 300, "7"], "python3 ...;"), (["python3", "it's"], "python3 ...;")):
+            result = self.command("doctor", "--no-trial", *words, env=env)
+            self.assertIn("see what is seen: gpuverify run -- " + said, " ".join(result.out.split()))
+
     def test_without_a_trial_not_all_was_looked_at(self):
         result = self.command("doctor", "--no-trial", harness.workload("driver_tour"))
         self.assertIn("What was looked at would be seen; not all of it was.", result.out)

@@ -1,5 +1,7 @@
 """docs/json.md promises shapes; here they are compared with what the commands write."""
 
+import csv
+import io
 import json
 
 import harness
@@ -44,3 +46,26 @@ class Json(harness.Case):
         for section, fields in promises.promised().items():
             if fields and section in DOCUMENTS:  # a query's shape is the question's
                 promises.check(self, section, self.documents(section))
+
+    def test_columns_of_csv_are_the_fields(self):
+        """In their order, with their values."""
+        for words, rows in ((["stalls", "{}", "--all"], lambda document: document["stalls"]),
+                            (["check", "{}", "--no-jit", "--max-errors", "0"], lambda document: document),
+                            (["schema"], lambda document: document),
+                            (["doctor", "--no-trial", "/bin/sh"], lambda document: document),
+                            (["diff", "{}", "{early_launch}", "--all"], lambda document: document["changes"]),
+                            *((["report", "{}", "--section", name],
+                               lambda document, name=name: document["sections"][name])
+                              for name in ("run", "devices", "kernels", "calls", "sync", "stalls", "processes"))):
+            with self.subTest(" ".join(words)):
+                words = stored.make_all("lazy_launch", words, self.path(""))
+                shown = {form: self.command(*words, "--format", form, sim=words[0] == "doctor").out
+                         for form in ("csv", "json")}
+                table = list(csv.reader(io.StringIO(shown["csv"])))
+                document = rows(json.loads(shown["json"]))
+                self.assertTrue(document)
+                self.assertEqual([table[0]] * len(document), [list(row) for row in document])
+                for cells, row in zip(table[1:], document):
+                    self.assertEqual([cell for cell, value in zip(cells, row.values()) if isinstance(value, (str, int))],
+                                     [str(int(value) if isinstance(value, bool) else value)
+                                      for value in row.values() if isinstance(value, (str, int))])

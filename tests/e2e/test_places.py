@@ -66,6 +66,19 @@ class BadPlaces(harness.Case):
                                   "No such file or directory")
         self.recover_elsewhere(3)
 
+    def test_folder_is_no_place_for_a_trace(self):
+        """Nor is what is beside it."""
+        os.mkdir(self.path("folder"))
+        before = set(os.listdir(self.dir))
+        result = self.run_program([harness.gpuverify(), "run", "-o", self.path("folder"), "--",
+                                   harness.program("ending")], preload=False)
+        self.assertEqual((result.status, result.out), (3, ""), str(result))
+        self.assertIn(f"cannot write {self.path('folder')}: Is a directory; -o names a file\n", result.err)
+        result = self.runs_on(env={"GPUVERIFY_TRACE": self.path("folder")})
+        self.assert_told_of_trace(result.err, self.path("folder"), "Is a directory")
+        self.assertEqual(set(os.listdir(self.dir)) - before, set())
+        self.recover_elsewhere(3)
+
     def assert_told_of_trace(self, said, path, why):
         """One line: which file, why not, and what to do."""
         self.assertEqual(said.count("\n"), 1, said)

@@ -266,3 +266,18 @@ for device in range(2):
         out = self.report("-s", "timeline", env={"LANG": "C"}).out
         self.assertTrue(out.isascii(), out)
         self.assertIn("#", out)
+
+    def test_shares_of_waiting_are_of_all_threads(self):
+        """Four that wait all the time wait for all of it, and not for four times that."""
+        stored.make("lazy_launch", self.path("waits.db"))
+        database = sqlite3.connect(self.path("waits.db"))
+        for number in range(3, 7):
+            database.execute("INSERT INTO thread VALUES (?, 1, ?, ?, 'waits', 1)", (number, number, 5000 + number))
+            database.execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                             " (?, ?, 3, 4200000000, 100000000000, 0)", (1000 + number, number))
+        database.commit()
+        database.close()
+        rows = json.loads(self.command("report", self.path("waits.db"), "-s", "sync", "-f", "json", sim=False).out)
+        share = rows["sections"]["sync"][0]["of_the_run"]
+        self.assertGreater(share, 0.99)
+        self.assertLessEqual(share, 1)
