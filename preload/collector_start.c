@@ -1,6 +1,7 @@
 /*
  * Starts the collector as nobody's child: no wait() of the program returns it, no SIGCHLD tells of
- * it, and it holds nothing of the program's.
+ * it, and it holds nothing of the program's. Where orphans become the program's own children, it
+ * has a stand-in for a parent (preload/stand_in_parent.h).
  *
  * A grandchild by two vfork-like clones: fork() would copy the page tables of a process that may
  * have mapped hundreds of gigabytes. The child in the middle is made without a termination signal,
@@ -13,13 +14,17 @@
 #include "preload/clock.h"
 #include "preload/entry_points.h"
 #include "preload/objects.h"
+#include "preload/stand_in_parent.h"
 #include "preload/warnings.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,6 +38,7 @@
 
 #define STACK_BYTES        32768u
 #define HIGHEST_FD_BY_HAND 65536
+#define LOOK_NS            20000000 /* how often the stand-in is looked at until it has begun */
 
 extern char **environ;
 
@@ -44,9 +50,11 @@ struct start {
     const char *session_path;
     char **environment;
     char *inner_stack;
+    char *outer_stack;
     int lock_fd;
-    pid_t pid; /* of the collector, once it is made */
-    int error; /* errno of what failed in a child; shared, because the memory is */
+    pid_t pid;             /* of the collector, once it is made */
+    int error;             /* errno of what failed in a child */
+    _Atomic uint32_t made; /* futex: the stand-in has made the collector, or has failed to */
 };
 
 /* ---- finding the program ---- */
@@ -147,13 +155,19 @@ struct kernel_action {
 
 /* The program's handlers would run here, in its memory, and what it blocks or ignores would stay
  * so in the helper, which may be any program: also one that has to be ended by a signal. */
-static void reset_signals(void)
+static void default_actions(void)
 {
     static const struct kernel_action standard;
-    static const uint64_t none;
 
     for (int number = 1; number < NSIG; number++)
         syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof standard.mask);
+}
+
+static void reset_signals(void)
+{
+    static const uint64_t none;
+
+    default_actions();
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
 }
 
@@ -199,17 +213,53 @@ static int start_and_leave(void *data)
     leave_child(0);
 }
 
-static int run_children(struct start *start, char *outer_stack)
+/* Of the program's memory it has a copy, which it gives back. */
+static int start_and_stay(void *data)
 {
+    struct start *start = data;
+
+    setsid();
+    default_actions();
+    start->pid = start->clone(become_collector, start->inner_stack + STACK_BYTES,
+                              CLONE_VM | CLONE_VFORK, start);
+    if (start->pid < 0)
+        start->error = errno;
+    atomic_store(&start->made, 1);
+    syscall(SYS_futex, &start->made, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    close_from(0);
+    gv_stand_in_stay(start->outer_stack);
+}
+
+/* Nobody can tell us of the stand-in's end but itself: it has no termination signal. */
+static void await_stand_in(struct start *start, pid_t child)
+{
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    int status;
+
+    while (!atomic_load(&start->made)) {
+        syscall(SYS_futex, &start->made, FUTEX_WAIT, 0, &look, NULL, 0);
+        if (waitpid(child, &status, __WCLONE | WNOHANG) == child && !atomic_load(&start->made)) {
+            start->error = ECHILD;
+            return;
+        }
+    }
+}
+
+static int run_children(struct start *start)
+{
+    bool stays = gv_stand_in_is_needed();
     sigset_t all, before;
     int status;
     pid_t child;
 
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    child = start->clone(start_and_leave, outer_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
+    child = start->clone(stays ? start_and_stay : start_and_leave, start->outer_stack + STACK_BYTES,
+                         stays ? CLONE_UNTRACED : CLONE_VM | CLONE_VFORK, start);
     if (child < 0)
         start->error = errno;
+    else if (stays)
+        await_stand_in(start, child);
     else
         while (waitpid(child, &status, __WCLONE) < 0 && errno == EINTR)
             ;
@@ -230,38 +280,51 @@ static void note_named_collector(struct gv_process *process, pid_t pid)
     named->pid = (uint32_t)pid;
 }
 
+/* The children's stacks, what they are told, and their environment. Shared, not copied, with a
+ * stand-in. */
+static int make_start(struct start **made, void **memory, size_t *bytes)
+{
+    size_t variables = 0;
+    char *mapped;
+
+    while (environ && environ[variables])
+        variables++;
+    *bytes = 2 * STACK_BYTES + sizeof(struct start) + (variables + 1) * sizeof(char *);
+    mapped = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return -errno;
+    *memory = mapped;
+    *made = (struct start *)(void *)(mapped + 2 * STACK_BYTES);
+    (*made)->clone = find_clone();
+    (*made)->inner_stack = mapped;
+    (*made)->outer_stack = mapped + STACK_BYTES;
+    (*made)->environment = (char **)(void *)(*made + 1);
+    copy_environment((*made)->environment, variables);
+    return 0;
+}
+
 int gv_collector_start(struct gv_process *process, int lock_fd)
 {
     static char helper[GV_SESSION_PATH_BYTES];
-    struct start start = {.clone = find_clone(),
-                          .helper = helper,
-                          .session_path = process->session_path,
-                          .lock_fd = lock_fd};
-    size_t variables = 0;
-    size_t bytes;
-    char *memory;
+    struct start *start = NULL;
+    void *memory = NULL;
+    size_t bytes = 0;
     int error = 0;
 
     if (strcmp(process->settings.collector, "off") == 0)
         goto out;
     error = find_helper(&process->settings, helper, sizeof helper);
+    if (!error)
+        error = make_start(&start, &memory, &bytes);
     if (error)
         goto out;
-    while (environ && environ[variables])
-        variables++;
-    bytes = 2 * STACK_BYTES + (variables + 1) * sizeof(char *);
-    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        error = -errno;
-        goto out;
-    }
-    start.inner_stack = memory;
-    start.environment = (char **)(void *)(memory + 2 * STACK_BYTES);
-    copy_environment(start.environment, variables);
-    error = run_children(&start, memory + STACK_BYTES);
-    munmap(memory, bytes);
+    start->helper = helper;
+    start->session_path = process->session_path;
+    start->lock_fd = lock_fd;
+    error = run_children(start);
     if (!error)
-        note_named_collector(process, start.pid);
+        note_named_collector(process, start->pid);
+    munmap(memory, bytes);
 out:
     close(lock_fd);
     if (error)
