@@ -155,7 +155,7 @@ static void gv_trial_judge(struct gv_doctor *doctor, const struct gv_trial *tria
                       said[0] ? said : "the trial could not be run");
         gv_doctor_fix(doctor, "try a program of CUDA's without gpuverify first");
     } else if (result != 0) {
-        const struct gv_error_words *error = gv_error_words_of_init(result);
+        const struct gv_error_words *error = gv_error_words_of("init", result);
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "cuInit returned %d: %s", result,
                       error ? error->meaning : "unknown");
         gv_doctor_fix(doctor, "%s", error ? error->remedy : "look into the kernel's log (dmesg)");

@@ -1,34 +1,29 @@
 #include "report/error_words.h"
 
 #include <stddef.h>
+#include <string.h>
 
-static const struct gv_error_words gv_init_errors[] = {
-#define GV_INIT_ERROR(result, meaning, remedy) {result, meaning, remedy},
-#include "report/init_errors.def"
+static const struct gv_error_words gv_error_words_all[] = {
+#define GV_ERROR_WORDS(result, class, meaning, remedy) {result, class, meaning, remedy},
+#include "report/error_words.def"
 };
 
-static const struct gv_error_words gv_launch_errors[] = {
-#define GV_LAUNCH_ERROR(result, meaning, remedy) {result, meaning, remedy},
-#include "report/launch_errors.def"
-};
-
-static const struct gv_error_words *gv_error_words_find(const struct gv_error_words *words,
-                                                        size_t count, int64_t result)
+const struct gv_error_words *gv_error_words_of(const char *class, int64_t result)
 {
-    for (size_t i = 0; i < count; i++)
-        if (words[i].result == result)
-            return &words[i];
-    return NULL;
+    const struct gv_error_words *found = NULL;
+
+    for (size_t i = 0; i < sizeof(gv_error_words_all) / sizeof(gv_error_words_all[0]); i++) {
+        const struct gv_error_words *words = &gv_error_words_all[i];
+        if (words->result == result && strcmp(words->class, class) == 0)
+            return words;
+        if (words->result == result && !words->class[0])
+            found = words;
+    }
+    return found;
 }
 
-const struct gv_error_words *gv_error_words_of_init(int64_t result)
+bool gv_error_words_is_fatal(int64_t result)
 {
-    return gv_error_words_find(gv_init_errors, sizeof(gv_init_errors) / sizeof(gv_init_errors[0]),
-                               result);
-}
-
-const struct gv_error_words *gv_error_words_of_launch(int64_t result)
-{
-    return gv_error_words_find(gv_launch_errors,
-                               sizeof(gv_launch_errors) / sizeof(gv_launch_errors[0]), result);
+    return result == 214 || result == 700 || result == 702 || result == 710 ||
+           (result >= 714 && result <= 719);
 }

@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include "report/error_notes.h"
 #include "report/format.h"
 #include "report/progress.h"
 #include "report/stall_lines.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #define GV_REPORT_STALLS 3
+#define GV_REPORT_ERRORS 10
 /* How wide text is where nothing says it, and at least and most. */
 #define GV_REPORT_WIDTH       100
 #define GV_REPORT_LEAST_WIDTH 40
@@ -170,6 +172,21 @@ static const char *gv_section_empty(const struct gv_report *report,
     return "none\n";
 }
 
+/* Under the table: what the results mean, and what to do. */
+static int gv_section_error_words(struct gv_report *report)
+{
+    struct gv_error_notes notes = {
+        .path = report->path,
+        .first = "  ",
+        .most = GV_REPORT_ERRORS,
+        .fatal = true,
+        .other = true,
+    };
+
+    fputc('\n', report->out);
+    return gv_error_notes_print(report->out, report->trace, &notes, report->columns);
+}
+
 /* Also of an empty query, if it was asked for by name. */
 static int gv_section_table(struct gv_report *report, const struct gv_section *section,
                             sqlite3_stmt *query)
@@ -205,6 +222,8 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
     error = gv_rows_end(&rows);
     if (!placed && read_by_people)
         fputs(GV_SECTION_PLACES, report->out);
+    if (!error && report->format == GV_FORMAT_TABLE && strcmp(section->name, "errors") == 0)
+        error = gv_section_error_words(report);
     return error ? error : gv_database_error(report->trace, result);
 }
 
@@ -356,10 +375,13 @@ static int gv_report_json_notes(struct gv_report *report)
     char *text = NULL, *rest = NULL;
     size_t bytes = 0;
     FILE *lines = open_memstream(&text, &bytes);
-    int error = lines ? gv_verdict_print_notes(lines, report->trace, report->path, &report->facts,
-                                               &report->ended, INT_MAX)
-                      : -ENOMEM;
+    int error =
+        lines ? gv_verdict_print_broken(lines, report->trace, report->path, &report->facts, INT_MAX)
+              : -ENOMEM;
 
+    if (!error)
+        error = gv_verdict_print_notes(lines, report->trace, report->path, &report->facts,
+                                       &report->ended, INT_MAX);
     if (lines && fclose(lines) != 0 && !error)
         error = -ENOMEM;
     gv_json_key(&report->json, "notes");

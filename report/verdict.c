@@ -260,7 +260,7 @@ static void gv_verdict_weigh_seen(const struct gv_run_facts *facts, struct gv_ve
 
 static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    const struct gv_error_words *words = gv_error_words_of_launch(facts->launch_result);
+    const struct gv_error_words *words = gv_error_words_of("launch", facts->launch_result);
 
     gv_verdict_say_launch_failed(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH_FAILED, 1));
     if (words)
@@ -287,6 +287,9 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         if (!failed && facts->killed > 0)
             verdict->findings[verdict->count - 1].next =
                 "look why the program crashed, or was killed, before it launched anything";
+        else if (!failed && facts->failed > 0)
+            verdict->findings[verdict->count - 1].next =
+                "mend what failed: gpuverify report FILE --section errors";
         return;
     }
     if (gv_run_facts_launches_failed(facts)) {

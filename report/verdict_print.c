@@ -1,6 +1,7 @@
 #include "report/verdict_print.h"
 
 #include "report/driver_file.h"
+#include "report/error_notes.h"
 #include "report/format.h"
 #include "report/silence_note.h"
 #include "report/text_lines.h"
@@ -270,6 +271,29 @@ static void gv_print_lost(FILE *out, const struct gv_run_facts *facts, int64_t l
     gv_text_lines(out, 5, "  !", text, columns);
 }
 
+/* Results in words: those first, before all else, after which nothing on the GPU can go on. What
+ * the verdict is about was said with it. */
+static int gv_print_errors(FILE *out, sqlite3 *trace, const char *path,
+                           const struct gv_run_facts *facts, bool fatal, int columns)
+{
+    struct gv_error_notes notes = {
+        .path = path,
+        .first = GV_VERDICT_NOTE,
+        .told = gv_run_facts_launches_failed(facts) ? facts->launch_result : facts->init_result,
+        .most = GV_VERDICT_TOLD,
+        .fatal = fatal,
+        .other = !fatal,
+    };
+
+    return gv_error_notes_print(out, trace, &notes, columns);
+}
+
+int gv_verdict_print_broken(FILE *out, sqlite3 *trace, const char *path,
+                            const struct gv_run_facts *facts, int columns)
+{
+    return gv_print_errors(out, trace, path, facts, true, columns);
+}
+
 int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
                            const struct gv_run_facts *facts, const struct gv_ended *ended,
                            int columns)
@@ -289,6 +313,8 @@ int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
         error = gv_print_ended_badly(out, trace, ended, columns);
     if (facts->failed > 0 && facts->init_result == 0)
         gv_print_failed(out, path, facts, columns);
+    if (!error && facts->failed > 0 && facts->init_result == 0)
+        error = gv_print_errors(out, trace, path, facts, false, columns);
     if (lost > 0)
         gv_print_lost(out, facts, lost, columns);
     if (!error)
@@ -308,6 +334,9 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const char *path, const struct g
     if (error)
         return error;
     gv_text_lines(out, 2, "  ", verdict->headline, columns);
+    error = gv_verdict_print_broken(out, trace, path, facts, columns);
+    if (error)
+        return error;
     for (size_t i = 0; i < verdict->count && i < GV_VERDICT_TOLD; i++)
         gv_print_finding(out, i + 1, &verdict->findings[i], path, columns);
     return gv_verdict_print_notes(out, trace, path, facts, ended, columns);

@@ -19,6 +19,9 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const char *path, const struct g
 int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
                            const struct gv_run_facts *facts, const struct gv_ended *ended,
                            int columns);
+/* Likewise, those that come first: results after which nothing on the GPU can go on. */
+int gv_verdict_print_broken(FILE *out, sqlite3 *trace, const char *path,
+                            const struct gv_run_facts *facts, int columns);
 /* How to see more of it. */
 void gv_verdict_print_more(FILE *out, const char *path);
 /* The verdict of a program that left no trace: what to call it, and how it was started. */

@@ -157,7 +157,7 @@ void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
 
 void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out)
 {
-    const struct gv_error_words *words = gv_error_words_of_launch(facts->launch_result);
+    const struct gv_error_words *words = gv_error_words_of("launch", facts->launch_result);
     char result[128];
 
     gv_say_launch_result(facts, result, sizeof(result));
@@ -202,7 +202,7 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
         return;
     }
     const char *name = gv_format_result("cu", facts->init_result);
-    const struct gv_error_words *error = gv_error_words_of_init(facts->init_result);
+    const struct gv_error_words *error = gv_error_words_of("init", facts->init_result);
     if (error) {
         gv_say(out, "%s (%" PRId64 "): %s; %s", name ? name : "error", facts->init_result,
                error->meaning, error->remedy);

@@ -139,6 +139,42 @@ class Report(harness.Case):
         self.assertIn("cuMemAlloc_v2 (gpuverify report trace.db --section errors)",
                       self.command("report", "trace.db").out)
 
+    def test_known_errors_are_told_with_what_to_do(self):
+        load = harness.workload("load_while_busy")
+        for fail, said in (("cuModuleLoadData:1=209", "NO_BINARY_FOR_GPU (209): what was loaded holds no code for this GPU"),
+                           ("cuModuleGetFunction:1=500", "NOT_FOUND (500): nothing is there by the name that was asked for"),
+                           ("cuStreamCreate:1=999", "UNKNOWN (999): the driver does not say why. Next: look into the kernel's"),
+                           ("cuModuleLoadData:2=700", "ADDRESS (700): a kernel touched memory that is not there")):
+            with self.subTest(fail):
+                trace = self.path(fail + ".db")
+                self.assertNotEqual(self.run_program([load, "1"], env={"GV_SIM_FAIL": fail, "GPUVERIFY_TRACE": trace}).status, 0)
+                self.settle()
+                told, errors = (" ".join(self.command("report", trace, "-s", section).out.split())
+                                for section in ("verdict", "errors"))
+                self.assertIn(said, told)
+                self.assertIn(said, errors)
+                if "209" in fail:
+                    self.assertIn("Next: mend what failed: ", told)
+                if "700" in fail:
+                    self.assertLess(told.index(said), told.index(" 1 "))
+
+    def test_cuda_after_a_fork(self):
+        script = self.write("forks.py", """
+import ctypes, os
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+children = [os.fork() or os._exit(cuda.cuCtxSynchronize()) for _ in range(2)]
+print(*children, *[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+""")
+        first, second, *codes = self.run_well(["python3", script]).out.split()
+        self.assertEqual(codes, ["3", "3"])
+        self.settle()
+        told = " ".join(self.command("report", "trace.db", "-s", "verdict").out.split())
+        self.assertIn("CUDA was started before the process was forked, and cannot be used in the child. Next: start children by "
+                      "spawn or forkserver", told)
+        errors = json.loads(self.command("report", "trace.db", "-s", "errors", "--format", "json").out)["sections"]["errors"]
+        self.assertEqual([set(row["process"].split(", ")) for row in errors], [{first, second}])
+
     def test_memory_goes_with_its_context(self):
         """Three megabytes at a time, six times: in contexts of its own, and in the runtime's."""
         script = self.write("again.py", """
