@@ -119,11 +119,15 @@ static void a_foreign_database_is_left_alone(void **state)
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM sqlite_schema"), 1);
 }
 
+/* And nothing is put beside it, which may be where nobody looks. */
 static void a_directory_is_left_alone(void **state)
 {
     (void)state;
     assert_int_equal(mkdir(fixture.trace, 0700), 0);
-    expect_claim(fixture.session, "-2");
+    assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
+                     -EISDIR);
+    assert_int_equal(rmdir(fixture.trace), 0);
+    expect_claim(fixture.session, "");
 }
 
 static void an_empty_file_is_taken(void **state)
