@@ -1,4 +1,5 @@
 #include "report/explain.h"
+#include "report/explain_gain.h"
 #include "report/explain_lines.h"
 #include "report/explain_probe.h"
 #include "report/format.h"
@@ -195,6 +196,8 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, 
         error = gv_explain_behind(trace, row, out, columns);
     if (!error)
         error = gv_explain_probe(trace, row, out, columns);
+    if (!error)
+        error = gv_explain_gain(trace, row, out, columns);
     if (!error && row->advice)
         gv_explain_lines(out, "fix", row->advice, columns);
     return error;

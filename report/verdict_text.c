@@ -221,11 +221,29 @@ void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out)
            gv_format_duration(window, facts->window_ns));
 }
 
+/* The GPU has to do its work all the same. */
+static void gv_say_gain(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    int64_t idle_ns = facts->window_ns - facts->busiest_ns;
+    char idle[GV_FORMAT_BYTES];
+
+    out[0] = '\0';
+    if (!facts->gpu_whole || facts->devices_used == 0 || idle_ns >= facts->wait_ns / 2)
+        return;
+    snprintf(out, size,
+             ". But the GPU had work for all but %s of the run: unless more of it can run at the"
+             " same time, no more than that can be saved, and the rest is time that the host gets"
+             " for something else",
+             gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0));
+}
+
 void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
 {
     char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
     const char *inferred = facts->gpu_seen ? "" : ", inferred from the calls";
-    char compiled[96] = "", jit[GV_FORMAT_BYTES];
+    char compiled[96] = "", jit[GV_FORMAT_BYTES], gain[256];
+
+    gv_say_gain(facts, gain, sizeof(gain));
 
     /* A list of stalls counts both. */
     if (facts->wait_jit_ns > facts->wait_ns / 1000)
@@ -234,16 +252,16 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
     gv_format_duration(wait, facts->wait_ns);
     gv_format_duration(window, facts->window_ns);
     if (facts->waits == 1)
-        gv_say(out, "one call waited for %s in a run of %s ('%.40s'%s)%s", wait, window,
-               facts->top_stall, inferred, compiled);
+        gv_say(out, "one call waited for %s in a run of %s ('%.40s'%s)%s%s", wait, window,
+               facts->top_stall, inferred, compiled, gain);
     else
         gv_say(out,
                "%" PRId64
                " calls waited for %s in a run of %s, most of it for '%.40s': %s in %" PRId64
-               " call%s%s%s",
+               " call%s%s%s%s",
                facts->waits, wait, window, facts->top_stall,
                gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
-               gv_s(facts->top_stall_count), inferred, compiled);
+               gv_s(facts->top_stall_count), inferred, compiled, gain);
 }
 
 /* What the same work would take if all code were loaded: roughly, from what was seen. */
