@@ -231,9 +231,8 @@ static void gv_say_gain(const struct gv_run_facts *facts, char *out, size_t size
     if (!facts->gpu_whole || facts->devices_used == 0 || idle_ns >= facts->wait_ns / 2)
         return;
     snprintf(out, size,
-             ". But the GPU had work for all but %s of the run: unless more of it can run at the"
-             " same time, no more than that can be saved, and the rest is time that the host gets"
-             " for something else",
+             ". The GPU had work for all but %s of it: the run gets shorter by about that at most,"
+             " unless kernels can run at once; the rest is time for the host's own work",
              gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0));
 }
 

@@ -173,6 +173,25 @@ static void numbers_say_what_they_are_of(void **state)
                            " were found; half of them took 487 us or less"));
 }
 
+/* Only as much as the GPU had nothing to do can be saved; without its side that is not known. */
+static void a_stall_saves_no_more_than_the_gpus_idle_time(void **state)
+{
+    (void)state;
+    facts.waits = facts.top_stall_count = 1;
+    facts.wait_ns = facts.top_stall_ns = 800000000;
+    facts.busiest_ns = 990000000;
+    strcpy(facts.top_stall, "module-load");
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_non_null(strstr(verdict.findings[0].evidence, "The GPU had work for all but 10.0 ms"));
+    facts.gpu_whole = false;
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_null(strstr(verdict.findings[0].evidence, "had work"));
+    facts.gpu_whole = true;
+    facts.busiest_ns = 500000000;
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_null(strstr(verdict.findings[0].evidence, "had work"));
+}
+
 static void records_of_the_gpu_that_found_no_room(void **state)
 {
     (void)state;
@@ -194,6 +213,7 @@ int main(void)
         TEST(launches_that_fail),
         TEST(launches_that_the_gpu_never_finished),
         TEST(numbers_say_what_they_are_of),
+        TEST(a_stall_saves_no_more_than_the_gpus_idle_time),
         TEST(records_of_the_gpu_that_found_no_room),
 #undef TEST
     };
