@@ -317,3 +317,31 @@ for device in range(2):
         share = rows["sections"]["sync"][0]["of_the_run"]
         self.assertGreater(share, 0.99)
         self.assertLessEqual(share, 1)
+
+    def test_stalls_of_one_line_are_told_together(self):
+        """With the worst one's number. Those that do not fit are where the line's end says."""
+        def told(*changes):
+            path = self.path("lines.db")
+            if os.path.exists(path):
+                os.remove(path)
+            stored.make("lazy_launch", path)
+            database = sqlite3.connect(path)
+            for change in changes:
+                database.execute(change)
+            database.commit()
+            database.close()
+            return " ".join(self.command("report", path, "-s", "verdict", sim=False).out.split())
+        stall = ("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
+                 " SELECT 100 + id, id, 'queue-full', 0, 0, {} + id, 0, 'measured' FROM call WHERE id <= {}")
+        stack = "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id <= 3"
+        first = told(stack, stall.format(1000000000, 3))
+        self.assertIn(" 103 3.00 s queue-full cudaLaunchKernel of gemm, train.py:31 step (3 calls) 1 853 ms lazy-load"
+                      " cudaLaunchKernel of vectorized_elementwise_kernel<tanh>, train.py:31 step 2 ", first)
+        self.assertNotIn("stall-lines", first)
+        # Another kernel at the same line.
+        self.assertIn("cudaLaunchKernel, train.py:31 step (3 calls)",
+                      told(stack, "UPDATE call SET kernel = 2 WHERE id = 2", stall.format(1000000000, 3)))
+        # Nothing is known of where: the kernel tells them apart.
+        split = told("UPDATE call SET kernel = 2 WHERE id = 2", stall.format(1000000000, 3))
+        self.assertIn("2.00 s queue-full cudaLaunchKernel of gemm (2 calls) 102 1.00 s queue-full", split)
+        self.assertRegex(split, r"gpuverify query \S+ stall-lines")
