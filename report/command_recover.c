@@ -3,6 +3,7 @@
 
 #include "report/recovery.h"
 #include "report/session_place.h"
+#include "report/trace_view.h"
 #include "report/unwritten_trace.h"
 #include "trace/trace_file.h"
 
@@ -166,7 +167,7 @@ static void gv_recover_given(struct gv_recover *recover, const char *given)
     if (error == -EPROTO || error == -ENODATA)
         gv_message("%s is neither a trace nor a spool of gpuverify", given);
     else if (error)
-        gv_message("cannot read %s: %s", given, strerror(-error));
+        gv_trace_view_say(given, error);
     recover->failed |= error != 0;
 }
 

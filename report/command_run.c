@@ -245,6 +245,10 @@ static void gv_run_check_file(const char *trace)
         gv_message(
             "%s is no gpuverify trace: it is left alone, and the trace gets a name beside it",
             trace);
+    else if (error == -EUCLEAN || error == -EMEDIUMTYPE)
+        gv_message("%s is a trace that is damaged, or whose journal is no regular file: it is left "
+                   "alone, and the trace gets a name beside it",
+                   trace);
     else if (error == 0 && gv_trace_file_drop(trace) < 0)
         gv_message("%s is left alone, for another run still writes it or it cannot be removed; the "
                    "trace gets a name beside it",

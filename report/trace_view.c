@@ -170,6 +170,22 @@ static void gv_trace_view_make(const char *path)
     }
 }
 
+void gv_trace_view_say(const char *path, int error)
+{
+    if (error == -EPROTO || error == -ENODATA)
+        gv_message("%s is no gpuverify trace", path);
+    else if (error == -EUCLEAN)
+        gv_message("%s is a gpuverify trace that is cut off or damaged", path);
+    else if (error == -EMEDIUMTYPE)
+        gv_message("beside %s, a file of that name and -journal, -wal or -shm is no regular file: "
+                   "it has to be moved away",
+                   path);
+    else if (error == -EBUSY)
+        gv_message("%s is locked by another program", path);
+    else
+        gv_message("cannot read %s: %s", path, strerror(-error));
+}
+
 int gv_trace_view_open(const char *path, sqlite3 **trace)
 {
     char resolved[PATH_MAX];
@@ -177,12 +193,8 @@ int gv_trace_view_open(const char *path, sqlite3 **trace)
 
     gv_trace_view_make(path);
     error = realpath(path, resolved) ? gv_trace_view_open_resolved(resolved, trace) : -errno;
-    if (error == -EPROTO || error == -ENODATA)
-        gv_message("%s is no gpuverify trace", path);
-    else if (error == -EBUSY)
-        gv_message("%s is locked by another program", path);
-    else if (error && error != -ENOTSUP && error != -EBADMSG)
-        gv_message("cannot read %s: %s", path, strerror(-error));
+    if (error && error != -ENOTSUP && error != -EBADMSG)
+        gv_trace_view_say(path, error);
     return error;
 }
 

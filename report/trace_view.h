@@ -8,6 +8,9 @@
  * the trace. 0, or a message was given: -EPROTO: no trace; -errno. */
 int gv_trace_view_open(const char *path, sqlite3 **trace);
 
+/* Says why a file cannot be read as a trace, by what gv_trace_file_probe() returned. */
+void gv_trace_view_say(const char *path, int error);
+
 /* What went wrong with an open trace, in words, right after it did: SQLite's if it has any, or
  * those of a -errno. */
 const char *gv_trace_view_why(sqlite3 *trace, int error);

@@ -47,6 +47,22 @@ static int gv_trace_file_check_header(int fd)
     return application == GV_SCHEMA_APPLICATION_ID ? 0 : -EPROTO;
 }
 
+/* SQLite would open what lies there, and wait for ever for the other end of a pipe. 0 or
+ * -EMEDIUMTYPE. */
+static int gv_trace_file_check_journals(const char *path)
+{
+    static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
+    char journal[PATH_MAX + 16];
+    struct stat status;
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        snprintf(journal, sizeof(journal), "%s%s", path, suffixes[i]);
+        if (lstat(journal, &status) == 0 && !S_ISREG(status.st_mode))
+            return -EMEDIUMTYPE;
+    }
+    return 0;
+}
+
 static int gv_trace_file_open_checked(const char *path, int *fd)
 {
     struct stat status;
@@ -61,6 +77,8 @@ static int gv_trace_file_open_checked(const char *path, int *fd)
         error = -EPROTO;
     else
         error = gv_trace_file_check_header(*fd);
+    if (!error || error == -ENODATA)
+        error = gv_trace_file_check_journals(path) ? -EMEDIUMTYPE : error;
     if (error && error != -ENODATA) {
         close(*fd);
         *fd = -1;
@@ -124,6 +142,8 @@ static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_tra
     sqlite3_close(handle);
     if (result == SQLITE_BUSY || result == SQLITE_LOCKED)
         return -EBUSY;
+    if ((result & 0xff) == SQLITE_CORRUPT)
+        return -EUCLEAN;
     return result == SQLITE_DONE ? 0 : -EPROTO;
 }
 
@@ -132,7 +152,7 @@ static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *prob
 {
     int error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
 
-    if (error == -EPROTO)
+    if (error == -EPROTO || error == -EUCLEAN)
         error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READWRITE, probe);
     return error;
 }
@@ -145,7 +165,7 @@ static int gv_trace_file_read_rest(const char *path, int fd, struct gv_trace_pro
 
     if (error == -EBUSY)
         return -EEXIST;
-    if (error == -EPROTO && gv_trace_file_check_header(fd) == -ENODATA)
+    if (error && gv_trace_file_check_header(fd) == -ENODATA)
         return -ENODATA;
     return error;
 }
@@ -268,6 +288,8 @@ static int gv_trace_file_try(const char *path, const char *session)
 {
     static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
 
+    if (gv_trace_file_check_journals(path))
+        return -EEXIST;
     for (int tries = 0, pauses = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 && gv_trace_file_keep(path, fd) == 0)

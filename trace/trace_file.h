@@ -16,8 +16,9 @@ struct gv_trace_probe {
     bool complete;
 };
 
-/* 0: a trace of ours; -ENODATA: an empty file; -EPROTO: something else; -EBUSY; or another -errno.
- * A link is not followed (-ELOOP). */
+/* 0: a trace of ours; -ENODATA: an empty file; -EUCLEAN: a trace that is cut or damaged;
+ * -EMEDIUMTYPE: its journal is no regular file, and it is not opened; -EPROTO: something else;
+ * -EBUSY; or another -errno. A link is not followed (-ELOOP). */
 int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe);
 
 /*

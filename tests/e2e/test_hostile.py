@@ -36,6 +36,25 @@ class Hostile(harness.Case):
         self.assertNotRegex(said, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
         return said
 
+    def test_journal_that_is_no_file_is_not_waited_for(self):
+        path = self.make()
+        for make in (os.mkfifo, os.mkdir):
+            make(path + "-journal")
+            self.assertIn("-journal, -wal or -shm is no regular file", self.read(path, 3))
+            result = self.command("recover", path, status=3, sim=False)
+            self.assertIn("is no regular file", result.err)
+            if make is os.mkfifo:
+                os.remove(path + "-journal")
+            else:
+                os.rmdir(path + "-journal")
+        self.read(path, 0)
+
+    def test_trace_that_is_cut_is_called_so(self):
+        for size in (5000, 40000):
+            path = self.make()
+            os.truncate(path, size)
+            self.assertIn("cut off or damaged", self.read(path, 3))
+
     def test_views_of_the_file_are_not_run(self):
         self.make()
         for view, columns in (("calls", "i AS id, i AS start_ns, i AS duration_ns"),

@@ -293,6 +293,36 @@ static void a_probe_tells_traces_from_the_rest(void **state)
     assert_int_equal(gv_trace_file_probe("/nowhere/at/all", &probe), -ENOENT);
 }
 
+static void a_pipe_as_journal_is_not_opened(void **state)
+{
+    (void)state;
+    struct gv_trace_probe probe;
+    char journal[1100], other[GV_SESSION_PATH_BYTES];
+
+    make_trace();
+    snprintf(journal, sizeof(journal), "%s-journal", fixture.trace);
+    assert_int_equal(mkfifo(journal, 0600), 0);
+    alarm(20);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EMEDIUMTYPE);
+    assert_int_equal(gv_trace_file_claim(fixture.trace, "1-2-0000000a", other, sizeof(other)), 0);
+    assert_string_not_equal(other, fixture.trace);
+    alarm(0);
+    assert_int_equal(unlink(journal), 0);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), 0);
+}
+
+static void a_trace_that_is_cut_is_one(void **state)
+{
+    (void)state;
+    struct gv_trace_probe probe;
+
+    make_trace();
+    assert_int_equal(truncate(fixture.trace, 5000), 0);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EUCLEAN);
+    assert_int_equal(truncate(fixture.trace, 50), 0);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EPROTO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +343,8 @@ int main(void)
         TEST(links_among_the_folders_are_fine),
         TEST(a_missing_folder_is_an_error),
         TEST(a_probe_tells_traces_from_the_rest),
+        TEST(a_pipe_as_journal_is_not_opened),
+        TEST(a_trace_that_is_cut_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
