@@ -11,6 +11,10 @@
 
 #include <string.h>
 
+/* CUDA_ERROR_NOT_READY, CUDA_ERROR_DEINITIALIZED: in the runtime they have the same numbers. */
+#define GV_RESULT_NOT_READY     600
+#define GV_RESULT_DEINITIALIZED 4
+
 static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                           uint64_t end_ns, const struct gv_facts *facts);
 
@@ -255,6 +259,12 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
     fill_record(thread, call, result, end_ns - call->start_ns, facts, context, kernel);
 }
 
+/* Not "not ready", which is an answer; nor what everything returns once the driver has ended. */
+static inline bool is_failure(int32_t result)
+{
+    return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
+}
+
 __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                                                     const struct gv_call *call, int32_t result,
                                                     uint64_t end_ns, const struct gv_facts *facts)
@@ -268,7 +278,9 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
     /* Of a call that was left, the stack is gone: this one is of what came after it. */
-    if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns), 0) &&
+    if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns) ||
+                             (is_failure(result) && gv_stacks_wanted_of_failed(call->api)),
+                         0) &&
         !(facts->flags & GV_RECORD_UNWOUND))
         gv_stacks_write(thread);
     write_call(thread, call, result, end_ns, facts);
@@ -295,12 +307,12 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
 
 /* Nothing is to be done for it but to write its record, and there is room for that. */
 static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_call *call,
-                               uint64_t duration_ns, const struct gv_facts *facts)
+                               int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
-    return facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) && thread->context &&
-           (call->kernel || call->class != GV_CLASS_LAUNCH) && call->class != GV_CLASS_CONTEXT &&
-           call->class != GV_CLASS_INIT && !thread->writing && thread->next != thread->end &&
-           !thread->scarce;
+    return !is_failure(result) && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
+           thread->context && (call->kernel || call->class != GV_CLASS_LAUNCH) &&
+           call->class != GV_CLASS_CONTEXT && call->class != GV_CLASS_INIT && !thread->writing &&
+           thread->next != thread->end && !thread->scarce;
 }
 
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)
@@ -317,7 +329,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         return;
     }
     end_ns = gv_clock_now_ns();
-    if (__builtin_expect(!is_ordinary(thread, call, end_ns - call->start_ns, facts), 0)) {
+    if (__builtin_expect(!is_ordinary(thread, call, result, end_ns - call->start_ns, facts), 0)) {
         end_outermost(thread, call, result, end_ns, facts);
         return;
     }

@@ -1,5 +1,6 @@
 #include "preload/stacks.h"
 
+#include "preload/api.h"
 #include "preload/aside.h"
 #include "preload/entry_points.h"
 #include "preload/hot.h"
@@ -12,16 +13,19 @@
 
 #include <execinfo.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define GV_STACK_FRAMES_MOST 64u
 #define GV_STACKS_MOST       4096u /* distinct ones in a process; a power of two */
 #define GV_STACKS_FULL_AT    (GV_STACKS_MOST / 4 * 3)
 #define GV_STACK_PATIENCE_MS 200
+#define GV_STACKS_OF_FAILED  4u /* of each function */
 /* What taking a stack may need of the thread's own. */
 #define GV_STACK_ROOM_BYTES 40960u
 
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
+static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they are counted */
 
 struct known_stack {
     _Atomic uint64_t hash; /* 0: free */
@@ -53,6 +57,13 @@ static void warm(void)
 static struct gv_aside warming = {.work = warm};
 static _Atomic int is_warm; /* 1, or the thread `warming` says so */
 static _Atomic int waited;  /* for it, once in a process */
+
+bool gv_stacks_wanted_of_failed(unsigned api)
+{
+    return gv_stacks_least_ns != UINT64_MAX && api < GV_API_COUNT &&
+           atomic_load_explicit(&failures[api], memory_order_relaxed) < GV_STACKS_OF_FAILED &&
+           atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
+}
 
 void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
 {

@@ -28,6 +28,10 @@
 #define GV_REPORT_KEY         40
 /* Stacks are taken of calls that were held up, if no more is asked for. */
 #define GV_SECTION_PLACES "\nWhere each was made is recorded with GPUVERIFY_STACKS=all.\n"
+/* Calls that failed get one too, but for those that came later. */
+#define GV_SECTION_FAILED                                                                          \
+    "\nWhere a call failed is recorded for the first four failures of each function, unless"       \
+    " GPUVERIFY_STACKS=off.\n"
 
 enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
 
@@ -221,7 +225,8 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
         }
     error = gv_rows_end(&rows);
     if (!placed && read_by_people)
-        fputs(GV_SECTION_PLACES, report->out);
+        fputs(strcmp(section->name, "errors") == 0 ? GV_SECTION_FAILED : GV_SECTION_PLACES,
+              report->out);
     if (!error && report->format == GV_FORMAT_TABLE && strcmp(section->name, "errors") == 0)
         error = gv_section_error_words(report);
     return error ? error : gv_database_error(report->trace, result);

@@ -125,7 +125,7 @@ class Report(harness.Case):
                                       "cuda.cuInit(0)\ncuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
                                       "cuda.cuCtxSetCurrent(context)\n"
                                       "print(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 50)))\n")
-        for setting, where in (("all", "big.py:7"), ("stalls", None)):
+        for setting, where in (("all", "big.py:7"), ("stalls", "big.py:7"), ("off", None)):
             result = self.run_well(["python3", script], env={"GPUVERIFY_STACKS": setting})
             self.assertEqual(result.out, "2\n")
             self.settle()
@@ -134,7 +134,7 @@ class Report(harness.Case):
             self.assertEqual((row["call"], row["size_bytes"]), ("cuMemAlloc_v2", 1 << 50))
             self.assertGreater(row["first_ns"], 0)
             self.assertIn(where or "None", str(row["where"]))
-            note = "GPUVERIFY_STACKS=all"
+            note = "GPUVERIFY_STACKS=off"
             self.assertEqual(note in self.command(*words).out, where is None)
         self.assertIn("cuMemAlloc_v2 (gpuverify report trace.db --section errors)",
                       self.command("report", "trace.db").out)
