@@ -247,23 +247,33 @@ static void gv_advice_add_unseen_memory(struct gv_advice_out *out,
         gv_advice_add(out, " Whether its memory is pinned already was not seen.");
 }
 
+/* Which of two it was decides what helps. */
+static void gv_advice_add_loading(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    gv_advice_add(out, facts->unsure ? "That helps if it waited for " : "Here it waited for ");
+    gv_advice_add_waited(out, facts);
+    if (facts->unsure) {
+        gv_advice_add(out, ". If it compiled, which is not known without the GPU's side, ship code"
+                           " for ");
+        gv_advice_add_arch(out, facts);
+        gv_advice_add(out, " instead of PTX alone (");
+        gv_advice_add_arch_flags(out, facts);
+        gv_advice_add(out, ")");
+    }
+    gv_advice_add(out, ".");
+}
+
 static const struct {
     const char *name;
     void (*add)(struct gv_advice_out *out, const struct gv_advice_facts *facts);
 } gv_advice_words[] = {
-    {"{call}", gv_advice_add_call},
-    {"{kernel}", gv_advice_add_kernel},
-    {"{module}", gv_advice_add_module},
-    {"{waited}", gv_advice_add_waited},
-    {"{blocker}", gv_advice_add_blocker},
-    {"{where}", gv_advice_add_place},
-    {"{arch}", gv_advice_add_arch},
-    {"{arch_flags}", gv_advice_add_arch_flags},
-    {"{eager}", gv_advice_add_eager},
-    {"{warmup}", gv_advice_add_warmup},
-    {"{sass}", gv_advice_add_sass},
-    {"{why}", gv_advice_add_why},
-    {"{unseen_memory}", gv_advice_add_unseen_memory},
+    {"{call}", gv_advice_add_call},       {"{kernel}", gv_advice_add_kernel},
+    {"{module}", gv_advice_add_module},   {"{waited}", gv_advice_add_waited},
+    {"{blocker}", gv_advice_add_blocker}, {"{where}", gv_advice_add_place},
+    {"{arch}", gv_advice_add_arch},       {"{arch_flags}", gv_advice_add_arch_flags},
+    {"{eager}", gv_advice_add_eager},     {"{warmup}", gv_advice_add_warmup},
+    {"{sass}", gv_advice_add_sass},       {"{loading}", gv_advice_add_loading},
+    {"{why}", gv_advice_add_why},         {"{unseen_memory}", gv_advice_add_unseen_memory},
 };
 
 /* The length of the word that stands at `text`, after adding what it means; 0: there is none. */

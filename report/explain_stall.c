@@ -84,12 +84,17 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
     }
     if (waits || row->blocked_by)
         gv_explain_drained(row, text);
-    fprintf(text, ". Of its time, it waited %s", gv_format_duration(wait, row->wait_ns));
+    if (row->unsure)
+        fputs("; and PTX that is new to the driver has to be compiled", text);
+    fprintf(text, ". Of its time, it waited %s%s", row->unsure ? "or compiled for " : "",
+            gv_format_duration(wait, row->wait_ns));
     /* CUPTI's records of cached code say some nanoseconds. */
     if (row->jit_ns > row->duration_ns / 1000)
         fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
     fprintf(text, " and did %s of work of its own.", gv_format_duration(work, row->work_ns));
-    if (row->confidence && strcmp(row->confidence, "inferred") == 0)
+    if (row->unsure)
+        fputs(" The GPU's side was not seen, so which of the two it was is not known.", text);
+    else if (row->confidence && strcmp(row->confidence, "inferred") == 0)
         fputs(row->cause && strcmp(row->cause, "pageable-copy") == 0
                   ? " The GPU's side was not seen: that the call waited follows from the calls "
                     "alone, and that its host memory is pageable only from that."

@@ -1,6 +1,7 @@
 #include "report/run_facts.h"
 
 #include "report/kernel_name.h"
+#include "report/new_ptx.h"
 #include "report/stack_text.h"
 #include "report/time_sum.h"
 #include "report/time_union.h"
@@ -88,6 +89,9 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " INTEGER) FROM stalls WHERE NOT expected AND " GV_PART("process", "thread", "start_ns"),
      {GV_NUMBER(stalls), GV_NUMBER(stall_ns), GV_NUMBER(waits), GV_NUMBER(wait_ns),
       GV_NUMBER(wait_jit_ns)}},
+    {"SELECT CAST(total(wait_ns) AS INTEGER) FROM stalls s WHERE " GV_NEW_PTX_UNSURE_SQL
+     " AND " GV_PART("process", "thread", "start_ns"),
+     {GV_NUMBER(unsure_ns)}},
     {"SELECT cause, CAST(total(wait_ns) AS INTEGER) AS lost, count(*) FROM stalls WHERE NOT"
      " expected AND wait_ns > 0 AND " GV_PART("process", "thread",
                                               "start_ns") " GROUP BY cause ORDER BY lost DESC,"

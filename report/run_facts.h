@@ -48,7 +48,8 @@ struct gv_run_facts {
 
     /* unexpected ones; those that waited: what waits at the same time loses that time once */
     int64_t stalls, stall_ns, waits, wait_ns;
-    int64_t wait_jit_ns;                   /* what calls compiled for that waited, too */
+    int64_t unsure_ns;   /* of wait_ns, all threads added up: may be compiling, too */
+    int64_t wait_jit_ns; /* what calls compiled for that waited, too */
     int64_t top_stall_ns, top_stall_count; /* of the cause that most was lost to */
     char top_stall[GV_FACTS_TEXT_BYTES];
 

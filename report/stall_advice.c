@@ -29,6 +29,7 @@ enum gv_advised_column {
     GV_ADVISED_DRAINED,
     GV_ADVISED_CALL_ID,
     GV_ADVISED_BLOCKER_ID,
+    GV_ADVISED_UNSURE,
 };
 
 /* The text given last, for each cause: most stalls of a program are alike. */
@@ -216,6 +217,7 @@ static int gv_advised_stall(struct gv_stall_run *run, struct gv_advised *advised
     facts->presumed = gv_advised_text(row, GV_ADVISED_PRESUMED);
     facts->blocker = gv_advised_text(row, GV_ADVISED_BLOCKER);
     facts->blocker_cause = gv_advised_text(row, GV_ADVISED_BLOCKER_CAUSE);
+    facts->unsure = sqlite3_column_int(row, GV_ADVISED_UNSURE) != 0;
     facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
     error = gv_advised_places(run, advised, cause, row);
     if (error)

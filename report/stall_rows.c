@@ -1,6 +1,7 @@
 #include "report/stall_rows.h"
 
 #include "report/kernel_name.h"
+#include "report/new_ptx.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@
     "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
     " s.waited_for, s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,"    \
     " (SELECT start_ns + duration_ns FROM gpu_ops WHERE id = s.waited_for),"                       \
-    " (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, s.expected, s.cause,"              \
+    " (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, "                                  \
+    "s.expected, " GV_NEW_PTX_UNSURE_SQL ", s.cause,"                                              \
     " s.confidence, s.advice, s.name, s.kernel,"                                                   \
     " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
     " (SELECT name FROM calls WHERE id = s.blocked_by)"                                            \
@@ -74,6 +76,7 @@ static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row,
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         *numbers[i] = sqlite3_column_int64(statement, column++);
     row->expected = sqlite3_column_int(statement, column++) != 0;
+    row->unsure = sqlite3_column_int(statement, column++) != 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
         error = gv_stall_rows_text(statement, column++, texts[i]);
     if (!error && people)

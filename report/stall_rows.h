@@ -34,6 +34,7 @@ struct gv_stall_row {
     int64_t blocked_thread; /* of the call that stood in the way */
     int64_t blocked_stall;
     bool expected;
+    bool unsure; /* what it is said to have waited may be compiling (report/new_ptx.h) */
     char *cause;
     char *confidence;
     char *advice;

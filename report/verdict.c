@@ -1,6 +1,7 @@
 #include "report/verdict.h"
 
 #include "report/error_words.h"
+#include "report/time_sum.h"
 #include "report/verdict_limits.h"
 #include "report/verdict_text.h"
 
@@ -147,6 +148,9 @@ static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
 {
     int64_t half_ns = facts->first_use_ns / 2;
 
+    if (facts->unsure_ns > facts->first_use_ns)
+        return "ship machine code (SASS) for this GPU, not PTX, if it compiled: with CUPTI it is"
+               " known (gpuverify doctor)";
     if (facts->start_ns >= half_ns)
         return "CUDA starts once in each process: keep the process alive, and give it more to do";
     if (facts->compiling_ns >= half_ns)
@@ -158,7 +162,8 @@ static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
 
 static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->first_use_ns, facts->window_ns);
+    double share =
+        gv_verdict_share(gv_time_sum(facts->first_use_ns, facts->unsure_ns), facts->window_ns);
 
     if (share < gv_verdict_threshold(GV_VERDICT_LOAD))
         return;

@@ -241,6 +241,7 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
     char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
     const char *inferred = facts->gpu_seen ? "" : ", inferred from the calls";
     char compiled[96] = "", jit[GV_FORMAT_BYTES], gain[256];
+    bool unsure = facts->unsure_ns > facts->wait_ns / 10;
 
     gv_say_gain(facts, gain, sizeof(gain));
 
@@ -251,14 +252,15 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
     gv_format_duration(wait, facts->wait_ns);
     gv_format_duration(window, facts->window_ns);
     if (facts->waits == 1)
-        gv_say(out, "one call waited for %s in a run of %s ('%.40s'%s)%s%s", wait, window,
-               facts->top_stall, inferred, compiled, gain);
+        gv_say(out, "one call waited%s for %s in a run of %s ('%.40s'%s)%s%s",
+               unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall, inferred,
+               compiled, gain);
     else
         gv_say(out,
                "%" PRId64
-               " calls waited for %s in a run of %s, most of it for '%.40s': %s in %" PRId64
+               " calls waited%s for %s in a run of %s, most of it for '%.40s': %s in %" PRId64
                " call%s%s%s%s",
-               facts->waits, wait, window, facts->top_stall,
+               facts->waits, unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall,
                gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
                gv_s(facts->top_stall_count), inferred, compiled, gain);
 }
@@ -283,10 +285,15 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
 {
     char sum[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], start[GV_FORMAT_BYTES];
     char loading[GV_FORMAT_BYTES], compiling[GV_FORMAT_BYTES], second[128];
+    char unsure[128] = "";
     int64_t own_ns = facts->loading_ns - facts->compiling_ns;
     int64_t compiling_ns =
         facts->compiling_ns < facts->first_use_ns ? facts->compiling_ns : facts->first_use_ns;
 
+    if (facts->unsure_ns > 0)
+        snprintf(unsure, sizeof(unsure),
+                 "; up to %s more went into compiling new PTX, or waiting for the GPU in its place",
+                 gv_format_duration(compiling, facts->unsure_ns));
     gv_say_second(facts, second, sizeof(second));
     gv_format_duration(sum, facts->first_use_ns);
     gv_format_duration(window, facts->window_ns);
@@ -297,8 +304,8 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
                "%s of %s went into starting CUDA (%s), loading code (%s) and compiling it (%s)%s",
                sum, window, start, loading, gv_format_duration(compiling, compiling_ns), second);
     else
-        gv_say(out, "%s of %s went into starting CUDA (%s) and loading or compiling code (%s)", sum,
-               window, start, gv_format_duration(loading, facts->loading_ns));
+        gv_say(out, "%s of %s went into starting CUDA (%s) and loading or compiling code (%s)%s",
+               sum, window, start, gv_format_duration(loading, facts->loading_ns), unsure);
 }
 
 void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)

@@ -72,6 +72,9 @@ output("busy_anyway", "report.txt", "report", "{}", "-s", "verdict")
 output("busy_anyway", "explain_1.txt", "explain", "{}", "1")
 output("busy_anyway", "explain_3.txt", "explain", "{}", "3")
 output("busy_anyway", "explain_5.txt", "explain", "{}", "5")
+output("new_ptx", "report.txt", "report", "{}", "-s", "verdict")
+output("new_ptx", "explain_1.txt", "explain", "{}", "1")
+output("new_ptx", "explain_2.txt", "explain", "{}", "2")
 output("hostile", "diff.txt", "diff", "{}", "{add}")
 
 
