@@ -43,6 +43,12 @@ static bool gv_say_partly(const struct gv_run_facts *facts)
     return facts->known_ns < facts->window_ns;
 }
 
+/* Whether operations are missing that ran among those that are known. */
+static bool gv_say_gaps(const struct gv_run_facts *facts)
+{
+    return facts->gpu_lost > facts->operations_lost;
+}
+
 /* "10 runs of 1 kernel and 3 of graphs". */
 static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size)
 {
@@ -51,8 +57,9 @@ static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size
     out[0] = '\0';
     if (facts->kernels_run > 0)
         length = snprintf(out, size, "%s%" PRId64 " run%s of %" PRId64 " kernel%s",
-                          gv_say_partly(facts) ? "at least " : "", facts->kernels_run,
-                          gv_s(facts->kernels_run), facts->kernel_names, gv_s(facts->kernel_names));
+                          gv_say_partly(facts) || gv_say_gaps(facts) ? "at least " : "",
+                          facts->kernels_run, gv_s(facts->kernels_run), facts->kernel_names,
+                          gv_s(facts->kernel_names));
     if (facts->graphs > 0 && length >= 0 && (size_t)length < size)
         snprintf(out + length, size - (size_t)length, "%s%" PRId64 "%s of %s",
                  length ? " and " : "", facts->graphs,
@@ -78,6 +85,7 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
 {
     char busy[GV_FORMAT_BYTES], work[128], time[96], known[GV_FORMAT_BYTES];
     const char *where = facts->simulated ? "The simulated GPU" : "The GPU";
+    const char *least = gv_say_gaps(facts) ? "at least " : "";
 
     gv_say_work(facts, work, sizeof(work));
     snprintf(time, sizeof(time), "the time");
@@ -89,12 +97,13 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
                gv_say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
     else if (facts->devices_used > 1)
         gv_say(out,
-               "%ss ran your code%s: %s, on %" PRId64 " devices. Together they were busy %s of %s.",
-               where, gv_say_part(facts), work, facts->devices_used,
+               "%ss ran your code%s: %s, on %" PRId64
+               " devices. Together they were busy %s%s of %s.",
+               where, gv_say_part(facts), work, facts->devices_used, least,
                gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
     else
-        gv_say(out, "%s ran your code%s: %s. It was busy %s of %s.", where, gv_say_part(facts),
-               work, gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
+        gv_say(out, "%s ran your code%s: %s. It was busy %s%s of %s.", where, gv_say_part(facts),
+               work, least, gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
 }
 
 /* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", of what most launches failed with. */

@@ -195,6 +195,10 @@ static void a_stall_saves_no_more_than_the_gpus_idle_time(void **state)
 static void records_of_the_gpu_that_found_no_room(void **state)
 {
     (void)state;
+    facts.lost = facts.gpu_lost = 5;
+    gv_verdict_make(&facts, &verdict);
+    assert_string_equal(verdict.headline, "The GPU ran your code: at least 500 runs of 1 kernel. It"
+                                          " was busy at least 90 % of the time.");
     facts.operations = facts.kernels_run = facts.gpu_seen = 0;
     facts.lost = facts.gpu_lost = facts.full = facts.gpu_full = 5;
     gv_verdict_make(&facts, &verdict);
