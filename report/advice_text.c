@@ -189,6 +189,17 @@ static void gv_advice_add_sass(struct gv_advice_out *out, const struct gv_advice
                   gv_format_duration(time, facts->jit_ns));
 }
 
+static void gv_advice_add_again(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    char time[GV_FORMAT_BYTES];
+
+    if (facts->again > 1)
+        gv_advice_add(out,
+                      " The same code was loaded %" PRId64 " times, %s together: load it once, and "
+                      "keep it.",
+                      facts->again, gv_format_duration(time, facts->again_ns));
+}
+
 static void gv_advice_add_place(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     if (facts->where) {
@@ -267,13 +278,21 @@ static const struct {
     const char *name;
     void (*add)(struct gv_advice_out *out, const struct gv_advice_facts *facts);
 } gv_advice_words[] = {
-    {"{call}", gv_advice_add_call},       {"{kernel}", gv_advice_add_kernel},
-    {"{module}", gv_advice_add_module},   {"{waited}", gv_advice_add_waited},
-    {"{blocker}", gv_advice_add_blocker}, {"{where}", gv_advice_add_place},
-    {"{arch}", gv_advice_add_arch},       {"{arch_flags}", gv_advice_add_arch_flags},
-    {"{eager}", gv_advice_add_eager},     {"{warmup}", gv_advice_add_warmup},
-    {"{sass}", gv_advice_add_sass},       {"{loading}", gv_advice_add_loading},
-    {"{why}", gv_advice_add_why},         {"{unseen_memory}", gv_advice_add_unseen_memory},
+    {"{call}", gv_advice_add_call},
+    {"{kernel}", gv_advice_add_kernel},
+    {"{module}", gv_advice_add_module},
+    {"{waited}", gv_advice_add_waited},
+    {"{blocker}", gv_advice_add_blocker},
+    {"{where}", gv_advice_add_place},
+    {"{arch}", gv_advice_add_arch},
+    {"{arch_flags}", gv_advice_add_arch_flags},
+    {"{eager}", gv_advice_add_eager},
+    {"{warmup}", gv_advice_add_warmup},
+    {"{sass}", gv_advice_add_sass},
+    {"{loading}", gv_advice_add_loading},
+    {"{again}", gv_advice_add_again},
+    {"{why}", gv_advice_add_why},
+    {"{unseen_memory}", gv_advice_add_unseen_memory},
 };
 
 /* The length of the word that stands at `text`, after adding what it means; 0: there is none. */

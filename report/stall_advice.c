@@ -143,13 +143,17 @@ static int gv_advised_module(sqlite3 *trace, struct gv_advised *advised, int64_t
     int result;
 
     advised->facts.module[0] = '\0';
+    advised->facts.again = advised->facts.again_ns = 0;
     sqlite3_reset(advised->module);
     sqlite3_bind_int64(advised->module, 1, call);
     result = sqlite3_step(advised->module);
-    if (result == SQLITE_ROW)
+    if (result == SQLITE_ROW) {
         gv_advice_module(&advised->facts, (const char *)sqlite3_column_text(advised->module, 0),
                          (const char *)sqlite3_column_text(advised->module, 1),
                          sqlite3_column_int64(advised->module, 2));
+        advised->facts.again = sqlite3_column_int64(advised->module, 3);
+        advised->facts.again_ns = sqlite3_column_int64(advised->module, 4);
+    }
     sqlite3_reset(advised->module);
     return gv_stall_error(trace, result);
 }
@@ -241,10 +245,11 @@ static int gv_advised_open(sqlite3 *trace, struct gv_advised *advised)
     if (!error)
         error = gv_advised_prepare(
             trace,
-            "SELECT * FROM (SELECT l.kind, l.name, l.bytes FROM temp.stall_load s"
-            " JOIN load l ON l.id = s.load WHERE s.call = ?1 AND s.load > 0"
-            " ORDER BY s.duration_ns DESC LIMIT 1)"
-            " UNION ALL SELECT l.kind, l.name, l.bytes FROM call_module m"
+            "SELECT kind, name, bytes, again, again_ns FROM (SELECT l.kind, l.name, l.bytes,"
+            "  g.count AS again, g.total_ns AS again_ns FROM temp.stall_load s"
+            "  JOIN load l ON l.id = s.load LEFT JOIN temp.stall_again g ON g.load = l.id"
+            "  WHERE s.call = ?1 AND s.load > 0 ORDER BY s.duration_ns DESC LIMIT 1)"
+            " UNION ALL SELECT l.kind, l.name, l.bytes, 0, 0 FROM call_module m"
             " JOIN load l ON l.module = m.module WHERE m.call = ?1 LIMIT 1",
             &advised->module);
     if (!error)

@@ -17,7 +17,9 @@ struct gv_advice_facts {
     const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
         *where, *blocker_where;
     int64_t jit_ns, drained;
-    bool unsure; /* whether the call waited or compiled */
+    bool unsure;   /* whether the call waited or compiled */
+    int64_t again; /* how often this code was loaded into this context, if more than once */
+    int64_t again_ns;
     char module[GV_ADVICE_NAME_BYTES + 64];
     int arch; /* 90: sm_90 */
     int64_t eager_count, eager_ns;

@@ -27,9 +27,17 @@ static const char gv_stall_facts_sql[] =
     " GROUP BY call;"
     "CREATE TEMP TABLE stall_jit AS SELECT call, start_ns, duration_ns FROM jit"
     " WHERE call IS NOT NULL;"
-    "CREATE INDEX temp.stall_jit_call ON stall_jit (call);";
+    "CREATE INDEX temp.stall_jit_call ON stall_jit (call);"
+    /* A library is in all contexts. */
+    "CREATE TEMP TABLE stall_again (load INTEGER PRIMARY KEY, count INTEGER, total_ns INTEGER);"
+    "INSERT INTO temp.stall_again SELECT id, count, total_ns FROM (SELECT l.id AS id, count(*) OVER"
+    " same AS count, sum(l.duration_ns) OVER same AS total_ns FROM load l JOIN thread t ON t.id ="
+    " l.thread JOIN call c ON c.id = l.call JOIN api a ON a.id = c.api WHERE l.hash IS NOT NULL AND"
+    " l.result = 0 AND (c.context IS NOT NULL OR a.name LIKE '%Library%') WINDOW same AS"
+    " (PARTITION BY t.process, l.hash, c.context)) WHERE count > 1;";
 
 static const char gv_stall_facts_drop_sql[] = "DROP TABLE IF EXISTS temp.stall_load;"
+                                              "DROP TABLE IF EXISTS temp.stall_again;"
                                               "DROP TABLE IF EXISTS temp.stall_code;"
                                               "DROP TABLE IF EXISTS temp.stall_caller;"
                                               "DROP TABLE IF EXISTS temp.stall_path;"

@@ -41,6 +41,27 @@ class Told(harness.Case):
         report = self.command("report", self.path("trace.db")).out
         self.assertRegex(report, r"lock +cuLaunchKernel of empty")
 
+    def test_code_that_was_loaded_again_is_told(self):
+        """Into the same context: each needs its own."""
+        def advice(*changes):
+            path = self.path("again.db")
+            if os.path.exists(path):
+                os.remove(path)
+            stored.make("lock_copy", path)
+            database = sqlite3.connect(path)
+            for change in changes:
+                database.execute(change)
+            database.commit()
+            database.close()
+            return json.loads(self.command("stalls", path, "-f", "json", sim=False).out)["stalls"][0]["advice"]
+        self.assertIn("The same code was loaded 2 times, 150 ms together: load it once, and keep it.", advice())
+        first = "(SELECT call FROM load WHERE hash = (SELECT hash FROM load WHERE call = 26) AND call <> 26)"
+        for change in ("UPDATE call SET context = 99 WHERE id = " + first,
+                       "UPDATE call SET context = NULL WHERE id = 26 OR id = " + first,
+                       "UPDATE load SET hash = 5 WHERE call = 26", "UPDATE load SET hash = NULL",
+                       "UPDATE load SET result = 209 WHERE call = " + first):
+            self.assertNotIn("same code", advice(change))
+
     def test_inferred_copy_says_that_its_memory_was_not_seen(self):
         copy = [harness.workload(os.path.join("stalls", "pageable_copy_to_host")), "busy", "200"]
         self.run_well(copy, env={**CUPTI, "GPUVERIFY_GPU": "off"}, quiet=False)

@@ -64,6 +64,26 @@ static void expect_not_in(const char *text, const char *part)
         fail_msg("'%s' is in: %s", part, text);
 }
 
+static void code_that_was_loaded_again_is_to_be_kept(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cuModuleLoadData", .where = "a.c:2"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        facts.again = again;
+        gv_advice_write(&facts, GV_CAUSE_MODULE_LOAD, text);
+        expect_not_in(text, "same code");
+    }
+    facts.again = 5;
+    facts.again_ns = 1000000000;
+    gv_advice_write(&facts, GV_CAUSE_MODULE_LOAD, text);
+    expect_in(text,
+              " The same code was loaded 5 times, 1.00 s together: load it once, and keep it.");
+    gv_advice_write(&facts, GV_CAUSE_JIT, text);
+    expect_in(text, "loaded 5 times, 1.00 s together");
+}
+
 static void late_kernels_can_be_pasted(void **state)
 {
     struct gv_advice_facts facts = {.call = "cudaLaunchKernel",
@@ -227,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_lose_what_nobody_says),
         cmocka_unit_test(names_are_cut_between_characters),
+        cmocka_unit_test(code_that_was_loaded_again_is_to_be_kept),
         cmocka_unit_test(late_kernels_can_be_pasted),
         cmocka_unit_test(a_python_program_is_told_its_line),
         cmocka_unit_test(a_driver_program_gets_driver_calls),
