@@ -293,7 +293,7 @@ class Images(harness.Case):
 
         def once(preload):
             result = self.load("--kernel", "tick", huge, preload=preload,
-                               env={"GV_SIM_LOAD_NS": "1000000"})
+                               env={"GV_SIM_LOAD_NS": "10000000"})
             return int(re.search(r"^(\d+) ns$", result.err, re.M).group(1))
         plain, hooked = [], []
         for _ in range(5):
