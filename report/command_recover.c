@@ -87,6 +87,13 @@ static void gv_recover_session(struct gv_recover *recover, const struct gv_recov
         if (recovery->spools_left > 0)
             gv_message("%s: %zu of its processes still run", job->session, recovery->spools_left);
     }
+    if (!error && recovery->damaged > 0) {
+        gv_message(
+            "%s: %zu of its spools in %s are cut or damaged and cannot be read; they are left "
+            "there, to be removed by hand",
+            job->session, recovery->damaged, job->directory);
+        recover->failed = true;
+    }
     free(recovery);
 }
 

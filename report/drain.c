@@ -136,10 +136,12 @@ int gv_drain_find(struct gv_drain *drain)
             close(again);
         return error;
     }
+    drain->damaged = 0;
     while (!gv_drain_is_in_want(drain, error) && (entry = readdir(stream))) {
         if (!gv_drain_is_spool(drain, entry->d_name) || gv_drain_knows(drain, entry->d_name))
             continue;
         error = gv_drain_add(drain, entry->d_name);
+        drain->damaged += error == -EUCLEAN;
         if (error == -EAGAIN && gv_drain_is_abandoned(drain, entry->d_name))
             unlinkat(drain->directory_fd, entry->d_name, 0);
     }

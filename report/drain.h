@@ -52,6 +52,7 @@ struct gv_drain {
     struct gv_drain_spool **spools;
     size_t count;
     size_t room;
+    size_t damaged; /* spools that the last look found cut or damaged, and did not open */
 };
 
 /* 0 or -errno. `wanted` may be NULL. */

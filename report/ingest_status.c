@@ -128,6 +128,17 @@ int gv_ingest_flights(struct gv_ingest *ingest)
     return error;
 }
 
+/* How full they were, nobody knows. */
+static int gv_ingest_cut(struct gv_ingest *ingest)
+{
+    uint64_t most = (uint64_t)ingest->reader->segments_cut * GV_SPOOL_SEGMENT_RECORDS;
+
+    if (most == 0)
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_SET, "itti", ingest->process,
+                           "record", "at most: the spool was cut", (int64_t)most);
+}
+
 int gv_ingest_end(struct gv_ingest *ingest)
 {
     struct gv_spool_status status;
@@ -147,6 +158,8 @@ int gv_ingest_end(struct gv_ingest *ingest)
                                 ingest->process, end_ns, how, killer);
     if (!error)
         error = gv_ingest_status(ingest);
+    if (!error)
+        error = gv_ingest_cut(ingest);
     if (!error)
         error = gv_ingest_flights(ingest);
     if (!error)

@@ -46,6 +46,7 @@ static int gv_recovery_drain(struct gv_drain *drain, struct gv_recovery *recover
     size_t stored, exiting;
     int error = gv_drain_find(drain);
 
+    recovery->damaged = drain->damaged;
     if (!error && drain->count == 0)
         return 0;
     if (!error)
@@ -117,7 +118,7 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
         error = gv_recovery_drain(drain, recovery);
     if (file)
         gv_drain_note_root(drain, file);
-    if (!error && drain->count == 0 && !gv_recovery_root_lives(session))
+    if (!error && drain->count == 0 && drain->damaged == 0 && !gv_recovery_root_lives(session))
         error = gv_recovery_finish(drain, wanted, fd >= 0, directory);
     gv_drain_close(drain);
     free(drain);

@@ -13,6 +13,7 @@ struct gv_recovery {
     char path[GV_SESSION_PATH_BYTES];
     size_t records;
     size_t spools_left; /* of processes that still run */
+    size_t damaged;     /* spools that are cut or damaged, and not read: they stay where they are */
 };
 
 /* 0; -EBUSY: a collector is at work; -ENOENT: nothing of the session is there; or another -errno.

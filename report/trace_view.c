@@ -65,6 +65,9 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
             gv_message("some of its processes still run: this is what is known so far");
             return 0;
         }
+        if (error == 0 && recovery.damaged > 0)
+            gv_message("some of its records cannot be had: a file in %s is cut or damaged",
+                       probe->spool_directory);
         if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
             break;
         if (error == -EBUSY) {

@@ -63,10 +63,10 @@ static int gv_reader_check(struct gv_spool_reader *reader)
     reader->segment_limit = header->segment_limit;
     if (reader->names_count > GV_READER_NAMES_LIMIT || reader->slots_count > GV_SPOOL_SLOTS ||
         reader->segment_limit > GV_READER_SEGMENT_LIMIT)
-        return -EPROTO;
+        return -EUCLEAN;
     if (reader->slots_offset % GV_READER_ALIGNMENT != 0 ||
         reader->segments_offset % GV_READER_ALIGNMENT != 0)
-        return -EPROTO;
+        return -EUCLEAN;
     if (!gv_reader_range_fits(reader->names_offset,
                               (uint64_t)reader->names_count * sizeof(struct gv_spool_name),
                               sizeof(*header), size) ||
@@ -74,7 +74,7 @@ static int gv_reader_check(struct gv_spool_reader *reader)
                               (uint64_t)reader->slots_count * sizeof(struct gv_spool_slot),
                               sizeof(*header), size) ||
         !gv_reader_range_fits(reader->segments_offset, 0, sizeof(*header), size))
-        return -EPROTO;
+        return -EUCLEAN;
     return 0;
 }
 
@@ -91,6 +91,18 @@ static int gv_reader_map(struct gv_spool_reader *reader, size_t bytes)
     return 0;
 }
 
+/* A file that is shorter than a header: -EAGAIN, or -EUCLEAN if it had more once. What makes it
+ * writes the magic last. */
+static int gv_reader_check_short(int fd)
+{
+    char magic[sizeof(GV_SPOOL_MAGIC)];
+    ssize_t got = pread(fd, magic, sizeof(magic), 0);
+
+    if (got < 0)
+        return -errno;
+    return got > 0 && memcmp(magic, GV_SPOOL_MAGIC, (size_t)got) == 0 ? -EUCLEAN : -EAGAIN;
+}
+
 static int gv_reader_attach(struct gv_spool_reader *reader)
 {
     struct stat status;
@@ -101,7 +113,7 @@ static int gv_reader_attach(struct gv_spool_reader *reader)
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
         return -EPERM;
     if (status.st_size < (off_t)sizeof(struct gv_spool_header))
-        return -EAGAIN;
+        return gv_reader_check_short(reader->fd);
     if (flock(reader->fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
     result = gv_reader_map(reader, (size_t)status.st_size);
@@ -156,10 +168,10 @@ int gv_spool_reader_refresh(struct gv_spool_reader *reader)
         return -EPROTO;
     uint64_t allocated = atomic_load_explicit(&header->segments_allocated, memory_order_acquire);
     uint64_t whole = ((uint64_t)status.st_size - reader->segments_offset) / GV_SPOOL_SEGMENT_BYTES;
-    if (allocated > whole)
-        allocated = whole;
     if (allocated > reader->segment_limit)
         allocated = reader->segment_limit;
+    reader->segments_cut = allocated > whole ? (uint32_t)(allocated - whole) : 0;
+    allocated -= reader->segments_cut;
     size_t needed = reader->segments_offset + (size_t)allocated * GV_SPOOL_SEGMENT_BYTES;
     if (needed > reader->mapped_bytes) {
         result = gv_reader_map(reader, (size_t)status.st_size);

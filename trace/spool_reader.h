@@ -26,7 +26,8 @@ struct gv_spool_reader {
     uint32_t slots_offset;
     uint32_t segments_offset;
     uint32_t segment_limit;
-    uint32_t segments; /* that can be touched, as of the last refresh */
+    uint32_t segments;     /* that can be touched, as of the last refresh */
+    uint32_t segments_cut; /* that should be there too; of a living process they may be new */
 };
 
 /* What the header says about the process, every text ended by NUL. */
@@ -92,8 +93,9 @@ struct gv_spool_flight {
 };
 
 /* Opens and checks a spool. 0; -EAGAIN: its process has not finished making it; -EBUSY: another
- * reader has it; -EPROTO: no spool, or one that contradicts itself; -EPERM: not the caller's own
- * regular file; or another -errno. */
+ * reader has it; -EUCLEAN: a spool that is cut before its first segment, or damaged; -EPROTO: no
+ * spool, or one that contradicts itself; -EPERM: not the caller's own regular file; or another
+ * -errno. */
 int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name);
 void gv_spool_reader_close(struct gv_spool_reader *reader);
 

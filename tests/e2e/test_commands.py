@@ -314,6 +314,33 @@ class Recover(harness.Case):
         for name in self.spool_files():
             os.unlink(os.path.join(self.spool, name))
 
+    def test_spool_that_cannot_be_read_is_kept(self):
+        self.left_behind()
+        files = self.spool_files()
+        spool = [name for name in files if name.endswith(".spool")][0]
+        for size in (100000, 4096, 100):  # in front of the first segment; in the header
+            os.truncate(os.path.join(self.spool, spool), size)
+            result = self.command("recover", self.spool, status=3)
+            self.assertIn("1 of its spools", result.err)
+            self.assertIn("cut or damaged", result.err)
+            self.assertEqual(self.spool_files(), files)
+        for name in files:
+            os.unlink(os.path.join(self.spool, name))
+
+    def test_spool_that_is_cut_is_read_as_far_as_it_goes(self):
+        self.run_well([harness.program("flood"), "20000", "0"], data=b"\n",
+                      env={"GPUVERIFY_COLLECTOR": "off"})
+        spool = [name for name in self.spool_files() if name.endswith(".spool")][0]
+        os.truncate(os.path.join(self.spool, spool), 1000000)
+        self.command("recover", self.spool)
+        trace = self.trace(losses=True)
+        stored = trace.count("cuLaunchKernel")
+        self.assertGreater(stored, 0)
+        self.assertLess(stored, 20000)
+        lost = trace.value("SELECT count FROM losses WHERE what = 'record'"
+                           " AND class = 'at most: the spool was cut'")
+        self.assertGreaterEqual(lost, 20000 - stored)
+
     def test_without_arguments_finds_what_the_user_left(self):
         self.left_behind()
         self.command("recover")
