@@ -30,8 +30,8 @@
 #define GV_SECTION_PLACES "\nWhere each was made is recorded with GPUVERIFY_STACKS=all.\n"
 /* Calls that failed get one too, but for those that came later. */
 #define GV_SECTION_FAILED                                                                          \
-    "\nWhere a call failed is recorded for the first four failures of each function, unless"       \
-    " GPUVERIFY_STACKS=off.\n"
+    "\nWhere a call failed is recorded for the first four failures\n"                              \
+    "of each function, unless GPUVERIFY_STACKS=off.\n"
 
 enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
 
