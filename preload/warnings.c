@@ -2,6 +2,7 @@
 
 #include "preload/log.h"
 #include "trace/run_note.h"
+#include "trace/shell_word.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +19,13 @@ static bool is_first(const struct gv_process *process, uint32_t what)
 
 static void tell_of_trace(const struct gv_process *process, int error)
 {
+    char word[GV_SHELL_WORD_BYTES];
+
     if (is_first(process, GV_SESSION_TOLD_TRACE))
         gv_log_error("cannot write the trace %s: %s; the records stay in shared memory: "
                      "gpuverify recover -o FILE %s",
-                     process->session->trace_path, strerror(error), process->session_path);
+                     process->session->trace_path, strerror(error),
+                     gv_shell_word(word, process->session_path));
 }
 
 static void tell_refused(const char *name, const char *value, const char *why, void *context)
@@ -84,6 +88,7 @@ void gv_warn_of_taken_trace(const struct gv_process *process)
 void gv_warn_of_collector(const struct gv_process *process)
 {
     int saved_errno = errno;
+    char word[GV_SHELL_WORD_BYTES];
     bool is_ours = strcmp(process->settings.collector, "off") != 0 && !getenv(GV_RUN_NOTE) &&
                    !atomic_load(&process->session->trace_error) &&
                    access(process->session_path, F_OK) == 0;
@@ -91,14 +96,16 @@ void gv_warn_of_collector(const struct gv_process *process)
     if (is_ours && is_first(process, GV_SESSION_TOLD_COLLECTOR))
         gv_log_error("the collector has ended too early; the records stay in shared memory: "
                      "gpuverify recover %s",
-                     process->session_path);
+                     gv_shell_word(word, process->session_path));
     errno = saved_errno;
 }
 
 void gv_warn_of_no_collector(const struct gv_process *process, int error)
 {
+    char word[GV_SHELL_WORD_BYTES];
+
     if (is_first(process, GV_SESSION_TOLD_COLLECTOR))
         gv_log_error("the collector did not start (%s); the records stay in shared memory: "
                      "gpuverify recover %s",
-                     strerror(-error), process->session_path);
+                     strerror(-error), gv_shell_word(word, process->session_path));
 }

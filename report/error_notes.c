@@ -4,6 +4,7 @@
 #include "report/format.h"
 #include "report/text_lines.h"
 #include "trace/database.h"
+#include "trace/shell_word.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -37,11 +38,12 @@ static void gv_error_notes_fill(const char *text, const char *path, char *out, s
 {
     size_t used = 0;
     const char *place;
+    char word[GV_SHELL_WORD_BYTES];
 
     out[0] = '\0';
     while (used < size && (place = strstr(text, "FILE"))) {
-        int length =
-            snprintf(out + used, size - used, "%.*s%.900s", (int)(place - text), text, path);
+        int length = snprintf(out + used, size - used, "%.*s%.900s", (int)(place - text), text,
+                              gv_shell_word(word, path));
         used += length > 0 ? (size_t)length : 0;
         text = place + strlen("FILE");
     }

@@ -5,6 +5,7 @@
 #include "report/stall_rows.h"
 #include "report/stall_sums.h"
 #include "report/text_lines.h"
+#include "trace/shell_word.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -166,7 +167,7 @@ int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most, 
     struct gv_stall_line_list list = {0};
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
-    char more[3300];
+    char more[3300], word[GV_SHELL_WORD_BYTES];
     int error = gv_stall_sums_read(trace, &sums);
 
     if (!error)
@@ -177,6 +178,7 @@ int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most, 
         gv_stall_lines_head(out, &sums);
         for (size_t i = 0; i < list.count && i < (size_t)most; i++)
             gv_stall_lines_one(out, &list.lines[i], columns);
+        path = gv_shell_word(word, path);
         snprintf(more, sizeof(more),
                  "gpuverify stalls %.1000s, gpuverify explain %.1000s [NUMBER]%s%.1000s%s", path,
                  path, list.count > (size_t)most ? ", gpuverify query " : "",

@@ -6,6 +6,7 @@
 #include "report/stack_text.h"
 #include "report/stall_sums.h"
 #include "report/text_lines.h"
+#include "trace/shell_word.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -130,11 +131,13 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
                      : "");
     gv_text_lines(stdout, 0, "", text, columns);
     if (sums->unfinished > 0) {
+        char word[GV_SHELL_WORD_BYTES];
+
         snprintf(text, sizeof(text),
                  "%" PRId64
                  " call%s had not returned, and %s not among them: gpuverify explain %.900s",
                  sums->unfinished, sums->unfinished == 1 ? "" : "s",
-                 sums->unfinished == 1 ? "is" : "are", path);
+                 sums->unfinished == 1 ? "is" : "are", gv_shell_word(word, path));
         gv_text_lines(stdout, 0, "", text, columns);
     }
     if (sums->expected_count == 0)
@@ -152,6 +155,7 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct 
 {
     int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
     int64_t more = found - (int64_t)rows->count;
+    char word[GV_SHELL_WORD_BYTES];
     bool silent = false;
 
     if (error)
@@ -166,9 +170,7 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct 
     gv_stalls_put_sums(path, sums, silent);
     if (rows->count) {
         /* To be copied: in one line. */
-        fputs("Why, call by call: gpuverify explain ", stdout);
-        gv_format_text(stdout, path, 1000, 0);
-        puts(" STALL");
+        printf("Why, call by call: gpuverify explain %s STALL\n", gv_shell_word(word, path));
     }
     if (more > 0)
         printf("%" PRId64 " more lost as much or less: --top 0 lists all.\n", more);

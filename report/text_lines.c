@@ -17,12 +17,22 @@ static int gv_text_lines_width(const char *text, size_t bytes)
     return columns;
 }
 
+/* Up to the next space. What is quoted for a shell (trace/shell_word.h) is one word. */
+static size_t gv_text_lines_word(const char *text)
+{
+    const char *end = *text == '\'' ? strchr(text + 1, '\'') : NULL;
+
+    while (end && strncmp(end, "'\\''", 4) == 0)
+        end = strchr(end + 4, '\'');
+    return end ? (size_t)(end - text) + strcspn(end, " ") : strcspn(text, " ");
+}
+
 static void gv_text_lines_break(FILE *out, int indent, int column, const char *text, int columns)
 {
     bool begun = false;
 
     while (*text) {
-        size_t bytes = strcspn(text, " ");
+        size_t bytes = gv_text_lines_word(text);
         int width = gv_text_lines_width(text, bytes);
         if (begun && column + 1 + width > columns) {
             fprintf(out, "\n%*s", indent, "");

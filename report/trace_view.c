@@ -10,6 +10,7 @@
 #include "trace/schema.h"
 #include "trace/session_id.h"
 #include "trace/trace_file.h"
+#include "trace/shell_word.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -152,6 +153,7 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
 static void gv_trace_view_make(const char *path)
 {
     char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
+    char place[PATH_MAX + GV_SESSION_ID_BYTES + 16], word[GV_SHELL_WORD_BYTES];
     struct gv_recovery recovery;
     struct stat status;
 
@@ -161,10 +163,12 @@ static void gv_trace_view_make(const char *path)
         if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) != 0)
             return;
         int error = gv_recovery_run(directory, session, NULL, &recovery);
-        if (error && error != -EBUSY && recovery.path[0])
+        if (error && error != -EBUSY && recovery.path[0]) {
+            snprintf(place, sizeof(place), "%s/%s" GV_SESSION_SUFFIX, directory, session);
             gv_message("its records are still in shared memory, but %s cannot be written: %s; "
-                       "gpuverify recover -o FILE %s/%s" GV_SESSION_SUFFIX,
-                       recovery.path, strerror(-error), directory, session);
+                       "gpuverify recover -o FILE %s",
+                       recovery.path, strerror(-error), gv_shell_word(word, place));
+        }
         if (error != -EBUSY)
             return;
         if (waited_ms == GV_TRACE_VIEW_SAY_MS)

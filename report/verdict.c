@@ -4,6 +4,7 @@
 #include "report/time_sum.h"
 #include "report/verdict_limits.h"
 #include "report/verdict_text.h"
+#include "trace/shell_word.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +51,11 @@ const char *gv_verdict_next_of(const struct gv_finding *finding, const char *pat
                                char out[GV_VERDICT_NEXT_BYTES])
 {
     const char *place = strstr(finding->next, "FILE");
+    char word[GV_SHELL_WORD_BYTES];
 
     if (place)
         snprintf(out, GV_VERDICT_NEXT_BYTES, "%.*s%.1000s%s", (int)(place - finding->next),
-                 finding->next, path, place + strlen("FILE"));
+                 finding->next, gv_shell_word(word, path), place + strlen("FILE"));
     else
         snprintf(out, GV_VERDICT_NEXT_BYTES, "%s", finding->next);
     return out;

@@ -6,6 +6,7 @@
 #include "report/silence_note.h"
 #include "report/text_lines.h"
 #include "trace/database.h"
+#include "trace/shell_word.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -244,12 +245,13 @@ static int gv_print_taken(FILE *out, sqlite3 *trace, int columns)
 static void gv_print_failed(FILE *out, const char *path, const struct gv_run_facts *facts,
                             int columns)
 {
-    char text[GV_VERDICT_TEXT_BYTES + 1000];
+    char text[GV_VERDICT_TEXT_BYTES + 1000], word[GV_SHELL_WORD_BYTES];
 
     snprintf(text, sizeof(text),
              "%" PRId64 " call%s failed%s%.100s (gpuverify report %.900s --section errors)",
              facts->failed, facts->failed == 1 ? "" : "s",
-             facts->failed == 1 ? ": " : ", most often ", facts->failed_most, path);
+             facts->failed == 1 ? ": " : ", most often ", facts->failed_most,
+             gv_shell_word(word, path));
     gv_text_lines(out, 5, "  !", text, columns);
 }
 
@@ -344,9 +346,9 @@ int gv_verdict_print(FILE *out, sqlite3 *trace, const char *path, const struct g
 
 void gv_verdict_print_more(FILE *out, const char *path)
 {
-    fputs("  more: gpuverify report ", out);
-    gv_format_text(out, path, 1000, 0);
-    fputc('\n', out);
+    char word[GV_SHELL_WORD_BYTES];
+
+    fprintf(out, "  more: gpuverify report %s\n", gv_shell_word(word, path));
 }
 
 /* The next step, with the program that was meant in the place of PROGRAM. */

@@ -314,6 +314,18 @@ class Recover(harness.Case):
         for name in self.spool_files():
             os.unlink(os.path.join(self.spool, name))
 
+    def test_offered_commands_can_be_pasted(self):
+        folder = self.path("a $(touch pwned) 'b'")
+        os.mkdir(folder)
+        path = os.path.join(folder, "x y.db")
+        told = self.command("run", "-o", path, "--", harness.program("ending"), status=None)
+        command = re.search(r"^ *more: (gpuverify report .*)$", told.out + told.err, re.M)[1]
+        result = self.run_program(["sh", "-c", f"alias gpuverify={harness.gpuverify()}\n{command}"],
+                                  preload=False)
+        self.assertEqual((result.status, result.err), (0, ""), command)
+        self.assertIn("ending", result.out)
+        self.assertFalse(os.path.exists(self.path("pwned")))
+
     def test_spool_that_cannot_be_read_is_kept(self):
         self.left_behind()
         files = self.spool_files()

@@ -2,6 +2,8 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/format.h"
+#include "report/text_lines.h"
+#include "trace/shell_word.h"
 #include "trace/text.h"
 
 #include <stdio.h>
@@ -128,9 +130,54 @@ static void results_are_named_by_their_library(void **state)
     assert_null(gv_format_result("cuInit", 123456));
 }
 
+static void a_shell_reads_a_word_back(void **state)
+{
+    (void)state;
+    static const char *const words[][2] = {
+        {"/tmp/run-1.db", "/tmp/run-1.db"},
+        {"x y.db", "'x y.db'"},
+        {"", "''"},
+        {"-x", "./-x"},
+        {"- x", "'./- x'"},
+        {"a$(touch pwned)", "'a$(touch pwned)'"},
+        {"it's \\n", "'it'\\''s \\n'"},
+        {"Z\xc3\xbcrich", "'Z\xc3\xbcrich'"},
+        {"a\x1b[m 'q' \\", "$'a\\x1b[m\\x20\\'q\\'\\x20\\\\'"},
+        {"\xff\n", "$'\\xff\\x0a'"},
+    };
+    char word[GV_SHELL_WORD_BYTES], longest[GV_SHELL_WORD_BYTES + 1];
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        assert_string_equal(gv_shell_word(word, words[i][0]), words[i][1]);
+    for (size_t length = GV_SHELL_WORD_BYTES - 8; length <= GV_SHELL_WORD_BYTES; length++) {
+        memset(longest, '\'', length);
+        longest[length] = '\0';
+        assert_string_equal(gv_shell_word(word, longest), "FILE");
+        memset(longest, 'x', length);
+        assert_string_equal(gv_shell_word(word, longest),
+                            length + 2 > GV_SHELL_WORD_BYTES ? "FILE" : longest);
+    }
+}
+
+static void a_quoted_name_stays_in_one_line(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+
+    assert_non_null(out);
+    gv_text_lines(out, 2, "- ", "paste 'it'\\''s  a b.db' and go on", 12);
+    fclose(out);
+    assert_string_equal(text, "- paste\n  'it'\\''s  a b.db'\n  and go on\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shell_reads_a_word_back),
+        cmocka_unit_test(a_quoted_name_stays_in_one_line),
         cmocka_unit_test(valid_text_stays_as_it_is),
         cmocka_unit_test(invalid_bytes_are_replaced),
         cmocka_unit_test(text_ends_at_nul),
