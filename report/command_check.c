@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define GV_CHECK_FILE_BYTES (1u << 20)
 #define GV_CHECK_WORDS      400
@@ -20,13 +21,28 @@
 static const char *const gv_check_words[] = {
     [GV_CHECK_KEPT] = "kept", [GV_CHECK_BROKEN] = "broken", [GV_CHECK_UNKNOWN] = "not known"};
 
+/* A named pipe that nobody writes to would be waited for; one of the caller's, as /dev/stdin or
+ * the shell's <(...), is read. 0 or -errno. */
+static int gv_check_open_file(const char *path, FILE **file)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return -errno;
+    if (S_ISFIFO(status.st_mode) && strncmp(path, "/dev/", 5) != 0 &&
+        strncmp(path, "/proc/", 6) != 0)
+        return -ESPIPE;
+    *file = fopen(path, "r");
+    return *file ? 0 : -errno;
+}
+
 /* 0, or the exit code, after a message. */
 static int gv_check_read_file(const struct gv_command *command, const char *path,
                               struct gv_check_rules *rules)
 {
     char why[GV_CHECK_WHY_BYTES] = "", *text = malloc(GV_CHECK_FILE_BYTES);
-    FILE *file = text ? fopen(path, "r") : NULL;
-    int error = file ? 0 : text ? -errno : -ENOMEM;
+    FILE *file = NULL;
+    int error = text ? gv_check_open_file(path, &file) : -ENOMEM;
     size_t bytes = 0;
 
     if (!error)

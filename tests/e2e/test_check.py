@@ -229,6 +229,11 @@ class Check(harness.Case):
         self.make("INSERT INTO loss VALUES (1, 'call', 'launch', 1)")
         self.assertIn("1 record of this trace was lost", self.check("--no-jit").err)
 
+    def test_rules_in_a_named_pipe_are_not_waited_for(self):
+        rules = self.path("gpu.rules")
+        os.mkfifo(rules)
+        self.assertIn("cannot read", self.check("--rules", rules, status=3).err)
+
     def test_rules_from_a_file(self):
         self.make()
         rules = self.path("gpu.rules")
