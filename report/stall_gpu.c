@@ -173,28 +173,43 @@ static bool gv_stall_op_in_scope(const struct gv_held *held, const struct gv_sta
     return !held->context || !op->place->context || held->context == op->place->context;
 }
 
-/* Whether it was launched before the call began. What another thread launched meanwhile cannot
- * have been waited for. */
-static int gv_stall_op_launched_before(struct gv_stall_run *run, const struct gv_held *held,
-                                       const struct gv_stall_op *op, bool *before)
+/* Asked once for each operation, and not by each thread that waited when it ended. */
+static int gv_stall_op_launch(struct gv_stall_run *run, const struct gv_stall_op *op)
 {
+    struct gv_stall_launch *launch = &run->launch;
     int result, error;
     sqlite3_stmt *row;
 
-    *before = true;
-    if (op->start_ns <= held->start_ns || !op->call || gv_cause_is_expected(held->rule->cause))
+    if (launch->call == op->call)
         return 0;
     row = gv_stall_statement(run, GV_STALL_CALL_START, &error);
     if (!row)
         return error;
     sqlite3_bind_int64(row, 1, op->call);
     result = sqlite3_step(row);
-    if (result == SQLITE_ROW)
-        *before = sqlite3_column_int64(row, 1) == held->thread
-                      ? op->call < held->call
-                      : sqlite3_column_int64(row, 0) < held->start_ns;
+    launch->call = op->call;
+    launch->found = result == SQLITE_ROW;
+    launch->start_ns = launch->found ? sqlite3_column_int64(row, 0) : 0;
+    launch->thread = launch->found ? sqlite3_column_int64(row, 1) : 0;
     sqlite3_reset(row);
     return gv_stall_error(run->trace, result);
+}
+
+/* Whether it was launched before the call began. What another thread launched meanwhile cannot
+ * have been waited for. */
+static int gv_stall_op_launched_before(struct gv_stall_run *run, const struct gv_held *held,
+                                       const struct gv_stall_op *op, bool *before)
+{
+    int error;
+
+    *before = true;
+    if (op->start_ns <= held->start_ns || !op->call || gv_cause_is_expected(held->rule->cause))
+        return 0;
+    error = gv_stall_op_launch(run, op);
+    if (!error && run->launch.found)
+        *before = run->launch.thread == held->thread ? op->call < held->call
+                                                     : run->launch.start_ns < held->start_ns;
+    return error;
 }
 
 /* A copy waits for what ends before its own operation begins. */

@@ -120,7 +120,15 @@ enum gv_stall_statement {
 
 struct gv_stall_replay;
 
+/* The call that an operation came from. */
+struct gv_stall_launch {
+    int64_t call; /* 0: none was asked for yet */
+    int64_t thread, start_ns;
+    bool found;
+};
+
 struct gv_stall_run {
+    struct gv_stall_launch launch; /* of the operation that was looked at last */
     sqlite3 *trace;
     int64_t threshold_ns;
     sqlite3_stmt *statements[GV_STALL_STATEMENT_COUNT];
