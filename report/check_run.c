@@ -155,9 +155,9 @@ static int gv_check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule
     if (error || result->outcome == GV_CHECK_UNKNOWN)
         return error;
     sql = sqlite3_mprintf(
-        "SELECT NULL, printf('%%d record%%s lost, and could change it', sum(count), CASE sum(count)"
-        " WHEN 1 THEN ' was' ELSE 's were' END) FROM losses WHERE count > 0 AND (%s)"
-        " HAVING count(*) > 0",
+        "SELECT NULL, printf('%%d record%%s lost, and could change it', n, CASE n WHEN 1 THEN"
+        " ' was' ELSE 's were' END) FROM (SELECT sum(count) AS n FROM losses WHERE (%s))"
+        " WHERE n > 0",
         rule->check->lost);
     if (!sql)
         return -ENOMEM;
