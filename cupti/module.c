@@ -32,7 +32,7 @@
 #define STACK_BYTES  (2u << 20) /* exit handlers of the program may run on it */
 #define CALLBACKS    4096u      /* more than any CUPTI has */
 #define CALLBACK_GAP 64u        /* numbers without a name, after which there are no more */
-#define ASKING_TRIES 5          /* for a thread that is just asking for a buffer to have it */
+#define ASKING_TRIES 100 /* of 2 ms, for a thread that is just asking for a buffer to have it */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;

@@ -77,9 +77,10 @@ class Bench:
         return done
 
     def recover(self, folder):
-        """Waits for the trace of a program that did not wait itself."""
-        subprocess.run([self.command, "report", os.path.join(folder, "trace.db")],
-                       capture_output=True, timeout=60, check=False)
+        """Waits for the trace of a program that did not wait itself; the whole report must come of it."""
+        done = subprocess.run([self.command, "report", os.path.join(folder, "trace.db")],
+                              capture_output=True, text=True, timeout=60, check=False)
+        check(done.returncode == 0, f"report: exit code {done.returncode}: {done.stderr[-300:]}")
 
 
 @contextlib.contextmanager
