@@ -100,6 +100,18 @@ def make(name, path):
     os.chmod(path, 0o600)
 
 
+def make_anew(name, path, *changes):
+    """The same in the place of an earlier one, with `changes`, each a statement."""
+    if os.path.exists(path):
+        os.remove(path)
+    make(name, path)
+    database = sqlite3.connect(path)
+    for change in changes:
+        database.execute(change)
+    database.commit()
+    database.close()
+
+
 def make_all(trace, words, folder):
     """Makes the traces that a command's words name, in a folder. Returns the words, filled in."""
     named = set(re.findall(r"{(\w+)}", " ".join(words)))

@@ -49,14 +49,7 @@ BROKEN = [
 class Check(harness.Case):
     def make(self, *changes):
         path = self.path("trace.db")
-        if os.path.exists(path):
-            os.remove(path)
-        stored.make("lazy_launch", path)
-        database = sqlite3.connect(path)
-        for change in changes:
-            database.execute(change)
-        database.commit()
-        database.close()
+        stored.make_anew("lazy_launch", path, *changes)
         return path
 
     def check(self, *words, status=0):

@@ -322,14 +322,7 @@ for device in range(2):
         """With the worst one's number. Those that do not fit are where the line's end says."""
         def told(*changes):
             path = self.path("lines.db")
-            if os.path.exists(path):
-                os.remove(path)
-            stored.make("lazy_launch", path)
-            database = sqlite3.connect(path)
-            for change in changes:
-                database.execute(change)
-            database.commit()
-            database.close()
+            stored.make_anew("lazy_launch", path, *changes)
             return " ".join(self.command("report", path, "-s", "verdict", sim=False).out.split())
         stall = ("INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, confidence)"
                  " SELECT 100 + id, id, 'queue-full', 0, 0, {} + id, 0, 'measured' FROM call WHERE id <= {}")
