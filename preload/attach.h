@@ -25,22 +25,23 @@ void gv_process_program_name(char *name, size_t bytes);
 void gv_process_find_exits(void);
 
 /*
- * The process sends itself a signal that should end it. All that is recorded comes into the trace,
- * within GPUVERIFY_EXIT_WAIT. True: gv_process_outlived() is to be called if it lives on. Any
- * thread, also in a signal handler; false at once when it is ending already.
+ * The process sends itself a signal that should end it. What CUPTI holds comes into the spool,
+ * within a second, and all that is recorded into the trace, within GPUVERIFY_EXIT_WAIT. True:
+ * gv_process_outlived() is to be called if it lives on. Any thread, also in a signal handler; false
+ * at once when it is ending already.
  */
 bool gv_process_expect_death(int number);
 void gv_process_outlived(void);
 
-/* What CUPTI holds comes into the spool, within GPUVERIFY_EXIT_WAIT, and recording goes on. Any
- * thread, also in a signal handler. */
+/* What CUPTI holds comes into the spool, within GPUVERIFY_EXIT_WAIT and a second, and recording
+ * goes on. Any thread, also in a signal handler. */
 void gv_process_fetch(void);
 
 /*
  * The process is about to become another program. What CUPTI holds comes into the spool, within
- * GPUVERIFY_EXIT_WAIT. True: gv_process_exec_failed() is to be called if it did not. Any thread,
- * also in a signal handler; false at once in a process that does not record, as a vfork()ed child
- * of one that does, and when it is ending already.
+ * GPUVERIFY_EXIT_WAIT and a second. True: gv_process_exec_failed() is to be called if it did not.
+ * Any thread, also in a signal handler; false at once in a process that does not record, as a
+ * vfork()ed child of one that does, and when it is ending already.
  */
 bool gv_process_expect_exec(void);
 void gv_process_exec_failed(void);

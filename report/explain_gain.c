@@ -15,18 +15,15 @@ struct gv_gain_sync {
 static int gv_gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row,
                              struct gv_gain_sync *sync)
 {
+    const int64_t values[] = {row->thread, gv_time_sum(row->start_ns, row->duration_ns)};
     sqlite3_stmt *found = NULL;
-    int result = sqlite3_prepare_v2(
+    int result = gv_database_ask(
         trace,
         "SELECT s.name, s.start_ns, s.duration_ns, o.place FROM stalls s JOIN gpu_op o ON o.id ="
         " s.waited_for WHERE s.thread = ?1 AND s.expected AND s.wait_ns > 0 AND s.start_ns >= ?2"
         " ORDER BY s.start_ns LIMIT 1",
-        -1, &found, NULL);
+        values, 2, &found);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(found, 1, row->thread);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(found, 2, gv_time_sum(row->start_ns, row->duration_ns));
     if (result == SQLITE_OK && (result = sqlite3_step(found)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(found, 0);
         snprintf(sync->name, sizeof(sync->name), "%s", name ? name : "a call");
@@ -43,18 +40,16 @@ static int gv_gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row,
 static int gv_gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
                         const struct gv_gain_sync *sync, int64_t *busy_ns)
 {
+    const int64_t values[] = {sync->place, row->start_ns, sync->end_ns, row->waited_for};
     struct gv_time_union busy = {0};
     sqlite3_stmt *rows = NULL;
     bool same = false;
-    int result = sqlite3_prepare_v2(
+    int result = gv_database_ask(
         trace,
         "SELECT max(start_ns, ?2), min(start_ns + duration_ns, ?3), id = ?4 FROM gpu_op WHERE place"
         " = ?1 AND start_ns < ?3 AND start_ns + duration_ns > ?2 ORDER BY start_ns",
-        -1, &rows, NULL);
-    const int64_t values[] = {sync->place, row->start_ns, sync->end_ns, row->waited_for};
+        values, 4, &rows);
 
-    for (int i = 1; result == SQLITE_OK && i <= 4; i++)
-        result = sqlite3_bind_int64(rows, i, values[i - 1]);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         gv_time_union_add(&busy, sqlite3_column_int64(rows, 0), sqlite3_column_int64(rows, 1));
@@ -70,19 +65,16 @@ static int gv_gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
 static int gv_gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *syncs, FILE *out,
                              int columns)
 {
+    const int64_t values[] = {row->call, row->wait_ns / 10};
     sqlite3_stmt *found = NULL;
     char text[512];
-    int result = sqlite3_prepare_v2(
+    int result = gv_database_ask(
         trace,
         "SELECT a.name, a.class = 'sync' AND n.stream = c.stream AND n.start_ns - c.start_ns -"
         " c.duration_ns < ?2 FROM call c JOIN call n ON n.thread = c.thread AND n.id > c.id JOIN"
         " api a ON a.id = n.api WHERE c.id = ?1 ORDER BY n.id LIMIT 1",
-        -1, &found, NULL);
+        values, 2, &found);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(found, 1, row->call);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(found, 2, row->wait_ns / 10);
     if (result == SQLITE_OK && (result = sqlite3_step(found)) == SQLITE_ROW &&
         sqlite3_column_int(found, 1)) {
         const char *name = (const char *)sqlite3_column_text(found, 0);

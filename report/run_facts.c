@@ -166,13 +166,10 @@ static int gv_facts_query(sqlite3 *trace, const struct gv_totals_part *part,
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     sqlite3_stmt *row = NULL;
-    int result = sqlite3_prepare_v2(trace, query->sql, -1, &row, NULL);
+    int result = gv_database_ask(trace, query->sql, values, 4, &row);
 
-    if (result == SQLITE_OK) {
-        for (int i = 1; i <= sqlite3_bind_parameter_count(row); i++)
-            sqlite3_bind_int64(row, i, values[i - 1]);
+    if (result == SQLITE_OK)
         result = sqlite3_step(row);
-    }
     if (result == SQLITE_ROW)
         gv_facts_take(facts, query, row);
     sqlite3_finalize(row);
@@ -210,16 +207,14 @@ static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, cons
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     struct gv_time_union waits = {0};
     sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
+    int result = gv_database_ask(
         trace,
         "SELECT start_ns, wait_ns FROM stalls WHERE NOT expected AND wait_ns > 0 AND (?5 IS NULL"
         " OR cause = ?5) AND " GV_PART("process", "thread", "start_ns") " ORDER BY start_ns",
-        -1, &rows, NULL);
+        values, 4, &rows);
 
-    for (int i = 1; result == SQLITE_OK && i <= 4; i++)
-        sqlite3_bind_int64(rows, i, values[i - 1]);
     if (result == SQLITE_OK)
-        sqlite3_bind_text(rows, 5, cause, -1, SQLITE_STATIC);
+        result = sqlite3_bind_text(rows, 5, cause, -1, SQLITE_STATIC);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         int64_t start_ns = gv_facts_sound(sqlite3_column_int64(rows, 0));

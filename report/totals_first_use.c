@@ -60,10 +60,8 @@ static int gv_first_use_read(struct gv_totals_run *run, const char *sql, struct 
     const int64_t values[] = {run->part.process, run->part.thread,    run->part.from_ns,
                               run->part.to_ns,   run->first_starting, run->last_starting};
     sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(run->trace, sql, -1, &rows, NULL);
+    int result = gv_database_ask(run->trace, sql, values, 6, &rows);
 
-    for (int i = 1; result == SQLITE_OK && i <= sqlite3_bind_parameter_count(rows); i++)
-        sqlite3_bind_int64(rows, i, values[i - 1]);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
         gv_first_use_take(use, rows);

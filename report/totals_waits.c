@@ -28,15 +28,13 @@ int gv_totals_waits(struct gv_totals_run *run)
     const struct gv_totals_part *part = &run->part;
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
+    int result = gv_database_ask(
         run->trace,
         "SELECT c.thread, c.api, s.wait_ns FROM stall s JOIN call c ON c.id = s.call LEFT JOIN"
         " thread t ON t.id = c.thread WHERE s.wait_ns > 0 AND NOT s.expected AND (?1 = 0 OR"
         " t.process = ?1) AND (?2 = 0 OR c.thread = ?2) AND c.start_ns >= ?3 AND c.start_ns < ?4",
-        -1, &rows, NULL);
+        values, 4, &rows);
 
-    for (int i = 1; result == SQLITE_OK && i <= 4; i++)
-        result = sqlite3_bind_int64(rows, i, values[i - 1]);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
         gv_totals_wait(run, rows);

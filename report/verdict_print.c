@@ -62,6 +62,12 @@ static void gv_print_finding(FILE *out, size_t number, const struct gv_finding *
     gv_text_lines(out, GV_VERDICT_INDENT, first, text, columns);
 }
 
+/* What else is to be known of the trace. */
+static void gv_verdict_note(FILE *out, const char *text, int columns)
+{
+    gv_text_lines(out, 5, GV_VERDICT_NOTE, text, columns);
+}
+
 /* How the process of a call in flight ended, if it has. */
 static const char *gv_flight_ended(const char *ended, int64_t signal, char *out, size_t size)
 {
@@ -80,17 +86,13 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *en
 {
     sqlite3_stmt *rows = NULL;
     char text[512], elapsed[GV_FORMAT_BYTES], how[64];
-    int result = sqlite3_prepare_v2(
+    int result = gv_database_ask(
         trace,
         "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns, coalesce(p.exit_signal, CASE p.pid"
         " WHEN ?1 THEN ?2 END) FROM in_flight f LEFT JOIN processes p ON p.id = f.process"
         " ORDER BY f.start_ns LIMIT 3",
-        -1, &rows, NULL);
+        (const int64_t[]){end->pid, end->signal}, 2, &rows);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(rows, 1, end->pid);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(rows, 2, end->signal);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *ended = (const char *)sqlite3_column_text(rows, 1);
@@ -103,7 +105,7 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *en
                  kernel ? " of " : "", kernel ? kernel : "",
                  known ? (ended ? ", after " : ", for ") : "",
                  known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
-        gv_text_lines(out, 5, "  !", text, columns);
+        gv_verdict_note(out, text, columns);
     }
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);
@@ -115,7 +117,7 @@ static int gv_print_ended_badly(FILE *out, sqlite3 *trace, const struct gv_ended
     sqlite3_stmt *rows = NULL;
     char text[512], how[64];
     int64_t told = 0;
-    int result = sqlite3_prepare_v2(
+    int result = gv_database_ask(
         trace,
         "WITH ended AS (SELECT id, pid, coalesce(exit_signal, CASE pid WHEN ?1 THEN ?2 END) AS "
         "number,"
@@ -125,12 +127,8 @@ static int gv_print_ended_badly(FILE *out, sqlite3 *trace, const struct gv_ended
         "  processes WHERE pid = ?1 AND ended = 'killed')) SELECT pid, number, exit_code FROM ended"
         " WHERE id IS NULL OR ended = 'exit' OR id NOT IN (SELECT process FROM in_flight)"
         " ORDER BY id IS NULL DESC, ended = 'exit', id",
-        -1, &rows, NULL);
+        (const int64_t[]){end->pid, end->signal}, 2, &rows);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(rows, 1, end->pid);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(rows, 2, end->signal);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         if (sqlite3_column_int64(rows, 1) > 0)
@@ -142,12 +140,12 @@ static int gv_print_ended_badly(FILE *out, sqlite3 *trace, const struct gv_ended
         snprintf(text, sizeof(text), "process %" PRId64 " %s",
                  (int64_t)sqlite3_column_int64(rows, 0), how);
         if (++told <= 3)
-            gv_text_lines(out, 5, GV_VERDICT_NOTE, text, columns);
+            gv_verdict_note(out, text, columns);
     }
     if (told > 3) {
         snprintf(text, sizeof(text), "%" PRId64 " more process%s ended badly", told - 3,
                  told == 4 ? "" : "es");
-        gv_text_lines(out, 5, GV_VERDICT_NOTE, text, columns);
+        gv_verdict_note(out, text, columns);
     }
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);
@@ -179,7 +177,7 @@ static int gv_print_gpu_side(FILE *out, sqlite3 *trace, int columns)
         if (count > 1)
             snprintf(text + strlen(text), sizeof(text) - strlen(text), " (%" PRId64 " processes)",
                      count);
-        gv_text_lines(out, 5, "  !", text, columns);
+        gv_verdict_note(out, text, columns);
     }
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);
@@ -217,7 +215,7 @@ static int gv_print_unseen(FILE *out, sqlite3 *trace, const struct gv_run_facts 
                          ? ": what was launched had not ended when its process did."
                          : " yet: what was launched since has not ended, or CUPTI has not handed"
                            " it over.");
-        gv_text_lines(out, 5, "  !", text, columns);
+        gv_verdict_note(out, text, columns);
     }
     sqlite3_finalize(row);
     return gv_database_error(trace, result);
@@ -236,7 +234,7 @@ static int gv_print_taken(FILE *out, sqlite3 *trace, int columns)
                  "The file that this trace was written to was taken away %s after the start: what"
                  " it held is lost here.",
                  gv_format_duration(when, sqlite3_column_int64(row, 0)));
-        gv_text_lines(out, 5, "  !", text, columns);
+        gv_verdict_note(out, text, columns);
     }
     sqlite3_finalize(row);
     return gv_database_error(trace, result);
@@ -252,7 +250,7 @@ static void gv_print_failed(FILE *out, const char *path, const struct gv_run_fac
              facts->failed, facts->failed == 1 ? "" : "s",
              facts->failed == 1 ? ": " : ", most often ", facts->failed_most,
              gv_shell_word(word, path));
-    gv_text_lines(out, 5, "  !", text, columns);
+    gv_verdict_note(out, text, columns);
 }
 
 static void gv_print_lost(FILE *out, const struct gv_run_facts *facts, int64_t lost, int columns)
@@ -270,7 +268,7 @@ static void gv_print_lost(FILE *out, const struct gv_run_facts *facts, int64_t l
                                   " cuEventSynchronize, is a single record."
                                 : "");
     }
-    gv_text_lines(out, 5, "  !", text, columns);
+    gv_verdict_note(out, text, columns);
 }
 
 /* Results in words: those first, before all else, after which nothing on the GPU can go on. What
@@ -322,9 +320,9 @@ int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
     if (!error)
         error = gv_print_taken(out, trace, columns);
     if (!error && !facts->complete && facts->whole)
-        error = gv_silence_note_print(out, trace, "  !", columns, &silent);
+        error = gv_silence_note_print(out, trace, GV_VERDICT_NOTE, columns, &silent);
     if (!facts->complete)
-        gv_text_lines(out, 5, "  !", "This trace is not complete yet.", columns);
+        gv_verdict_note(out, "This trace is not complete yet.", columns);
     return error;
 }
 

@@ -57,6 +57,18 @@ static int gv_database_execute(struct gv_database *database, const char *sql)
     return gv_database_error(database->handle, result);
 }
 
+int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                    sqlite3_stmt **rows)
+{
+    int result = sqlite3_prepare_v2(handle, sql, -1, rows, NULL);
+
+    if (count > sqlite3_bind_parameter_count(*rows))
+        count = sqlite3_bind_parameter_count(*rows);
+    for (int i = 1; result == SQLITE_OK && i <= count; i++)
+        result = sqlite3_bind_int64(*rows, i, values[i - 1]);
+    return result;
+}
+
 static int gv_database_number(struct gv_database *database, const char *sql, int64_t *number)
 {
     sqlite3_stmt *statement = NULL;

@@ -53,6 +53,11 @@ int gv_database_set_meta_number(struct gv_database *database, const char *key, i
 /* 1: found, 0: there is none, or -errno. */
 int gv_database_get_meta(struct gv_database *database, const char *key, char *value, size_t size);
 
+/* A query of a trace, ready to be stepped, with its first `count` parameters bound, as far as it
+ * has them. SQLite's result; *rows is to be finalized in any case. */
+int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                    sqlite3_stmt **rows);
+
 /* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. -EAGAIN: the
  * journal was removed, and nothing else is wrong; the transaction is undone. */
 int gv_database_error(sqlite3 *handle, int result);
