@@ -67,12 +67,12 @@ static bool take_segment(void)
     struct gv_spool_owner owner = {
         .thread = GV_SPOOL_GPU_THREAD, .tid = (uint32_t)syscall(SYS_gettid), .sequence = sequence};
     struct gv_spool_segment *taken;
-    bool scarce;
+    enum gv_spool_room open_to;
 
     wait_for_room();
     owner.first_record = closed_records + (segment ? used : 0);
     prctl(PR_GET_NAME, owner.comm);
-    taken = gv_spool_writer_take(spool, false, &scarce, &owner);
+    taken = gv_spool_writer_take(spool, GV_ROOM_GPU, &open_to, &owner);
     if (!taken)
         return false;
     leave_segment();

@@ -11,7 +11,8 @@ const struct gv_api_row gv_api_rows[GV_API_COUNT] = {
 };
 
 const struct gv_api_class_row gv_api_class_rows[GV_CLASS_COUNT] = {
-#define GV_API_CLASS(name, text, kept, recorded) [GV_CLASS_##name] = {text, kept, recorded},
+#define GV_API_CLASS(name, text, room, recorded)                                                   \
+    [GV_CLASS_##name] = {text, GV_ROOM_##room, recorded},
 #include "preload/api_classes.def"
 };
 

@@ -4,11 +4,13 @@
 #ifndef GV_PRELOAD_API_H
 #define GV_PRELOAD_API_H
 
+#include "trace/spool_writer.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 enum gv_api_class {
-#define GV_API_CLASS(name, text, kept, recorded) GV_CLASS_##name,
+#define GV_API_CLASS(name, text, room, recorded) GV_CLASS_##name,
 #include "preload/api_classes.def"
     GV_CLASS_COUNT
 };
@@ -37,7 +39,7 @@ struct gv_api_row {
 
 struct gv_api_class_row {
     const char *name;
-    bool kept;     /* may use the last of a full spool */
+    enum gv_spool_room room;
     bool recorded; /* makes rows */
 };
 

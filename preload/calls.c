@@ -9,6 +9,7 @@
 #include "preload/own_work.h"
 #include "preload/thread.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* CUDA_ERROR_NOT_READY, CUDA_ERROR_DEINITIALIZED: in the runtime they have the same numbers. */
@@ -18,14 +19,33 @@
 static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                           uint64_t end_ns, const struct gv_facts *facts);
 
+/* The depth stays until the record is written: what a handler calls in between is nested, finds the
+ * group open, and counts as lost. */
+static inline void leave_outermost(struct gv_thread *thread)
+{
+    if (thread->slot)
+        atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+    thread->depth = 0;
+    gv_thread_end_group(thread, false);
+}
+
+static void count_lost(enum gv_api_class class)
+{
+    atomic_fetch_add_explicit(&gv_process.spool.header->lost.calls[class], 1, memory_order_relaxed);
+}
+
 /* ---- kernels ---- */
 
 static uint32_t kernel_number(struct gv_thread *thread, uint64_t handle)
 {
     struct gv_names_answer answer = gv_names_find(handle);
 
-    if (__builtin_expect(answer.name != NULL, 0))
+    if (__builtin_expect(answer.name != NULL, 0)) {
+        bool inside = gv_thread_begin_group(thread);
+
         gv_loads_write_name(thread, answer.kernel, handle, answer.owner, answer.name);
+        gv_thread_end_group(thread, inside);
+    }
     return answer.kernel;
 }
 
@@ -53,28 +73,37 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
 }
 
+/* A signal handler that has a stack of its own, which may lie anywhere. */
+static bool is_on_other_stack(void)
+{
+    stack_t stack;
+
+    return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+}
+
 /*
  * Is the call that this thread was last in over, without having ended? It longjmp()ed meanwhile; or
  * the stack of that call is gone, since what is inside a call lies below it.
  */
 static bool was_left(const struct gv_thread *thread, const struct gv_call *call)
 {
-    return thread->jumped_ns || (uintptr_t)call > thread->outer_frame;
+    return thread->jumped_ns || ((uintptr_t)call > thread->outer_frame && !is_on_other_stack());
 }
 
 /* The outermost call was left by a jump or an exception. It is a row all the same. */
 static void abandon(struct gv_thread *thread, uint64_t end_ns)
 {
     struct gv_call call = {.start_ns = thread->outer_start_ns,
+                           .correlation = thread->correlation,
                            .api = thread->outer_api,
                            .class = (uint8_t)gv_api_rows[thread->outer_api].class};
     struct gv_facts facts = {.flags = GV_RECORD_UNWOUND};
 
-    thread->depth = 0;
     thread->jumped_ns = 0;
-    thread->writing = false; /* the jump may have come from a signal in the middle of it */
+    gv_thread_begin_group(thread); /* or goes on with one: the jump came from a handler */
     if (gv_thread_is_live(thread))
         end_outermost(thread, &call, -1, end_ns, &facts);
+    leave_outermost(thread);
 }
 
 /* A nested call, or the first one of a thread. Apart, so that the others save fewer registers. */
@@ -89,9 +118,17 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
     thread->depth = call->depth + 1;
     if (!call->live)
         return;
-    if (call->depth == 0)
+    if (call->depth == 0) {
         enter_outermost(call, thread, facts);
-    else if (call->class == GV_CLASS_LOAD)
+        return;
+    }
+    if (thread->writing) { /* a handler, and no part of the call whose record is being written */
+        count_lost((enum gv_api_class)call->class);
+        call->live = false;
+        return;
+    }
+    call->correlation = thread->correlation;
+    if (call->class == GV_CLASS_LOAD)
         call->start_ns = gv_clock_now_ns();
 }
 
@@ -203,23 +240,6 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
 
 /* ---- ending ---- */
 
-/* gv_api_class_rows[].kept, as bits. */
-enum {
-    KEPT_CLASSES = 0
-#define GV_API_CLASS(name, text, kept, recorded) | (kept) << GV_CLASS_##name
-#include "preload/api_classes.def"
-};
-
-static inline bool is_kept(enum gv_api_class class)
-{
-    return KEPT_CLASSES >> class & 1u;
-}
-
-static void count_lost(enum gv_api_class class)
-{
-    atomic_fetch_add_explicit(&gv_process.spool.header->lost.calls[class], 1, memory_order_relaxed);
-}
-
 /* Into reserved room. */
 static inline void fill_record(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                                uint64_t duration_ns, const struct gv_facts *facts, uint64_t context,
@@ -237,7 +257,7 @@ static inline void fill_record(struct gv_thread *thread, const struct gv_call *c
         .bytes = facts->bytes,
         .object = facts->object,
         .kernel = kernel,
-        .correlation = thread->correlation,
+        .correlation = call->correlation,
     };
     gv_thread_publish(thread);
 }
@@ -252,11 +272,80 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
     if (class == GV_CLASS_LAUNCH)
         kernel = launched_kernel(thread, call, result, facts);
     context = context_now(thread);
-    if (__builtin_expect(!gv_thread_reserve(thread, is_kept(class)), 0)) {
+    if (__builtin_expect(!gv_thread_reserve(thread, gv_api_class_rows[class].room), 0)) {
         count_lost(class);
         return;
     }
     fill_record(thread, call, result, end_ns - call->start_ns, facts, context, kernel);
+}
+
+/* ---- polls ---- */
+
+/* As many different ones as may alternate. */
+#define POLLS_MOST 8
+
+/* The POLL record that stands for this one, among the last that the thread has written. */
+static struct gv_record_poll *find_poll(const struct gv_thread *thread, const struct gv_call *call,
+                                        const struct gv_facts *facts)
+{
+    union gv_record *at = thread->next;
+
+    if (thread->polls_end != at)
+        return NULL;
+    for (int i = 0; i < POLLS_MOST && at > thread->polls; i++) {
+        struct gv_record_poll *poll = &(--at)->poll;
+
+        if (poll->head.api == call->api && poll->stream == facts->stream &&
+            poll->object == facts->object && poll->context == thread->context)
+            return poll;
+    }
+    return NULL;
+}
+
+/* False: the reader has the record already, and with it all but this poll. */
+static bool count_poll(struct gv_record_poll *poll, uint64_t duration_ns, uint64_t end_ns)
+{
+    uint64_t count = atomic_fetch_add_explicit(&poll->count, 1, memory_order_relaxed);
+    uint64_t total_ns = atomic_load_explicit(&poll->total_ns, memory_order_relaxed);
+
+    if (count & GV_POLL_TAKEN)
+        return false;
+    atomic_store_explicit(&poll->total_ns, total_ns + duration_ns, memory_order_relaxed);
+    atomic_store_explicit(&poll->span_ns, end_ns - poll->start_ns, memory_order_relaxed);
+    return true;
+}
+
+static void write_poll(struct gv_thread *thread, const struct gv_call *call, uint64_t end_ns,
+                       const struct gv_facts *facts)
+{
+    uint64_t context = context_now(thread), duration_ns = end_ns - call->start_ns;
+    struct gv_record_poll *known = find_poll(thread, call, facts);
+    union gv_record *record;
+
+    if (known && count_poll(known, duration_ns, end_ns))
+        return;
+    record = gv_thread_reserve(thread, GV_ROOM_REST);
+    if (!record) {
+        count_lost((enum gv_api_class)call->class);
+        return;
+    }
+    record->poll = (struct gv_record_poll){
+        .head = {.kind = GV_RECORD_POLL,
+                 .flags = (uint8_t)(facts->flags | (context ? GV_RECORD_HAS_CONTEXT : 0)),
+                 .api = call->api,
+                 .result = GV_RESULT_NOT_READY},
+        .start_ns = call->start_ns,
+        .span_ns = duration_ns,
+        .total_ns = duration_ns,
+        .stream = facts->stream,
+        .context = context,
+        .object = facts->object,
+        .count = 1,
+    };
+    if (thread->polls_end != record)
+        thread->polls = record;
+    gv_thread_publish(thread);
+    thread->polls_end = thread->next;
 }
 
 /* Not "not ready", which is an answer; nor what everything returns once the driver has ended. */
@@ -265,6 +354,7 @@ static inline bool is_failure(int32_t result)
     return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
 }
 
+/* Inside a group. */
 __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                                                     const struct gv_call *call, int32_t result,
                                                     uint64_t end_ns, const struct gv_facts *facts)
@@ -284,9 +374,6 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
         !(facts->flags & GV_RECORD_UNWOUND))
         gv_stacks_write(thread);
     write_call(thread, call, result, end_ns, facts);
-    atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
-    if (__builtin_expect(class == GV_CLASS_INIT, 0) && result == 0)
-        gv_gpu_start(thread);
 }
 
 __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
@@ -299,45 +386,72 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
         thread->launched = facts->kernel;
     else if (class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT)
         thread->context = 0;
-    if (facts->what != GV_FACT_NONE)
+    if (facts->what != GV_FACT_NONE) {
+        bool inside = gv_thread_begin_group(thread);
+
         tell_facts(thread, call, result, gv_clock_now_ns(), facts);
+        gv_thread_end_group(thread, inside);
+    }
+    /* Inside a driver call whose number is known only a signal handler makes calls. Those inside a
+     * runtime call are what it does. */
+    if (call->correlation && thread->outer_api < GV_DRIVER_COUNT)
+        thread->correlation = call->correlation;
     if (class == GV_CLASS_INIT && result == 0)
         gv_gpu_start(thread);
 }
 
-/* Nothing is to be done for it but to write its record, and there is room for that. */
+/* Fast path: only the record is left to write, and there is room for it. */
 static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_call *call,
                                int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
-    return !is_failure(result) && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
+    return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
            thread->context && (call->kernel || call->class != GV_CLASS_LAUNCH) &&
-           call->class != GV_CLASS_CONTEXT && call->class != GV_CLASS_INIT && !thread->writing &&
-           thread->next != thread->end && !thread->scarce;
+           call->class != GV_CLASS_CONTEXT && call->class != GV_CLASS_INIT &&
+           thread->next < thread->end && thread->open_to == GV_ROOM_REST;
+}
+
+/* One that was held up is a row of its own: it may be a stall. */
+static inline bool is_quick_poll(int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
+{
+    return result == GV_RESULT_NOT_READY && facts->what == GV_FACT_NONE &&
+           duration_ns < (uint64_t)gv_process.settings.stall_us * 1000u;
 }
 
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)
 {
     struct gv_thread *thread = &gv_thread;
-    uint64_t end_ns;
+    uint64_t end_ns, duration_ns;
 
-    thread->depth = call->depth;
     /* A fork inside the call: the child's half of it is not the child's to record. */
-    if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0))
+    if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0)) {
+        thread->depth = call->depth;
         return;
+    }
     if (__builtin_expect(call->depth != 0, 0)) {
+        thread->depth = call->depth;
         end_nested(thread, call, result, facts);
         return;
     }
     end_ns = gv_clock_now_ns();
-    if (__builtin_expect(!is_ordinary(thread, call, result, end_ns - call->start_ns, facts), 0)) {
-        end_outermost(thread, call, result, end_ns, facts);
+    duration_ns = end_ns - call->start_ns;
+    /* Now: CUPTI notes the number of a handler's call, too, whatever we make of that. */
+    call->correlation = thread->correlation;
+    if (__builtin_expect(gv_thread_begin_group(thread), 0)) {
+        /* A handler that came between the last two stores of leave_outermost(). */
+        atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+        thread->depth = 0;
+        count_lost((enum gv_api_class)call->class);
         return;
     }
-    thread->writing = true;
-    atomic_signal_fence(memory_order_seq_cst);
-    fill_record(thread, call, result, end_ns - call->start_ns, facts, thread->context,
-                call->kernel);
-    atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+    if (__builtin_expect(is_ordinary(thread, call, result, duration_ns, facts), 1))
+        fill_record(thread, call, result, duration_ns, facts, thread->context, call->kernel);
+    else if (is_quick_poll(result, duration_ns, facts))
+        write_poll(thread, call, end_ns, facts);
+    else
+        end_outermost(thread, call, result, end_ns, facts);
+    leave_outermost(thread);
+    if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)
+        gv_gpu_start(thread);
 }
 
 void gv_call_before_unload_all(void)

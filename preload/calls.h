@@ -21,9 +21,10 @@
 #include <stdint.h>
 
 struct gv_call {
-    uint64_t start_ns; /* of an outermost call, and of one that loads code */
-    uint32_t depth;    /* hooked calls around this one */
-    uint32_t kernel;   /* LAUNCH: number, as far as it is known before the call */
+    uint64_t start_ns;    /* of an outermost call, and of one that loads code */
+    uint32_t depth;       /* hooked calls around this one */
+    uint32_t kernel;      /* LAUNCH: number, as far as it is known before the call */
+    uint32_t correlation; /* CUPTI's; of a nested call what the outermost one had before */
     uint16_t api;
     uint8_t class; /* enum gv_api_class: not to be looked up, which would be one more cache miss */
     bool live;

@@ -89,7 +89,7 @@ static void write_device(struct gv_thread *thread, int ordinal)
     record.device.multiprocessors = attribute(device, ATTRIBUTE_MULTIPROCESSORS);
     record.device.clock_khz = attribute(device, ATTRIBUTE_CLOCK_KHZ);
     record.device.memory_clock_khz = attribute(device, ATTRIBUTE_MEMORY_CLOCK_KHZ);
-    into = gv_thread_reserve(thread, true);
+    into = gv_thread_reserve(thread, GV_ROOM_CODE);
     if (!into)
         return;
     *into = record;
@@ -100,12 +100,15 @@ static void write_device(struct gv_thread *thread, int ordinal)
 static void write_devices(struct gv_thread *thread)
 {
     int count = 0;
+    bool inside;
 
     if (!gv_driver_calls.device_get_count || !gv_driver_calls.device_get ||
         gv_driver_calls.device_get_count(&count) != 0)
         return;
+    inside = gv_thread_begin_group(thread);
     for (int i = 0; i < count && i < DEVICES_MOST; i++)
         write_device(thread, i);
+    gv_thread_end_group(thread, inside);
 }
 
 /* ---- the module ---- */

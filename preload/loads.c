@@ -67,7 +67,7 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
             module = gv_names_add_owner((uintptr_t)facts->made);
     }
     text_bytes = gv_thread_text_bytes(label);
-    record = gv_thread_reserve(thread, true);
+    record = gv_thread_reserve(thread, GV_ROOM_CODE);
     if (!record) {
         count(&gv_process.spool.header->lost.loads);
         return;
@@ -97,7 +97,7 @@ void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t han
                          uint32_t module, const char *name)
 {
     uint32_t text_bytes = gv_thread_text_bytes(name);
-    union gv_record *record = gv_thread_reserve(thread, true);
+    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
 
     if (!record) {
         count(&gv_process.spool.header->lost.names);
@@ -132,7 +132,7 @@ void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *fact
 
     if (!facts->module)
         return;
-    record = gv_thread_reserve(thread, true);
+    record = gv_thread_reserve(thread, GV_ROOM_CODE);
     if (!record)
         return;
     record->unload = (struct gv_record_unload){

@@ -107,7 +107,7 @@ static void write_object(struct gv_thread *thread, const struct gv_object *objec
 
     gv_loader_visit(find_notes, &id);
     told_object.build_id_bytes = id.bytes;
-    record = gv_thread_reserve(thread, true);
+    record = gv_thread_reserve(thread, GV_ROOM_CODE);
     if (!record)
         return;
     record->object = told_object;

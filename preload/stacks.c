@@ -211,7 +211,7 @@ static uint32_t number_of(uint64_t hash, bool *is_new)
 static bool write_addresses(struct gv_thread *thread, const struct stack *stack)
 {
     for (unsigned at = 0; at < stack->native_count; at += GV_RECORD_FRAMES) {
-        union gv_record *record = gv_thread_reserve(thread, true);
+        union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
         unsigned count = stack->native_count - at;
 
         if (!record)
@@ -237,7 +237,7 @@ static bool write_python(struct gv_thread *thread, const struct stack *stack)
 
         if (!place_of(stack, i, &place))
             return true;
-        record = gv_thread_reserve(thread, true);
+        record = gv_thread_reserve(thread, GV_ROOM_CODE);
         if (!record)
             return false;
         memset(record, 0, sizeof *record);
@@ -261,7 +261,7 @@ static void write_new(struct gv_thread *thread, const struct stack *stack, uint3
     union gv_record *record;
 
     gv_stack_objects_tell(thread, stack->native, stack->native_count);
-    record = gv_thread_reserve(thread, true);
+    record = gv_thread_reserve(thread, GV_ROOM_CODE);
     if (!record)
         return;
     memset(record, 0, sizeof *record);
@@ -279,13 +279,15 @@ static void write_new(struct gv_thread *thread, const struct stack *stack, uint3
 
 static void write_number(struct gv_thread *thread, uint32_t number)
 {
-    union gv_record *record = gv_thread_reserve(thread, true);
+    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
 
     if (!record)
         return;
     memset(record, 0, sizeof *record);
-    record->stack = (struct gv_record_stack){
-        .head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE}, .number = number};
+    record->stack =
+        (struct gv_record_stack){.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
+                                 .number = number,
+                                 .call_start_ns = thread->outer_start_ns};
     gv_thread_publish(thread);
 }
 

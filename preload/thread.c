@@ -42,6 +42,7 @@ static void leave(void *data)
 
     gv_own_work_begin(&work);
     if (gv_thread_is_live(thread)) {
+        gv_thread_begin_group(thread);
         close_segment(thread);
         atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_relaxed);
         if (thread->slot != &slot_for_the_rest)
@@ -127,24 +128,25 @@ bool gv_thread_join(struct gv_thread *thread)
     return live;
 }
 
-bool gv_thread_next_segment(struct gv_thread *thread, bool kept)
+bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
 {
     struct gv_spool_segment *segment;
     struct gv_spool_owner owner;
     struct gv_own_work work;
-    bool scarce;
+    enum gv_spool_room open_to;
 
-    if (gv_spool_writer_is_full(&gv_process.spool, kept))
+    if (gv_spool_writer_is_full(&gv_process.spool, room))
         return false;
     gv_own_work_begin(&work);
     describe(thread, &owner);
-    segment = gv_spool_writer_take(&gv_process.spool, kept, &scarce, &owner);
+    segment = gv_spool_writer_take(&gv_process.spool, room, &open_to, &owner);
     if (segment) {
         close_segment(thread);
         thread->segment = segment;
         thread->next = segment->records;
         thread->end = segment->records + GV_SPOOL_SEGMENT_RECORDS;
-        thread->scarce = scarce;
+        thread->open_to = (uint8_t)open_to;
+        thread->polls_end = NULL;
         thread->sequence++;
     }
     gv_own_work_end(&work);
@@ -164,7 +166,7 @@ void gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t b
     for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
         uint32_t piece = bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : GV_RECORD_TEXT_BYTES;
         bool last = at + piece == bytes;
-        union gv_record *record = gv_thread_reserve(thread, true);
+        union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
 
         if (!record)
             return;

@@ -29,13 +29,15 @@ struct gv_thread {
     uint32_t depth;        /* hooked calls that this thread is in */
     uint32_t correlation;  /* of the call being made; the CUPTI module writes it, or nobody */
     uint16_t outer_api;
-    bool scarce;  /* its segment is one of the last: only kept classes may write there */
-    bool joining; /* it is about to attach the process, or to join */
-    bool writing; /* guards against a signal handler that calls CUDA in between */
+    bool joining;    /* it is about to attach the process, or to join */
+    bool writing;    /* a group of records, see gv_thread_begin_group() */
+    uint8_t open_to; /* enum gv_spool_room: who may write into its segment */
 
     uint64_t serial;
-    uint64_t records;    /* in segments that are closed */
-    uintptr_t stack_low; /* of the thread's own stack: [low, high); 0: not asked yet */
+    uint64_t records;           /* in segments that are closed */
+    union gv_record *polls;     /* the first of the POLL records that stand last, */
+    union gv_record *polls_end; /* if that is still `next` */
+    uintptr_t stack_low;        /* of the thread's own stack: [low, high); 0: not asked yet */
     uintptr_t stack_high;
     uint32_t sequence; /* of the next segment */
     uint32_t tid;
@@ -59,20 +61,34 @@ int gv_thread_prepare(void);
 bool gv_thread_join(struct gv_thread *thread);
 
 /* A new segment, or false: the record that was to be written is lost. */
-bool gv_thread_next_segment(struct gv_thread *thread, bool kept);
+bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room);
 
-/* Room for one record, or NULL. gv_thread_publish() must follow. */
-static inline union gv_record *gv_thread_reserve(struct gv_thread *thread, bool kept)
+/*
+ * Around a group of records, and whatever is decided for it: a signal handler that interrupts the
+ * thread in between, and calls CUDA, must not write into the middle. Its call is counted as lost
+ * (preload/calls.c). Nests: end with what begin returned.
+ */
+static inline bool gv_thread_begin_group(struct gv_thread *thread)
 {
-    if (__builtin_expect(thread->writing, 0))
-        return NULL;
+    bool inside = thread->writing;
+
     thread->writing = true;
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(thread->next == thread->end || (thread->scarce && !kept), 0) &&
-        !gv_thread_next_segment(thread, kept)) {
-        thread->writing = false;
+    return inside;
+}
+
+static inline void gv_thread_end_group(struct gv_thread *thread, bool inside)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->writing = inside;
+}
+
+/* Room for one record of a group that has begun, or NULL. gv_thread_publish() must follow. */
+static inline union gv_record *gv_thread_reserve(struct gv_thread *thread, enum gv_spool_room room)
+{
+    if (__builtin_expect(thread->next >= thread->end || room > thread->open_to, 0) &&
+        !gv_thread_next_segment(thread, room))
         return NULL;
-    }
     return thread->next;
 }
 
@@ -82,8 +98,6 @@ static inline void gv_thread_publish(struct gv_thread *thread)
     atomic_store_explicit(&thread->segment->published,
                           (uint32_t)(thread->next - thread->segment->records),
                           memory_order_release);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->writing = false;
 }
 
 /* Text in as many TEXT records as it takes, the last one without MORE unless `more`. */

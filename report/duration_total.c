@@ -20,24 +20,27 @@ static unsigned int gv_duration_steps(unsigned int octave)
     return octave == 0 ? GV_DURATION_FIRST : GV_DURATION_STEPS;
 }
 
-int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns)
+int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, int64_t count)
 {
     uint64_t length = duration_ns < 0 ? 0 : (uint64_t)duration_ns;
     unsigned int octave = gv_duration_octave(length);
-    uint32_t **counts = &total->octaves[octave];
+    uint64_t **counts = &total->octaves[octave];
+    int64_t all_ns;
 
     if (!*counts) {
         *counts = calloc(gv_duration_steps(octave), sizeof(**counts));
         if (!*counts)
             return -ENOMEM;
     }
-    (*counts)[octave == 0 ? length : (length >> octave) - GV_DURATION_STEPS]++;
+    (*counts)[octave == 0 ? length : (length >> octave) - GV_DURATION_STEPS] += (uint64_t)count;
     if (total->count == 0 || (int64_t)length < total->min_ns)
         total->min_ns = (int64_t)length;
     if ((int64_t)length > total->max_ns)
         total->max_ns = (int64_t)length;
-    total->total_ns = gv_time_sum(total->total_ns, (int64_t)length);
-    total->count++;
+    if (__builtin_mul_overflow((int64_t)length, count, &all_ns))
+        all_ns = INT64_MAX;
+    total->total_ns = gv_time_sum(total->total_ns, all_ns);
+    total->count = gv_time_sum(total->count, count);
     return 0;
 }
 
@@ -60,9 +63,9 @@ int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
     int64_t before = 0, rank = (total->count + 1) / 2;
 
     for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
-        const uint32_t *counts = total->octaves[octave];
+        const uint64_t *counts = total->octaves[octave];
         for (unsigned int step = 0; counts && step < gv_duration_steps(octave); step++) {
-            before += counts[step];
+            before += (int64_t)counts[step];
             if (before >= rank && counts[step] > 0)
                 return gv_duration_middle(total, octave, step);
         }

@@ -14,11 +14,12 @@ struct gv_duration_total {
     int64_t total_ns;
     int64_t min_ns;
     int64_t max_ns;
-    uint32_t *octaves[GV_DURATION_OCTAVES]; /* counts, by length; made when needed */
+    uint64_t *octaves[GV_DURATION_OCTAVES]; /* counts, by length; made when needed */
 };
 
-/* Starts from all zeros. A duration below 0 counts as 0. 0 or -ENOMEM. */
-int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns);
+/* Adds a duration `count` times. Starts from all zeros. A duration below 0 counts as 0. 0 or
+ * -ENOMEM. */
+int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, int64_t count);
 /* The lower one of an even count; 0 of none. */
 int64_t gv_duration_total_median_ns(const struct gv_duration_total *total);
 void gv_duration_total_free(struct gv_duration_total *total);

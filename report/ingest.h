@@ -145,6 +145,7 @@ void gv_ingest_gpu_close(struct gv_ingest *ingest);
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
     int64_t of_call;
+    uint64_t of_call_start_ns;
     uint32_t native_frames; /* stored so far */
     uint32_t python_frames;
     uint32_t python_expected;
@@ -154,8 +155,9 @@ struct gv_ingest_stack {
 };
 int gv_ingest_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
                     const union gv_record *record, const union gv_record *rest, size_t rest_count);
-/* To be called with each call's row: the stack that was told for it. */
-int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call);
+/* To be called with each call's row: the stack that was told for it, if it is of this call. */
+int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call,
+                         uint64_t start_ns);
 
 /* Stores one whole group of records. (report/ingest_group.c) */
 int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,

@@ -106,10 +106,28 @@ static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thr
     if (module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
     if (!error)
-        error = gv_ingest_stack_call(ingest, stack, id);
+        error = gv_ingest_stack_call(ingest, stack, id, call->start_ns);
     if (!error && thread->pending_count > 0)
         error = gv_ingest_match_loads(ingest, thread, call, id);
     return error;
+}
+
+static int gv_ingest_poll(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                          const struct gv_record_poll *poll, struct gv_ingest_stack *stack)
+{
+    struct gv_record_call call = {.head = poll->head,
+                                  .start_ns = poll->start_ns,
+                                  .duration_ns = poll->total_ns,
+                                  .stream = poll->stream,
+                                  .context = poll->context,
+                                  .object = poll->object};
+    int64_t id = *ingest->next_call;
+    int error = gv_ingest_call(ingest, thread, &call, 0, stack);
+
+    if (error || poll->count <= 1)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_CALL_FOLD, "iii", id,
+                           (int64_t)poll->count, (int64_t)poll->span_ns);
 }
 
 static const char *gv_ingest_image_name(uint8_t image)
@@ -233,6 +251,9 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             outer_start_ns = 0;
             error = gv_ingest_call(ingest, thread, &record->call, module, &stack);
             module = 0;
+            break;
+        case GV_RECORD_POLL:
+            error = gv_ingest_poll(ingest, thread, &record->poll, &stack);
             break;
         case GV_RECORD_LOAD:
             error = gv_ingest_load(

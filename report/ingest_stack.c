@@ -113,7 +113,7 @@ static int gv_ingest_python_frame(struct gv_ingest *ingest, struct gv_ingest_sta
 }
 
 static int gv_ingest_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                                   uint32_t number)
+                                   const struct gv_record_stack *record)
 {
     int error;
     sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_STACK_FIND, &error);
@@ -121,9 +121,10 @@ static int gv_ingest_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_st
     if (!find)
         return error;
     sqlite3_bind_int64(find, 1, ingest->process);
-    sqlite3_bind_int64(find, 2, number);
+    sqlite3_bind_int64(find, 2, record->number);
     int result = sqlite3_step(find);
     state->of_call = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
+    state->of_call_start_ns = record->call_start_ns;
     error = gv_database_error(ingest->database->handle, result);
     sqlite3_reset(find);
     return error;
@@ -146,16 +147,18 @@ int gv_ingest_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
                                                      rest_count + 1)
                             : 0;
     default:
-        return gv_ingest_stack_of_call(ingest, state, record->stack.number);
+        return gv_ingest_stack_of_call(ingest, state, &record->stack);
     }
 }
 
-int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call)
+int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call,
+                         uint64_t start_ns)
 {
     int64_t stack = state->of_call;
 
     state->of_call = 0;
-    if (!stack)
+    /* The call that it was told for may have been lost, and this be the next one. */
+    if (!stack || state->of_call_start_ns != start_ns)
         return 0;
     return gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
 }

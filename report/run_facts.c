@@ -113,10 +113,6 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " AS INTEGER) FROM loss WHERE (?1 = 0 OR process = ?1) AND what IN ('call', 'load', 'name',"
      " 'thread', 'GPU record') AND class NOT IN ('dropped by CUPTI', 'trace taken away')",
      {GV_NUMBER(full), GV_NUMBER(gpu_full)}},
-    {"SELECT a.name FROM api_total t JOIN api a ON a.id = t.api WHERE (a.name GLOB '*EventQuery*' "
-     "OR"
-     " a.name GLOB '*StreamQuery*') AND t.count > (SELECT sum(count) / 2 FROM api_total)",
-     {GV_TEXT(poll)}},
     {"SELECT CAST(total(CASE a.class WHEN 'load' THEN t.errors END) AS INTEGER), CAST(total(CASE"
      " a.class WHEN 'copy' THEN t.errors END) AS INTEGER) FROM api_total t JOIN api a ON a.id = "
      "t.api",

@@ -57,13 +57,13 @@ static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class
 }
 
 static void gv_totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_class class,
-                                int64_t start_ns, int64_t end_ns)
+                                int64_t start_ns, int64_t end_ns, int64_t last_ns, int64_t count)
 {
     if (thread->count == 0 || start_ns < thread->first_ns)
         thread->first_ns = start_ns;
-    if (thread->count == 0 || end_ns > thread->last_ns)
-        thread->last_ns = end_ns;
-    thread->count++;
+    if (thread->count == 0 || last_ns > thread->last_ns)
+        thread->last_ns = last_ns;
+    thread->count = gv_time_sum(thread->count, count);
     thread->total_ns = gv_time_sum(thread->total_ns, end_ns - start_ns);
     if (class == GV_TOTALS_COPY)
         thread->copy_ns = gv_time_sum(thread->copy_ns, end_ns - start_ns);
@@ -87,6 +87,8 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     int64_t end_ns = gv_totals_end(row, GV_TOTALS_CALL_DURATION, start_ns);
     int64_t result = sqlite3_column_int64(row, GV_TOTALS_CALL_RESULT);
     int64_t bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES);
+    int64_t count = sqlite3_column_int64(row, GV_TOTALS_CALL_COUNT);
+    int64_t last_ns = count > 1 ? gv_totals_end(row, GV_TOTALS_CALL_SPAN, start_ns) : end_ns;
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
 
     int64_t process = gv_id_table_get(&run->threads, thread, 0);
@@ -94,12 +96,14 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     if ((run->part.thread && thread != run->part.thread) ||
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns))
         return 0;
-    gv_totals_span(run, class, start_ns, end_ns);
-    run->calls++;
-    run->class_count[class]++;
+    if (count < 1)
+        count = 1;
+    gv_totals_span(run, class, start_ns, last_ns);
+    run->calls = gv_time_sum(run->calls, count);
+    run->class_count[class] = gv_time_sum(run->class_count[class], count);
     run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows)
-        gv_totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns);
+        gv_totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
     if (result != 0 && result != GV_NOT_READY)
@@ -117,7 +121,8 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
                     : 0;
     if (gv_id_table_get(&run->starts, api, 0))
         gv_totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
-    return error ? error : gv_duration_total_add(&run->api_times[api], end_ns - start_ns);
+    return error ? error
+                 : gv_duration_total_add(&run->api_times[api], (end_ns - start_ns) / count, count);
 }
 
 /* A call that never returned is no call of the tables; its time is the run's all the same. */
@@ -163,7 +168,9 @@ int gv_totals_calls(struct gv_totals_run *run)
     int result = sqlite3_prepare_v2(
         run->trace,
         "SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, context,"
-        " stream FROM call",
+        " stream, CASE WHEN result = 600 THEN (SELECT count FROM call_fold WHERE call = id) END,"
+        " CASE WHEN result = 600 THEN (SELECT span_ns FROM call_fold WHERE call = id) END FROM "
+        "call",
         -1, &rows, NULL);
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&

@@ -41,7 +41,7 @@ static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_
         kernel->shapes++;
     kernel->shape = shape;
     kernel->device = gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 4);
-    return gv_duration_total_add(&kernel->time, duration_ns);
+    return gv_duration_total_add(&kernel->time, duration_ns, 1);
 }
 
 static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
@@ -58,11 +58,11 @@ static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int
         size_t direction =
             copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
         run->copy_bytes[direction] = gv_time_sum(run->copy_bytes[direction], bytes);
-        return gv_duration_total_add(&run->copies[direction], duration_ns);
+        return gv_duration_total_add(&run->copies[direction], duration_ns, 1);
     }
     if (kind == GV_GPU_SET) {
         run->set_bytes = gv_time_sum(run->set_bytes, bytes);
-        return gv_duration_total_add(&run->sets, duration_ns);
+        return gv_duration_total_add(&run->sets, duration_ns, 1);
     }
     if (kind == GV_GPU_GRAPH) {
         run->graphs++;
@@ -103,7 +103,7 @@ static int gv_totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int6
 
     sqlite3_bind_int64(call, 1, id);
     if (sqlite3_step(call) == SQLITE_ROW)
-        error = gv_duration_total_add(&run->latency, start_ns - gv_totals_ns(call, 0));
+        error = gv_duration_total_add(&run->latency, start_ns - gv_totals_ns(call, 0), 1);
     sqlite3_reset(call);
     return error;
 }

@@ -42,6 +42,8 @@ enum gv_totals_call_column {
     GV_TOTALS_CALL_OBJECT,
     GV_TOTALS_CALL_CONTEXT,
     GV_TOTALS_CALL_STREAM,
+    GV_TOTALS_CALL_COUNT, /* NULL: 1 */
+    GV_TOTALS_CALL_SPAN,
 };
 
 enum gv_gpu_kind { GV_GPU_KERNEL = 1, GV_GPU_COPY, GV_GPU_SET, GV_GPU_GRAPH };

@@ -255,19 +255,13 @@ static void gv_print_failed(FILE *out, const char *path, const struct gv_run_fac
 
 static void gv_print_lost(FILE *out, const struct gv_run_facts *facts, int64_t lost, int columns)
 {
-    char text[GV_VERDICT_TEXT_BYTES + GV_FACTS_TEXT_BYTES];
-    int length = snprintf(text, sizeof(text),
-                          "%" PRId64 " record%s got lost: what is said here is said without %s.",
-                          lost, lost == 1 ? "" : "s", lost == 1 ? "it" : "them");
+    char text[GV_VERDICT_TEXT_BYTES];
 
-    if (facts->full > 0 && length > 0) {
-        snprintf(text + length, sizeof(text) - (size_t)length,
-                 " Shared memory was full: run it with more, GPUVERIFY_SPOOL_MB=1024.%s%.100s%s",
-                 facts->poll[0] ? " Most calls that were recorded are " : "", facts->poll,
-                 facts->poll[0] ? ": the host polls the GPU. A call that waits for it, such as"
-                                  " cuEventSynchronize, is a single record."
-                                : "");
-    }
+    snprintf(text, sizeof(text),
+             "%" PRId64 " record%s got lost: what is said here is said without %s.%s", lost,
+             lost == 1 ? "" : "s", lost == 1 ? "it" : "them",
+             facts->full > 0 ? " Shared memory was full: run it with more, GPUVERIFY_SPOOL_MB=1024."
+                             : "");
     gv_verdict_note(out, text, columns);
 }
 

@@ -10,6 +10,7 @@
   devices N NAME      the kernels NAME ran on so many devices
   processes N ...     so many processes are in the trace
   calls N NAME        so many calls of this name, whatever its version
+  losses N ...        so many rows of losses are in the trace
   longest X ms NAME   the longest kernel NAME took as long
   events X ms NAME    two CUDA events around all kernels NAME but the first were as far apart
 
@@ -39,7 +40,8 @@ COUNTED_IN_CALLS = {
     "kernels": f"SELECT count(*) FROM calls WHERE class = 'launch' AND result = 0 AND {LINKED}",
     "streams": f"SELECT count(DISTINCT stream) FROM calls WHERE class = 'launch' AND {LINKED}",
     "processes": "SELECT count(*) FROM processes WHERE ?1 = ?1",
-    "calls": "SELECT count(*) FROM calls WHERE base_name(name) = ?1",
+    "calls": "SELECT sum(count) FROM calls WHERE base_name(name) = ?1",
+    "losses": "SELECT count(*) FROM losses WHERE ?1 = ?1",
 }
 MEASURED_ON_GPU = {
     "longest": f"SELECT max(duration_ns) / 1e6 FROM gpu_ops WHERE {NAMED}",

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 6u
+#define GV_SPOOL_VERSION 7u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -56,8 +56,9 @@ enum gv_record_kind {
     GV_RECORD_OBJECT = 13,          /* a mapped file that addresses lie in; its path follows */
     GV_RECORD_STACK = 14,           /* a stack gets a number; its frames follow */
     GV_RECORD_FRAMES_OF_STACK = 15, /* native frames of the STACK before it, innermost first */
-    GV_RECORD_PYTHON_FRAME = 16, /* a Python frame of it; its file's and function's names follow */
-    GV_RECORD_STACK_OF_CALL = 17 /* the group's call was made with that stack */
+    GV_RECORD_PYTHON_FRAME = 16,  /* a Python frame of it; its file's and function's names follow */
+    GV_RECORD_STACK_OF_CALL = 17, /* the group's call was made with that stack */
+    GV_RECORD_POLL = 18           /* one outermost call that said "not ready", or many alike */
 };
 
 /*
@@ -93,6 +94,24 @@ struct gv_record_call {
     uint32_t kernel;      /* number, see NAME; 0: none or unknown */
     uint32_t correlation; /* CUPTI's; 0: none */
 };
+
+/*
+ * A group of its own. While its thread does nothing else but poll, the record stands for every
+ * further poll of the same call and handles, and is counted up where it lies: the writer adds to
+ * `count`, and only if the reader had not taken the record by then to the other two.
+ */
+struct gv_record_poll {
+    struct gv_record_head head;
+    uint64_t start_ns;         /* of the first */
+    _Atomic uint64_t span_ns;  /* from there to the end of the last */
+    _Atomic uint64_t total_ns; /* inside these calls; a taken record may lack the last one's */
+    uint64_t stream;
+    uint64_t context;
+    uint64_t object;
+    _Atomic uint64_t count; /* [wr] | GV_POLL_TAKEN */
+};
+
+#define GV_POLL_TAKEN (UINT64_C(1) << 63)
 
 enum gv_load_kind {
     GV_LOAD_MODULE = 0, /* cuModuleLoadData and its like */
@@ -255,7 +274,8 @@ struct gv_record_stack {
     uint32_t python_frames; /* that follow */
     uint64_t python_low;    /* the object that holds a Python interpreter; 0: there is none */
     uint64_t python_high;
-    uint64_t reserved[4];
+    uint64_t call_start_ns; /* STACK_OF_CALL: of the call, whose own record may have been lost */
+    uint64_t reserved[3];
 };
 
 #define GV_RECORD_FRAMES 7u
@@ -286,6 +306,7 @@ struct gv_record_text {
 union gv_record {
     struct gv_record_head head;
     struct gv_record_call call;
+    struct gv_record_poll poll;
     struct gv_record_load load;
     struct gv_record_name name;
     struct gv_record_unload unload;
@@ -454,6 +475,7 @@ struct gv_spool_name {
 
 _Static_assert(sizeof(union gv_record) == GV_SPOOL_RECORD_BYTES, "records are 64 bytes");
 _Static_assert(sizeof(struct gv_record_call) == 64, "call record");
+_Static_assert(sizeof(struct gv_record_poll) == 64, "poll record");
 _Static_assert(sizeof(struct gv_record_load) == 64, "load record");
 _Static_assert(sizeof(struct gv_record_name) == 64, "name record");
 _Static_assert(sizeof(struct gv_record_unload) == 64, "unload record");

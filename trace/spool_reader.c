@@ -310,7 +310,24 @@ uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_
 void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
                             union gv_record *out)
 {
-    memcpy(out, &gv_reader_segment(reader, index)->records[record], sizeof(*out));
+    union gv_record *from = &gv_reader_segment(reader, index)->records[record];
+    uint64_t count;
+
+    if (from->head.kind != GV_RECORD_POLL) {
+        memcpy(out, from, sizeof(*out));
+        return;
+    }
+    count = atomic_fetch_or_explicit(&from->poll.count, GV_POLL_TAKEN, memory_order_acq_rel);
+    out->poll = (struct gv_record_poll){
+        .head = from->poll.head,
+        .start_ns = from->poll.start_ns,
+        .span_ns = atomic_load_explicit(&from->poll.span_ns, memory_order_relaxed),
+        .total_ns = atomic_load_explicit(&from->poll.total_ns, memory_order_relaxed),
+        .stream = from->poll.stream,
+        .context = from->poll.context,
+        .object = from->poll.object,
+        .count = count & ~GV_POLL_TAKEN,
+    };
 }
 
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index)

@@ -125,7 +125,8 @@ bool gv_spool_reader_look(const struct gv_spool_reader *reader, uint32_t index,
 /* Records that can be read in it now; *closed: no more will come. */
 uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_t index,
                                    bool *closed);
-/* Copies a record below what gv_spool_reader_published() said. */
+/* Copies a record below what gv_spool_reader_published() said. A POLL is taken with it: its writer
+ * counts on in another one. */
 void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
                             union gv_record *out);
 /* Hands a closed segment back to the writer, once its records are safe. */

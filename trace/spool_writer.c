@@ -266,7 +266,12 @@ static uint32_t left_to_take(struct gv_spool_writer *writer)
     return free_count + (limit > fresh ? limit - fresh : 0);
 }
 
-bool gv_spool_writer_is_full(struct gv_spool_writer *writer, bool kept)
+static bool is_open_to(struct gv_spool_writer *writer, enum gv_spool_room room)
+{
+    return left_to_take(writer) > (uint32_t)room * writer->header->reserve_segments;
+}
+
+bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room room)
 {
     uint32_t refusals = atomic_load_explicit(&writer->refusals, memory_order_relaxed);
 
@@ -274,18 +279,20 @@ bool gv_spool_writer_is_full(struct gv_spool_writer *writer, bool kept)
         atomic_store_explicit(&writer->refusals, refusals - 1, memory_order_relaxed);
         return true;
     }
-    return left_to_take(writer) <= (kept ? 0 : writer->header->reserve_segments);
+    return !is_open_to(writer, room);
 }
 
-struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer, bool kept,
-                                              bool *scarce, const struct gv_spool_owner *owner)
+struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer,
+                                              enum gv_spool_room room, enum gv_spool_room *open_to,
+                                              const struct gv_spool_owner *owner)
 {
     struct gv_spool_segment *segment;
     uint32_t number;
 
-    *scarce = left_to_take(writer) <= writer->header->reserve_segments;
-    if (*scarce && !kept)
+    if (!is_open_to(writer, room))
         return NULL;
+    for (*open_to = GV_ROOM_REST; *open_to > room && !is_open_to(writer, *open_to);)
+        --*open_to;
     number = take_any(writer);
     if (number == GV_SPOOL_NO_SEGMENT)
         return NULL;

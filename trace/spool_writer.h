@@ -50,16 +50,30 @@ struct gv_spool_owner {
     char comm[GV_SPOOL_COMM_BYTES];
 };
 
+/*
+ * Which records still find room in a spool that is nearly full. Of the last segments, one share
+ * (struct gv_spool_header, reserve_segments) is refused to all but CODE, one more to all but CODE
+ * and GPU, and so on: no flood of one kind takes the room of those before it.
+ */
+enum gv_spool_room {
+    GV_ROOM_CODE, /* loads, unloads, contexts, and what names things */
+    GV_ROOM_GPU,
+    GV_ROOM_SYNC,
+    GV_ROOM_WORK, /* launches, copies, allocations */
+    GV_ROOM_REST, /* streams and events: a program may ask for them millions of times a second */
+};
+
 /* Nothing would be taken now: cheaper to ask than gv_spool_writer_take(), which may then fail too.
  */
-bool gv_spool_writer_is_full(struct gv_spool_writer *writer, bool kept);
+bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room room);
 
 /*
- * A free segment of this thread's, state OPEN and nothing published; NULL when the spool is full.
- * Unless `kept`, the last segments are refused. `*scarce` says whether it is one of them.
+ * A free segment of this thread's, state OPEN and nothing published; NULL when there is none for
+ * such a record. No room behind `*open_to` may write into it.
  */
-struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer, bool kept,
-                                              bool *scarce, const struct gv_spool_owner *owner);
+struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer,
+                                              enum gv_spool_room room, enum gv_spool_room *open_to,
+                                              const struct gv_spool_owner *owner);
 
 /* No more records will come into this segment. */
 void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segment *segment);

@@ -37,6 +37,9 @@ CREATE TABLE call (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 -- Facts that few calls have are kept beside them.
 CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
 CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
+-- A row that stands for so many polls that said "not ready". Its duration is theirs, added up.
+CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    span_ns INTEGER NOT NULL);
 
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
     call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,

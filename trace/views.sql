@@ -12,7 +12,7 @@ SELECT
     a.name AS name, -- the exported symbol, such as cuLaunchKernel_ptsz
     a.class AS class, -- init, context, load, unload, function, launch, copy, set, sync, alloc, free, stream, event, graph
     c.start_ns AS start_ns, -- since the session's start
-    c.duration_ns AS duration_ns, -- until it returned
+    c.duration_ns AS duration_ns, -- until it returned; of several, see count, their sum
     c.result AS result, -- as returned; NULL if a C++ exception left the call
     coalesce(c.context, s.context) AS context, -- id in contexts, where it worked
     c.stream AS stream, -- id in streams
@@ -22,14 +22,17 @@ SELECT
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
     cs.stack AS stack, -- where in the program; see frames. Only of calls that took long
     c.object AS object, -- pointer or handle that it made or took
-    c.kernel AS kernel_id -- id in kernels
+    c.kernel AS kernel_id, -- id in kernels
+    coalesce(f.count, 1) AS count, -- calls that the row stands for: polls, one after the other, that said "not ready" (600) are one row
+    coalesce(f.span_ns, c.duration_ns) AS span_ns -- from the start of the first of them to the end of the last; duration_ns is the time inside them
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
     LEFT JOIN stream s ON s.id = c.stream
     LEFT JOIN kernel k ON k.id = c.kernel
     LEFT JOIN call_module m ON m.call = c.id
-    LEFT JOIN call_stack cs ON cs.call = c.id;
+    LEFT JOIN call_stack cs ON cs.call = c.id
+    LEFT JOIN call_fold f ON f.call = c.id;
 
 CREATE VIEW gpu_ops AS -- one kernel, copy, memory set or graph that ran on a GPU
 SELECT
@@ -323,7 +326,10 @@ CREATE VIEW api_summary AS -- one name of a call
 WITH counted AS (
     SELECT api, duration_ns, count(*) AS count,
         count(nullif(nullif(result, 0), 600)) AS errors
-    FROM call GROUP BY api, duration_ns),
+    FROM call WHERE result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold)
+    GROUP BY api, duration_ns
+    UNION ALL SELECT c.api, c.duration_ns / f.count, f.count, 0
+    FROM call_fold f JOIN call c ON c.id = f.call),
 ranked AS (
     SELECT api, duration_ns, count,
         sum(count) OVER (PARTITION BY api ORDER BY duration_ns) AS rank

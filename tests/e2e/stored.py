@@ -67,7 +67,7 @@ output("lazy_launch", "diff_ranges.txt", "diff", "--section=stalls", "--all", "{
        "{early_launch}", "{early_launch}")
 output("lazy_launch", "diff_rank.txt", "diff", "-s", "stalls", "-s", "calls", "-n2", "{}", "{}", "{}", "{}", "--",
        "{early_launch}", "{early_launch}", "{early_launch}", "{early_launch}")
-output("polls", "report.txt", "report", "{}", "-s", "verdict")
+output("full_spool", "report.txt", "report", "{}", "-s", "verdict")
 output("busy_anyway", "report.txt", "report", "{}", "-s", "verdict")
 output("busy_anyway", "explain_1.txt", "explain", "{}", "1")
 output("busy_anyway", "explain_3.txt", "explain", "{}", "3")

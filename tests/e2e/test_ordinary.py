@@ -8,9 +8,9 @@ import harness
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests"))
 import workload_claims as claims  # noqa: E402
 
-SHORT = {"long_kernel": ["100"], "copy_pipeline": ["8"]}
+SHORT = {"long_kernel": ["100"], "copy_pipeline": ["8"], "polling": ["20"]}
 IN_C = ("cooperative_launch", "copy_pipeline", "graph_launches", "long_kernel", "managed_memory",
-        "several_gpus", "several_processes", "tiny_kernels")
+        "polling", "several_gpus", "several_processes", "tiny_kernels")
 OF_NVCC = ("fibonacci_static", "image_filter_shared", "matrix_product_static", "print_kernel_static",
            "reduction_shared")
 
@@ -30,6 +30,22 @@ class Ordinary(harness.Case):
     def check(self, name, mode):
         output, trace = self.run_workload(name, mode)
         claims.check(output, trace, mode == "auto")
+
+    def test_millions_of_polls_take_no_room(self):
+        _, trace = self.run_workload("ordinary/polling", "auto")
+        self.assertLess(os.path.getsize(self.path("trace.db")), 1 << 20)
+        folded = trace.execute("SELECT duration_ns, span_ns, count FROM calls WHERE count > 1").fetchall()
+        for duration_ns, span_ns, _ in folded:
+            self.assertLessEqual(duration_ns, span_ns)
+        by_row, by_call = trace.execute("SELECT count(*), sum(count) FROM calls WHERE result = 600").fetchone()
+        self.assertGreater(by_call, 20 * by_row)
+        # Summaries count polls, not rows.
+        names = dict(trace.execute("SELECT name, count FROM api_summary"))
+        self.assertEqual(names, dict(trace.execute("SELECT name, sum(count) FROM calls GROUP BY name")))
+        self.assertEqual(trace.execute("SELECT value FROM fact WHERE key = 'calls'").fetchone()[0],
+                         sum(names.values()))
+        self.assertEqual(trace.execute("SELECT count(*) FROM stalls s JOIN calls c ON c.id = s.call"
+                                       " WHERE c.count > 1").fetchone()[0], 0)
 
     def test_a_wrong_claim_is_noticed(self):
         output, trace = self.run_workload("ordinary/tiny_kernels", "auto")

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 import workload_claims  # noqa: E402
 
 ORDINARY = ["ordinary/cooperative_launch", "ordinary/copy_pipeline", "ordinary/graph_launches",
-            "ordinary/long_kernel", "ordinary/managed_memory", "ordinary/several_gpus",
+            "ordinary/long_kernel", "ordinary/managed_memory", "ordinary/polling", "ordinary/several_gpus",
             "ordinary/several_processes", "ordinary/tiny_kernels", "fibonacci_static_real",
             "image_filter_shared_real", "matrix_product_static_real", "print_kernel_static_real",
             "reduction_shared_real"]

@@ -44,12 +44,12 @@ static void create(struct gv_spool_writer *writer, uint64_t limit_mb)
     assert_int_equal(gv_spool_writer_create(writer, path, limit_mb, 7, names, 2), 0);
 }
 
-static uint32_t take_all(struct gv_spool_writer *writer, bool kept)
+static uint32_t take_all(struct gv_spool_writer *writer, enum gv_spool_room room)
 {
     uint32_t taken = 0;
-    bool scarce;
+    enum gv_spool_room open_to;
 
-    while (gv_spool_writer_take(writer, kept, &scarce, &owner))
+    while (gv_spool_writer_take(writer, room, &open_to, &owner))
         taken++;
     return taken;
 }
@@ -73,18 +73,39 @@ static void a_new_spool_is_private_and_describes_itself(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+/* A flood of one kind leaves a share to each kind before it. */
 static void the_last_segments_are_kept_for_what_matters(void **state)
 {
     struct gv_spool_writer writer = {0};
-    uint32_t ordinary, kept;
+    uint32_t taken;
 
     (void)state;
     create(&writer, 2);
-    ordinary = take_all(&writer, false);
-    kept = take_all(&writer, true);
-    assert_int_equal(kept, writer.header->reserve_segments);
-    assert_int_equal(ordinary + kept, writer.header->segment_limit);
+    taken = take_all(&writer, GV_ROOM_REST);
+    for (int room = GV_ROOM_WORK; room >= GV_ROOM_CODE; room--) {
+        uint32_t share = take_all(&writer, (enum gv_spool_room)room);
+
+        assert_int_equal(share, writer.header->reserve_segments);
+        taken += share;
+    }
+    assert_int_equal(taken, writer.header->segment_limit);
     assert_int_equal(writer.header->segments_allocated, writer.header->segment_limit);
+    gv_spool_writer_close(&writer, true);
+}
+
+/* What takes one of the last segments does not open it to the others. */
+static void a_late_segment_is_open_to_few(void **state)
+{
+    struct gv_spool_writer writer = {0};
+    enum gv_spool_room open_to;
+
+    (void)state;
+    create(&writer, 2);
+    assert_non_null(gv_spool_writer_take(&writer, GV_ROOM_CODE, &open_to, &owner));
+    assert_int_equal(open_to, GV_ROOM_REST);
+    take_all(&writer, GV_ROOM_WORK);
+    assert_non_null(gv_spool_writer_take(&writer, GV_ROOM_CODE, &open_to, &owner));
+    assert_int_equal(open_to, GV_ROOM_SYNC);
     gv_spool_writer_close(&writer, true);
 }
 
@@ -92,20 +113,20 @@ static void a_segment_given_back_is_taken_again(void **state)
 {
     struct gv_spool_writer writer = {0};
     struct gv_spool_segment *segment, *again;
-    bool scarce;
+    enum gv_spool_room open_to;
 
     (void)state;
     create(&writer, 2);
-    take_all(&writer, true);
+    take_all(&writer, GV_ROOM_CODE);
     segment = &writer.segments[3];
     atomic_store(&segment->published, 17);
     gv_spool_writer_leave(&writer, segment);
     assert_int_equal(segment->state, GV_SEGMENT_CLOSED);
     atomic_store(&segment->state, GV_SEGMENT_FREE);
     gv_spool_free_list_push(writer.header, writer.segments, 3);
-    again = gv_spool_writer_take(&writer, true, &scarce, &owner);
+    again = gv_spool_writer_take(&writer, GV_ROOM_CODE, &open_to, &owner);
     assert_ptr_equal(again, segment);
-    assert_true(scarce);
+    assert_int_equal(open_to, GV_ROOM_CODE);
     assert_int_equal(again->published, 0);
     assert_int_equal(again->state, GV_SEGMENT_OPEN);
     assert_int_equal(again->tid, 42);
@@ -126,7 +147,7 @@ static void a_file_that_cannot_grow_is_used_as_it_is(void **state)
     limit.rlim_cur = 3 << 20;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    taken = take_all(&writer, true);
+    taken = take_all(&writer, GV_ROOM_CODE);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
     assert_true(taken >= GV_SPOOL_GROWTH_SEGMENTS);
     assert_int_equal(taken, writer.header->segments_allocated);
@@ -164,10 +185,11 @@ static void *churn(void *data)
 {
     struct gv_spool_owner me = {.thread = (uint64_t)(uintptr_t)data};
     uintptr_t clashes = 0;
-    bool scarce;
+    enum gv_spool_room open_to;
 
     for (int i = 0; i < ROUNDS; i++) {
-        struct gv_spool_segment *segment = gv_spool_writer_take(&shared, true, &scarce, &me);
+        struct gv_spool_segment *segment =
+            gv_spool_writer_take(&shared, GV_ROOM_CODE, &open_to, &me);
         uint32_t number;
 
         if (!segment)
@@ -202,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_spool_is_private_and_describes_itself),
         cmocka_unit_test(the_last_segments_are_kept_for_what_matters),
+        cmocka_unit_test(a_late_segment_is_open_to_few),
         cmocka_unit_test(a_segment_given_back_is_taken_again),
         cmocka_unit_test(a_file_that_cannot_grow_is_used_as_it_is),
         cmocka_unit_test(each_thread_has_a_slot_until_there_are_none),

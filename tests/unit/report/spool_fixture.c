@@ -113,7 +113,7 @@ void fixture_spool_close(struct fixture_spool *spool)
 bool fixture_append(struct fixture_spool *spool, uint32_t number, const union gv_record *record)
 {
     struct fixture_thread *thread = &spool->threads[number - 1];
-    bool scarce;
+    enum gv_spool_room open_to;
 
     if (!thread->segment || thread->used == GV_SPOOL_SEGMENT_RECORDS) {
         if (thread->segment)
@@ -124,7 +124,7 @@ bool fixture_append(struct fixture_spool *spool, uint32_t number, const union gv
                                        .tid = 1000 + number,
                                        .sequence = thread->sequence++};
         snprintf(owner.comm, sizeof(owner.comm), "worker %u", number);
-        thread->segment = gv_spool_writer_take(&spool->writer, true, &scarce, &owner);
+        thread->segment = gv_spool_writer_take(&spool->writer, GV_ROOM_CODE, &open_to, &owner);
         if (!thread->segment)
             return false;
     }

@@ -4,6 +4,9 @@
 #include "report/recovery.h"
 #include "tests/unit/report/spool_fixture.h"
 
+#include "trace/spool_reader.h"
+
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,6 +64,95 @@ static void a_call_is_a_row(void **state)
                             " kernel IS NULL AND module IS NULL AND correlation IS NULL AND"
                             " stack IS NULL AND object IS NULL FROM calls"),
                      1);
+}
+
+static void append_poll(uint64_t start_ns, uint64_t count, uint64_t total_ns, uint64_t span_ns)
+{
+    union gv_record record = {.poll = {.head = {.kind = GV_RECORD_POLL,
+                                                .flags = GV_RECORD_HAS_STREAM,
+                                                .api = FIXTURE_SYNC,
+                                                .result = 600},
+                                       .start_ns = FIXTURE_EPOCH_NS + start_ns,
+                                       .span_ns = span_ns,
+                                       .total_ns = total_ns,
+                                       .stream = 0x77,
+                                       .context = 0xc0,
+                                       .object = 0x99,
+                                       .count = count}};
+
+    assert_true(fixture_append(&spool, 1, &record));
+}
+
+static void polls_are_one_row_with_their_count(void **state)
+{
+    (void)state;
+    append_poll(2000, 500, 400000, 900000);
+    append_poll(3000000, 1, 700, 700);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 4000000, 300, 0);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM calls"), 3);
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE count = 500 AND start_ns = 2000 AND"
+                            " duration_ns = 400000 AND span_ns = 900000 AND result = 600 AND"
+                            " stream IS NOT NULL AND object = 153"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE count = 1 AND span_ns = duration_ns"),
+                     2);
+    assert_int_equal(number("SELECT count FROM api_summary"), 502);
+    assert_int_equal(number("SELECT median_ns FROM api_summary"), 800);
+    assert_int_equal(number("SELECT total_ns FROM api_summary"), 401000);
+    assert_int_equal(number("SELECT count FROM api_total"), 502);
+    assert_int_equal(number("SELECT median_ns FROM api_total"), 800);
+    assert_int_equal(number("SELECT last_ns FROM thread_total"), 4000300);
+    assert_int_equal(number("SELECT value FROM fact WHERE key = 'calls'"), 502);
+    /* 400 us in all, but none of them was held up. */
+    assert_int_equal(number("SELECT count(*) FROM stalls"), 0);
+}
+
+static void a_poll_that_is_read_is_not_counted_up_any_more(void **state)
+{
+    struct gv_spool_reader reader;
+    union gv_record record;
+    char name[GV_SESSION_PATH_BYTES];
+    int directory = open(fixture.spools, O_RDONLY | O_DIRECTORY);
+    struct gv_record_poll *poll;
+
+    (void)state;
+    append_poll(2000, 500, 400000, 900000);
+    poll = &spool.threads[0].segment->records[0].poll;
+    fixture_spool_name(&fixture, 1, name, sizeof(name));
+    assert_int_equal(gv_spool_reader_open(&reader, directory, name), 0);
+    for (int times = 0; times < 2; times++) {
+        gv_spool_reader_record(
+            &reader, (uint32_t)(spool.threads[0].segment - spool.writer.segments), 0, &record);
+        assert_int_equal(record.poll.count, 500);
+        assert_int_equal(atomic_load(&poll->count), 500 | GV_POLL_TAKEN);
+    }
+    gv_spool_reader_close(&reader);
+    close(directory);
+}
+
+static void append_stack_of_call(uint32_t stack, uint64_t call_start_ns)
+{
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = stack}};
+
+    assert_true(fixture_append(&spool, 1, &record));
+    record.stack.head.kind = GV_RECORD_STACK_OF_CALL;
+    record.stack.call_start_ns = FIXTURE_EPOCH_NS + call_start_ns;
+    assert_true(fixture_append(&spool, 1, &record));
+}
+
+/* Its own call found no room any more. */
+static void the_stack_of_a_lost_call_is_not_the_next_ones(void **state)
+{
+    (void)state;
+    append_stack_of_call(1, 2000);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 5000, 70, 0);
+    append_stack_of_call(2, 6000);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 6000, 70, 0);
+    recover();
+    assert_int_equal(number("SELECT stack IS NULL FROM calls WHERE start_ns = 5000"), 1);
+    assert_int_equal(number("SELECT stack IS NULL FROM calls WHERE start_ns = 6000"), 0);
 }
 
 static void the_process_is_described(void **state)
@@ -330,6 +422,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(a_call_is_a_row),
+        TEST(polls_are_one_row_with_their_count),
+        TEST(a_poll_that_is_read_is_not_counted_up_any_more),
+        TEST(the_stack_of_a_lost_call_is_not_the_next_ones),
         TEST(the_process_is_described),
         TEST(an_exit_is_told_from_a_kill),
         TEST(a_kernel_may_be_named_after_its_launch),

@@ -32,17 +32,17 @@ static void durations_have_exact_ends_and_a_near_median(void **state)
 
     assert_int_equal(gv_duration_total_median_ns(&total), 0);
     for (int64_t i = 1; i <= 1000; i++)
-        assert_int_equal(gv_duration_total_add(&total, i), 0);
+        assert_int_equal(gv_duration_total_add(&total, i, 1), 0);
     assert_int_equal(gv_duration_total_median_ns(&total), 500);
     assert_int_equal(total.total_ns, 500500);
     for (int64_t i = 0; i < 3000; i++)
-        gv_duration_total_add(&total, 1000000 + i * 1000);
+        gv_duration_total_add(&total, 1000000 + i * 1000, 1);
     assert_int_equal(total.min_ns, 1);
     assert_int_equal(total.max_ns, 3999000);
     /* Number 2000 of all is the 1000th of the second lot: 1,999,000. */
     assert_in_range(gv_duration_total_median_ns(&total), 1997000, 2001000);
-    gv_duration_total_add(&total, INT64_MAX);
-    gv_duration_total_add(&total, -5);
+    gv_duration_total_add(&total, INT64_MAX, 1);
+    gv_duration_total_add(&total, -5, 1);
     assert_int_equal(total.min_ns, 0);
     assert_int_equal(total.max_ns, INT64_MAX);
     gv_duration_total_free(&total);
@@ -53,7 +53,7 @@ static void a_median_is_never_beyond_what_was_seen(void **state)
     (void)state;
     struct gv_duration_total total = {0};
 
-    gv_duration_total_add(&total, 123456789);
+    gv_duration_total_add(&total, 123456789, 1);
     assert_int_equal(gv_duration_total_median_ns(&total), 123456789);
     gv_duration_total_free(&total);
 }
