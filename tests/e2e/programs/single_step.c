@@ -1,0 +1,434 @@
+/*
+ * A signal handler that calls CUDA at every instruction of libgpuverify.so, one after the other.
+ *
+ *     single_step copy|poll|launch|load|deep FILL...
+ *
+ * One call ("outer") is made again and again. First it is stepped through with the processor's trap
+ * flag, to learn its path in the library; what that calls elsewhere runs at full speed. Then, for
+ * each instruction of the path, a breakpoint is set there, whose handler makes a call of its own
+ * ("inner"). Before each, calls are made until the thread's segment has FILL records (253, 254,
+ * 255: the outer call's record is the last but one, the last, or in the next segment; 0: as it
+ * comes; 256: until the spool is full).
+ *
+ * It looks at the spool as the library maps it, and prints a line for each outer call:
+ *
+ *     outer ID of MODE fill FILL step K of N driver FIRST inner ID lost N
+ *
+ * inner IDs (0: it was not called), and outer ones of the mode copy, are the bytes of
+ * cuMemsetD8Async(), odd and even.
+ */
+#include <cuda.h>
+
+#include "kernels/check.h"
+#include "kernels/ptx.h"
+#include "trace/spool.h"
+
+#include <link.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef __x86_64__
+int main(void)
+{
+    printf("needs the trap flag of x86-64\n");
+    return 77;
+}
+#else
+
+#define BUFFER_BYTES (8u << 20)
+#define PATH_MOST    65536
+#define FULL         256
+#define FILLER_BYTES (1u << 16)
+#define TRAP_FLAG    0x100
+#define INT3         0xcc
+
+static struct {
+    uintptr_t low, high;
+} library, program;
+
+static struct gv_spool_header *spool;
+static CUdeviceptr buffer;
+static CUstream stream, busy, inner_stream;
+static CUevent event;
+static CUfunction empty;
+static unsigned made[2], fillers; /* inner calls, outer calls; events recorded */
+
+/* ---- stepping ---- */
+
+static uintptr_t path[PATH_MOST]; /* instructions in the library, as they were run */
+static unsigned steps, first_outside;
+static bool learning;
+static unsigned inner_id;
+static pid_t stepped_thread;
+
+/* In place of an instruction's first byte. */
+static unsigned char *volatile breakpoint;
+static unsigned char replaced;
+static unsigned
+    hits_to_go; /* until the handler calls; 0: the breakpoint is where `learning` goes on */
+
+static void set_breakpoint(uintptr_t at, unsigned hits)
+{
+    hits_to_go = hits;
+    replaced = *(unsigned char *)at;
+    breakpoint = (unsigned char *)at;
+    *breakpoint = INT3;
+}
+
+static void clear_breakpoint(void)
+{
+    if (breakpoint)
+        *breakpoint = replaced;
+    breakpoint = NULL;
+}
+
+static void call_inner(void)
+{
+    inner_id = 2 * made[0]++ + 1;
+    CHECK(cuMemsetD8Async(buffer, 0, inner_id, inner_stream));
+}
+
+/* Before the instruction `at`. */
+static void learn(greg_t *registers, uintptr_t at)
+{
+    uintptr_t caller;
+
+    if (at >= program.low && at < program.high)
+        return;
+    if (at >= library.low && at < library.high) {
+        if (steps == PATH_MOST) {
+            printf("the path has more than %u instructions\n", PATH_MOST);
+            exit(1);
+        }
+        path[steps++] = at;
+        return;
+    }
+    /* At a function's first instruction. */
+    caller = *(uintptr_t *)registers[REG_RSP];
+    if (caller >= library.low && caller < library.high) {
+        set_breakpoint(caller, 0);
+        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    }
+    if (!first_outside)
+        first_outside = steps;
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    static unsigned char *stepped_over;
+    uintptr_t at = (uintptr_t)registers[REG_RIP];
+
+    (void)number;
+    (void)info;
+    if (syscall(SYS_gettid) != stepped_thread) { /* it came by our breakpoint */
+        while (breakpoint)
+            sched_yield();
+        registers[REG_RIP]--;
+        return;
+    }
+    if (stepped_over) { /* the instruction that it stands for has been run */
+        *stepped_over = INT3;
+        stepped_over = NULL;
+        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+        return;
+    }
+    if (breakpoint && at == (uintptr_t)breakpoint + 1) {
+        registers[REG_RIP] = (greg_t)--at;
+        *breakpoint = replaced;
+        if (hits_to_go > 1) {
+            hits_to_go--;
+            stepped_over = breakpoint;
+            registers[REG_EFL] |= TRAP_FLAG;
+            return;
+        }
+        breakpoint = NULL;
+        if (hits_to_go) {
+            call_inner();
+            return;
+        }
+        registers[REG_EFL] |= TRAP_FLAG;
+    }
+    if (learning)
+        learn(registers, at);
+}
+
+#define TRAP_OFF __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc")
+#define TRAP_ON                                                                                    \
+    if (learning)                                                                                  \
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc")
+
+/* ---- the spool ---- */
+
+static int find_objects(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+    bool is_library = strstr(info->dlpi_name, "libgpuverify.so") != NULL;
+    uintptr_t low = UINTPTR_MAX, high = 0;
+
+    (void)bytes;
+    (void)context;
+    if (!is_library && info->dlpi_name[0])
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+        if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
+            continue;
+        low = info->dlpi_addr + header->p_vaddr;
+        high = low + header->p_memsz;
+    }
+    if (is_library) {
+        library.low = low;
+        library.high = high;
+    } else if (!program.low) {
+        program.low = low;
+        program.high = high;
+    }
+    return 0;
+}
+
+static void make_library_writable(void)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = library.low & ~(page - 1);
+
+    if (mprotect((void *)low, library.high - low, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+        printf("the library's code cannot be written to\n");
+        exit(77);
+    }
+}
+
+static void find_spool(void)
+{
+    char line[4096];
+    unsigned long low;
+    FILE *maps = fopen("/proc/self/maps", "r");
+
+    while (maps && !spool && fgets(line, sizeof(line), maps))
+        if (strstr(line, GV_SPOOL_SUFFIX) && sscanf(line, "%lx", &low) == 1)
+            spool = (struct gv_spool_header *)low;
+    if (!spool || memcmp(spool->magic, GV_SPOOL_MAGIC, sizeof(spool->magic)) != 0) {
+        fprintf(stderr, "no spool is mapped\n");
+        exit(1);
+    }
+    fclose(maps);
+}
+
+static struct gv_spool_segment *segment(uint32_t index)
+{
+    return (struct gv_spool_segment *)(void *)((char *)spool + spool->segments_offset) + index;
+}
+
+static struct gv_spool_segment *own_segment(void)
+{
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+    for (uint32_t i = 0; i < spool->segments_allocated; i++)
+        if (segment(i)->state == GV_SEGMENT_OPEN && segment(i)->tid == tid)
+            return segment(i);
+    return NULL;
+}
+
+/* What a store beyond a segment's end would break first: the header of the next one. */
+static void check_segments(void)
+{
+    for (uint32_t i = 0; i < spool->segments_allocated; i++) {
+        uint32_t published = segment(i)->published, state = segment(i)->state;
+
+        if (state <= GV_SEGMENT_CLOSED && published <= GV_SPOOL_SEGMENT_RECORDS)
+            continue;
+        printf("segment %u is damaged: state %u, %u records published\n", i, state, published);
+        exit(1);
+    }
+}
+
+static unsigned long lost(void)
+{
+    unsigned long sum = spool->lost.names + spool->lost.loads;
+
+    for (uint32_t i = 0; i < GV_SPOOL_CLASSES; i++)
+        sum += spool->lost.calls[i];
+    return sum;
+}
+
+static void fill_to(unsigned records)
+{
+    unsigned long before = lost();
+
+    while (records == FULL && lost() == before) {
+        CHECK(cuMemsetD8Async(buffer, 0, FILLER_BYTES, inner_stream));
+        fillers++;
+    }
+    while (records && records < FULL && (!own_segment() || own_segment()->published != records)) {
+        CHECK(cuEventRecord(event, inner_stream));
+        fillers++;
+    }
+}
+
+/* ---- what is stepped through ---- */
+
+static char image[256];
+
+static void make_image(unsigned id)
+{
+    snprintf(image, sizeof(image), GV_PTX_HEAD ".visible .entry step_%u()\n{\n    ret;\n}\n", id);
+}
+
+static unsigned outer_copy(void)
+{
+    unsigned id = 2 * ++made[1];
+
+    TRAP_ON;
+    CUresult result = cuMemsetD8Async(buffer, 0, id, stream);
+    TRAP_OFF;
+    CHECK(result);
+    return id;
+}
+
+static unsigned outer_poll(void)
+{
+    unsigned id = ++made[1];
+
+    TRAP_ON;
+    CUresult result = cuStreamQuery(busy);
+    TRAP_OFF;
+    CHECK(result == CUDA_ERROR_NOT_READY ? 0 : result);
+    return id;
+}
+
+static unsigned outer_launch(void)
+{
+    unsigned id = ++made[1];
+
+    TRAP_ON;
+    CUresult result = cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    TRAP_OFF;
+    CHECK(result);
+    return id;
+}
+
+/* A load, a name, and an unload. */
+static unsigned outer_load(void)
+{
+    unsigned id = ++made[1];
+    char name[32];
+    CUfunction function;
+    CUmodule module;
+
+    make_image(id);
+    snprintf(name, sizeof(name), "step_%u", id);
+    TRAP_ON;
+    CUresult loaded = cuModuleLoadData(&module, image);
+    CUresult found = loaded ? loaded : cuModuleGetFunction(&function, module, name);
+    CUresult unloaded = found ? found : cuModuleUnload(module);
+    TRAP_OFF;
+    CHECK(unloaded);
+    return id;
+}
+
+/* A stack that is new each time: it is written, and then said to be this call's. */
+__attribute__((noinline)) static unsigned recurse(unsigned depth)
+{
+    unsigned id = depth ? recurse(depth - 1) : outer_copy();
+
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+    return id;
+}
+
+static unsigned outer_deep(void)
+{
+    return recurse(made[1] % 40);
+}
+
+static const struct {
+    const char *name;
+    unsigned (*make)(void);
+} modes[] = {{"copy", outer_copy},
+             {"poll", outer_poll},
+             {"launch", outer_launch},
+             {"load", outer_load},
+             {"deep", outer_deep}};
+
+/* `at`: number of the instruction in the path, from 1; 0: none. */
+static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
+{
+    unsigned long before;
+    unsigned id, hits = 0;
+
+    fill_to(fill);
+    before = lost();
+    inner_id = 0;
+    for (unsigned i = 0; i < at; i++)
+        hits += path[i] == path[at - 1];
+    if (at)
+        set_breakpoint(path[at - 1], hits);
+    id = outer();
+    clear_breakpoint();
+    check_segments();
+    printf("outer %u of %s fill %u step %u of %u driver %u inner %u lost %lu\n", id, name, fill, at,
+           steps, first_outside, inner_id, lost() - before);
+}
+
+static void step_through(const char *name, unsigned (*outer)(void), unsigned fill)
+{
+    steps = first_outside = 0;
+    learning = true;
+    once(name, outer, fill, 0);
+    learning = false;
+    for (unsigned at = 1; at <= steps; at++)
+        once(name, outer, fill, at);
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    unsigned (*outer)(void) = NULL;
+    uint64_t long_ns = 3600ull * 1000000000u;
+    void *parameters[] = {&long_ns};
+    CUcontext context;
+    CUmodule module;
+    CUfunction spin;
+    CUdevice device;
+
+    for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)
+        if (strcmp(modes[i].name, argv[1]) == 0)
+            outer = modes[i].make;
+    if (!outer)
+        return 2;
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuModuleLoadData(&module, gv_ptx_tour));
+    CHECK(cuModuleGetFunction(&spin, module, "spin"));
+    CHECK(cuModuleGetFunction(&empty, module, "empty"));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamCreate(&inner_stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    CHECK(cuMemAlloc(&buffer, BUFFER_BYTES));
+    if (outer == outer_poll)
+        CHECK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, busy, parameters, NULL));
+    dl_iterate_phdr(find_objects, NULL);
+    make_library_writable();
+    find_spool();
+    stepped_thread = (pid_t)syscall(SYS_gettid);
+    sigaction(SIGTRAP, &action, NULL);
+    /* The first one looks its entry point up, with signals blocked: a trap would be deadly. */
+    call_inner();
+    once(argv[1], outer, 0, 0);
+    for (int i = 2; i < argc; i++)
+        step_through(argv[1], outer, (unsigned)strtoul(argv[i], NULL, 10));
+    printf("made %u inner, %u outer, %u fillers\n", made[0], made[1], fillers);
+    fflush(stdout);
+    _exit(0); /* the long kernel is not waited for */
+}
+#endif
