@@ -23,8 +23,7 @@ static void end_outermost(struct gv_thread *thread, const struct gv_call *call, 
  * group open, and counts as lost. */
 static inline void leave_outermost(struct gv_thread *thread)
 {
-    if (thread->slot)
-        atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+    atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
     thread->depth = 0;
     gv_thread_end_group(thread, false);
 }
@@ -100,9 +99,12 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
     struct gv_facts facts = {.flags = GV_RECORD_UNWOUND};
 
     thread->jumped_ns = 0;
+    if (!gv_thread_is_live(thread)) {
+        thread->depth = 0;
+        return;
+    }
     gv_thread_begin_group(thread); /* or goes on with one: the jump came from a handler */
-    if (gv_thread_is_live(thread))
-        end_outermost(thread, &call, -1, end_ns, &facts);
+    end_outermost(thread, &call, -1, end_ns, &facts);
     leave_outermost(thread);
 }
 
@@ -315,8 +317,9 @@ static bool count_poll(struct gv_record_poll *poll, uint64_t duration_ns, uint64
     return true;
 }
 
-static void write_poll(struct gv_thread *thread, const struct gv_call *call, uint64_t end_ns,
-                       const struct gv_facts *facts)
+__attribute__((noinline)) static void write_poll(struct gv_thread *thread,
+                                                 const struct gv_call *call, uint64_t end_ns,
+                                                 const struct gv_facts *facts)
 {
     uint64_t context = context_now(thread), duration_ns = end_ns - call->start_ns;
     struct gv_record_poll *known = find_poll(thread, call, facts);

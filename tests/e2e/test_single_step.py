@@ -65,6 +65,13 @@ class SingleStep(harness.Case):
         self.check_operations(trace)
         self.check_outer_sets(trace)
 
+    def test_a_handler_with_a_stack_of_its_own(self):
+        self.step("high", 0)
+        trace = self.trace(losses=True)
+        self.check_inner(trace)
+        self.check_operations(trace)
+        self.check_outer_sets(trace)
+
     def test_polls_are_counted(self):
         self.step("poll", 0, 254)
         trace = self.trace(losses=True)

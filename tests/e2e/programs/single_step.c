@@ -1,7 +1,7 @@
 /*
  * A signal handler that calls CUDA at every instruction of libgpuverify.so, one after the other.
  *
- *     single_step copy|poll|launch|load|deep FILL...
+ *     single_step copy|high|poll|launch|load|deep FILL...
  *
  * One call ("outer") is made again and again. First it is stepped through with the processor's trap
  * flag, to learn its path in the library; what that calls elsewhere runs at full speed. Then, for
@@ -14,8 +14,9 @@
  *
  *     outer ID of MODE fill FILL step K of N driver FIRST inner ID lost N
  *
- * inner IDs (0: it was not called), and outer ones of the mode copy, are the bytes of
- * cuMemsetD8Async(), odd and even.
+ * high is copy with a handler whose stack lies above the thread's, where callers' frames lie
+ * otherwise. inner IDs (0: it was not called), and outer ones of the modes copy and high, are the
+ * bytes of cuMemsetD8Async(), odd and even.
  */
 #include <cuda.h>
 
@@ -24,6 +25,7 @@
 #include "trace/spool.h"
 
 #include <link.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -47,6 +49,7 @@ int main(void)
 #define BUFFER_BYTES (8u << 20)
 #define PATH_MOST    65536
 #define FULL         256
+#define STACK_BYTES  (1u << 20)
 #define FILLER_BYTES (1u << 16)
 #define TRAP_FLAG    0x100
 #define INT3         0xcc
@@ -56,6 +59,8 @@ static struct {
 } library, program;
 
 static struct gv_spool_header *spool;
+static char stacks[2][STACK_BYTES] __attribute__((aligned(4096)));
+static CUcontext context;
 static CUdeviceptr buffer;
 static CUstream stream, busy, inner_stream;
 static CUevent event;
@@ -122,9 +127,9 @@ static void learn(greg_t *registers, uintptr_t at)
         first_outside = steps;
 }
 
-static void on_trap(int number, siginfo_t *info, void *context)
+static void on_trap(int number, siginfo_t *info, void *interrupted)
 {
-    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    greg_t *registers = ((ucontext_t *)interrupted)->uc_mcontext.gregs;
     static unsigned char *stepped_over;
     uintptr_t at = (uintptr_t)registers[REG_RIP];
 
@@ -169,13 +174,13 @@ static void on_trap(int number, siginfo_t *info, void *context)
 
 /* ---- the spool ---- */
 
-static int find_objects(struct dl_phdr_info *info, size_t bytes, void *context)
+static int find_objects(struct dl_phdr_info *info, size_t bytes, void *unused)
 {
     bool is_library = strstr(info->dlpi_name, "libgpuverify.so") != NULL;
     uintptr_t low = UINTPTR_MAX, high = 0;
 
     (void)bytes;
-    (void)context;
+    (void)unused;
     if (!is_library && info->dlpi_name[0])
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -293,6 +298,11 @@ static unsigned outer_copy(void)
     return id;
 }
 
+static unsigned outer_high(void)
+{
+    return outer_copy();
+}
+
 static unsigned outer_poll(void)
 {
     unsigned id = ++made[1];
@@ -351,11 +361,8 @@ static unsigned outer_deep(void)
 static const struct {
     const char *name;
     unsigned (*make)(void);
-} modes[] = {{"copy", outer_copy},
-             {"poll", outer_poll},
-             {"launch", outer_launch},
-             {"load", outer_load},
-             {"deep", outer_deep}};
+} modes[] = {{"copy", outer_copy},     {"high", outer_high}, {"poll", outer_poll},
+             {"launch", outer_launch}, {"load", outer_load}, {"deep", outer_deep}};
 
 /* `at`: number of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
@@ -387,13 +394,34 @@ static void step_through(const char *name, unsigned (*outer)(void), unsigned fil
         once(name, outer, fill, at);
 }
 
+static void run(char **argv, unsigned (*outer)(void))
+{
+    CHECK(cuCtxSetCurrent(context));
+    stepped_thread = (pid_t)syscall(SYS_gettid);
+    /* The first one looks its entry point up, with signals blocked: a trap would be deadly. */
+    call_inner();
+    once(argv[1], outer, 0, 0);
+    for (char **fill = argv + 2; *fill; fill++)
+        step_through(argv[1], outer, (unsigned)strtoul(*fill, NULL, 10));
+}
+
+static void *run_high(void *argv)
+{
+    stack_t above = {.ss_sp = stacks[1], .ss_size = STACK_BYTES};
+
+    CHECK(sigaltstack(&above, NULL));
+    run(argv, outer_high);
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
-    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     unsigned (*outer)(void) = NULL;
     uint64_t long_ns = 3600ull * 1000000000u;
     void *parameters[] = {&long_ns};
-    CUcontext context;
+    pthread_attr_t attributes;
+    pthread_t thread;
     CUmodule module;
     CUfunction spin;
     CUdevice device;
@@ -420,13 +448,15 @@ int main(int argc, char **argv)
     dl_iterate_phdr(find_objects, NULL);
     make_library_writable();
     find_spool();
-    stepped_thread = (pid_t)syscall(SYS_gettid);
     sigaction(SIGTRAP, &action, NULL);
-    /* The first one looks its entry point up, with signals blocked: a trap would be deadly. */
-    call_inner();
-    once(argv[1], outer, 0, 0);
-    for (int i = 2; i < argc; i++)
-        step_through(argv[1], outer, (unsigned)strtoul(argv[i], NULL, 10));
+    if (outer == outer_high) {
+        pthread_attr_init(&attributes);
+        CHECK(pthread_attr_setstack(&attributes, stacks[0], STACK_BYTES));
+        CHECK(pthread_create(&thread, &attributes, run_high, argv));
+        CHECK(pthread_join(thread, NULL));
+    } else {
+        run(argv, outer);
+    }
     printf("made %u inner, %u outer, %u fillers\n", made[0], made[1], fillers);
     fflush(stdout);
     _exit(0); /* the long kernel is not waited for */
