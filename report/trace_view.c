@@ -109,8 +109,8 @@ static int gv_trace_view_open_safely(const char *path, sqlite3 **trace)
         error = gv_trusted_schema_ensure(*trace, &version);
     if (error == -ENOTSUP)
         gv_message("%s was written by another version of gpuverify: its schema is %lld, this one "
-                   "reads %d",
-                   path, (long long)version, GV_SCHEMA_VERSION);
+                   "reads %d to %d",
+                   path, (long long)version, GV_SCHEMA_VERSION_OLDEST, GV_SCHEMA_VERSION);
     if (error == -EBADMSG)
         gv_message("the tables of %s are not those of this version of gpuverify", path);
     if (error) {

@@ -5,7 +5,10 @@
 #ifndef GV_TRACE_SCHEMA_H
 #define GV_TRACE_SCHEMA_H
 
-#define GV_SCHEMA_VERSION 5
+#define GV_SCHEMA_VERSION 6
+/* Traces from this one on can be read. A later version may add tables, but not change those of this
+ * one (report/trusted_schema.c). */
+#define GV_SCHEMA_VERSION_OLDEST 5
 /* PRAGMA application_id: "GpuV". Tells a trace from any other SQLite file. */
 #define GV_SCHEMA_APPLICATION_ID 0x47707556
 

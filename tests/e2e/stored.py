@@ -81,7 +81,7 @@ output("hostile", "diff.txt", "diff", "{}", "{add}")
 def schema_version():
     with open(os.path.join(ROOT, "trace", "schema.h"), encoding="utf-8") as header:
         for line in header:
-            if line.startswith("#define GV_SCHEMA_VERSION"):
+            if line.startswith("#define GV_SCHEMA_VERSION "):
                 return int(line.split()[2])
     raise LookupError("no GV_SCHEMA_VERSION in trace/schema.h")
 

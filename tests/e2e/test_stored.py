@@ -1,5 +1,8 @@
 """What the commands print of stored traces, compared whole; stored.py says how to refresh it."""
 
+import os
+import sqlite3
+
 import harness
 import stored
 
@@ -23,3 +26,59 @@ def add(trace, name, words, status):
 for output in stored.OUTPUTS:
     add(*output)
 del output
+
+
+class EarlierSchema(harness.Case):
+    """A trace that version 5 of the schema wrote: traces/schema_5.sql is the whole file, as SQL."""
+
+    def make(self, *changes):
+        path = self.path("earlier.db")
+        if os.path.exists(path):
+            os.remove(path)
+        database = sqlite3.connect(path)
+        database.executescript(stored.read(os.path.join(stored.TRACES, "schema_5.sql")))
+        for change in changes:
+            database.execute(change)
+        database.commit()
+        database.close()
+        return path
+
+    def read(self, path, *words, status=0):
+        result = self.command(words[0], path, *words[1:], status=status, sim=False)
+        if not status:
+            self.assertIn(result.err, ("", "gpuverify: no row\n"))
+        return result.out + result.err
+
+    def test_it_is_read(self):
+        path = self.make()
+        self.assertIn("one call waited for 150 ms", self.read(path, "report"))
+        self.assertIn("lazy-load", self.read(path, "stalls"))
+        self.assertIn("cuModuleLoadData", self.read(path, "explain", "1"))
+        self.assertIn("Nothing changed.", self.read(path, "diff", path))
+        self.read(path, "check", "--max-losses", "0", "--min-kernels", "6")
+
+    def test_every_view_answers(self):
+        path = self.make()
+        own = sqlite3.connect(":memory:")
+        with open(os.path.join(stored.ROOT, "trace", "tables.sql"), encoding="utf-8") as tables, \
+                open(os.path.join(stored.ROOT, "trace", "views.sql"), encoding="utf-8") as views:
+            own.executescript(tables.read() + views.read())
+        for (name,) in own.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
+            self.read(path, "query", f"SELECT * FROM {name}")
+        own.close()
+        self.assertIn("22", self.read(path, "query", "SELECT count(*) FROM calls"))
+
+    def test_a_table_that_it_lacks_is_empty(self):
+        path = self.make("DROP TABLE sample")
+        self.assertRegex(self.read(path, "query", "SELECT count(*) AS n FROM samples"), "n\\s+0\\s")
+        self.read(path, "report")
+
+    def test_a_table_that_it_has_otherwise_is_refused(self):
+        path = self.make("ALTER TABLE sample ADD COLUMN more")
+        self.assertIn("are not those of this version", self.read(path, "report", status=3))
+
+    def test_versions_outside_are_refused(self):
+        for version in (4, stored.schema_version() + 1):
+            path = self.make(f"PRAGMA user_version = {version}")
+            self.assertIn(f"its schema is {version}, this one reads 5 to {stored.schema_version()}",
+                          self.read(path, "report", status=3))
