@@ -323,13 +323,16 @@ FROM loss;
 -- SQLite before 3.35 could not read, and with it none of the file.
 
 CREATE VIEW api_summary AS -- one name of a call
-WITH counted AS (
+WITH each AS (
     SELECT api, duration_ns, count(*) AS count,
         count(nullif(nullif(result, 0), 600)) AS errors
     FROM call WHERE result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold)
     GROUP BY api, duration_ns
     UNION ALL SELECT c.api, c.duration_ns / f.count, f.count, 0
     FROM call_fold f JOIN call c ON c.id = f.call),
+counted AS (
+    SELECT api, duration_ns, sum(count) AS count, sum(errors) AS errors
+    FROM each GROUP BY api, duration_ns),
 ranked AS (
     SELECT api, duration_ns, count,
         sum(count) OVER (PARTITION BY api ORDER BY duration_ns) AS rank
