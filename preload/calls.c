@@ -42,7 +42,7 @@ static uint32_t kernel_number(struct gv_thread *thread, uint64_t handle)
     if (__builtin_expect(answer.name != NULL, 0)) {
         bool inside = gv_thread_begin_group(thread);
 
-        gv_loads_write_name(thread, answer.kernel, handle, answer.owner, answer.name);
+        gv_loads_write_name(thread, answer.kernel, handle, 0, answer.name);
         gv_thread_end_group(thread, inside);
     }
     return answer.kernel;

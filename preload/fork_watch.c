@@ -4,7 +4,6 @@
 #include "preload/hot.h"
 #include "preload/loader.h"
 #include "preload/log.h"
-#include "preload/names.h"
 #include "preload/process.h"
 
 #include <errno.h>
@@ -42,7 +41,6 @@ int gv_fork_watch_set_token(uint64_t token)
 /* No other thread is in the middle of a change while the process is copied. */
 static void before(void)
 {
-    gv_names_hold();
     gv_entry_points_hold();
     gv_loader_hold();
 }
@@ -51,14 +49,12 @@ static void in_parent(void)
 {
     gv_loader_release(false);
     gv_entry_points_release(false);
-    gv_names_release();
 }
 
 static void in_child(void)
 {
     gv_loader_release(true);
     gv_entry_points_release(true);
-    gv_names_release();
     if (token_page)
         atomic_store(token_page, 0);
 }

@@ -2,92 +2,83 @@
 
 #include "preload/process.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 /*
- * Handles are keys of a hash table of fixed size, whose cells are never emptied: a cell keeps its
- * key and gets another node when the handle means something else. The nodes of a module that was
- * unloaded are used again. PyTorch registers some 60 000 host functions.
+ * A hash table of fixed size. A cell keeps its handle for ever; what the handle means is one word,
+ * which says under which owner, too, and counts only while that one lives. So whatever ends, ends
+ * with one store into `owners`, nothing is ever freed, and a reader has all it needs in its word.
+ * PyTorch registers some 60 000 host functions.
  */
 #define CELLS       (1u << 18)
-#define NODES       (1u << 17)
+#define OWNERS      (1u << 16) /* at a time */
 #define MOST_PROBES 64
 
-struct node {
-    const char *name;        /* of a registered host function */
-    _Atomic uint32_t number; /* of the kernel, or of the module */
-    uint32_t owner;          /* node */
-    uint32_t next;           /* owner's list; its first member in the owner itself */
-    uint32_t alias_of;       /* node whose number counts */
-    uintptr_t key;
-};
+/* A meaning: the owner's number in the upper half, the kernel's in the lower one. */
+#define REGISTERED 0x80000000u /* in an owner's number: holds host functions */
+#define UNTOLD     0x80000000u /* in a kernel's: its name is in `names` and was not told */
 
 struct cell {
-    _Atomic uintptr_t key;
-    _Atomic uint32_t node; /* 0: void */
+    _Atomic uintptr_t handle;
+    _Atomic uint64_t meaning; /* kernel 0: the owner itself; all 0: void */
+};
+
+/* An owner is found by its number; numbers whose place is taken are skipped. */
+struct owner {
+    _Atomic uint32_t number;    /* 0: nobody lives here */
+    _Atomic uint32_t companion; /* see companion_of() */
 };
 
 static struct cell cells[CELLS];
-static struct node nodes[NODES];
-static _Atomic uint32_t nodes_used = 1;
-static uint32_t free_nodes; /* linked by `next` */
+static _Atomic(const char *) names[CELLS]; /* of host functions */
+static struct owner owners[OWNERS];
 static _Atomic uint32_t kernels_numbered;
 static _Atomic uint32_t owners_numbered;
-
-/* Held while lists are changed: by calls that load, name and unload code, never by a launch. */
-static atomic_flag changing = ATOMIC_FLAG_INIT;
-static _Thread_local bool changes __attribute__((tls_model("initial-exec")));
-
 static _Atomic bool full;
+
+static uint64_t meaning_of(uint32_t owner, uint32_t kernel)
+{
+    return (uint64_t)owner << 32 | kernel;
+}
+
+static uint32_t owner_in(uint64_t meaning)
+{
+    return (uint32_t)(meaning >> 32);
+}
+
+static uint32_t kernel_in(uint64_t meaning)
+{
+    return (uint32_t)meaning & ~UNTOLD;
+}
 
 static void count_lost(void)
 {
+    atomic_store(&full, true);
     if (gv_process.spool.header)
         atomic_fetch_add(&gv_process.spool.header->lost.names, 1);
 }
 
-/* False, and counted: a signal handler that loads, names or unloads code has interrupted its own
- * thread's change, and would wait for itself. */
-static bool change_begin(void)
+/* ---- handles ---- */
+
+static uint32_t hash_of(uintptr_t handle)
 {
-    if (changes) {
-        count_lost();
-        return false;
-    }
-    changes = true;
-    atomic_signal_fence(memory_order_seq_cst);
-    while (atomic_flag_test_and_set_explicit(&changing, memory_order_acquire))
-        sched_yield();
-    return true;
+    return (uint32_t)(handle * 0x9e3779b97f4a7c15u >> 40);
 }
 
-static void change_end(void)
+static struct cell *cell_of(uintptr_t handle, bool make)
 {
-    atomic_flag_clear_explicit(&changing, memory_order_release);
-    atomic_signal_fence(memory_order_seq_cst);
-    changes = false;
-}
+    uint32_t at = hash_of(handle);
 
-static uint32_t hash_of(uintptr_t key)
-{
-    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40);
-}
-
-static struct cell *cell_of(uintptr_t key, bool make)
-{
-    uint32_t at = hash_of(key);
-
-    if (!key)
+    if (!handle)
         return NULL;
     for (int probe = 0; probe < MOST_PROBES; probe++, at++) {
         struct cell *cell = &cells[at % CELLS];
-        uintptr_t found = atomic_load_explicit(&cell->key, memory_order_acquire);
+        uintptr_t found = atomic_load_explicit(&cell->handle, memory_order_relaxed);
 
-        if (found == 0 && make && atomic_compare_exchange_strong(&cell->key, &found, key))
+        if (found == 0 && make && atomic_compare_exchange_strong(&cell->handle, &found, handle))
             return cell;
-        if (found == key)
+        if (found == handle)
             return cell;
         if (found == 0)
             return NULL;
@@ -95,245 +86,212 @@ static struct cell *cell_of(uintptr_t key, bool make)
     return NULL;
 }
 
-static uint32_t node_of(uintptr_t key)
-{
-    struct cell *cell = cell_of(key, false);
+/* ---- owners ---- */
 
-    return cell ? atomic_load_explicit(&cell->node, memory_order_acquire) : 0;
+static bool lives(uint32_t owner)
+{
+    return owner &&
+           atomic_load_explicit(&owners[owner % OWNERS].number, memory_order_relaxed) == owner;
 }
 
-static uint32_t take_node(void)
+static uint64_t find_meaning(uintptr_t handle)
 {
-    uint32_t index = free_nodes;
+    struct cell *cell = cell_of(handle, false);
+    uint64_t meaning = cell ? atomic_load_explicit(&cell->meaning, memory_order_acquire) : 0;
 
-    if (index) {
-        free_nodes = nodes[index].next;
-        nodes[index] = (struct node){0};
-        return index;
+    return lives(owner_in(meaning)) ? meaning : 0;
+}
+
+/* A new owner; 0: there are too many. Place 0 stays free, for the companion of nobody. */
+static uint32_t make_owner(uint32_t kind)
+{
+    for (uint32_t tries = 0; tries < OWNERS; tries++) {
+        uint32_t number = (atomic_fetch_add(&owners_numbered, 1) + 1) % REGISTERED | kind;
+        uint32_t nobody = 0;
+
+        if (number % OWNERS &&
+            atomic_compare_exchange_strong(&owners[number % OWNERS].number, &nobody, number))
+            return number;
     }
-    index = atomic_load(&nodes_used);
-    if (index >= NODES)
-        return 0;
-    atomic_store(&nodes_used, index + 1);
-    return index;
+    return 0;
 }
 
-static void give_node(uint32_t index)
+static void end_owner(uint32_t owner)
 {
     atomic_store(&full, false);
-    nodes[index].key = 0;
-    nodes[index].next = free_nodes;
-    free_nodes = index;
+    if (owner)
+        atomic_compare_exchange_strong(&owners[owner % OWNERS].number, &owner, 0);
 }
 
-/* A new node for `key`, in the list of `owner` (a node; 0: none). To be published by publish(). */
-static uint32_t append(uintptr_t key, uint32_t owner)
+/*
+ * The owner of handles that end with `owner`, and also when a context goes: of another handle of a
+ * host function, and, for owner 0, of kernels whose module is unknown.
+ */
+static uint32_t companion_of(uint32_t owner)
 {
-    uint32_t index = cell_of(key, true) ? take_node() : 0;
+    _Atomic uint32_t *place = &owners[owner % OWNERS].companion;
+    uint32_t known = atomic_load(place);
+    uint32_t made;
 
-    if (!index) {
-        atomic_store(&full, true);
-        count_lost();
-        return 0;
-    }
-    nodes[index].key = key;
-    nodes[index].owner = owner;
-    if (owner) {
-        nodes[index].next = nodes[owner].next;
-        nodes[owner].next = index;
-    }
-    return index;
+    if (lives(known))
+        return known;
+    made = make_owner(0);
+    if (!made || atomic_compare_exchange_strong(place, &known, made))
+        return made;
+    end_owner(made);
+    return known; /* another thread's */
 }
 
-static void publish(uint32_t index)
+static uint32_t find_owner(uintptr_t handle)
 {
-    atomic_store_explicit(&cell_of(nodes[index].key, false)->node, index, memory_order_release);
+    uint64_t meaning = find_meaning(handle);
+
+    return kernel_in(meaning) ? 0 : owner_in(meaning);
 }
 
 uint32_t gv_names_add_owner(uintptr_t handle)
 {
-    uint32_t number = 0;
-    uint32_t index;
+    struct cell *cell = cell_of(handle, true);
+    uint32_t owner = cell ? make_owner(0) : 0;
 
-    if (!change_begin())
+    if (!owner) {
+        count_lost();
         return 0;
-    index = append(handle, 0);
-    if (index) {
-        number = atomic_fetch_add(&owners_numbered, 1) + 1;
-        nodes[index].number = number;
-        publish(index);
     }
-    change_end();
-    return number;
+    end_owner(find_owner(handle)); /* whose end was not seen */
+    atomic_store(&cell->meaning, meaning_of(owner, 0));
+    return owner;
 }
 
 uint32_t gv_names_owner(uintptr_t handle)
 {
-    uint32_t index = node_of(handle);
+    uint32_t owner = find_owner(handle);
 
-    if (index && nodes[index].alias_of)
-        index = nodes[index].alias_of;
-    return index ? nodes[index].number : 0;
+    return owner & REGISTERED ? 0 : owner;
 }
 
-/* The node of a module or library, by any of its handles. */
-static uint32_t owner_of(uintptr_t handle)
-{
-    uint32_t index = node_of(handle);
+/* ---- kernels ---- */
 
-    return nodes[index].alias_of ? nodes[index].alias_of : index;
+static uint32_t next_kernel(void)
+{
+    return (atomic_fetch_add(&kernels_numbered, 1) + 1) % UNTOLD;
 }
 
-static bool is_owned_by(uint32_t index, uint32_t owner_node)
+bool gv_names_add(uintptr_t handle, uintptr_t owner_handle, uint32_t *kernel)
 {
-    return nodes[index].owner == owner_node;
-}
+    uint32_t owner = find_owner(owner_handle);
+    struct cell *cell = cell_of(handle, true);
+    uint64_t meaning;
 
-bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel)
-{
-    bool is_new = false;
-    uint32_t owner_node;
-    uint32_t index;
-
-    index = node_of(handle);
-    if (index && is_owned_by(index, owner_of(owner)))
+    if (cell && !owner)
+        owner = companion_of(0);
+    if (!cell || !owner) {
+        *kernel = 0;
+        count_lost();
         return false;
-    if (!change_begin())
-        return false;
-    owner_node = owner_of(owner);
-    index = node_of(handle);
-    index = index && is_owned_by(index, owner_node) ? 0 : append(handle, owner_node);
-    if (index) {
-        *kernel = atomic_fetch_add(&kernels_numbered, 1) + 1;
-        nodes[index].number = *kernel;
-        publish(index);
-        is_new = true;
     }
-    change_end();
-    return is_new;
+    meaning = atomic_load(&cell->meaning);
+    *kernel = kernel_in(meaning);
+    if (owner_in(meaning) == owner && *kernel)
+        return false;
+    *kernel = next_kernel();
+    if (atomic_compare_exchange_strong(&cell->meaning, &meaning, meaning_of(owner, *kernel)))
+        return true;
+    *kernel = kernel_in(meaning); /* another thread has just named it */
+    return false;
 }
 
-void gv_names_register(uintptr_t host_function, uintptr_t owner, const char *name)
+/* The name stands before its meaning does, and never beside an earlier one: who still finds that
+ * cannot mark it as told. */
+static void set_untold(struct cell *cell, uint32_t owner, uint32_t kernel, const char *name)
 {
-    uint32_t owner_node;
-    uint32_t index;
+    atomic_store(&cell->meaning, 0);
+    atomic_store(&names[cell - cells], name);
+    atomic_store(&cell->meaning, meaning_of(owner, kernel | UNTOLD));
+}
 
-    if (!change_begin())
+void gv_names_register(uintptr_t host_function, uintptr_t owner_handle, const char *name)
+{
+    struct cell *owner_cell = cell_of(owner_handle, true);
+    struct cell *cell = cell_of(host_function, true);
+    uint32_t owner = find_owner(owner_handle);
+
+    if (owner_cell && !(owner & REGISTERED)) {
+        owner = make_owner(REGISTERED);
+        atomic_store(&owner_cell->meaning, meaning_of(owner, 0));
+    }
+    if (!cell || !owner) {
+        count_lost();
         return;
-    owner_node = node_of(owner);
-    if (!owner_node) {
-        owner_node = append(owner, 0);
-        if (owner_node)
-            publish(owner_node);
     }
-    index = append(host_function, owner_node);
-    if (index) {
-        nodes[index].name = name;
-        publish(index);
-    }
-    change_end();
+    set_untold(cell, owner, next_kernel(), name);
 }
 
 void gv_names_alias(uintptr_t handle, uintptr_t known)
 {
-    uint32_t target = node_of(known);
-    uint32_t index;
+    uint64_t meaning = find_meaning(known), before = find_meaning(handle);
+    uint32_t owner = owner_in(meaning), kernel = kernel_in(meaning);
+    struct cell *cell;
 
-    if (!target || handle == known)
+    if (!meaning || handle == known ||
+        (kernel ? kernel == kernel_in(before) : meaning == before))
         return;
-    if (nodes[target].alias_of)
-        target = nodes[target].alias_of;
-    index = node_of(handle);
-    if (index && (index == target || nodes[index].alias_of == target))
-        return;
-    if (!change_begin())
-        return;
-    index = append(handle, nodes[target].owner ? nodes[target].owner : target);
-    if (index) {
-        nodes[index].alias_of = target;
-        publish(index);
-    }
-    change_end();
+    if (owner & REGISTERED)
+        owner = companion_of(owner);
+    cell = cell_of(handle, true);
+    if (!cell || !owner)
+        count_lost();
+    else if (meaning & UNTOLD)
+        set_untold(cell, owner, kernel, atomic_load(&names[cell_of(known, false) - cells]));
+    else
+        atomic_store(&cell->meaning, meaning_of(owner, kernel));
+}
+
+/* Apart, so that finding saves no registers. */
+__attribute__((noinline)) static const char *tell(struct cell *cell, uint64_t meaning)
+{
+    const char *name = atomic_load(&names[cell - cells]);
+
+    return atomic_compare_exchange_strong(&cell->meaning, &meaning, meaning & ~(uint64_t)UNTOLD)
+               ? name
+               : NULL;
 }
 
 struct gv_names_answer gv_names_find(uintptr_t handle)
 {
-    struct gv_names_answer answer = {0, 0, NULL};
-    uint32_t index = node_of(handle);
-    struct node *node;
-    uint32_t unnumbered = 0;
+    struct gv_names_answer answer = {0, NULL};
+    struct cell *cell = cell_of(handle, false);
+    uint64_t meaning = cell ? atomic_load_explicit(&cell->meaning, memory_order_acquire) : 0;
 
-    if (!index)
+    if (!lives(owner_in(meaning)))
         return answer;
-    node = &nodes[nodes[index].alias_of ? nodes[index].alias_of : index];
-    answer.owner = node->owner ? nodes[node->owner].number : 0;
-    answer.kernel = atomic_load_explicit(&node->number, memory_order_acquire);
-    if (__builtin_expect(answer.kernel != 0, 1) || !node->name)
-        return answer;
-    answer.kernel = atomic_fetch_add(&kernels_numbered, 1) + 1;
-    if (atomic_compare_exchange_strong(&node->number, &unnumbered, answer.kernel))
-        answer.name = node->name;
-    else
-        answer.kernel = unnumbered; /* another thread launched it first */
+    answer.kernel = kernel_in(meaning);
+    if (__builtin_expect(meaning & UNTOLD, 0))
+        answer.name = tell(cell, meaning);
     return answer;
 }
 
-static void void_key(uint32_t index)
+/* ---- what goes ---- */
+
+uint32_t gv_names_void_owner(uintptr_t handle)
 {
-    struct cell *cell = cell_of(nodes[index].key, false);
-    uint32_t expected = index;
+    uint32_t owner = find_owner(handle);
 
-    /* The handle may mean something newer by now, which stays. */
-    if (cell)
-        atomic_compare_exchange_strong(&cell->node, &expected, 0);
-}
-
-uint32_t gv_names_void_owner(uintptr_t owner)
-{
-    uint32_t number = 0;
-    uint32_t index;
-
-    if (!change_begin())
+    if (!owner)
         return 0;
-    index = node_of(owner);
-    if (index && nodes[index].alias_of)
-        index = nodes[index].alias_of;
-    if (index) {
-        uint32_t member = nodes[index].next;
-
-        number = nodes[index].number;
-        void_key(index);
-        give_node(index);
-        while (member) {
-            uint32_t next = nodes[member].next;
-
-            void_key(member);
-            give_node(member);
-            member = next;
-        }
-    }
-    change_end();
-    return number;
+    end_owner(atomic_exchange(&owners[owner % OWNERS].companion, 0));
+    end_owner(owner);
+    return owner & REGISTERED ? 0 : owner;
 }
 
 void gv_names_void_loaded(void)
 {
-    uint32_t used = atomic_load(&nodes_used);
+    for (uint32_t i = 1; i < OWNERS; i++) {
+        uint32_t owner = atomic_load_explicit(&owners[i].number, memory_order_relaxed);
 
-    if (!change_begin())
-        return;
-    for (uint32_t index = 1; index < used; index++) {
-        bool is_registered = nodes[index].name || (!nodes[index].number && !nodes[index].alias_of);
-        uint32_t owner = nodes[index].owner;
-
-        if (!nodes[index].key || is_registered)
-            continue;
-        void_key(index);
-        /* An alias of a host function stays in the list of what was registered with it. */
-        if (!owner || nodes[owner].number || !nodes[owner].key)
-            give_node(index);
+        if (owner && !(owner & REGISTERED))
+            end_owner(owner);
     }
-    change_end();
 }
 
 bool gv_names_are_full(void)
@@ -341,30 +299,13 @@ bool gv_names_are_full(void)
     return atomic_load_explicit(&full, memory_order_relaxed);
 }
 
-static bool held;
-
-void gv_names_hold(void)
-{
-    bool could = change_begin();
-
-    held =
-        could; /* not in a handler that forks in the middle of a change: that one goes on after */
-}
-
-void gv_names_release(void)
-{
-    if (held)
-        change_end();
-}
-
 void gv_names_start_over(void)
 {
-    uint32_t used = atomic_load(&nodes_used);
+    gv_names_void_loaded();
+    for (uint32_t i = 0; i < CELLS; i++) {
+        uint64_t meaning = atomic_load_explicit(&cells[i].meaning, memory_order_relaxed);
 
-    for (uint32_t index = 1; index < used; index++) {
-        bool registered = nodes[index].name != NULL;
-
-        if (atomic_exchange(&nodes[index].number, 0) && !registered)
-            void_key(index);
+        if (owner_in(meaning) & REGISTERED && kernel_in(meaning))
+            atomic_compare_exchange_strong(&cells[i].meaning, &meaning, meaning | UNTOLD);
     }
 }

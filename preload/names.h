@@ -1,12 +1,15 @@
 /*
  * Which kernel a handle is: numbers for kernels and modules, by the handles that the program uses.
  *
- * A kernel's number is written into the records of its launches; a NAME record, written when the
- * number is given, tells the name once. Numbers are never used again, so a handle that is used
- * again after an unload gets another number, and no launch can be given to the wrong kernel however
- * late its record is read.
+ * A kernel's number is written into the records of its launches; a NAME record, written once it is
+ * known or first launched, tells the name. Numbers are never used again, so a handle that is used again after
+ * an unload gets another number, and no launch can be given to the wrong kernel however late its
+ * record is read.
  *
- * Any thread. Reading is lock-free and takes some nanoseconds; there is room for a fixed number of
+ * Any thread, signal handlers too, in the middle of any of these: nothing here locks, waits or
+ * allocates, and a thread that is killed or forked between two instructions leaves nothing that
+ * others trip over. While one thread ends the meaning of a handle, another one that asks for it gets
+ * the number that it had, or 0: never that of another handle. There is room for a fixed number of
  * handles, after which launches have no names (counted as lost).
  */
 #ifndef GV_PRELOAD_NAMES_H
@@ -23,13 +26,13 @@ uint32_t gv_names_owner(uintptr_t handle);
 
 /*
  * `handle` is the kernel `name` of `owner`. If it is known already, nothing happens, unless it was
- * another owner's: then that one is gone. True when it got a new number: then the caller writes the
- * NAME record.
+ * another owner's: then that one is gone. `*kernel` is its number, 0 if there is no room. True when
+ * that is a new one: then the caller writes the NAME record.
  */
 bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel);
 
 /*
- * A host function stands for a kernel whose name lies in the program. It gets its number when it is
+ * A host function stands for a kernel whose name lies in the program. The name is told when it is
  * launched, since a program registers thousands and launches few. `name` must stay until
  * gv_names_void_owner(owner).
  */
@@ -40,8 +43,7 @@ void gv_names_alias(uintptr_t handle, uintptr_t known);
 
 struct gv_names_answer {
     uint32_t kernel;  /* 0: unknown handle */
-    uint32_t owner;   /* number of its module, 0: unknown */
-    const char *name; /* not NULL: the number is new, and this is its name: write the NAME record */
+    const char *name; /* not NULL: nobody was told it by this handle yet: write the NAME record */
 };
 
 struct gv_names_answer gv_names_find(uintptr_t handle);
@@ -49,20 +51,19 @@ struct gv_names_answer gv_names_find(uintptr_t handle);
 /* The owner's code is gone, and with it the meaning of its handles. Returns its number. */
 uint32_t gv_names_void_owner(uintptr_t owner);
 
-/* A context was destroyed, with all that was loaded into it. Which handles that voids is not known,
- * so all but those of host functions are; one that still stands is named by the driver when it is
- * launched again, as another kernel of the same name. */
+/*
+ * A context is destroyed, with all that was loaded into it. Which handles that ends is not known, so
+ * all end but host functions, also those of contexts that live on. What they mean is then asked of
+ * the driver: at its next launch such a kernel gets another number and the same name, and its module
+ * is unknown.
+ */
 void gv_names_void_loaded(void);
 
 /* There is no room for another handle: asking the driver for names would be in vain. */
 bool gv_names_are_full(void);
 
-/* Around a fork(): nobody changes anything between the two. */
-void gv_names_hold(void);
-void gv_names_release(void);
-
-/* In a forked child: nothing that the parent loaded is ours; what is registered gets numbers of its
- * own. */
+/* In a forked child: nothing that the parent loaded is ours; the names of what is registered are
+ * told anew. */
 void gv_names_start_over(void);
 
 #endif

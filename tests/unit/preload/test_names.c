@@ -25,15 +25,14 @@ static void an_unknown_handle_has_no_number(void **state)
 
 static void a_kernel_keeps_its_number(void **state)
 {
-    uint32_t module = gv_names_add_owner(MODULE);
     uint32_t first, again;
 
     (void)state;
-    assert_int_not_equal(module, 0);
+    assert_int_not_equal(gv_names_add_owner(MODULE), 0);
     assert_true(gv_names_add(FIRST, MODULE, &first));
     assert_false(gv_names_add(FIRST, MODULE, &again));
+    assert_int_equal(again, first);
     assert_int_equal(gv_names_find(FIRST).kernel, first);
-    assert_int_equal(gv_names_find(FIRST).owner, module);
     assert_null(gv_names_find(FIRST).name);
     gv_names_void_owner(MODULE);
 }
@@ -105,6 +104,48 @@ static void a_child_numbers_what_is_registered_anew(void **state)
     gv_names_void_owner(OTHER_MODULE);
 }
 
+static void another_handle_of_a_host_function_has_its_number_and_ends_with_it(void **state)
+{
+    uint32_t kernel;
+
+    (void)state;
+    gv_names_register(HOST, MODULE, "saxpy");
+    gv_names_alias(SECOND, HOST);
+    assert_string_equal(gv_names_find(SECOND).name, "saxpy");
+    kernel = gv_names_find(SECOND).kernel;
+    assert_int_equal(gv_names_find(HOST).kernel, kernel);
+    gv_names_void_owner(MODULE);
+    assert_int_equal(gv_names_find(SECOND).kernel, 0);
+    gv_names_alias(SECOND, HOST); /* of what is gone */
+    assert_int_equal(gv_names_find(SECOND).kernel, 0);
+}
+
+static void the_end_of_a_context_leaves_host_functions_only(void **state)
+{
+    uint32_t before, after, of_nobody, host;
+
+    (void)state;
+    gv_names_register(HOST, OTHER_MODULE, "saxpy");
+    gv_names_alias(SECOND, HOST);
+    host = gv_names_find(HOST).kernel;
+    gv_names_add_owner(MODULE);
+    assert_true(gv_names_add(FIRST, MODULE, &before));
+    assert_true(gv_names_add(FIRST + 8, 0xabc0, &of_nobody));
+    gv_names_void_loaded();
+    assert_int_equal(gv_names_find(FIRST).kernel, 0);
+    assert_int_equal(gv_names_find(FIRST + 8).kernel, 0);
+    assert_int_equal(gv_names_find(SECOND).kernel, 0);
+    assert_int_equal(gv_names_owner(MODULE), 0);
+    assert_int_equal(gv_names_find(HOST).kernel, host);
+    assert_true(gv_names_add(FIRST, MODULE, &after)); /* it still stands: the driver named it */
+    assert_int_not_equal(after, before);
+    assert_int_equal(gv_names_find(FIRST).kernel, after);
+    gv_names_alias(SECOND, HOST);
+    assert_int_equal(gv_names_find(SECOND).kernel, host);
+    gv_names_void_owner(OTHER_MODULE);
+    gv_names_void_loaded();
+}
+
 /* A program that compiles for hours must not run out of room. */
 static void modules_that_come_and_go_need_no_more_room(void **state)
 {
@@ -128,10 +169,10 @@ static void more_handles_than_there_is_room_for_are_refused(void **state)
 
     (void)state;
     gv_names_add_owner(MODULE);
-    for (uintptr_t i = 0; i < 140000; i++)
+    for (uintptr_t i = 0; i < 280000; i++)
         refused += !gv_names_add(0x7f0000000000u + i * 16, MODULE, &kernel);
     assert_true(refused > 0);
-    assert_true(refused < 20000);
+    assert_true(refused < 40000);
     assert_int_not_equal(gv_names_find(0x7f0000000000u).kernel, 0);
     gv_names_void_owner(MODULE);
     assert_int_not_equal(gv_names_add_owner(MODULE), 0);
@@ -146,6 +187,8 @@ int main(void)
         cmocka_unit_test(a_handle_used_again_is_a_new_kernel),
         cmocka_unit_test(a_host_function_is_numbered_when_launched),
         cmocka_unit_test(another_handle_of_a_kernel_has_its_number),
+        cmocka_unit_test(another_handle_of_a_host_function_has_its_number_and_ends_with_it),
+        cmocka_unit_test(the_end_of_a_context_leaves_host_functions_only),
         cmocka_unit_test(a_child_numbers_what_is_registered_anew),
         cmocka_unit_test(modules_that_come_and_go_need_no_more_room),
         cmocka_unit_test(more_handles_than_there_is_room_for_are_refused),
