@@ -1,13 +1,14 @@
 #include "cupti/buffers.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-#define READY 8u /* buffers that should always be free */
+#define READY 8u  /* buffers that should always be free */
+#define FREE  64u /* that are kept at most */
 
 /*
  * CUPTI hands a buffer over when it is full, or when a flush finds all of it complete: on a GPU
@@ -19,15 +20,16 @@
 #define SOON_NS     5000000u  /* asked for again within that: twice as much */
 #define LATE_NS     50000000u /* not before that: half as much */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct gv_buffer *free_buffers;
-static uint32_t free_count;
-/* What CUPTI has: given since the last mark, given[turn], and before. Under the lock. */
-static uint32_t given[2];
-static uint8_t turn;
-static size_t size_bytes = LEAST_BYTES;
-static uint64_t asked_ns;
-static struct gv_buffer *full_first, **full_last = &full_first;
+/* Each place is emptied and filled by one exchange. */
+static _Atomic(struct gv_buffer *) free_buffers[FREE];
+/* The newest first; taken all at once, so that none comes back while another thread looks. */
+static _Atomic(struct gv_buffer *) full_buffers;
+/* What CUPTI has: given since the last mark, given[turn], and before. */
+static _Atomic uint32_t given[2];
+static _Atomic uint8_t turn;
+/* A guess each: threads that ask at the same time may spoil it, and the next one mends it. */
+static _Atomic size_t size_bytes = LEAST_BYTES;
+static _Atomic uint64_t asked_ns;
 
 /* When there is no memory at all: what comes into it, at once from several sides, is not read. */
 static _Atomic uint64_t unread;
@@ -41,26 +43,30 @@ static struct gv_buffer *map_buffer(int flags)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void give_back(struct gv_buffer *buffer)
+/* False: there are enough. */
+static bool give_back(struct gv_buffer *buffer)
 {
-    pthread_mutex_lock(&lock);
-    buffer->next = free_buffers;
-    free_buffers = buffer;
-    free_count++;
-    pthread_mutex_unlock(&lock);
+    for (unsigned i = 0; i < FREE; i++) {
+        struct gv_buffer *none = NULL;
+
+        if (atomic_compare_exchange_strong(&free_buffers[i], &none, buffer))
+            return true;
+    }
+    return false;
+}
+
+static void unmap(struct gv_buffer *buffer)
+{
+    munmap(buffer, sizeof *buffer + GV_BUFFER_BYTES);
 }
 
 static struct gv_buffer *get_free(void)
 {
-    struct gv_buffer *buffer;
+    struct gv_buffer *buffer = NULL;
 
-    pthread_mutex_lock(&lock);
-    buffer = free_buffers;
-    if (buffer) {
-        free_buffers = buffer->next;
-        free_count--;
-    }
-    pthread_mutex_unlock(&lock);
+    for (unsigned i = 0; i < FREE && !buffer; i++)
+        if (atomic_load_explicit(&free_buffers[i], memory_order_relaxed))
+            buffer = atomic_exchange(&free_buffers[i], NULL);
     return buffer;
 }
 
@@ -72,53 +78,47 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* How large the next one is. The lock is held. */
+/* How large the next one is. */
 static size_t next_size_bytes(void)
 {
     uint64_t now_ns = monotonic_ns();
+    uint64_t before_ns = atomic_exchange(&asked_ns, now_ns);
+    size_t bytes = atomic_load(&size_bytes);
 
-    if (now_ns - asked_ns < SOON_NS && size_bytes < GV_BUFFER_BYTES)
-        size_bytes *= 2;
-    else if (now_ns - asked_ns > LATE_NS && size_bytes > LEAST_BYTES)
-        size_bytes /= 2;
-    asked_ns = now_ns;
-    return size_bytes;
+    if (now_ns < before_ns + SOON_NS && bytes < GV_BUFFER_BYTES)
+        bytes *= 2;
+    else if (now_ns > before_ns + LATE_NS && bytes > LEAST_BYTES)
+        bytes /= 2;
+    atomic_store(&size_bytes, bytes);
+    return bytes;
 }
 
 static size_t count_given(struct gv_buffer *buffer)
 {
-    size_t bytes;
-
-    pthread_mutex_lock(&lock);
-    buffer->turn = turn;
-    given[turn]++;
-    bytes = next_size_bytes();
-    pthread_mutex_unlock(&lock);
-    return bytes;
+    buffer->turn = atomic_load(&turn);
+    atomic_fetch_add(&given[buffer->turn], 1);
+    return next_size_bytes();
 }
 
 void gv_buffers_refill(void)
 {
-    for (;;) {
-        struct gv_buffer *buffer;
-        uint32_t count;
+    unsigned count = 0;
 
-        pthread_mutex_lock(&lock);
-        count = free_count;
-        pthread_mutex_unlock(&lock);
-        if (count >= READY)
-            return;
-        buffer = map_buffer(MAP_POPULATE);
+    for (unsigned i = 0; i < FREE; i++)
+        count += atomic_load(&free_buffers[i]) != NULL;
+    for (; count < READY; count++) {
+        struct gv_buffer *buffer = map_buffer(MAP_POPULATE);
+
         if (!buffer)
             return;
-        give_back(buffer);
+        gv_buffers_recycle(buffer);
     }
 }
 
 int gv_buffers_prepare(void)
 {
     gv_buffers_refill();
-    return free_count > 0 ? 0 : -ENOMEM;
+    return atomic_load(&free_buffers[0]) ? 0 : -ENOMEM;
 }
 
 void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most)
@@ -136,6 +136,7 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
                               size_t used)
 {
     struct gv_buffer *buffer;
+    uint8_t given_at;
 
     (void)context;
     (void)stream;
@@ -145,28 +146,23 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     if (!data || data == last_resort)
         return;
     buffer = (struct gv_buffer *)(void *)(data - offsetof(struct gv_buffer, data));
+    given_at = buffer->turn;
     buffer->used = used;
-    buffer->next = NULL;
-    pthread_mutex_lock(&lock);
-    given[buffer->turn]--;
-    *full_last = buffer;
-    full_last = &buffer->next;
-    pthread_mutex_unlock(&lock);
+    buffer->next = atomic_load(&full_buffers);
+    while (!atomic_compare_exchange_weak(&full_buffers, &buffer->next, buffer))
+        ;
+    /* Only now: who sees that none is out must find all of them. */
+    atomic_fetch_sub(&given[given_at], 1);
 }
 
 void gv_buffers_mark(void)
 {
-    pthread_mutex_lock(&lock);
-    turn ^= 1;
-    pthread_mutex_unlock(&lock);
+    atomic_fetch_xor(&turn, 1);
 }
 
 uint32_t gv_buffers_marked(void)
 {
-    pthread_mutex_lock(&lock);
-    uint32_t left = given[turn ^ 1];
-    pthread_mutex_unlock(&lock);
-    return left;
+    return atomic_load(&given[atomic_load(&turn) ^ 1]);
 }
 
 uint64_t gv_buffers_unread(void)
@@ -176,18 +172,21 @@ uint64_t gv_buffers_unread(void)
 
 struct gv_buffer *gv_buffers_full(void)
 {
-    struct gv_buffer *first;
+    struct gv_buffer *newest = atomic_exchange(&full_buffers, NULL), *oldest = NULL;
 
-    pthread_mutex_lock(&lock);
-    first = full_first;
-    full_first = NULL;
-    full_last = &full_first;
-    pthread_mutex_unlock(&lock);
-    return first;
+    while (newest) {
+        struct gv_buffer *next = newest->next;
+
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    return oldest;
 }
 
 void gv_buffers_recycle(struct gv_buffer *buffer)
 {
     memset(buffer->data, 0, buffer->used);
-    give_back(buffer);
+    if (!give_back(buffer))
+        unmap(buffer);
 }

@@ -4,7 +4,8 @@
  *
  * CUPTI asks for one on a thread of the program's, in the middle of a launch, and must never be
  * given none. The module's thread refills the pool; only when that came too late does the asking
- * thread map memory itself. The lock is held for a few instructions, never across a call of CUPTI.
+ * thread map memory itself. Nothing here locks: a signal handler may ask for a buffer in the middle
+ * of its thread's asking for one.
  */
 #ifndef GV_CUPTI_BUFFERS_H
 #define GV_CUPTI_BUFFERS_H
@@ -25,7 +26,7 @@ struct gv_buffer {
 /* 0 or -ENOMEM: the pool is filled for the first time. */
 int gv_buffers_prepare(void);
 
-/* CUPTI's two callbacks. */
+/* CUPTI's two callbacks. Any thread, signal handlers too. */
 void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most);
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used);

@@ -3,7 +3,7 @@
 #include "cupti/output.h"
 #include "trace/spool.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* As many as a program may load between two flushes. */
@@ -11,9 +11,14 @@
 #define SAMPLES       64u
 #define SAMPLED_BYTES 1024u
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct gv_loaded places[PLACES];
-static uint32_t first, count;
+enum state { FREE, TAKEN, READY };
+
+static struct place {
+    _Atomic uint32_t state;
+    struct gv_loaded loaded;
+} places[PLACES];
+static _Atomic uint32_t next;    /* where to look for a free one */
+static _Atomic uint32_t waiting; /* READY, or about to be */
 
 static uint64_t hash_bytes(uint64_t hash, const unsigned char *data, size_t bytes)
 {
@@ -37,47 +42,57 @@ static uint64_t hash_image(const unsigned char *image, uint64_t bytes)
 void gv_loaded_note(struct gv_loaded *loaded, const void *image)
 {
     loaded->hash = image && loaded->bytes ? hash_image(image, loaded->bytes) : 0;
-    pthread_mutex_lock(&lock);
-    if (count < PLACES)
-        places[(first + count++) % PLACES] = *loaded;
-    else
-        gv_output_count_lost();
-    pthread_mutex_unlock(&lock);
-}
+    for (uint32_t i = 0; i < PLACES; i++) {
+        struct place *place = &places[atomic_fetch_add(&next, 1) % PLACES];
+        uint32_t free = FREE;
 
-static bool take(struct gv_loaded *loaded)
-{
-    bool found;
-
-    pthread_mutex_lock(&lock);
-    found = count > 0;
-    if (found) {
-        *loaded = places[first];
-        first = (first + 1) % PLACES;
-        count--;
+        if (!atomic_compare_exchange_strong(&place->state, &free, TAKEN))
+            continue;
+        place->loaded = *loaded;
+        atomic_fetch_add(&waiting, 1);
+        atomic_store(&place->state, READY);
+        return;
     }
-    pthread_mutex_unlock(&lock);
-    return found;
+    gv_output_count_lost();
 }
 
+static bool take(struct place *place, struct gv_loaded *loaded)
+{
+    if (atomic_load(&place->state) != READY)
+        return false;
+    *loaded = place->loaded;
+    atomic_fetch_sub(&waiting, 1);
+    atomic_store(&place->state, FREE);
+    return true;
+}
+
+static void write_one(const struct gv_loaded *loaded)
+{
+    union gv_record *record = gv_output_next();
+
+    if (!record)
+        return;
+    record->gpu_module = (struct gv_record_gpu_module){
+        .head = {.kind = GV_RECORD_GPU_MODULE},
+        .at_ns = loaded->at_ns,
+        .bytes = loaded->bytes,
+        .hash = loaded->hash,
+        .module = loaded->module,
+        .correlation = loaded->correlation,
+        .tid = loaded->tid,
+    };
+    gv_output_publish();
+}
+
+/* The oldest first. One that a thread is about to fill is left for the next time. */
 void gv_loaded_write(void)
 {
+    uint32_t oldest = atomic_load(&next);
     struct gv_loaded loaded;
 
-    while (take(&loaded)) {
-        union gv_record *record = gv_output_next();
-
-        if (!record)
-            continue;
-        record->gpu_module = (struct gv_record_gpu_module){
-            .head = {.kind = GV_RECORD_GPU_MODULE},
-            .at_ns = loaded.at_ns,
-            .bytes = loaded.bytes,
-            .hash = loaded.hash,
-            .module = loaded.module,
-            .correlation = loaded.correlation,
-            .tid = loaded.tid,
-        };
-        gv_output_publish();
-    }
+    if (atomic_load(&waiting) == 0)
+        return;
+    for (uint32_t i = 0; i < PLACES; i++)
+        if (take(&places[(oldest + i) % PLACES], &loaded))
+            write_one(&loaded);
 }

@@ -17,7 +17,7 @@ struct gv_loaded {
     uint32_t tid;
 };
 
-/* Any thread. `image` is read before it returns. */
+/* Any thread, and a signal handler in the middle of it. `image` is read before it returns. */
 void gv_loaded_note(struct gv_loaded *loaded, const void *image);
 
 /* The module's thread. */

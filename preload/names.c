@@ -233,8 +233,7 @@ void gv_names_alias(uintptr_t handle, uintptr_t known)
     uint32_t owner = owner_in(meaning), kernel = kernel_in(meaning);
     struct cell *cell;
 
-    if (!meaning || handle == known ||
-        (kernel ? kernel == kernel_in(before) : meaning == before))
+    if (!meaning || handle == known || (kernel ? kernel == kernel_in(before) : meaning == before))
         return;
     if (owner & REGISTERED)
         owner = companion_of(owner);

@@ -2,15 +2,15 @@
  * Which kernel a handle is: numbers for kernels and modules, by the handles that the program uses.
  *
  * A kernel's number is written into the records of its launches; a NAME record, written once it is
- * known or first launched, tells the name. Numbers are never used again, so a handle that is used again after
- * an unload gets another number, and no launch can be given to the wrong kernel however late its
- * record is read.
+ * known or first launched, tells the name. Numbers are never used again, so a handle that is used
+ * again after an unload gets another number, and no launch can be given to the wrong kernel however
+ * late its record is read.
  *
  * Any thread, signal handlers too, in the middle of any of these: nothing here locks, waits or
  * allocates, and a thread that is killed or forked between two instructions leaves nothing that
- * others trip over. While one thread ends the meaning of a handle, another one that asks for it gets
- * the number that it had, or 0: never that of another handle. There is room for a fixed number of
- * handles, after which launches have no names (counted as lost).
+ * others trip over. While one thread ends the meaning of a handle, another one that asks for it
+ * gets the number that it had, or 0: never that of another handle. There is room for a fixed number
+ * of handles, after which launches have no names (counted as lost).
  */
 #ifndef GV_PRELOAD_NAMES_H
 #define GV_PRELOAD_NAMES_H
@@ -52,10 +52,10 @@ struct gv_names_answer gv_names_find(uintptr_t handle);
 uint32_t gv_names_void_owner(uintptr_t owner);
 
 /*
- * A context is destroyed, with all that was loaded into it. Which handles that ends is not known, so
- * all end but host functions, also those of contexts that live on. What they mean is then asked of
- * the driver: at its next launch such a kernel gets another number and the same name, and its module
- * is unknown.
+ * A context is destroyed, with all that was loaded into it. Which handles that ends is not known,
+ * so all end but host functions, also those of contexts that live on. What they mean is then asked
+ * of the driver: at its next launch such a kernel gets another number and the same name, and its
+ * module is unknown.
  */
 void gv_names_void_loaded(void);
 
