@@ -1,5 +1,6 @@
 #include "preload/entry_points.h"
 
+#include "preload/driver_addresses.h"
 #include "preload/objects.h"
 #include "preload/process.h"
 
@@ -81,33 +82,13 @@ bool gv_entry_points_is_cuda(const struct gv_object *object)
     return is_driver_name(name) || is_runtime_name(name);
 }
 
-/* ---- the driver's exports by address ---- */
-
-#define ADDRESS_CELLS 1024u
-
-_Static_assert(GV_DRIVER_COUNT * 2 < ADDRESS_CELLS, "at most half full");
-
-static struct {
-    _Atomic uintptr_t address;
-    int api;
-} by_address[ADDRESS_CELLS];
-
-static uint32_t address_hash(uintptr_t address)
-{
-    return (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40);
-}
-
-static void index_address(void *address, int api)
-{
-    uint32_t cell = address_hash((uintptr_t)address);
-
-    while (atomic_load(&by_address[cell % ADDRESS_CELLS].address))
-        cell++;
-    by_address[cell % ADDRESS_CELLS].api = api;
-    atomic_store(&by_address[cell % ADDRESS_CELLS].address, (uintptr_t)address);
-}
-
 /* ---- learning ---- */
+
+/* Hooks, and those who look an address up, read it meanwhile. */
+static void set_real(void **real, void *address)
+{
+    __atomic_store_n(real, address, __ATOMIC_RELEASE);
+}
 
 static void learn_driver(const struct gv_object *object)
 {
@@ -131,20 +112,22 @@ static void learn_driver(const struct gv_object *object)
     };
 
     for (int api = 0; api < GV_DRIVER_COUNT; api++) {
-        gv_real_driver[api] = gv_object_symbol(object, gv_api_rows[api].name);
-        if (gv_real_driver[api])
-            index_address(gv_real_driver[api], api);
+        void *address = gv_object_symbol(object, gv_api_rows[api].name);
+
+        set_real(&gv_real_driver[api], address);
+        if (address)
+            gv_driver_addresses_add(address, api);
     }
     for (size_t i = 0; i < sizeof own_calls / sizeof own_calls[0]; i++)
-        *(void **)(void *)((char *)&gv_driver_calls + own_calls[i].offset) =
-            gv_object_symbol(object, own_calls[i].name);
+        set_real((void **)(void *)((char *)&gv_driver_calls + own_calls[i].offset),
+                 gv_object_symbol(object, own_calls[i].name));
 }
 
 static void learn_runtime(const struct gv_object *object, int instance)
 {
     for (int i = 0; i < GV_RUNTIME_COUNT; i++)
-        gv_real_runtime[instance][i] =
-            gv_object_symbol(object, gv_api_rows[GV_DRIVER_COUNT + i].name);
+        set_real(&gv_real_runtime[instance][i],
+                 gv_object_symbol(object, gv_api_rows[GV_DRIVER_COUNT + i].name));
 }
 
 static int find_known(const struct gv_object *object)
@@ -195,11 +178,17 @@ static int library_of(const struct gv_object *object)
 static int library_at(uintptr_t address)
 {
     struct gv_object object;
+    sigset_t before;
+    int index = -1;
 
-    for (int i = 0; i < LIBRARIES; i++)
-        if (atomic_load_explicit(&libraries[i].known, memory_order_acquire) &&
-            address >= libraries[i].object.low && address < libraries[i].object.high)
-            return i;
+    learning_begin(&before);
+    for (int i = 0; i < LIBRARIES && index < 0; i++)
+        if (atomic_load(&libraries[i].known) && address >= libraries[i].object.low &&
+            address < libraries[i].object.high)
+            index = i;
+    learning_end(&before);
+    if (index >= 0)
+        return index;
     return gv_objects_at(address, &object) ? library_of(&object) : -1;
 }
 
@@ -219,9 +208,10 @@ static void *hook_of(int library, int api)
 
 static void *real_of(int library, int api)
 {
-    if (library == 0)
-        return gv_real_driver[api];
-    return gv_real_runtime[library - 1][api - GV_DRIVER_COUNT];
+    void **real =
+        library == 0 ? &gv_real_driver[api] : &gv_real_runtime[library - 1][api - GV_DRIVER_COUNT];
+
+    return __atomic_load_n(real, __ATOMIC_ACQUIRE);
 }
 
 void *gv_entry_points_swap(void *address, int api)
@@ -237,23 +227,38 @@ void *gv_entry_points_swap(void *address, int api)
 
 void *gv_entry_points_swap_driver(void *address)
 {
+    int api;
+
     if (!atomic_load_explicit(&libraries[0].known, memory_order_acquire) &&
         library_at((uintptr_t)address) != 0)
         return address;
-    for (uint32_t cell = address_hash((uintptr_t)address);; cell++) {
-        uintptr_t found = atomic_load(&by_address[cell % ADDRESS_CELLS].address);
-
-        if (found == (uintptr_t)address)
-            return gv_hooks_driver[by_address[cell % ADDRESS_CELLS].api];
-        if (!found)
-            return address;
-    }
+    api = gv_driver_addresses_find(address);
+    return api >= 0 && real_of(0, api) == address ? gv_hooks_driver[api] : address;
 }
 
 /* ---- libraries that go ---- */
 
-/* The object that asked for an entry point last, and is not a tool. */
-static _Atomic uintptr_t plain_low, plain_high;
+/* The object that asked for an entry point last, and is not a tool: in one word its first page, and
+ * how many whole ones it has. */
+#define PAGE_BYTES 4096u
+#define MOST_PAGES ((1u << 20) - 1)
+
+static _Atomic uint64_t plain;
+
+static bool is_plain(uintptr_t caller)
+{
+    uint64_t known = atomic_load(&plain);
+
+    return caller / PAGE_BYTES - known / (MOST_PAGES + 1) < known % (MOST_PAGES + 1);
+}
+
+static uint64_t pages_of(const struct gv_object *object)
+{
+    uint64_t first = (object->low + PAGE_BYTES - 1) / PAGE_BYTES;
+    uint64_t count = object->high / PAGE_BYTES - first;
+
+    return first * (MOST_PAGES + 1) + (count < MOST_PAGES ? count : MOST_PAGES);
+}
 
 /* Threads in dlclose(). What its finalizers bind must not outlive it: the library may be gone, and
  * mapped elsewhere by another thread, before we know. */
@@ -263,8 +268,7 @@ static void forget(int index)
 {
     atomic_store(&libraries[index].known, 0);
     if (index == 0)
-        for (uint32_t cell = 0; cell < ADDRESS_CELLS; cell++)
-            atomic_store(&by_address[cell].address, 0);
+        gv_driver_addresses_forget();
 }
 
 static bool forget_if_gone(int index)
@@ -293,19 +297,21 @@ static bool forget_if_gone(int index)
 
 static void unbind(int first)
 {
-    for (int api = first; api < GV_API_COUNT; api++) {
-        atomic_store(&gv_plt_slots[api].bytes, 0);
-        atomic_store(&gv_plt_slots[api].target, gv_plt_slots[api].lazy);
-    }
+    sigset_t before;
+
+    learning_begin(&before);
+    for (int api = first; api < GV_API_COUNT; api++)
+        gv_plt_slot_unbind(&gv_plt_slots[api]);
+    learning_end(&before);
 }
 
 static void forget_unmapped(void)
 {
     bool any = false;
 
+    atomic_store(&plain, 0);
     if (!atomic_load(&any_bound))
         return;
-    atomic_store(&plain_high, 0);
     for (int i = 0; i < LIBRARIES; i++)
         any |= forget_if_gone(i);
     /* Also when an object with cached calls went: another one may come to lie where it was. */
@@ -313,16 +319,17 @@ static void forget_unmapped(void)
 }
 
 /* Another thread may have unmapped a library, and not come to forgetting it, while this one already
- * asks for the same library at another place. */
-static void forget_what_others_unmapped(void)
+ * asks for the same library at another place. Returns how many were unloaded until now. */
+static unsigned long long forget_what_others_unmapped(void)
 {
     static _Atomic unsigned long long seen;
     unsigned long long unloads = gv_objects_unloads();
 
-    if (unloads == atomic_load(&seen))
-        return;
-    forget_unmapped();
-    atomic_store(&seen, unloads);
+    if (unloads != atomic_load(&seen)) {
+        forget_unmapped();
+        atomic_store(&seen, unloads);
+    }
+    return unloads;
 }
 
 void gv_entry_points_release(bool in_child)
@@ -352,20 +359,21 @@ void gv_entry_points_end_close(void)
 
 bool gv_entry_points_is_tool(uintptr_t caller)
 {
+    unsigned long long unloads = forget_what_others_unmapped();
     struct gv_object object;
+    uint64_t pages;
     const char *name;
 
-    forget_what_others_unmapped();
-    if (caller >= atomic_load(&plain_low) && caller < atomic_load(&plain_high))
-        return false;
-    if (!gv_objects_at(caller, &object))
+    if (is_plain(caller) || !gv_objects_at(caller, &object))
         return false;
     name = gv_object_name(&object);
     if (strncmp(name, "libcupti", 8) == 0 || strncmp(name, "libnvperf", 9) == 0)
         return true;
-    atomic_store(&plain_high, 0);
-    atomic_store(&plain_low, object.low);
-    atomic_store(&plain_high, object.high);
+    pages = pages_of(&object);
+    atomic_store(&plain, pages);
+    /* It may have gone meanwhile, and been forgotten before it was noted. */
+    if (gv_objects_unloads() != unloads)
+        atomic_compare_exchange_strong(&plain, &pages, 0);
     return false;
 }
 
@@ -436,21 +444,15 @@ static void keep_target(struct gv_plt_slot *slot, const struct search *search, v
 {
     sigset_t before;
 
-    if (atomic_load(&closing))
-        return;
     /* What only this caller sees is not for the others. */
     if (!search->object.at_startup && !gv_entry_points_is_cuda(&search->object))
         return;
-    if (!search->runtime) {
-        atomic_store_explicit(&slot->target, target, memory_order_release);
-        return;
-    }
     learning_begin(&before);
-    if (search->caller && atomic_load(&slot->bytes) == 0) {
-        atomic_store(&slot->target, target);
-        atomic_store(&slot->low, search->caller->low);
-        atomic_store_explicit(&slot->bytes, search->caller->high - search->caller->low,
-                              memory_order_release);
+    if (!atomic_load(&closing)) {
+        if (!search->runtime)
+            atomic_store(&slot->target, target);
+        else if (search->caller)
+            gv_plt_slot_bind(slot, search->caller->low, search->caller->high, target);
     }
     learning_end(&before);
 }

@@ -16,14 +16,15 @@
  * sets of runtime wrappers, one for each library found. The fifth one is passed through, and seen
  * by its driver calls only.
  *
- * Any thread; nothing here allocates. What is learned about a library is written once, by values
- * that every thread would write.
+ * Any thread; nothing here allocates. What is known of libraries changes under a lock, held for
+ * some microseconds with signals blocked, and never across a call of the loader.
  */
 #ifndef GV_PRELOAD_ENTRY_POINTS_H
 #define GV_PRELOAD_ENTRY_POINTS_H
 
 #include "preload/api.h"
 #include "preload/objects.h"
+#include "preload/plt_slots.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,19 +61,6 @@ struct gv_driver_calls {
 };
 
 extern struct gv_driver_calls gv_driver_calls;
-
-/*
- * What a stub in plt_stubs.S jumps by; the layout is known there. Driver stubs use `target` alone;
- * runtime stubs jump when the caller lies in [low, low + bytes) and ask again otherwise.
- */
-struct gv_plt_slot {
-    void *_Atomic target;
-    _Atomic uintptr_t low;
-    _Atomic uintptr_t bytes;
-    void *lazy; /* where `target` points before the first call */
-};
-
-extern struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
 
 /* From plt_stubs.S: where the caller's call of this slot goes. Never NULL. */
 void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller);

@@ -2,7 +2,8 @@
  * Our exported symbol for every call of the table: a stub that jumps to where its slot says. It
  * leaves all argument registers and the stack alone, so one shape serves every signature, and a
  * tail jump keeps the program's return address, by which the callee is chosen when there are
- * several libcudarts. Slots are struct gv_plt_slot: target, low, bytes, lazy.
+ * several libcudarts. Slots are struct gv_plt_slot: target, low, bytes, lazy; why `bytes` is read
+ * twice, and first and last, plt_slots.h says.
  */
 #define GV_ASSEMBLY
 
@@ -37,7 +38,10 @@ gv_slot_\symbol:
     subq 8+gv_slot_\symbol(%rip), %r11
     cmpq %r10, %r11
     jae gv_lazy_\symbol
-    jmpq *gv_slot_\symbol(%rip)
+    movq gv_slot_\symbol(%rip), %r11
+    cmpq 16+gv_slot_\symbol(%rip), %r10
+    jne gv_lazy_\symbol
+    jmpq *%r11
 gv_lazy_\symbol:
     leaq gv_slot_\symbol(%rip), %r11
     jmp gv_plt_bind
@@ -102,6 +106,7 @@ gv_plt_bind:
 
 #elif defined(__aarch64__)
 
+    /* Loads acquire: what the next one reads is not older, nor what the target reads. */
     .macro GV_DRIVER_STUB symbol
     .section .text.gv_plt, "ax", %progbits
     .globl \symbol
@@ -111,7 +116,7 @@ gv_plt_bind:
     hint #34
     adrp x16, gv_slot_\symbol
     add x16, x16, :lo12:gv_slot_\symbol
-    ldr x17, [x16]
+    ldar x17, [x16]
     br x17
 gv_lazy_\symbol:
     hint #36
@@ -125,7 +130,6 @@ gv_slot_\symbol:
     .xword gv_lazy_\symbol, 0, 0, gv_lazy_\symbol
     .endm
 
-    /* `bytes` is loaded with acquire: the target and `low` that it vouches for come after it. */
     .macro GV_RUNTIME_STUB symbol
     .section .text.gv_plt, "ax", %progbits
     .globl \symbol
@@ -136,12 +140,16 @@ gv_slot_\symbol:
     adrp x16, gv_slot_\symbol
     add x16, x16, :lo12:gv_slot_\symbol
     add x15, x16, #16
-    ldar x15, [x15]
-    ldr x17, [x16, #8]
+    ldar x14, [x15]
+    add x17, x16, #8
+    ldar x17, [x17]
     sub x17, x30, x17
-    cmp x17, x15
+    cmp x17, x14
     b.hs gv_lazy_\symbol
-    ldr x17, [x16]
+    ldar x17, [x16]
+    ldar x15, [x15]
+    cmp x15, x14
+    b.ne gv_lazy_\symbol
     br x17
 gv_lazy_\symbol:
     hint #36
