@@ -186,6 +186,34 @@ def part_asan(run):
     unit_tests(run, folder, env={"LSAN_OPTIONS": f"suppressions={leaks}:print_suppressions=0"})
 
 
+def tsan_wrapper(run):
+    """What a program with ThreadSanitizer must be started with: where addresses are too random for
+    it, it can only be run without that."""
+    with tempfile.TemporaryDirectory() as place:
+        source, program = os.path.join(place, "empty.c"), os.path.join(place, "empty")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("int main(void) { return 0; }\n")
+        status, _ = run.command("cc", "-fsanitize=thread", source, "-o", program)
+        if status != 0:
+            raise Skip("this compiler has no ThreadSanitizer")
+        for wrapper in ((), ("setarch", "-R")):
+            if wrapper and not shutil.which(wrapper[0]):
+                continue
+            status, text = run.command(*wrapper, program)
+            if status == 0:
+                return wrapper
+    raise Skip(f"ThreadSanitizer does not run here: {last_line(text)}")
+
+
+def part_tsan(run):
+    wrapper = tsan_wrapper(run)
+    folder = compile_in(run, "build-tsan", "-Db_sanitize=thread", "-Dreport=false", "-Dnvcc=disabled",
+                        *SANITIZED, targets=("threads_tests",))
+    run.passed("build with ThreadSanitizer")
+    unit_tests(run, folder, only=("--suite", "threads",
+                                  *(("--wrapper", " ".join(wrapper)) if wrapper else ())))
+
+
 VALGRIND_PROGRAMS = (("kernels/driver_tour",), ("kernels/driver_tour_proc_v2",),
                      ("kernels/runtime_tour_shared",), ("kernels/runtime_tour_static",),
                      ("kernels/reload",), ("kernels/threads", "4", "50"))
@@ -318,6 +346,7 @@ PARTS = (
     Part("asan", part_asan, False, "build"),
     Part("bundle", part_bundle, False, "build"),
     Part("clang", part_clang, False, None),
+    Part("tsan", part_tsan, False, None),
     Part("unit", part_unit, True, "build"),
     Part("format", part_format, True, None),
     Part("aarch64", part_aarch64, False, "build"),

@@ -1,0 +1,121 @@
+/* A signal handler that CUPTI calls back at every instruction of the same. */
+#include "cupti/buffers.h"
+#include "cupti/loaded.h"
+#include "cupti/output.h"
+
+#include "step.h"
+
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The spool: only counts. */
+static unsigned lost, written;
+static union gv_record record;
+
+void gv_output_count_lost(void)
+{
+    lost++;
+}
+
+union gv_record *gv_output_next(void)
+{
+    return &record;
+}
+
+void gv_output_publish(void)
+{
+    written++;
+}
+
+static _Atomic unsigned given, noted;
+
+static void fill_a_buffer(void)
+{
+    uint8_t *data;
+    size_t bytes, most;
+
+    gv_buffers_give(&data, &bytes, &most);
+    *(unsigned *)(void *)data = ++given;
+    gv_buffers_take(NULL, 0, data, bytes, sizeof(unsigned));
+}
+
+static void note_code(void)
+{
+    struct gv_loaded loaded = {.module = ++noted};
+
+    gv_loaded_note(&loaded, NULL);
+}
+
+/* One that comes for ever, between every two looks of its thread, would have it look for ever. */
+#define HANDLED 1000
+
+static void fill_another_buffer(void)
+{
+    if (gv_steps < HANDLED)
+        fill_a_buffer();
+}
+
+static void a_handler_at_every_instruction_gets_a_buffer(void **state)
+{
+    unsigned full = 0;
+    uint64_t sum = 0;
+
+    (void)state;
+    GV_STEP_NEEDS_X86;
+    assert_int_equal(gv_buffers_prepare(), 0);
+    gv_buffers_mark();
+    assert_true(gv_step_through(fill_a_buffer, fill_another_buffer) > 100);
+    gv_buffers_mark();
+    assert_int_equal(gv_buffers_marked(), 0);
+    for (struct gv_buffer *buffer = gv_buffers_full(), *next; buffer; buffer = next, full++) {
+        next = buffer->next;
+        sum += *(unsigned *)(void *)buffer->data;
+        gv_buffers_recycle(buffer);
+    }
+    assert_int_equal(gv_buffers_unread(), 0);
+    assert_int_equal(full, given);
+    assert_int_equal(sum, (uint64_t)given * (given + 1) / 2);
+}
+
+static void a_handler_at_every_instruction_notes_code(void **state)
+{
+    (void)state;
+    GV_STEP_NEEDS_X86;
+    assert_true(gv_step_through(note_code, note_code) > 20);
+    gv_loaded_write();
+    assert_int_equal(written, noted);
+    assert_int_equal(lost, 0);
+}
+
+static void buffers_come_back_in_the_order_in_which_they_were_filled(void **state)
+{
+    unsigned before = atomic_load(&given);
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        fill_a_buffer();
+    for (struct gv_buffer *buffer = gv_buffers_full(), *next; buffer; buffer = next) {
+        next = buffer->next;
+        assert_int_equal(*(unsigned *)(void *)buffer->data, ++before);
+        gv_buffers_recycle(buffer);
+    }
+    assert_int_equal(before, given);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_handler_at_every_instruction_gets_a_buffer),
+        cmocka_unit_test(a_handler_at_every_instruction_notes_code),
+        cmocka_unit_test(buffers_come_back_in_the_order_in_which_they_were_filled),
+    };
+
+    return cmocka_run_group_tests_name("CUPTI's callbacks, at every instruction", tests, NULL,
+                                       NULL);
+}

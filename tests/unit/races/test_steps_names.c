@@ -1,0 +1,110 @@
+/* A signal handler that loads, names, launches and unloads kernels at every instruction of the
+ * same. */
+#include "preload/names.h"
+
+#include "preload/process.h"
+
+#include "step.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct gv_process gv_process; /* no spool: losses are not counted */
+
+/* Of the program, and of its handler: `handle + 16 * i` for each kind. */
+struct handles {
+    uintptr_t module, kernel, fatbin, host;
+};
+
+static const struct handles outer = {0x1000, 0x2000, 0x3000, 0x4000};
+static const struct handles inner = {0x5000, 0x6000, 0x7000, 0x8000};
+static unsigned wrong;
+
+static void expect(bool holds)
+{
+    wrong += !holds;
+}
+
+/* A program's life with kernels, in which every answer is known, whoever comes between. */
+static void live(const struct handles *of)
+{
+    uint32_t module = gv_names_add_owner(of->module), first = 0, second = 0;
+
+    expect(module != 0 && gv_names_owner(of->module) == module);
+    expect(gv_names_add(of->kernel, of->module, &first) && first != 0);
+    expect(!gv_names_add(of->kernel, of->module, &second) && second == first);
+    gv_names_alias(of->kernel + 16, of->kernel);
+    expect(gv_names_find(of->kernel).kernel == first);
+    expect(gv_names_find(of->kernel + 16).kernel == first);
+    expect(gv_names_void_owner(of->module) == module);
+    expect(gv_names_find(of->kernel).kernel == 0 && gv_names_find(of->kernel + 16).kernel == 0);
+
+    gv_names_register(of->host, of->fatbin, "saxpy");
+    gv_names_alias(of->host + 16, of->host);
+    expect(gv_names_find(of->host).name != NULL);
+    expect(gv_names_find(of->host).name == NULL);
+    second = gv_names_find(of->host).kernel;
+    expect(second > first && gv_names_find(of->host + 16).kernel == second);
+    gv_names_void_owner(of->fatbin);
+    expect(gv_names_find(of->host).kernel == 0 && gv_names_find(of->host + 16).kernel == 0);
+}
+
+static void live_outside(void)
+{
+    live(&outer);
+}
+
+static void live_inside(void)
+{
+    uint32_t kernel = gv_names_find(outer.kernel).kernel;
+
+    live(&inner);
+    expect(gv_names_find(outer.kernel).kernel == kernel);
+}
+
+static void a_handler_at_every_instruction_finds_what_it_named(void **state)
+{
+    (void)state;
+    GV_STEP_NEEDS_X86;
+    assert_true(gv_step_through(live_outside, live_inside) > 500);
+    assert_int_equal(wrong, 0);
+}
+
+static void launch(void)
+{
+    uint32_t kernel = gv_names_find(outer.host).kernel;
+
+    expect(kernel != 0 && kernel == gv_names_find(outer.host).kernel);
+}
+
+static void lose_contexts(void)
+{
+    uint32_t kernel;
+
+    gv_names_void_loaded();
+    gv_names_add_owner(inner.module);
+    gv_names_add(inner.kernel, inner.module, &kernel);
+}
+
+static void launches_of_host_functions_outlast_contexts(void **state)
+{
+    (void)state;
+    GV_STEP_NEEDS_X86;
+    gv_names_register(outer.host, outer.fatbin, "saxpy");
+    assert_true(gv_step_through(launch, lose_contexts) > 20);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_handler_at_every_instruction_finds_what_it_named),
+        cmocka_unit_test(launches_of_host_functions_outlast_contexts),
+    };
+
+    return cmocka_run_group_tests_name("names, at every instruction", tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* Threads that look calls up in libraries that stay, while another one comes and goes. */
+#include "lookups.h"
+#include "threads.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define ROUNDS 300
+
+/* As plt_stubs.S makes them. */
+struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
+
+static void *driver, *runtime, *first, *second, *tool;
+static _Atomic int working;
+
+static void *look_up(void *context)
+{
+    void *init = dlsym(driver, "cuInit"), *error = dlsym(runtime, "cudaDeviceSynchronize");
+    uintptr_t here = place_in(context == 0 ? first : second);
+
+    for (int i = 0; i < ROUNDS * 4; i++) {
+        expect(gv_entry_points_swap_driver(init) == gv_hooks_driver[GV_ID_cuInit]);
+        expect(gv_entry_points_swap(init, GV_ID_cuInit) == gv_hooks_driver[GV_ID_cuInit]);
+        expect(gv_entry_points_swap(error, GV_ID_cudaDeviceSynchronize) ==
+               gv_hooks_runtime0[GV_ID_cudaDeviceSynchronize - GV_DRIVER_COUNT]);
+        expect(gv_entry_points_swap((void *)here, GV_ID_cudaDeviceSynchronize) == (void *)here);
+        expect(!gv_entry_points_is_tool(here));
+        expect(gv_entry_points_is_tool(place_in(tool)));
+        gv_entry_points_bind(&gv_plt_slots[GV_ID_cudaDeviceSynchronize], here);
+        gv_entry_points_bind(&gv_plt_slots[GV_ID_cuInit], here);
+    }
+    atomic_fetch_sub(&working, 1);
+    return NULL;
+}
+
+/* A second libcudart: known, forgotten, known again. */
+static void *come_and_go(void *context)
+{
+    while (atomic_load(&working)) {
+        void *library = open_library("cudart_named2");
+        void *error = library ? dlsym(library, "cudaDeviceSynchronize") : NULL;
+
+        expect(error && gv_entry_points_swap(error, GV_ID_cudaDeviceSynchronize) ==
+                            gv_hooks_runtime0[GV_ID_cudaDeviceSynchronize - GV_DRIVER_COUNT]);
+        gv_entry_points_begin_close();
+        if (library)
+            dlclose(library);
+        gv_entry_points_end_close();
+    }
+    return context;
+}
+
+static void what_stays_is_found_whatever_goes(void **state)
+{
+    struct gv_threads threads = {.count = 0};
+
+    (void)state;
+    first = open_library("plain1");
+    tool = open_library("cupti_named");
+    second = open_library("plain2");
+    driver = open_library("cuda_named");
+    runtime = open_library("cudart_named1");
+    assert_true(driver && runtime && first && second && tool);
+    atomic_store(&working, 2);
+    gv_threads_add(&threads, look_up, 0);
+    gv_threads_add(&threads, look_up, 1);
+    gv_threads_add(&threads, come_and_go, 0);
+    assert_int_equal(gv_threads_join(&threads), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_stays_is_found_whatever_goes)};
+
+    return cmocka_run_group_tests_name("look-ups, from several threads", tests, NULL, NULL);
+}
