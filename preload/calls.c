@@ -65,10 +65,10 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     thread->jumped_ns = 0;
     thread->launched = 0;
     thread->loaded = 0;
-    atomic_store_explicit(&slot->stream, facts->stream, memory_order_relaxed);
-    atomic_store_explicit(&slot->detail, call->kernel, memory_order_relaxed);
+    atomic_store_explicit(&slot->stream, facts->stream, memory_order_release);
+    atomic_store_explicit(&slot->detail, call->kernel, memory_order_release);
     thread->correlation = 0;
-    atomic_store_explicit(&slot->start_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&slot->start_ns, now_ns, memory_order_release);
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
 }
 

@@ -345,7 +345,9 @@ struct gv_spool_segment {
     union gv_record records[GV_SPOOL_SEGMENT_RECORDS];
 };
 
-/* The call that a thread is in. Written with relaxed stores, `api` last and with release. */
+/* The call that a thread is in. Stored with release, `api` last. The next call and the next thread
+ * take the slot over: a reader that finds `thread`, `start_ns` and `api` as they were, afterwards,
+ * has read of one call. */
 struct gv_spool_slot {
     _Atomic uint64_t thread; /* [w] serial number; 0: the slot is free */
     _Atomic uint64_t start_ns;
@@ -353,7 +355,7 @@ struct gv_spool_slot {
     _Atomic uint32_t tid;
     _Atomic uint64_t detail; /* kernel number for a launch; 0: unknown */
     _Atomic uint64_t stream;
-    char comm[GV_SPOOL_COMM_BYTES];
+    _Atomic uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)]; /* text */
     uint64_t reserved[9];
 };
 

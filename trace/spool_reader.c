@@ -343,18 +343,24 @@ bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index
 {
     const struct gv_spool_slot *slot =
         (const struct gv_spool_slot *)(const void *)(reader->base + reader->slots_offset) + index;
+    uint64_t thread = atomic_load_explicit(&slot->thread, memory_order_acquire);
     uint32_t api = atomic_load_explicit(&slot->api_plus_one, memory_order_acquire);
+    uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)];
 
-    flight->thread = atomic_load_explicit(&slot->thread, memory_order_relaxed);
-    if (api == 0 || flight->thread == 0)
+    if (api == 0 || thread == 0)
         return false;
+    flight->thread = thread;
     flight->api = api - 1;
-    flight->start_ns = atomic_load_explicit(&slot->start_ns, memory_order_relaxed);
-    flight->detail = atomic_load_explicit(&slot->detail, memory_order_relaxed);
-    flight->stream = atomic_load_explicit(&slot->stream, memory_order_relaxed);
-    flight->tid = atomic_load_explicit(&slot->tid, memory_order_relaxed);
-    gv_reader_copy_text(flight->comm, slot->comm, sizeof(flight->comm));
-    return true;
+    flight->start_ns = atomic_load_explicit(&slot->start_ns, memory_order_acquire);
+    flight->detail = atomic_load_explicit(&slot->detail, memory_order_acquire);
+    flight->stream = atomic_load_explicit(&slot->stream, memory_order_acquire);
+    flight->tid = atomic_load_explicit(&slot->tid, memory_order_acquire);
+    for (size_t i = 0; i < sizeof(comm) / sizeof(comm[0]); i++)
+        comm[i] = atomic_load_explicit(&slot->comm[i], memory_order_acquire);
+    gv_reader_copy_text(flight->comm, (const char *)comm, sizeof(flight->comm));
+    return atomic_load_explicit(&slot->thread, memory_order_relaxed) == thread &&
+           atomic_load_explicit(&slot->start_ns, memory_order_relaxed) == flight->start_ns &&
+           atomic_load_explicit(&slot->api_plus_one, memory_order_relaxed) == api;
 }
 
 void gv_spool_reader_set_drained(struct gv_spool_reader *reader)

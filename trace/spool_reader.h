@@ -132,7 +132,7 @@ void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index
 /* Hands a closed segment back to the writer, once its records are safe. */
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
 
-/* Slot `index` (below reader->slots_count). False: its thread is in no call. */
+/* Slot `index` (below reader->slots_count). False: its thread is in no call, or between two. */
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
                             struct gv_spool_flight *flight);
 

@@ -314,6 +314,17 @@ void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segme
         madvise(segment, GV_SPOOL_SEGMENT_BYTES, MADV_DONTNEED);
 }
 
+/* Who reads any of it sees that the slot has another owner. */
+static void describe(struct gv_spool_slot *slot, const struct gv_spool_owner *owner)
+{
+    uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)];
+
+    memcpy(comm, owner->comm, sizeof comm);
+    atomic_store_explicit(&slot->tid, owner->tid, memory_order_release);
+    for (size_t i = 0; i < sizeof comm / sizeof comm[0]; i++)
+        atomic_store_explicit(&slot->comm[i], comm[i], memory_order_release);
+}
+
 struct gv_spool_slot *gv_spool_writer_slot(struct gv_spool_writer *writer,
                                            const struct gv_spool_owner *owner)
 {
@@ -323,8 +334,7 @@ struct gv_spool_slot *gv_spool_writer_slot(struct gv_spool_writer *writer,
 
         if (atomic_load_explicit(&slot->thread, memory_order_relaxed) == 0 &&
             atomic_compare_exchange_strong(&slot->thread, &nobody, owner->thread)) {
-            atomic_store_explicit(&slot->tid, owner->tid, memory_order_relaxed);
-            memcpy(slot->comm, owner->comm, sizeof slot->comm);
+            describe(slot, owner);
             return slot;
         }
     }

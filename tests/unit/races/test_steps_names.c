@@ -70,32 +70,44 @@ static void a_handler_at_every_instruction_finds_what_it_named(void **state)
 {
     (void)state;
     GV_STEP_NEEDS_X86;
+    wrong = 0;
     assert_true(gv_step_through(live_outside, live_inside) > 500);
     assert_int_equal(wrong, 0);
 }
 
+static uint32_t number;       /* of the kernel that is launched */
+static unsigned long lost_at; /* instruction */
+
 static void launch(void)
 {
-    uint32_t kernel = gv_names_find(outer.host).kernel;
+    uint32_t found = gv_names_find(outer.kernel).kernel;
 
-    expect(kernel != 0 && kernel == gv_names_find(outer.host).kernel);
+    expect(found == number || found == 0);
 }
 
-static void lose_contexts(void)
+/* A context goes, and another module comes, with more kernels than there ever were. */
+static void lose_a_context(void)
 {
-    uint32_t kernel;
+    uint32_t other;
 
+    if (gv_steps != lost_at)
+        return;
     gv_names_void_loaded();
     gv_names_add_owner(inner.module);
-    gv_names_add(inner.kernel, inner.module, &kernel);
+    for (uintptr_t i = 0; i < lost_at * 4; i++)
+        gv_names_add(0x10000 + i * 16, inner.module, &other);
 }
 
-static void launches_of_host_functions_outlast_contexts(void **state)
+static void a_launch_while_a_context_goes_is_not_of_another_kernel(void **state)
 {
     (void)state;
     GV_STEP_NEEDS_X86;
-    gv_names_register(outer.host, outer.fatbin, "saxpy");
-    assert_true(gv_step_through(launch, lose_contexts) > 20);
+    wrong = 0;
+    for (lost_at = 1; lost_at < 200; lost_at++) {
+        gv_names_add_owner(outer.module);
+        gv_names_add(outer.kernel, outer.module, &number);
+        gv_step_through(launch, lose_a_context);
+    }
     assert_int_equal(wrong, 0);
 }
 
@@ -103,7 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_handler_at_every_instruction_finds_what_it_named),
-        cmocka_unit_test(launches_of_host_functions_outlast_contexts),
+        cmocka_unit_test(a_launch_while_a_context_goes_is_not_of_another_kernel),
     };
 
     return cmocka_run_group_tests_name("names, at every instruction", tests, NULL, NULL);
