@@ -48,8 +48,8 @@ void gv_loaded_note(struct gv_loaded *loaded, const void *image)
 
         if (!atomic_compare_exchange_strong(&place->state, &free, TAKEN))
             continue;
-        place->loaded = *loaded;
         atomic_fetch_add(&waiting, 1);
+        place->loaded = *loaded;
         atomic_store(&place->state, READY);
         return;
     }

@@ -15,6 +15,12 @@ struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
 static void *driver, *runtime, *first, *second, *tool;
 static _Atomic int working;
 
+static bool is_hooked(void *error)
+{
+    return gv_entry_points_swap(error, GV_ID_cudaDeviceSynchronize) ==
+           gv_hooks_runtime0[GV_ID_cudaDeviceSynchronize - GV_DRIVER_COUNT];
+}
+
 static void *look_up(void *context)
 {
     void *init = dlsym(driver, "cuInit"), *error = dlsym(runtime, "cudaDeviceSynchronize");
@@ -23,8 +29,7 @@ static void *look_up(void *context)
     while (atomic_load(&working)) {
         expect(gv_entry_points_swap_driver(init) == gv_hooks_driver[GV_ID_cuInit]);
         expect(gv_entry_points_swap(init, GV_ID_cuInit) == gv_hooks_driver[GV_ID_cuInit]);
-        expect(gv_entry_points_swap(error, GV_ID_cudaDeviceSynchronize) ==
-               gv_hooks_runtime0[GV_ID_cudaDeviceSynchronize - GV_DRIVER_COUNT]);
+        expect(is_hooked(error));
         expect(gv_entry_points_swap((void *)here, GV_ID_cudaDeviceSynchronize) == (void *)here);
         expect(!gv_entry_points_is_tool(here));
         expect(gv_entry_points_is_tool(place_in(tool)));
@@ -34,32 +39,43 @@ static void *look_up(void *context)
     return NULL;
 }
 
-/* An address that is no call's, compared with every library that is known. */
+/* A call of the library that is compared with after the one that comes and goes. */
 static void *look_past(void *context)
 {
-    void *here = (void *)place_in(first);
+    void *error = dlsym(runtime, "cudaDeviceSynchronize");
 
     while (atomic_load(&working))
-        expect(gv_entry_points_swap(here, GV_ID_cudaDeviceSynchronize) == here);
+        expect(is_hooked(error));
     return context;
 }
 
 /* A second libcudart: known, forgotten, known again. */
+static void open_and_close(void (*meanwhile)(void))
+{
+    void *library = open_library("cudart_named2");
+
+    expect(library && is_hooked(dlsym(library, "cudaDeviceSynchronize")));
+    if (meanwhile)
+        meanwhile();
+    gv_entry_points_begin_close();
+    if (library)
+        dlclose(library);
+    gv_entry_points_end_close();
+}
+
 static void *come_and_go(void *context)
 {
-    for (int i = 0; i < ROUNDS; i++) {
-        void *library = open_library("cudart_named2");
-        void *error = library ? dlsym(library, "cudaDeviceSynchronize") : NULL;
-
-        expect(error && gv_entry_points_swap(error, GV_ID_cudaDeviceSynchronize) ==
-                            gv_hooks_runtime0[GV_ID_cudaDeviceSynchronize - GV_DRIVER_COUNT]);
-        gv_entry_points_begin_close();
-        if (library)
-            dlclose(library);
-        gv_entry_points_end_close();
-    }
+    for (int i = 0; i < ROUNDS; i++)
+        open_and_close(NULL);
     atomic_store(&working, 0);
     return context;
+}
+
+/* So it gets the place behind. */
+static void open_first_runtime(void)
+{
+    runtime = open_library("cudart_named1");
+    expect(runtime && is_hooked(dlsym(runtime, "cudaDeviceSynchronize")));
 }
 
 static void what_stays_is_found_whatever_goes(void **state)
@@ -71,7 +87,7 @@ static void what_stays_is_found_whatever_goes(void **state)
     tool = open_library("cupti_named");
     second = open_library("plain2");
     driver = open_library("cuda_named");
-    runtime = open_library("cudart_named1");
+    open_and_close(open_first_runtime);
     assert_true(driver && runtime && first && second && tool);
     atomic_store(&working, 1);
     gv_threads_add(&threads, look_up, 0);
