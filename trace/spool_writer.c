@@ -276,7 +276,8 @@ bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room 
     uint32_t refusals = atomic_load_explicit(&writer->refusals, memory_order_relaxed);
 
     if (refusals && atomic_load_explicit(&writer->header->free_count, memory_order_relaxed) == 0) {
-        atomic_store_explicit(&writer->refusals, refusals - 1, memory_order_relaxed);
+        /* Unless growing was tried meanwhile, and came through. */
+        atomic_compare_exchange_strong(&writer->refusals, &refusals, refusals - 1);
         return true;
     }
     return !is_open_to(writer, room);
