@@ -4,7 +4,9 @@
  *     threads [THREADS [LAUNCHES [MODE]]]      default 8 threads, 1000 launches each
  *
  * MODE "seconds": LAUNCHES is for how many seconds each thread launches instead. MODE "serial":
- * one thread after the other, so that many threads come and go.
+ * one thread after the other, so that many threads come and go. MODE "first": each thread makes the
+ * first call of the process, all at the same moment, and has its own context, module and kernel of
+ * it.
  */
 #include <cuda.h>
 
@@ -40,6 +42,48 @@ static void *work(void *data)
     return NULL;
 }
 
+static pthread_barrier_t together;
+
+/* What main() does for the others, in each thread. */
+static void *work_first(void *data)
+{
+    struct worker *w = data;
+    CUmodule module;
+    CUdevice device;
+
+    pthread_barrier_wait(&together);
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&w->context, device));
+    CHECK(cuCtxSetCurrent(w->context));
+    CHECK(cuModuleLoadData(&module, gv_ptx_tour));
+    CHECK(cuModuleGetFunction(&w->empty, module, "empty"));
+    work(w);
+    CHECK(cuModuleUnload(module));
+    CHECK(cuDevicePrimaryCtxRelease(device));
+    return NULL;
+}
+
+static int launch_first(struct worker *workers, int count, unsigned long launches)
+{
+    unsigned long total = 0;
+
+    if (pthread_barrier_init(&together, NULL, (unsigned)count))
+        return 1;
+    for (int i = 0; i < count; i++) {
+        workers[i].launches = launches;
+        if (pthread_create(&workers[i].thread, NULL, work_first, &workers[i]))
+            return 1;
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(workers[i].thread, NULL);
+        total += workers[i].launches;
+    }
+    printf("%d threads launched %lu kernels\n", count, total);
+    free(workers);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : 8;
@@ -53,6 +97,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!workers || count <= 0)
         return 2;
+    if (!strcmp(mode, "first"))
+        return launch_first(workers, count, launches);
     CHECK(cuInit(0));
     CHECK(cuDeviceGet(&device, 0));
     CHECK(cuDevicePrimaryCtxRetain(&context, device));

@@ -108,12 +108,14 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
     leave_outermost(thread);
 }
 
-/* A nested call, or the first one of a thread. Apart, so that the others save fewer registers. */
+/* A nested call, the first one of a thread, or one while the GPU's side is being started. Apart, so
+ * that the others save fewer registers. */
 __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
                                                    const struct gv_facts *facts)
 {
     if (thread->depth != 0 && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
+    gv_gpu_await_start(thread);
     /* A signal handler's calls after joining are no part of this one. */
     call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     call->depth = thread->depth;
@@ -141,7 +143,7 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 
     call->api = (uint16_t)api;
     call->class = (uint8_t) class;
-    if (__builtin_expect(thread->depth != 0 || !gv_thread_is_live(thread), 0)) {
+    if (__builtin_expect(thread->depth != 0 || !gv_thread_may_call(thread), 0)) {
         begin_rarely(call, thread, facts);
         return;
     }

@@ -13,17 +13,17 @@
 
 #define PAGE_BYTES 4096
 
-static const _Atomic uint64_t no_token;
-GV_HOT const _Atomic uint64_t *_Atomic gv_process_token = &no_token;
+static struct gv_process_own nothing; /* stays so */
+GV_HOT struct gv_process_own *_Atomic gv_process_own = &nothing;
 
-/* The page behind gv_process_token, once there is one. */
-static _Atomic uint64_t *token_page;
+/* The page behind gv_process_own, once there is one. */
+static struct gv_process_own *own_page;
 
 int gv_fork_watch_set_token(uint64_t token)
 {
     void *page;
 
-    if (!token_page) {
+    if (!own_page) {
         page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (page == MAP_FAILED)
             return -errno;
@@ -31,10 +31,11 @@ int gv_fork_watch_set_token(uint64_t token)
          * handler after fork() only. */
         if (madvise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
             gv_log_info("no MADV_WIPEONFORK: children made by a bare clone() are not told apart");
-        token_page = page;
+        own_page = page;
     }
-    atomic_store(token_page, token);
-    atomic_store(&gv_process_token, token_page);
+    atomic_store(&own_page->token, token);
+    atomic_store(&own_page->open, token);
+    atomic_store(&gv_process_own, own_page);
     return 0;
 }
 
@@ -55,8 +56,11 @@ static void in_child(void)
 {
     gv_loader_release(true);
     gv_entry_points_release(true);
-    if (token_page)
-        atomic_store(token_page, 0);
+    if (!own_page)
+        return;
+    atomic_store(&own_page->token, 0);
+    atomic_store(&own_page->open, 0);
+    atomic_store(&own_page->gpu_starter, 0);
 }
 
 int gv_fork_watch_start(void)

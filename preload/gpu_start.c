@@ -12,9 +12,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEVICES_MOST      64
@@ -41,6 +45,9 @@ static _Atomic int ended;
 #define LOADER_PATIENCE_MS  2000  /* until the loader's lock was ours for the first time */
 #define MODULE_PATIENCE_MS  10000 /* from then on: large libraries, maybe from a slow disk */
 #define CLAIMED_PATIENCE_MS 1000
+/* Of the other threads, for all of that and the questions to the driver. */
+#define START_PATIENCE_MS                                                                          \
+    (LOADER_PATIENCE_MS + MODULE_PATIENCE_MS + CLAIMED_PATIENCE_MS + UINT64_C(1000))
 
 enum stage {
     STAGE_WAITING, /* for the loader */
@@ -273,19 +280,82 @@ static void choose(void)
         gv_log_info("the GPU's side is not recorded: %s", gpu->why);
 }
 
-void gv_gpu_start(struct gv_thread *thread)
+static void start_here(struct gv_thread *thread)
 {
-    uint32_t known = atomic_load(&started_pid);
     struct gv_own_work work;
 
-    if (known == gv_process.pid ||
-        !atomic_compare_exchange_strong(&started_pid, &known, gv_process.pid))
-        return;
+    atomic_store(&started_pid, gv_process.pid);
     gv_own_work_begin(&work);
     gv_process_note_driver();
     write_devices(thread);
     choose();
     gv_own_work_end(&work);
+}
+
+/* ---- the others wait ---- */
+
+static bool close_to_others(struct gv_process_own *own, const struct gv_thread *thread)
+{
+    uint32_t nobody = 0;
+
+    if (!atomic_compare_exchange_strong(&own->gpu_starter, &nobody, thread->tid))
+        return false;
+    atomic_store(&own->open, 0);
+    return true;
+}
+
+static void open_to_others(struct gv_process_own *own)
+{
+    atomic_store(&own->open, atomic_load(&own->token));
+    atomic_store(&own->gpu_starter, 0);
+    syscall(SYS_futex, &own->gpu_starter, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void await_starter(struct gv_process_own *own)
+{
+    uint64_t end_ns = gv_clock_monotonic_ns() + START_PATIENCE_MS * 1000000u;
+    uint32_t starter;
+
+    while ((starter = atomic_load(&own->gpu_starter)) != 0) {
+        uint64_t now_ns = gv_clock_monotonic_ns();
+        struct timespec left;
+
+        if (now_ns >= end_ns) {
+            open_to_others(own); /* nobody waits for it again */
+            return;
+        }
+        left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
+        left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
+        syscall(SYS_futex, &own->gpu_starter, FUTEX_WAIT_PRIVATE, starter, &left, NULL, 0);
+    }
+}
+
+void gv_gpu_await_start(const struct gv_thread *thread)
+{
+    struct gv_process_own *own = gv_process_own_now();
+    uint32_t starter = atomic_load(&own->gpu_starter);
+    struct gv_own_work work;
+
+    if (__builtin_expect(!starter || starter == thread->tid || thread->joining, 1))
+        return;
+    gv_own_work_begin(&work);
+    if (!gv_loader_is_held_here())
+        await_starter(own);
+    gv_own_work_end(&work);
+}
+
+void gv_gpu_start(struct gv_thread *thread)
+{
+    struct gv_process_own *own = gv_process_own_now();
+
+    if (atomic_load(&started_pid) == gv_process.pid || !close_to_others(own, thread)) {
+        gv_gpu_await_start(thread);
+        return;
+    }
+    /* Another one may have done it just before. */
+    if (atomic_load(&started_pid) != gv_process.pid)
+        start_here(thread);
+    open_to_others(own);
 }
 
 /* The module's thread answers within milliseconds, unless CUPTI hangs: who does not want to wait

@@ -11,8 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* cuInit() has succeeded on this thread. Once in each process; further calls do nothing. */
+/* cuInit() has succeeded on this thread. Once in each process; further calls only wait for it, as
+ * gv_gpu_await_start() does. */
 void gv_gpu_start(struct gv_thread *thread);
+
+/*
+ * Before any call: waits while another thread starts the GPU's side, so that no launch goes by
+ * unseen, and no longer than a start may take. Not in the thread that starts it (a signal handler's
+ * call), nor in one that holds the loader's lock, which the start needs.
+ */
+void gv_gpu_await_start(const struct gv_thread *thread);
 
 /* The process ends: what CUPTI still has comes into the spool, within `patience_ms`, or a second if
  * that is less. */

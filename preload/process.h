@@ -35,17 +35,29 @@ struct gv_process {
 
 extern struct gv_process gv_process;
 
+/* What is a process's own: emptied in a forked child. */
+struct gv_process_own {
+    _Atomic uint64_t
+        token;             /* not 0 while it records, and different in each process that ever did */
+    _Atomic uint64_t open; /* the token; 0 while calls wait for `gpu_starter` */
+    _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU's side; 0: none */
+};
+
 /*
- * Points at a number that is not 0 while this process records, and different in each process that
- * ever did. The page that holds it is emptied by the kernel in a forked child, whatever way it was
- * forked: so a child sees at its next call that the spool is not its own.
+ * Points at what is this process's own. The page that holds it is emptied by the kernel in a forked
+ * child, whatever way it was forked: so a child sees at its next call that the spool is not its
+ * own, and waits for no thread that only its parent has.
  */
-extern const _Atomic uint64_t *_Atomic gv_process_token;
+extern struct gv_process_own *_Atomic gv_process_own;
+
+static inline struct gv_process_own *gv_process_own_now(void)
+{
+    return atomic_load_explicit(&gv_process_own, memory_order_relaxed);
+}
 
 static inline uint64_t gv_process_token_now(void)
 {
-    return atomic_load_explicit(atomic_load_explicit(&gv_process_token, memory_order_relaxed),
-                                memory_order_relaxed);
+    return atomic_load_explicit(&gv_process_own_now()->token, memory_order_relaxed);
 }
 
 static inline bool gv_process_is_recording(void)

@@ -54,6 +54,14 @@ static inline bool gv_thread_is_live(const struct gv_thread *thread)
     return __builtin_expect(token != 0 && thread->token == token, 1);
 }
 
+/* The same, and no thread is starting the GPU's side meanwhile (preload/gpu_start.h). */
+static inline bool gv_thread_may_call(const struct gv_thread *thread)
+{
+    uint64_t token = atomic_load_explicit(&gv_process_own_now()->open, memory_order_relaxed);
+
+    return __builtin_expect(token != 0 && thread->token == token, 1);
+}
+
 /* Called by the thread that attaches the process, before any thread joins. 0 or -errno. */
 int gv_thread_prepare(void);
 

@@ -414,6 +414,7 @@ struct gv_spool_gpu {
     _Atomic uint32_t cupti_version; /* as cuptiGetVersion() says; 0: unknown */
     _Atomic uint64_t dropped;       /* records that CUPTI had no room for */
     _Atomic uint64_t lost;          /* records that this spool had no room for */
+    _Atomic uint64_t started_ns;    /* what begins from then on is recorded; 0: never started */
     _Atomic uint64_t flushed_ns;    /* all that ended before is here; 0: never flushed */
     _Atomic uint32_t finished;      /* 1: the last flush, at the end, came through */
     _Atomic uint32_t interrupted;   /* enum gv_gpu_interrupted */

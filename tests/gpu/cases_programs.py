@@ -71,6 +71,19 @@ def threads_that_launch(bench, folder):
     return launches_are_named(folder, 16000)
 
 
+def threads_that_start_at_once(bench, folder):
+    for threads in ("4", "8"):
+        both(bench, bench.workload("threads") + [threads, "2000", "first"], folder)
+        with trace_of(folder) as trace:
+            lost = trace.execute("SELECT what, class, count FROM losses").fetchall()
+            begun = one(trace, "SELECT start_ns FROM recording WHERE side = 'gpu'")
+            first = one(trace, "SELECT min(start_ns) FROM calls WHERE class = 'launch'")
+        check(not lost, f"lost: {lost}")
+        check(begun < first, "the GPU's side was on too late")
+        launches_are_named(folder, int(threads) * 2000)
+    return "all of 8000 and 16000 launches"
+
+
 def a_kernel_handle_used_again(bench, folder):
     both(bench, bench.workload("reload"), folder)
     return launches_are_named(folder, 2)
@@ -162,6 +175,7 @@ CASES = [
     ("<<<>>> with a shared cudart, host only", saxpy_host_only),
     ("shared without runtime rows is what static shows", shared_without_runtime_rows_equals_static),
     ("eight threads that launch", threads_that_launch),
+    ("threads that start CUDA at once", threads_that_start_at_once),
     ("a kernel's handle used again after an unload", a_kernel_handle_used_again),
     ("forked processes", processes_that_fork),
     ("a program that is killed", a_program_that_is_killed),

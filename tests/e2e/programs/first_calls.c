@@ -1,4 +1,7 @@
-/* Several threads make the process's first CUDA call at once. */
+/*
+ * first_calls [LAUNCHES]: several threads make the process's first CUDA call at once. With
+ * LAUNCHES, one of them initialises CUDA, and the others launch as soon as the driver answers them.
+ */
 #include "e2e.h"
 
 #include <pthread.h>
@@ -6,22 +9,40 @@
 #define THREADS 8
 
 static pthread_barrier_t together;
+static unsigned launches;
 
-static void *first_call(void *unused)
+static void launch(void)
 {
-    (void)unused;
+    struct e2e_gpu gpu;
+
+    while (cuDeviceGet(&gpu.device, 0) == CUDA_ERROR_NOT_INITIALIZED)
+        ;
+    OK(cuDevicePrimaryCtxRetain(&gpu.context, gpu.device));
+    OK(cuCtxSetCurrent(gpu.context));
+    OK(cuModuleLoadData(&gpu.module, e2e_ptx));
+    OK(cuModuleGetFunction(&gpu.tick, gpu.module, "tick"));
+    e2e_tick(&gpu, launches);
+    OK(cuCtxSynchronize());
+}
+
+static void *first_call(void *initialises)
+{
     pthread_barrier_wait(&together);
-    OK(cuInit(0));
+    if (initialises)
+        OK(cuInit(0));
+    if (launches)
+        launch();
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
 
+    launches = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     OK(pthread_barrier_init(&together, NULL, THREADS));
     for (int i = 0; i < THREADS; i++)
-        OK(pthread_create(&threads[i], NULL, first_call, NULL));
+        OK(pthread_create(&threads[i], NULL, first_call, i == 0 || !launches ? &threads : NULL));
     for (int i = 0; i < THREADS; i++)
         OK(pthread_join(threads[i], NULL));
     puts("done");

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OLD_NAME_BYTES 64
 
@@ -55,6 +56,7 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
         return CUPTI_ERROR_INVALID_PARAMETER;
     if (!gv_cupti_driver())
         return CUPTI_ERROR_NOT_INITIALIZED;
+    usleep(gv_cupti_settings.start_us);
     pthread_mutex_lock(&lock);
     if (!incumbent && atomic_load(&subscriber))
         incumbent = the_one.name;

@@ -31,6 +31,8 @@
 struct gv_cupti_settings {
     uint64_t late_ns, ask_us;
     uint64_t drop_every; /* 0: none */
+    uint64_t lose_every; /* the same, and nobody is told */
+    unsigned start_us;   /* how long it takes to subscribe */
     uint32_t version;    /* 0: its own */
     const char *owner;   /* of the subscription, if another tool has it */
 };

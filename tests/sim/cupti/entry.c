@@ -91,6 +91,8 @@ __attribute__((constructor)) static void settings_read(void)
     gv_cupti_settings.ask_us = number("GV_SIM_CUPTI_ASK_US");
     gv_cupti_settings.version = (uint32_t)number("GV_SIM_CUPTI_VERSION");
     gv_cupti_settings.drop_every = number("GV_SIM_CUPTI_DROP");
+    gv_cupti_settings.lose_every = number("GV_SIM_CUPTI_LOSE");
+    gv_cupti_settings.start_us = (unsigned)number("GV_SIM_CUPTI_START_MS") * 1000;
     if (atexit(end))
         gv_cupti_complain("atexit failed");
     if (pthread_atfork(NULL, NULL, in_child))

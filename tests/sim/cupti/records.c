@@ -248,7 +248,7 @@ void gv_cupti_record_operation(const struct gv_sim_operation *o)
         [GV_SIM_OPERATION_PEER] = peer_add,     [GV_SIM_OPERATION_SET] = set_add,
         [GV_SIM_OPERATION_GRAPH] = graph_add,
     };
-    static _Atomic uint64_t count;
+    static _Atomic uint64_t count, lost;
     if (!gv_cupti_buffers_ready() || !wanted(o))
         return;
     uint64_t every = gv_cupti_settings.drop_every;
@@ -256,6 +256,9 @@ void gv_cupti_record_operation(const struct gv_sim_operation *o)
         gv_cupti_record_dropped();
         return;
     }
+    every = gv_cupti_settings.lose_every;
+    if (every && (atomic_fetch_add(&lost, 1) + 1) % every == 0)
+        return;
     uint64_t start = gv_cupti_clock_at(o->start_ns);
     add[o->kind](o, start, start + (o->end_ns - o->start_ns),
                  o->end_ns + gv_cupti_settings.late_ns);
