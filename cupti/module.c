@@ -217,6 +217,8 @@ static int enable_kinds(void)
         result = gv_cupti.cuptiActivityEnable(kinds[i].kind);
         if (result != CUPTI_SUCCESS && kinds[i].needed)
             return refuse(result, "cuptiActivityEnable");
+        if (result == CUPTI_SUCCESS && kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+            atomic_store(&host.spool->header->gpu.whole_graphs, 1);
     }
     return 0;
 }

@@ -11,7 +11,7 @@
 #define GV_KEPT_TABLES(each)                                                                       \
     each("api") each("process") each("thread") each("context") each("stream") each("kernel")       \
         each("module") each("stack") each("frame") each("object") each("device") each("gpu_name")  \
-            each("gpu_shape") each("gpu_place") each("sample")
+            each("gpu_shape") each("gpu_place") each("gpu_interval") each("sample")
 #define GV_COPY(table)       "CREATE TABLE kept." table " AS SELECT * FROM main." table ";"
 #define GV_CARRY_OVER(table) "INSERT INTO fresh." table " SELECT * FROM main." table ";"
 #define GV_TAKEN             "'trace taken away'"

@@ -1,6 +1,7 @@
 #include "report/gpu_unseen.h"
 
 #include "report/captured.h"
+#include "report/gpu_work.h"
 #include "trace/database.h"
 
 #include <stdbool.h>
@@ -12,8 +13,8 @@ static const char gv_gpu_unseen_next_sql[] =
     " (SELECT process FROM loss WHERE what = 'GPU operation' AND class = 'last flush'"
     " AND count > 0))";
 
-/* As in GPU_UNSEEN of trace/statements.def, which counts them; here always what is behind the last
- * one that was seen of its stream. Operations of a stream run in their order: the first that is
+/* As report/ingest_gpu_end.c counts them; here always what is behind the last one that was seen of
+ * its stream. Operations of a stream run in their order: the first that is
  * missing did not begin before the last one seen had ended. */
 static const char gv_gpu_unseen_sql[] =
     "WITH seen AS (SELECT c.stream AS stream, max(c.start_ns) AS last_ns,"
@@ -24,8 +25,7 @@ static const char gv_gpu_unseen_sql[] =
     "  JOIN thread t ON t.id = c.thread LEFT JOIN seen s ON s.stream IS c.stream"
     " WHERE t.process = ?1 AND c.correlation IS NOT NULL AND c.result = 0"
     "  AND coalesce(c.bytes, 1) > 0 AND c.start_ns > coalesce(s.last_ns, -1)"
-    "  AND c.api IN (SELECT id FROM api WHERE class IN ('launch', 'copy', 'set')"
-    "   AND name NOT LIKE 'cu%LaunchHostFunc%' AND name NOT LIKE 'cu%MemPrefetch%')"
+    "  AND c.api IN (SELECT id FROM api WHERE " GV_GPU_WORK_SQL " > 0)"
     "  AND NOT EXISTS (SELECT 1 FROM temp.capture k WHERE k.stream = c.stream"
     "   AND c.start_ns BETWEEN k.start_ns AND k.end_ns)";
 

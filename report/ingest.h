@@ -13,6 +13,7 @@
 
 #include "report/call_batch.h"
 #include "report/correlate.h"
+#include "report/gpu_work.h"
 #include "trace/database.h"
 #include "trace/key_map.h"
 #include "trace/spool_reader.h"
@@ -53,6 +54,13 @@ struct gv_ingest_segments {
     size_t room;
 };
 
+/* What the process's calls started on its GPUs, and what came of it (report/ingest_gpu_end.c). */
+struct gv_ingest_work {
+    uint64_t asked[GV_GPU_WORKS]; /* calls that succeeded */
+    uint64_t launched;            /* operations, kernels and whole graphs */
+    uint64_t moves_until_ns;      /* when the last copy or set returned, of the session's clock */
+};
+
 struct gv_ingest {
     struct gv_database *database;
     struct gv_spool_reader *reader;
@@ -61,6 +69,7 @@ struct gv_ingest {
     uint64_t epoch_ns;
     int64_t *apis; /* row of each call's name, 0: not looked up yet; one more for unknown ones */
     int8_t *per_thread;        /* whether stream 0 is the thread's own in this call */
+    int8_t *works;             /* enum gv_gpu_work of each call */
     int8_t *ends_context;      /* whether the context that the call took is where it worked */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_key_map places;  /* contexts and streams */
@@ -70,6 +79,7 @@ struct gv_ingest {
     struct gv_key_map gpu_shapes;
     struct gv_key_map gpu_places; /* device, context, stream -> row */
     struct gv_correlate correlate;
+    struct gv_ingest_work work;
     bool resumed; /* another collector has stored part of this process */
     struct gv_ingest_thread *thread_list;
     size_t thread_count;

@@ -141,6 +141,8 @@ static int gv_ingest_gpu_op(struct gv_ingest *ingest, const struct gv_record_gpu
         result = sqlite3_step(add);
     error = gv_database_error(ingest->database->handle, result);
     sqlite3_reset(add);
+    if (!op->graph_node && (op->head.api == GV_GPU_KERNEL || op->head.api == GV_GPU_GRAPH))
+        ingest->work.launched++;
     return error ? error : gv_ingest_await(ingest, op->correlation, call, GV_STATEMENT_GPU_OP_CALL);
 }
 
@@ -249,6 +251,13 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
             why, sizeof(why),
             "another profiler inside the program (torch.profiler?) was refused by CUPTI, which "
             "serves one: its own profile lacks the GPU; GPUVERIFY_GPU=off gives it back");
+    if (now->gpu_started_ns && now->gpu == GV_GPU_SEEN) {
+        int error =
+            gv_database_run(ingest->database, GV_STATEMENT_GPU_INTERVAL, "iiz", ingest->process,
+                            gv_ingest_time(ingest, now->gpu_started_ns), flushed_ns);
+        if (error)
+            return error;
+    }
     gv_text_repair(why_text, sizeof(why_text), why, strlen(why));
     gv_text_repair(library_text, sizeof(library_text), library, strlen(library));
     return gv_database_run(ingest->database, GV_STATEMENT_PROCESS_GPU, "ittztz", ingest->process,

@@ -58,6 +58,21 @@ static void gv_ingest_fill_row(struct gv_call_row *row, int64_t start_ns,
         gv_call_row_set(row, GV_CALL_CORRELATION, call->correlation);
 }
 
+static void gv_ingest_count_work(struct gv_ingest *ingest, const struct gv_record_call *call)
+{
+    uint32_t names = ingest->reader->names_count;
+    int8_t work = ingest->works[call->head.api < names ? call->head.api : names];
+    uint64_t end_ns = call->start_ns + call->duration_ns;
+
+    if (work == GV_GPU_WORK_NONE || call->head.result != 0 ||
+        (call->head.flags & GV_RECORD_UNWOUND) ||
+        ((call->head.flags & GV_RECORD_HAS_BYTES) && call->bytes == 0))
+        return;
+    ingest->work.asked[work]++;
+    if (work == GV_GPU_WORK_MOVE && end_ns > ingest->work.moves_until_ns)
+        ingest->work.moves_until_ns = end_ns;
+}
+
 /* Tells the loads that stood inside this call which one it was. */
 static int gv_ingest_match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                                  const struct gv_record_call *call, int64_t id)
@@ -99,6 +114,7 @@ static int gv_ingest_call(struct gv_ingest *ingest, struct gv_ingest_thread *thr
     gv_call_row_set(row, GV_CALL_API, api);
     gv_ingest_fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
     (*ingest->next_call)++;
+    gv_ingest_count_work(ingest, call);
     if (call->correlation)
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
     if (error)

@@ -45,6 +45,21 @@ static int gv_ingest_find_api(struct gv_ingest *ingest, const char *name, const 
     return error;
 }
 
+static int gv_ingest_find_work(struct gv_ingest *ingest, int64_t api, int8_t *work)
+{
+    static const char sql[] = "SELECT " GV_GPU_WORK_SQL " FROM api WHERE id = ?";
+    sqlite3 *trace = ingest->database->handle;
+    sqlite3_stmt *row = NULL;
+    int result = gv_database_ask(trace, sql, &api, 1, &row);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(row);
+    if (result == SQLITE_ROW)
+        *work = (int8_t)sqlite3_column_int(row, 0);
+    sqlite3_finalize(row);
+    return gv_database_error(trace, result);
+}
+
 int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
 {
     char name[65], class_name[16];
@@ -61,6 +76,9 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
     gv_text_repair(name_text, sizeof(name_text), name, sizeof(name));
     gv_text_repair(class_text, sizeof(class_text), class_name, sizeof(class_name));
     error = gv_ingest_find_api(ingest, name_text, class_text, id);
+    if (error)
+        return error;
+    error = gv_ingest_find_work(ingest, *id, &ingest->works[index]);
     if (error)
         return error;
     ingest->apis[index] = *id;

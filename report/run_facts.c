@@ -106,12 +106,15 @@ static const struct gv_fact_query gv_fact_queries[] = {
          "f.process", "f.thread", "f.start_ns") " ORDER BY f.elapsed_ns DESC LIMIT 1",
      {GV_TEXT(flight), GV_NUMBER(flight_ns), GV_NUMBER(flight_running)}},
     {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE WHEN what LIKE 'GPU %' THEN count END)"
-     " AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN count END) AS INTEGER) FROM"
+     " AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN count END) AS INTEGER),"
+     " CAST(total(CASE WHEN class = 'missing' THEN count END) AS INTEGER) FROM"
      " loss WHERE ?1 = 0 OR process = ?1",
-     {GV_NUMBER(lost), GV_NUMBER(gpu_lost), GV_NUMBER(operations_lost)}},
+     {GV_NUMBER(lost), GV_NUMBER(gpu_lost), GV_NUMBER(operations_lost),
+      GV_NUMBER(launches_missing)}},
     {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE what WHEN 'GPU record' THEN count END)"
      " AS INTEGER) FROM loss WHERE (?1 = 0 OR process = ?1) AND what IN ('call', 'load', 'name',"
-     " 'thread', 'GPU record') AND class NOT IN ('dropped by CUPTI', 'trace taken away')",
+     " 'thread', 'GPU record') AND class NOT IN ('dropped by CUPTI', 'missing', 'trace taken "
+     "away')",
      {GV_NUMBER(full), GV_NUMBER(gpu_full)}},
     {"SELECT CAST(total(CASE a.class WHEN 'load' THEN t.errors END) AS INTEGER), CAST(total(CASE"
      " a.class WHEN 'copy' THEN t.errors END) AS INTEGER) FROM api_total t JOIN api a ON a.id = "

@@ -55,7 +55,8 @@ struct gv_run_facts {
 
     int64_t sync_flights; /* calls in flight that wait as asked: sync_ns is without them */
     int64_t in_flight, lost, gpu_lost, operations_lost, failed, killed; /* killed: processes */
-    int64_t full, gpu_full; /* of lost: what found shared memory full; of it, the GPU's */
+    int64_t launches_missing; /* in gpu_lost: succeeded, and never seen on the GPU */
+    int64_t full, gpu_full;   /* of lost: what found shared memory full; of it, the GPU's */
     char failed_most[GV_FACTS_TEXT_BYTES]; /* the call that failed most often */
     int64_t load_failed, copy_failed;      /* of load_calls and copy_calls */
     int64_t init_result;                   /* of an initialisation that failed, when none worked */

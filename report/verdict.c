@@ -248,6 +248,9 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
         share -= gv_verdict_device_share(facts, facts->short_gap_ns);
     if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
         share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
+    /* What was launched and not seen may have filled as much of it. */
+    share -= gv_verdict_share(facts->launches_missing,
+                              facts->launches_missing + facts->kernels_run + facts->graphs);
     if (!facts->gpu_seen || facts->kernels_run + facts->graphs == 0 ||
         share < gv_verdict_threshold(GV_VERDICT_IDLE))
         return;

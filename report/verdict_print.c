@@ -253,6 +253,18 @@ static void gv_print_failed(FILE *out, const char *path, const struct gv_run_fac
     gv_verdict_note(out, text, columns);
 }
 
+static void gv_print_missing(FILE *out, int64_t launches, int columns)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text),
+             "%" PRId64
+             " launch%s succeeded, but CUPTI handed over no record of %s on the GPU: kernel"
+             " counts and the GPU's times are too low.",
+             launches, launches == 1 ? "" : "es", launches == 1 ? "it" : "them");
+    gv_verdict_note(out, text, columns);
+}
+
 static void gv_print_lost(FILE *out, const struct gv_run_facts *facts, int64_t lost, int columns)
 {
     char text[GV_VERDICT_TEXT_BYTES];
@@ -309,8 +321,10 @@ int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
         gv_print_failed(out, path, facts, columns);
     if (!error && facts->failed > 0 && facts->init_result == 0)
         error = gv_print_errors(out, trace, path, facts, false, columns);
-    if (lost > 0)
-        gv_print_lost(out, facts, lost, columns);
+    if (facts->launches_missing > 0)
+        gv_print_missing(out, facts->launches_missing, columns);
+    if (lost > facts->launches_missing)
+        gv_print_lost(out, facts, lost - facts->launches_missing, columns);
     if (!error)
         error = gv_print_taken(out, trace, columns);
     if (!error && !facts->complete && facts->whole)

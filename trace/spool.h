@@ -418,6 +418,8 @@ struct gv_spool_gpu {
     _Atomic uint64_t flushed_ns;    /* all that ended before is here; 0: never flushed */
     _Atomic uint32_t finished;      /* 1: the last flush, at the end, came through */
     _Atomic uint32_t interrupted;   /* enum gv_gpu_interrupted */
+    _Atomic uint32_t
+        whole_graphs; /* 1: each launch of a graph is one operation, whatever is in it */
     char why[GV_SPOOL_WHY_BYTES];
     char library[GV_SPOOL_PATH_BYTES]; /* the libcupti in use */
 };

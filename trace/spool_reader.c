@@ -231,6 +231,9 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->cupti_version = atomic_load_explicit(&header->gpu.cupti_version, memory_order_relaxed);
     status->gpu_dropped = atomic_load_explicit(&header->gpu.dropped, memory_order_relaxed);
     status->gpu_lost = atomic_load_explicit(&header->gpu.lost, memory_order_relaxed);
+    status->gpu_started_ns = atomic_load_explicit(&header->gpu.started_ns, memory_order_relaxed);
+    status->gpu_whole_graphs =
+        atomic_load_explicit(&header->gpu.whole_graphs, memory_order_relaxed) != 0;
     status->gpu_flushed_ns = atomic_load_explicit(&header->gpu.flushed_ns, memory_order_relaxed);
     status->gpu_interrupted = atomic_load_explicit(&header->gpu.interrupted, memory_order_relaxed);
     status->gpu_finished = atomic_load_explicit(&header->gpu.finished, memory_order_relaxed) != 0;

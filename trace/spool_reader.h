@@ -67,8 +67,10 @@ struct gv_spool_status {
     uint32_t cupti_version;
     uint64_t gpu_dropped;
     uint64_t gpu_lost;
+    uint64_t gpu_started_ns;
     uint64_t gpu_flushed_ns;
     bool gpu_finished;
+    bool gpu_whole_graphs;
     uint32_t gpu_interrupted; /* enum gv_gpu_interrupted */
 };
 

@@ -140,6 +140,10 @@ CREATE TABLE gpu_module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
     number INTEGER NOT NULL, at_ns INTEGER NOT NULL, bytes INTEGER, hash INTEGER, tid INTEGER,
     call INTEGER, correlation INTEGER);
 
+-- When the GPU's side of a process was recorded; the view "recording" has the calls' too.
+CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
+    start_ns INTEGER NOT NULL, end_ns INTEGER, PRIMARY KEY (process, number)) WITHOUT ROWID;
+
 CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     gpu_percent INTEGER, memory_percent INTEGER, memory_used_bytes INTEGER, power_mw INTEGER,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);

@@ -243,6 +243,19 @@ SELECT
     p.exit_signal AS exit_signal -- that killed it, if the process sent it to itself or gpuverify run saw its end; else NULL
 FROM process p;
 
+CREATE VIEW recording AS -- one time for which the calls of a process, or the GPU's side of it, were recorded
+SELECT
+    r.process AS process, -- id in processes
+    r.start_ns AS start_ns, -- since the session's start; NULL: never, and why says why not
+    r.end_ns AS end_ns, -- of the GPU's side: all that was launched before is there, or in losses; NULL: not known, or not yet
+    r.side AS side, -- calls or gpu
+    r.why AS why -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it goes on
+FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why FROM process
+    UNION ALL SELECT p.id, i.start_ns, i.end_ns, 'gpu', coalesce(p.gpu_why, p.ended)
+    FROM gpu_interval i JOIN process p ON p.id = i.process
+    UNION ALL SELECT id, NULL, NULL, 'gpu', coalesce(gpu_why, gpu, 'CUDA was not initialised')
+    FROM process WHERE gpu IS NOT 'cupti') r;
+
 CREATE VIEW threads AS -- one thread that called CUDA
 SELECT
     id, -- counts up
@@ -314,7 +327,7 @@ CREATE VIEW losses AS -- one kind of thing that did not fit; no row: nothing was
 SELECT
     process, -- id in processes
     what, -- call, name, load, thread, Python stack, GPU record, GPU operation, record
-    nullif(class, '') AS class, -- the calls'; of GPU records why; last flush: operations that CUPTI still held
+    nullif(class, '') AS class, -- the calls'; of GPU records why (missing: of launches that succeeded); last flush: operations that CUPTI still held
     count -- how many
 FROM loss;
 

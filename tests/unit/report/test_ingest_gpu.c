@@ -203,6 +203,69 @@ static void what_a_killed_process_had_with_cupti_is_a_loss(void **state)
     assert_int_equal(number("SELECT count FROM losses WHERE class = 'dropped by CUPTI'"), 1);
 }
 
+/* A process that ended by itself, of whose GPU side the time from 50 on was recorded, up to 1000.
+ */
+static void it_has_finished(void)
+{
+    struct gv_spool_gpu *gpu = &spool.writer.header->gpu;
+
+    atomic_store(&gpu->started_ns, FIXTURE_EPOCH_NS + 50);
+    atomic_store(&gpu->flushed_ns, FIXTURE_EPOCH_NS + 1000);
+    atomic_store(&gpu->finished, 1);
+}
+
+static int64_t missing(void)
+{
+    return number("SELECT coalesce(sum(count), 0) FROM losses WHERE what = 'GPU record' AND class ="
+                  " 'missing'");
+}
+
+static void launches_without_an_operation_are_missing(void **state)
+{
+    (void)state;
+    it_has_finished();
+    call(BEFORE, FIXTURE_LAUNCH, 10, 10, 0);   /* the GPU's side was not on */
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);  /* seen */
+    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 6);  /* missing */
+    call(BEFORE, FIXTURE_LAUNCH, 300, 10, 0);  /* missing */
+    call(BEFORE, FIXTURE_LAUNCH, 1100, 10, 7); /* after the last flush */
+    call(AFTER, FIXTURE_LAUNCH, 250, 10, 8);   /* missing */
+    operation(GV_GPU_KERNEL, 110, 5, 0);
+    recover();
+    assert_int_equal(missing(), 3);
+    assert_int_equal(number("SELECT count FROM losses WHERE class = 'last flush'"), 1);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 2);
+    assert_int_equal(number("SELECT start_ns FROM recording WHERE side = 'gpu'"), 50);
+    assert_int_equal(number("SELECT end_ns FROM recording WHERE side = 'gpu'"), 1000);
+}
+
+static void an_operation_without_its_call_is_taken_off(void **state)
+{
+    (void)state;
+    it_has_finished();
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
+    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 5); /* a handler's call had the same number */
+    call(BEFORE, FIXTURE_LAUNCH, 300, 10, 6);
+    operation(GV_GPU_KERNEL, 110, 5, 0);
+    operation(GV_GPU_KERNEL, 210, 77, 0);
+    recover();
+    assert_int_equal(missing(), 1);
+}
+
+static void what_is_known_to_be_lost_is_not_missing_too(void **state)
+{
+    (void)state;
+    it_has_finished();
+    atomic_store(&spool.writer.header->gpu.dropped, 1);
+    atomic_store(&spool.writer.header->gpu.lost, 1);
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
+    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 6);
+    call(BEFORE, FIXTURE_LAUNCH, 300, 10, 7);
+    recover();
+    assert_int_equal(missing(), 1);
+    assert_int_equal(number("SELECT sum(count) FROM losses"), 3);
+}
+
 static void a_process_says_how_its_gpu_side_was_seen(void **state)
 {
     (void)state;
@@ -211,6 +274,8 @@ static void a_process_says_how_its_gpu_side_was_seen(void **state)
     call(BEFORE, FIXTURE_SYNC, 100, 10, 0);
     recover();
     expect_text("SELECT gpu FROM processes", "host-only");
+    expect_text("SELECT why FROM recording WHERE side = 'gpu' AND start_ns IS NULL",
+                "no libcupti found");
     expect_text("SELECT gpu_why FROM processes", "no libcupti found");
     assert_int_equal(number("SELECT count(*) FROM losses"), 0);
 }
@@ -226,6 +291,9 @@ int main(void)
         TEST(code_that_a_launch_brings_in_is_a_lazy_load),
         TEST(a_device_is_described),
         TEST(what_a_killed_process_had_with_cupti_is_a_loss),
+        TEST(launches_without_an_operation_are_missing),
+        TEST(an_operation_without_its_call_is_taken_off),
+        TEST(what_is_known_to_be_lost_is_not_missing_too),
         TEST(a_process_says_how_its_gpu_side_was_seen),
     };
 

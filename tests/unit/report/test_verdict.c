@@ -29,6 +29,17 @@ static void an_idle_gpu(void **state)
     assert_true(is_told(GV_VERDICT_LOAD));
 }
 
+/* What was launched and is missing may have filled the time. */
+static void idle_time_that_is_missing(void **state)
+{
+    (void)state;
+    set_busy(300000000);
+    facts.launches_missing = facts.gpu_lost = 1;
+    assert_true(is_told(GV_VERDICT_IDLE));
+    facts.launches_missing = facts.gpu_lost = 500; /* as many as were seen */
+    assert_false(is_told(GV_VERDICT_IDLE));
+}
+
 /* What is not told explains nothing: a GPU that is mostly idle is told of as something. */
 static void idle_time_in_short_gaps(void **state)
 {
@@ -305,6 +316,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, setup)
         TEST(work_is_accelerated),
         TEST(an_idle_gpu),
+        TEST(idle_time_that_is_missing),
         TEST(idle_time_in_short_gaps),
         TEST(devices_share_their_work),
         TEST(nothing_is_guessed_when_the_gpu_was_not_seen),
