@@ -212,9 +212,11 @@ CUresult gv_sim_cuCtxDestroy(CUcontext ctx)
     return gv_sim_cuCtxDestroy_v2(ctx);
 }
 
+/* Who makes and ends primary contexts. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
 CUresult gv_sim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
     if (!pctx)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = gv_sim_device_check(dev);
@@ -242,13 +244,15 @@ CUresult gv_sim_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     if (result)
         return result;
     struct primary *p = &primaries[dev];
-    if (!p->context)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if (--p->uses)
-        return CUDA_SUCCESS;
-    context_free(p->context);
-    p->context = NULL;
-    return CUDA_SUCCESS;
+    pthread_mutex_lock(&making);
+    if (!p->context) {
+        result = CUDA_ERROR_INVALID_CONTEXT;
+    } else if (!--p->uses) {
+        context_free(p->context);
+        p->context = NULL;
+    }
+    pthread_mutex_unlock(&making);
+    return result;
 }
 
 CUresult gv_sim_cuDevicePrimaryCtxRelease(CUdevice dev)
@@ -259,11 +263,14 @@ CUresult gv_sim_cuDevicePrimaryCtxRelease(CUdevice dev)
 CUresult gv_sim_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     CUresult result = gv_sim_device_check(dev);
-    if (result || !primaries[dev].context)
+    if (result)
         return result;
-    context_free(primaries[dev].context);
+    pthread_mutex_lock(&making);
+    if (primaries[dev].context)
+        context_free(primaries[dev].context);
     primaries[dev].context = NULL;
     primaries[dev].uses = 0;
+    pthread_mutex_unlock(&making);
     return CUDA_SUCCESS;
 }
 
