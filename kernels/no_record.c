@@ -10,6 +10,7 @@
 #include "kernels/ptx.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
 #define TIMES 10
@@ -112,17 +113,19 @@ static void empty_graphs(void)
 static void host_work(void)
 {
     CUdeviceptr memory;
-    char host[2][64] = {{0}};
+    char *host;
 
     CHECK(cuMemAlloc(&memory, 64));
+    CHECK(cuMemAllocHost((void **)&host, 128));
     for (int i = 0; i < TIMES; i++) {
         CHECK(cuLaunchHostFunc(stream, on_host, NULL));
-        CHECK(cuMemcpyHtoDAsync(memory, host[0], 0, stream));
+        CHECK(cuMemcpyHtoDAsync(memory, host, 0, stream));
         CHECK(cuMemsetD8Async(memory, 0, 0, stream));
-        CHECK(cuMemcpy((CUdeviceptr)host[1], (CUdeviceptr)host[0], 64));
+        CHECK(cuMemcpy((CUdeviceptr)(uintptr_t)(host + 64), (CUdeviceptr)(uintptr_t)host, 64));
     }
     CHECK(cuStreamSynchronize(stream));
     CHECK(cuMemFree(memory));
+    CHECK(cuMemFreeHost(host));
 }
 
 static void cooperative(void)

@@ -84,6 +84,19 @@ def threads_that_start_at_once(bench, folder):
     return "all of 8000 and 16000 launches"
 
 
+def launches_that_leave_no_record(bench, folder):
+    """Captured, empty, or work of the host: no loss."""
+    for kind in ("captures", "empty-graphs", "host-work", "cooperative"):
+        for graphs in ("whole", "nodes"):
+            both(bench, bench.workload("no_record") + [kind], folder, GPUVERIFY_GRAPHS=graphs)
+            with trace_of(folder) as trace:
+                lost = trace.execute("SELECT what, class, count FROM losses").fetchall()
+                matched = one(trace, "SELECT count(*) = count(call) FROM gpu_ops")
+            check(not lost, f"{kind}, GPUVERIFY_GRAPHS={graphs}: lost {lost}")
+            check(matched, f"{kind}, GPUVERIFY_GRAPHS={graphs}: operations without their call")
+    return "nothing missing"
+
+
 def a_kernel_handle_used_again(bench, folder):
     both(bench, bench.workload("reload"), folder)
     return launches_are_named(folder, 2)
@@ -176,6 +189,7 @@ CASES = [
     ("shared without runtime rows is what static shows", shared_without_runtime_rows_equals_static),
     ("eight threads that launch", threads_that_launch),
     ("threads that start CUDA at once", threads_that_start_at_once),
+    ("launches that leave no record", launches_that_leave_no_record),
     ("a kernel's handle used again after an unload", a_kernel_handle_used_again),
     ("forked processes", processes_that_fork),
     ("a program that is killed", a_program_that_is_killed),
