@@ -29,6 +29,19 @@ class Starting(Seen):
         self.all_found([harness.program("first_calls"), "200"], 1600, GV_SIM_CUPTI_START_MS="300")
 
 
+    def when(self, how, *arguments, start_ms):
+        return self.run_well([harness.program("starting"), how, *arguments], timeout=120,
+                             env={"GV_SIM_CUPTI_START_MS": str(start_ms)}).out
+
+    def test_other_calls_wait(self):
+        self.assertEqual(self.when("call", start_ms=1000), "after the start\n")
+
+    def test_who_must_not_wait_does_not(self):
+        for how, arguments in (("fork", []), ("signal", []),
+                               ("constructor", [harness.built(harness.PROGRAMS, "libe2e_constructor.so")])):
+            with self.subTest(how):
+                self.assertEqual(self.when(how, *arguments, start_ms=9000), "during the start\n")
+
 
 @unittest.skipUnless(os.path.exists(libcupti()),
                      "no simulated libcupti was built: no cupti.h beside the CUDA headers")

@@ -1,0 +1,74 @@
+/*
+ * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, a CUDA call that must not
+ * wait for it: of a forked child (fork), of a signal handler on that thread (signal), of the
+ * constructor of LIBRARY (constructor).
+ */
+#include "e2e.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static _Atomic int started, handled;
+
+static void *start(void *unused)
+{
+    OK(cuInit(0));
+    atomic_store(&started, 1);
+    return unused;
+}
+
+static void on_signal(int number)
+{
+    CUcontext context;
+
+    (void)number;
+    if (cuDevicePrimaryCtxRetain(&context, 0) == 0)
+        atomic_store(&handled, 1);
+}
+
+static void fork_now(void)
+{
+    pid_t child = fork();
+    CUcontext context;
+    int status;
+
+    if (child == 0) {
+        cuInit(0); /* both fail: CUDA was initialised before the fork */
+        cuDevicePrimaryCtxRetain(&context, 0);
+        _exit(0);
+    }
+    REQUIRE(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    pthread_t thread;
+    CUcontext context;
+
+    REQUIRE(signal(SIGUSR1, on_signal) != SIG_ERR);
+    REQUIRE(!pthread_create(&thread, NULL, start, NULL));
+    usleep(300000); /* a CUDA call would wait */
+    if (strcmp(how, "fork") == 0) {
+        fork_now();
+    } else if (strcmp(how, "signal") == 0) {
+        pthread_kill(thread, SIGUSR1);
+        for (int i = 0; i < 1000 && !atomic_load(&handled); i++)
+            usleep(10000);
+        REQUIRE(atomic_load(&handled));
+    } else if (strcmp(how, "constructor") == 0) {
+        REQUIRE(argc > 2 && dlopen(argv[2], RTLD_NOW));
+    } else {
+        OK(cuDevicePrimaryCtxRetain(
+            &context, 0)); /* waits, and then the other thread has to come to its flag */
+        usleep(200000);
+    }
+    puts(atomic_load(&started) ? "after the start" : "during the start");
+    fflush(stdout);
+    _exit(0);
+}
