@@ -232,7 +232,8 @@ static int gv_collector_drain(struct gv_collector *collector)
         /* A root that collects the orphans of its session has got us too, and may wait for us. */
         if (drain->count == 0 && (!root_lives || gv_collector_is_child_of_root(collector)))
             return 0;
-        if (drain->driver_known && exiting == 0 && root_lives)
+        /* A root that nobody has asked for its status yet is there still. */
+        if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
             gv_samples_take(&collector->samples, &drain->database,
                             collector->session->clock.epoch_ns);
         if (stored < GV_COLLECTOR_BACKLOG)

@@ -153,7 +153,7 @@ void gv_database_close(struct gv_database *database)
 
 int gv_database_begin(struct gv_database *database)
 {
-    return gv_database_execute(database, "BEGIN IMMEDIATE");
+    return gv_database_execute(database, "BEGIN");
 }
 
 int gv_database_commit(struct gv_database *database)
