@@ -4,6 +4,7 @@
 #include "report/drain.h"
 #include "report/recovery.h"
 #include "report/trace_view.h"
+#include "report/watchdog.h"
 #include "tests/unit/report/spool_fixture.h"
 
 #include <fcntl.h>
@@ -333,6 +334,33 @@ static void no_call_takes_less_than_no_time(void **state)
     assert_int_equal(number("SELECT elapsed_ns IS NULL FROM in_flight WHERE start_ns = 8000"), 1);
 }
 
+/* The process waits in its exit handler, another of its threads in a call: no call that hangs. */
+static void the_calls_that_it_ended_in_stay(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    struct gv_watchdog watchdog = {.limit_ms = 3600000};
+    size_t stored, exiting;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    struct gv_spool_owner owner = {.thread = 1, .tid = 1};
+    struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
+    assert_non_null(slot);
+    atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + 4000);
+    atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = spool.writer.header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(exiting, 1);
+    assert_int_equal(atomic_load(&spool.writer.header->drained), 1);
+    assert_int_equal(gv_watchdog_look(&watchdog, &drain), 0);
+    assert_int_equal(number("SELECT count(*) FROM in_flight"), 1);
+    gv_drain_close(&drain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +375,7 @@ int main(void)
         TEST(a_group_may_cross_segments),
         TEST(half_a_group_of_a_dead_process_is_kept),
         TEST(no_call_takes_less_than_no_time),
+        TEST(the_calls_that_it_ended_in_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
