@@ -70,7 +70,7 @@ struct gv_ingest {
     struct gv_key_map gpu_shapes;
     struct gv_key_map gpu_places; /* device, context, stream -> row */
     struct gv_correlate correlate;
-    bool resumed; /* another collector has stored part of this process */
+    bool resumed; /* calls of this process are in the trace that `correlate` knows nothing of */
     struct gv_ingest_thread *thread_list;
     size_t thread_count;
     size_t thread_room;

@@ -7,8 +7,8 @@ import subprocess
 
 import harness
 
-# As many fit into the default run: when this was written, half of the ends met a lock. E2E_ENDS=500
-# says more.
+# As many fit into the default run: when this was written, half of the ends met a lock.
+# E2E_ENDS=500 E2E_LIMIT_S=600 says more.
 ENDS = int(os.environ.get("E2E_ENDS", "30"))
 BUSY_LOOPS = 3
 
