@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@
 #define GV_COLLECTOR_RETRY_MS   100
 #define GV_COLLECTOR_RETRY_MOST 2000
 #define GV_COLLECTOR_GIVE_UP_MS 2000
+#define GV_COLLECTOR_LARGE_BYTES (256 * 1024)
 
 struct gv_collector {
     struct gv_drain drain;
@@ -91,6 +93,8 @@ static void gv_collector_detach(void)
     setpriority(PRIO_PROCESS, 0, 19);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         gv_collector_lift_limit(limits[i]);
+    /* What is large comes and goes with the parts of the work: it is given back at once. */
+    mallopt(M_MMAP_THRESHOLD, GV_COLLECTOR_LARGE_BYTES);
     prctl(PR_SET_NAME, "gpuverify");
     umask(077);
     if (chdir("/") < 0)
