@@ -361,6 +361,53 @@ static void the_calls_that_it_ended_in_stay(void **state)
     gv_drain_close(&drain);
 }
 
+/* One call of a thread, which then has no segment. */
+static void short_thread(uint64_t serial, uint64_t calls_before)
+{
+    struct gv_spool_owner owner = {.thread = serial,
+                                   .first_record = calls_before,
+                                   .sequence = (uint32_t)calls_before,
+                                   .tid = (uint32_t)serial,
+                                   .comm = "short"};
+    bool scarce;
+    struct gv_spool_segment *segment = gv_spool_writer_take(&spool.writer, true, &scarce, &owner);
+
+    assert_non_null(segment);
+    segment->records[0] = (union gv_record){
+        .call = {.head = {.kind = GV_RECORD_CALL, .api = FIXTURE_SYNC},
+                 .start_ns = FIXTURE_EPOCH_NS + 100000 * calls_before + serial}};
+    atomic_store(&segment->published, 1);
+    gv_spool_writer_leave(&spool.writer, segment);
+}
+
+static void threads_that_have_gone_take_no_memory(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    size_t stored, exiting;
+    uint64_t serial = 1;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    for (int round = 0; round < 12; round++) {
+        for (int i = 0; i < 1000; i++)
+            short_thread(serial++, 0);
+        assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+        assert_int_equal(stored, 1000);
+        assert_true(drain.spools[0]->ingest.thread_count <= 3000);
+    }
+    for (uint64_t again = 1; again < serial; again += 2) /* each second one was resting only */
+        short_thread(again, 1);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    gv_drain_close(&drain);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 12000);
+    assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), 18000);
+    assert_int_equal(number("SELECT count(*) FROM calls"), 18000);
+    assert_int_equal(number("SELECT sum(records) FROM thread"), 18000);
+    assert_int_equal(number("SELECT count(*) FROM loss"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +423,7 @@ int main(void)
         TEST(half_a_group_of_a_dead_process_is_kept),
         TEST(no_call_takes_less_than_no_time),
         TEST(the_calls_that_it_ended_in_stay),
+        TEST(threads_that_have_gone_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
