@@ -236,7 +236,7 @@ static void launch(struct feed *feed, uint64_t number)
         put_call(feed, thread, LAUNCH, 1000, 0, (uint32_t)number);
     else
         feed->lost++;
-    if (number >= BEHIND)
+    if (number > BEHIND)
         put_operation(feed, (uint32_t)(number - BEHIND));
 }
 
