@@ -30,10 +30,10 @@
 #define GV_COLLECTOR_BACKLOG 20000u
 /* A root that has ended stays a zombie until its parent asks. `gpuverify run` looks at the session
  * in this time; a parent that never asks must not keep the session open. */
-#define GV_COLLECTOR_ZOMBIE_MS  500
-#define GV_COLLECTOR_RETRY_MS   100
-#define GV_COLLECTOR_RETRY_MOST 2000
-#define GV_COLLECTOR_GIVE_UP_MS 2000
+#define GV_COLLECTOR_ZOMBIE_MS   500
+#define GV_COLLECTOR_RETRY_MS    100
+#define GV_COLLECTOR_RETRY_MOST  2000
+#define GV_COLLECTOR_GIVE_UP_MS  2000
 #define GV_COLLECTOR_LARGE_BYTES (256 * 1024)
 
 struct gv_collector {

@@ -81,9 +81,8 @@ int64_t gv_correlate_find(const struct gv_correlate *correlate, uint32_t correla
 /* A later call has the place: its own was there before, or is not read yet, or lost. */
 static bool gv_correlate_is_late(const struct gv_correlate *correlate, uint32_t correlation)
 {
-    uint32_t other = correlate->calls
-                         ? correlate->calls[correlation % GV_CORRELATE_CALLS].correlation
-                         : 0;
+    uint32_t other =
+        correlate->calls ? correlate->calls[correlation % GV_CORRELATE_CALLS].correlation : 0;
 
     return other != 0 && (int32_t)(other - correlation) > 0;
 }
@@ -112,10 +111,8 @@ int gv_correlate_wait(struct gv_correlate *correlate, uint32_t correlation,
         correlate->outstanding--;
     }
     correlate->outstanding++;
-    *waiting = (struct gv_correlate_waiting){.row = row,
-                                             .next = *chain,
-                                             .correlation = correlation,
-                                             .statement = (uint32_t)statement};
+    *waiting = (struct gv_correlate_waiting){
+        .row = row, .next = *chain, .correlation = correlation, .statement = (uint32_t)statement};
     *chain = correlate->waited;
     return 0;
 }

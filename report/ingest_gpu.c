@@ -72,10 +72,9 @@ static int gv_ingest_gpu_shape(struct gv_ingest *ingest, const struct gv_record_
         return error;
     error = gv_database_run(
         ingest->database, GV_STATEMENT_GPU_SHAPE_ADD, "iiziiiiiiiiii", ingest->process,
-        (int64_t)shape->number, name,
-        (int64_t)shape->grid[0], (int64_t)shape->grid[1], (int64_t)shape->grid[2],
-        (int64_t)shape->block[0], (int64_t)shape->block[1], (int64_t)shape->block[2],
-        (int64_t)shape->registers, (int64_t)shape->static_shared_bytes,
+        (int64_t)shape->number, name, (int64_t)shape->grid[0], (int64_t)shape->grid[1],
+        (int64_t)shape->grid[2], (int64_t)shape->block[0], (int64_t)shape->block[1],
+        (int64_t)shape->block[2], (int64_t)shape->registers, (int64_t)shape->static_shared_bytes,
         (int64_t)shape->dynamic_shared_bytes, (int64_t)shape->local_bytes);
     return error ? error : gv_ingest_number(ingest, &ingest->gpu_shapes, shape->number);
 }

@@ -71,8 +71,8 @@ static int gv_ingest_find_thread(struct gv_ingest *ingest, const struct gv_spool
     error = gv_database_run(ingest->database, GV_STATEMENT_THREAD_ADD, "iiit", ingest->process,
                             (int64_t)view->thread, (int64_t)view->tid, name);
     return error ? error
-                 : gv_ingest_add_thread(ingest, view->thread,
-                                        gv_database_last_id(ingest->database), 0, view->comm);
+                 : gv_ingest_add_thread(ingest, view->thread, gv_database_last_id(ingest->database),
+                                        0, view->comm);
 }
 
 int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,

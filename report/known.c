@@ -13,9 +13,8 @@ static int64_t gv_known_name(const struct gv_known *known)
 /* All that is in memory goes to the table. */
 static int gv_known_spill(struct gv_known *known, struct gv_database *database)
 {
-    int error = gv_database_error(database->handle, sqlite3_exec(database->handle,
-                                                                 gv_known_table_sql, NULL, NULL,
-                                                                 NULL));
+    int error = gv_database_error(
+        database->handle, sqlite3_exec(database->handle, gv_known_table_sql, NULL, NULL, NULL));
 
     for (size_t i = 0; i < known->recent.places && !error; i++) {
         const struct gv_key_entry *entry = &known->recent.entries[i];

@@ -68,8 +68,7 @@ static int gv_memory_context(struct gv_memory_log *log, int64_t process, int64_t
 
 static struct gv_key gv_memory_block_key(const struct gv_memory_event *event)
 {
-    return (struct gv_key){
-        {(uint64_t)event->process, (uint64_t)event->object, GV_MEMORY_BLOCK}};
+    return (struct gv_key){{(uint64_t)event->process, (uint64_t)event->object, GV_MEMORY_BLOCK}};
 }
 
 /* A block for the event's address, which has none. */

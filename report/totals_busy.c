@@ -247,8 +247,8 @@ int gv_totals_busy(struct gv_totals_run *run)
         qsort(run->zones, run->zone_count, sizeof(*run->zones), gv_busy_compare_zones);
     while (!error && run->zone_count > 0 && from_ns != INT64_MAX) {
         bool fits = gv_busy_stretch_end(run, from_ns, &to_ns);
-        error = fits ? gv_busy_stretch(run, &batch, rows, from_ns, to_ns)
-                     : gv_busy_rest(run, from_ns);
+        error =
+            fits ? gv_busy_stretch(run, &batch, rows, from_ns, to_ns) : gv_busy_rest(run, from_ns);
         from_ns = fits ? to_ns : INT64_MAX;
     }
     sqlite3_finalize(rows);

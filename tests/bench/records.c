@@ -122,16 +122,15 @@ static void put_text(struct feed *feed, struct thread *thread, const char *text)
 static void put_call(struct feed *feed, struct thread *thread, enum api api, uint64_t duration_ns,
                      uint64_t object, uint32_t correlation)
 {
-    union gv_record record = {
-        .call = {.head = {.kind = GV_RECORD_CALL, .api = (uint16_t)api},
-                 .start_ns = feed->now_ns,
-                 .duration_ns = duration_ns,
-                 .stream = 0x1000 + (thread->serial & 7),
-                 .context = 0xc0,
-                 .bytes = 4096,
-                 .object = object,
-                 .kernel = api == LAUNCH ? feed->kernel : 0,
-                 .correlation = correlation}};
+    union gv_record record = {.call = {.head = {.kind = GV_RECORD_CALL, .api = (uint16_t)api},
+                                       .start_ns = feed->now_ns,
+                                       .duration_ns = duration_ns,
+                                       .stream = 0x1000 + (thread->serial & 7),
+                                       .context = 0xc0,
+                                       .bytes = 4096,
+                                       .object = object,
+                                       .kernel = api == LAUNCH ? feed->kernel : 0,
+                                       .correlation = correlation}};
 
     record.head.flags = GV_RECORD_HAS_CONTEXT;
     if (api == LAUNCH || api == WAIT)
@@ -146,11 +145,10 @@ static void put_call(struct feed *feed, struct thread *thread, enum api api, uin
 static void put_module(struct feed *feed, struct thread *thread)
 {
     char name[GV_RECORD_TEXT_BYTES];
-    union gv_record record = {.unload = {.head = {.kind = GV_RECORD_UNLOAD,
-                                                  .flags = GV_RECORD_MORE,
-                                                  .api = UNLOAD},
-                                         .at_ns = feed->now_ns,
-                                         .module = feed->module}};
+    union gv_record record = {
+        .unload = {.head = {.kind = GV_RECORD_UNLOAD, .flags = GV_RECORD_MORE, .api = UNLOAD},
+                   .at_ns = feed->now_ns,
+                   .module = feed->module}};
 
     if (feed->module) {
         put(feed, thread, &record);
@@ -171,12 +169,11 @@ static void put_module(struct feed *feed, struct thread *thread)
     put(feed, thread, &record);
     put_call(feed, thread, LOAD, 150000, 0, 0);
     snprintf(name, sizeof(name), "kernel_%u", feed->kernel % KERNELS);
-    record = (union gv_record){
-        .name = {.head = {.kind = GV_RECORD_NAME, .flags = GV_RECORD_MORE},
-                 .at_ns = feed->now_ns,
-                 .kernel = feed->kernel,
-                 .module = feed->module,
-                 .text_bytes = (uint32_t)strlen(name)}};
+    record = (union gv_record){.name = {.head = {.kind = GV_RECORD_NAME, .flags = GV_RECORD_MORE},
+                                        .at_ns = feed->now_ns,
+                                        .kernel = feed->kernel,
+                                        .module = feed->module,
+                                        .text_bytes = (uint32_t)strlen(name)}};
     put(feed, thread, &record);
     put_text(feed, thread, name);
 }

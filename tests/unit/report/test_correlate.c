@@ -51,8 +51,8 @@ static int64_t wait_for(uint32_t correlation)
 static int64_t call_of(int64_t row)
 {
     sqlite3_stmt *statement = NULL;
-    int result =
-        gv_database_ask(database.handle, "SELECT call FROM gpu_op WHERE id = ?", &row, 1, &statement);
+    int result = gv_database_ask(database.handle, "SELECT call FROM gpu_op WHERE id = ?", &row, 1,
+                                 &statement);
 
     assert_int_equal(result, SQLITE_OK);
     assert_int_equal(sqlite3_step(statement), SQLITE_ROW);

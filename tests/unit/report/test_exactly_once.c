@@ -373,9 +373,9 @@ static void short_thread(uint64_t serial, uint64_t calls_before)
     struct gv_spool_segment *segment = gv_spool_writer_take(&spool.writer, true, &scarce, &owner);
 
     assert_non_null(segment);
-    segment->records[0] = (union gv_record){
-        .call = {.head = {.kind = GV_RECORD_CALL, .api = FIXTURE_SYNC},
-                 .start_ns = FIXTURE_EPOCH_NS + 100000 * calls_before + serial}};
+    segment->records[0] =
+        (union gv_record){.call = {.head = {.kind = GV_RECORD_CALL, .api = FIXTURE_SYNC},
+                                   .start_ns = FIXTURE_EPOCH_NS + 100000 * calls_before + serial}};
     atomic_store(&segment->published, 1);
     gv_spool_writer_leave(&spool.writer, segment);
 }
