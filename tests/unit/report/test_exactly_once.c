@@ -390,7 +390,7 @@ static void threads_that_have_gone_take_no_memory(void **state)
     fixture_spool_open(&fixture, &spool, 1, true);
     assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
     assert_int_equal(gv_drain_find(&drain), 0);
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < 4; round++) {
         for (int i = 0; i < 1000; i++)
             short_thread(serial++, 0);
         assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
@@ -401,10 +401,10 @@ static void threads_that_have_gone_take_no_memory(void **state)
         short_thread(again, 1);
     assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
     gv_drain_close(&drain);
-    assert_int_equal(number("SELECT count(*) FROM threads"), 12000);
-    assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), 18000);
-    assert_int_equal(number("SELECT count(*) FROM calls"), 18000);
-    assert_int_equal(number("SELECT sum(records) FROM thread"), 18000);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 4000);
+    assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), 6000);
+    assert_int_equal(number("SELECT count(*) FROM calls"), 6000);
+    assert_int_equal(number("SELECT sum(records) FROM thread"), 6000);
     assert_int_equal(number("SELECT count(*) FROM loss"), 0);
 }
 

@@ -47,7 +47,7 @@ static void all_are_known_and_few_are_in_memory(void **state)
 {
     (void)state;
     static struct gv_known one, other;
-    const uint64_t count = 10 * (uint64_t)GV_KNOWN_MOST;
+    const uint64_t count = 3 * (uint64_t)GV_KNOWN_MOST;
 
     add(&other, 7, 77);
     for (uint64_t i = 1; i <= count; i++) {
