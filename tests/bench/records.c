@@ -92,11 +92,11 @@ static void take_segment(struct feed *feed, struct thread *thread)
                                    .tid = (uint32_t)(thread->serial & 0xffffff),
                                    .sequence = thread->sequence++,
                                    .comm = "worker"};
-    bool scarce;
+    enum gv_spool_room open_to;
 
     leave_segment(feed, thread);
     thread->used = 0;
-    while (!(thread->segment = gv_spool_writer_take(&feed->writer, true, &scarce, &owner)))
+    while (!(thread->segment = gv_spool_writer_take(&feed->writer, GV_ROOM_CODE, &open_to, &owner)))
         usleep(1000);
 }
 

@@ -369,8 +369,9 @@ static void short_thread(uint64_t serial, uint64_t calls_before)
                                    .sequence = (uint32_t)calls_before,
                                    .tid = (uint32_t)serial,
                                    .comm = "short"};
-    bool scarce;
-    struct gv_spool_segment *segment = gv_spool_writer_take(&spool.writer, true, &scarce, &owner);
+    enum gv_spool_room open_to;
+    struct gv_spool_segment *segment =
+        gv_spool_writer_take(&spool.writer, GV_ROOM_CODE, &open_to, &owner);
 
     assert_non_null(segment);
     segment->records[0] =
