@@ -15,7 +15,7 @@
 
 /* What every call touches comes first, in two cache lines: a driver leaves little of ours there. */
 struct gv_thread {
-    _Alignas(64) uint64_t token; /* *gv_process_token when it joined; 0: not yet */
+    _Alignas(64) uint64_t token; /* of gv_process_own when it joined; 0: not yet */
     union gv_record *next;       /* next free record of the segment */
     union gv_record *end;        /* behind its last one */
     struct gv_spool_segment *segment;

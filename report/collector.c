@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,10 +30,11 @@
 #define GV_COLLECTOR_BACKLOG 20000u
 /* A root that has ended stays a zombie until its parent asks. `gpuverify run` looks at the session
  * in this time; a parent that never asks must not keep the session open. */
-#define GV_COLLECTOR_ZOMBIE_MS  500
-#define GV_COLLECTOR_RETRY_MS   100
-#define GV_COLLECTOR_RETRY_MOST 2000
-#define GV_COLLECTOR_GIVE_UP_MS 2000
+#define GV_COLLECTOR_ZOMBIE_MS   500
+#define GV_COLLECTOR_RETRY_MS    100
+#define GV_COLLECTOR_RETRY_MOST  2000
+#define GV_COLLECTOR_GIVE_UP_MS  2000
+#define GV_COLLECTOR_LARGE_BYTES (256 * 1024)
 
 struct gv_collector {
     struct gv_drain drain;
@@ -91,6 +93,8 @@ static void gv_collector_detach(void)
     setpriority(PRIO_PROCESS, 0, 19);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         gv_collector_lift_limit(limits[i]);
+    /* What is large comes and goes with the parts of the work: it is given back at once. */
+    mallopt(M_MMAP_THRESHOLD, GV_COLLECTOR_LARGE_BYTES);
     prctl(PR_SET_NAME, "gpuverify");
     umask(077);
     if (chdir("/") < 0)
@@ -232,7 +236,8 @@ static int gv_collector_drain(struct gv_collector *collector)
         /* A root that collects the orphans of its session has got us too, and may wait for us. */
         if (drain->count == 0 && (!root_lives || gv_collector_is_child_of_root(collector)))
             return 0;
-        if (drain->driver_known && exiting == 0 && root_lives)
+        /* A root that nobody has asked for its status yet is there still. */
+        if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
             gv_samples_take(&collector->samples, &drain->database,
                             collector->session->clock.epoch_ns);
         if (stored < GV_COLLECTOR_BACKLOG)

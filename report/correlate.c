@@ -5,38 +5,49 @@
 #include <string.h>
 
 struct gv_correlate_call {
-    int64_t call; /* 0: the place is empty */
+    uint32_t correlation; /* 0: the place is empty */
+    uint32_t call;        /* the lower half of its id: those of all that are kept differ in it */
+};
+
+struct gv_correlate_waiting {
+    int64_t row;   /* 0: it was told its call */
+    uint64_t next; /* number of one that has waited for longer, in the same chain; 0: none */
     uint32_t correlation;
+    uint32_t statement; /* tells the row its call */
 };
 
 void gv_correlate_free(struct gv_correlate *correlate)
 {
     free(correlate->calls);
-    free(correlate->list);
-    gv_key_map_free(&correlate->waiting);
+    free(correlate->waiting);
+    free(correlate->chains);
     memset(correlate, 0, sizeof(*correlate));
+}
+
+/* A chain is in the order of numbers: behind one that has been given up, all have been. */
+static bool gv_correlate_waits(const struct gv_correlate *correlate, uint64_t number)
+{
+    return number != 0 && correlate->waited - number < GV_CORRELATE_WAITING;
 }
 
 static int gv_correlate_tell(struct gv_correlate *correlate, struct gv_database *database,
                              uint32_t correlation, int64_t call)
 {
-    struct gv_key key = {.part = {correlation}};
+    uint64_t *link = &correlate->chains[correlation % GV_CORRELATE_WAITING];
     int error = 0;
 
-    for (int64_t at = gv_key_map_find(&correlate->waiting, &key); at > 0 && !error;) {
-        struct gv_correlate_waiting *waiting = &correlate->list[at];
+    while (!error && gv_correlate_waits(correlate, *link)) {
+        struct gv_correlate_waiting *waiting = &correlate->waiting[*link % GV_CORRELATE_WAITING];
 
-        if (waiting->row) {
-            error = gv_database_run(database, waiting->statement, "ii", waiting->row, call);
-            correlate->outstanding--;
+        if (waiting->correlation != correlation) {
+            link = &waiting->next;
+            continue;
         }
+        error = gv_database_run(database, (enum gv_statement)waiting->statement, "ii", waiting->row,
+                                call);
         waiting->row = 0;
-        at = waiting->next;
-    }
-    /* Nobody waits: the list and its map begin anew, rather than grow with the program. */
-    if (correlate->outstanding == 0) {
-        gv_key_map_free(&correlate->waiting);
-        correlate->used = 0;
+        *link = waiting->next;
+        correlate->outstanding--;
     }
     return error;
 }
@@ -44,16 +55,15 @@ static int gv_correlate_tell(struct gv_correlate *correlate, struct gv_database 
 int gv_correlate_add(struct gv_correlate *correlate, struct gv_database *database,
                      uint32_t correlation, int64_t call)
 {
-    struct gv_correlate_call *place;
-
     if (!correlate->calls)
         correlate->calls = calloc(GV_CORRELATE_CALLS, sizeof(*correlate->calls));
     if (!correlate->calls)
         return -ENOMEM;
-    place = &correlate->calls[correlation % GV_CORRELATE_CALLS];
-    place->correlation = correlation;
-    place->call = call;
-    return correlate->used > 0 ? gv_correlate_tell(correlate, database, correlation, call) : 0;
+    correlate->calls[correlation % GV_CORRELATE_CALLS] =
+        (struct gv_correlate_call){.correlation = correlation, .call = (uint32_t)call};
+    correlate->newest_call = call;
+    return correlate->outstanding > 0 ? gv_correlate_tell(correlate, database, correlation, call)
+                                      : 0;
 }
 
 int64_t gv_correlate_find(const struct gv_correlate *correlate, uint32_t correlation)
@@ -63,32 +73,46 @@ int64_t gv_correlate_find(const struct gv_correlate *correlate, uint32_t correla
     if (!correlate->calls || !correlation)
         return 0;
     place = &correlate->calls[correlation % GV_CORRELATE_CALLS];
-    return place->correlation == correlation ? place->call : 0;
+    if (place->correlation != correlation)
+        return 0;
+    return correlate->newest_call - (uint32_t)((uint32_t)correlate->newest_call - place->call);
+}
+
+/* A later call has the place: its own was there before, or is not read yet, or lost. */
+static bool gv_correlate_is_late(const struct gv_correlate *correlate, uint32_t correlation)
+{
+    uint32_t other =
+        correlate->calls ? correlate->calls[correlation % GV_CORRELATE_CALLS].correlation : 0;
+
+    return other != 0 && (int32_t)(other - correlation) > 0;
 }
 
 int gv_correlate_wait(struct gv_correlate *correlate, uint32_t correlation,
                       enum gv_statement statement, int64_t row)
 {
-    struct gv_key key = {.part = {correlation}};
-    int64_t first;
+    struct gv_correlate_waiting *waiting;
+    uint64_t *chain;
 
-    if (correlate->used + 1 >= correlate->room) {
-        int64_t room = correlate->room ? correlate->room * 2 : 64;
-        void *larger = realloc(correlate->list, (size_t)room * sizeof(*correlate->list));
-        if (!larger)
-            return -ENOMEM;
-        correlate->list = larger;
-        correlate->room = room;
+    if (gv_correlate_is_late(correlate, correlation)) {
+        correlate->given_up = true;
+        return 0;
     }
-    first = gv_key_map_find(&correlate->waiting, &key);
-    correlate->used++;
+    if (!correlate->waiting)
+        correlate->waiting = calloc(GV_CORRELATE_WAITING, sizeof(*correlate->waiting));
+    if (!correlate->chains)
+        correlate->chains = calloc(GV_CORRELATE_WAITING, sizeof(*correlate->chains));
+    if (!correlate->waiting || !correlate->chains)
+        return -ENOMEM;
+    correlate->waited++;
+    waiting = &correlate->waiting[correlate->waited % GV_CORRELATE_WAITING];
+    chain = &correlate->chains[correlation % GV_CORRELATE_WAITING];
+    if (waiting->row) {
+        correlate->given_up = true;
+        correlate->outstanding--;
+    }
     correlate->outstanding++;
-    correlate->list[correlate->used] =
-        (struct gv_correlate_waiting){.statement = statement, .row = row};
-    if (!first)
-        return gv_key_map_add(&correlate->waiting, &key, correlate->used);
-    /* Behind the first one, whose place the map knows. */
-    correlate->list[correlate->used].next = correlate->list[first].next;
-    correlate->list[first].next = correlate->used;
+    *waiting = (struct gv_correlate_waiting){
+        .row = row, .next = *chain, .correlation = correlation, .statement = (uint32_t)statement};
+    *chain = correlate->waited;
     return 0;
 }

@@ -2,38 +2,37 @@
  * Which call started an operation on the GPU, by CUPTI's correlation id.
  *
  * Calls are remembered as they come in, the last GV_CORRELATE_CALLS of them. What comes before its
- * call does waits for it. One process, one thread. 0 or -ENOMEM.
+ * call does waits for it, until GV_CORRELATE_WAITING others have begun to wait: so a call that was
+ * lost keeps nothing in memory for long. What is given up keeps its correlation in its row, and is
+ * to be looked up in the trace (`given_up`). One process, one thread. 0 or -ENOMEM.
  */
 #ifndef GV_REPORT_CORRELATE_H
 #define GV_REPORT_CORRELATE_H
 
 #include "trace/database.h"
-#include "trace/key_map.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define GV_CORRELATE_CALLS (1u << 20)
+#define GV_CORRELATE_CALLS   (1u << 20)
+#define GV_CORRELATE_WAITING (1u << 18)
 
 struct gv_correlate_call;
-
-struct gv_correlate_waiting {
-    enum gv_statement statement; /* tells the row `row` its call */
-    int64_t row;
-    int64_t next; /* place of another one with this correlation, or 0 */
-};
+struct gv_correlate_waiting;
 
 struct gv_correlate {
-    struct gv_correlate_call *calls; /* NULL: there was none yet */
-    struct gv_key_map waiting;       /* correlation -> place of the newest one */
-    struct gv_correlate_waiting *list;
-    int64_t used;        /* places of the list; place 0 is nobody's */
-    int64_t outstanding; /* of them, still waiting */
-    int64_t room;
+    struct gv_correlate_call *calls; /* by correlation; NULL: there was none yet */
+    int64_t newest_call;
+    struct gv_correlate_waiting *waiting; /* the last of them; NULL: there was none yet */
+    uint64_t *chains;     /* by correlation: the number of the newest one that waits, or 0 */
+    uint64_t waited;      /* so many ever began to wait: the number of the newest */
+    uint64_t outstanding; /* of them, not told their call */
+    bool given_up;        /* the call of one that waits no more may be in the trace, or come yet */
 };
 
 void gv_correlate_free(struct gv_correlate *correlate);
 
-/* A call was stored. Tells those that wait for it. */
+/* A call was stored, with a higher id than all before. Tells those that wait for it. */
 int gv_correlate_add(struct gv_correlate *correlate, struct gv_database *database,
                      uint32_t correlation, int64_t call);
 

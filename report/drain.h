@@ -43,8 +43,9 @@ struct gv_drain {
     /* The trace as it was open before an error, until it is open again: it may be taken away in
      * between. Without a handle: none. */
     struct gv_database before;
-    /* In memory: what is needed of a trace that was taken away while it was written, until it has
-     * been carried over into the one that took its place. Without a handle: none. */
+    /* In memory, or a temporary file: what is needed of a trace that was taken away while it was
+     * written, until it has been carried over into the one that took its place. Without a handle:
+     * none. */
     struct gv_database taken;
     bool was_taken;      /* there was one */
     struct stat claimed; /* the file that was at `path` when it was claimed */

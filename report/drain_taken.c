@@ -18,7 +18,7 @@
 #define GV_UNIX_NS_NOW       "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000000"
 
 static const char *const gv_drain_keep_sql[] = {
-    "ATTACH ':memory:' AS kept",
+    "ATTACH '' AS kept",
     "BEGIN",
     GV_KEPT_TABLES(GV_COPY),
     GV_COPY("loss"),
@@ -79,12 +79,13 @@ bool gv_drain_is_gone(const struct gv_drain *drain)
 }
 
 /* From a file without a name into memory, and not straight into the next trace: there may be no
- * room for that one before this one's blocks are free. */
+ * room for that one before this one's blocks are free. What is too much for memory, such as the
+ * samples of weeks, goes to a temporary file. */
 static int gv_drain_copy_taken(struct gv_drain *drain, struct gv_database *from)
 {
     struct gv_database *taken = &drain->taken;
-    int result = sqlite3_open_v2(":memory:", &taken->handle,
-                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int result =
+        sqlite3_open_v2("", &taken->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     int error = gv_database_error(taken->handle, result);
 
     if (!error)

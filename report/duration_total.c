@@ -8,6 +8,7 @@
 /* Lengths that an octave tells apart; the first one begins at 0 and has twice as many. */
 #define GV_DURATION_STEPS 512u
 #define GV_DURATION_FIRST (2 * GV_DURATION_STEPS)
+#define GV_DURATION_BLOCK 64u
 
 static unsigned int gv_duration_octave(uint64_t duration_ns)
 {
@@ -20,19 +21,29 @@ static unsigned int gv_duration_steps(unsigned int octave)
     return octave == 0 ? GV_DURATION_FIRST : GV_DURATION_STEPS;
 }
 
+static unsigned int gv_duration_blocks(unsigned int octave)
+{
+    return gv_duration_steps(octave) / GV_DURATION_BLOCK;
+}
+
 int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, int64_t count)
 {
     uint64_t length = duration_ns < 0 ? 0 : (uint64_t)duration_ns;
     unsigned int octave = gv_duration_octave(length);
-    uint64_t **counts = &total->octaves[octave];
+    uint64_t step = octave == 0 ? length : (length >> octave) - GV_DURATION_STEPS;
+    uint64_t ***blocks = &total->octaves[octave];
     int64_t all_ns;
 
-    if (!*counts) {
-        *counts = calloc(gv_duration_steps(octave), sizeof(**counts));
-        if (!*counts)
-            return -ENOMEM;
-    }
-    (*counts)[octave == 0 ? length : (length >> octave) - GV_DURATION_STEPS] += (uint64_t)count;
+    if (!*blocks)
+        *blocks = calloc(gv_duration_blocks(octave), sizeof(**blocks));
+    if (!*blocks)
+        return -ENOMEM;
+    uint64_t **counts = &(*blocks)[step / GV_DURATION_BLOCK];
+    if (!*counts)
+        *counts = calloc(GV_DURATION_BLOCK, sizeof(**counts));
+    if (!*counts)
+        return -ENOMEM;
+    (*counts)[step % GV_DURATION_BLOCK] += (uint64_t)count;
     if (total->count == 0 || (int64_t)length < total->min_ns)
         total->min_ns = (int64_t)length;
     if ((int64_t)length > total->max_ns)
@@ -63,10 +74,12 @@ int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
     int64_t before = 0, rank = (total->count + 1) / 2;
 
     for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
-        const uint64_t *counts = total->octaves[octave];
-        for (unsigned int step = 0; counts && step < gv_duration_steps(octave); step++) {
-            before += (int64_t)counts[step];
-            if (before >= rank && counts[step] > 0)
+        uint64_t *const *blocks = total->octaves[octave];
+        for (unsigned int step = 0; blocks && step < gv_duration_steps(octave); step++) {
+            const uint64_t *counts = blocks[step / GV_DURATION_BLOCK];
+            uint64_t count = counts ? counts[step % GV_DURATION_BLOCK] : 0;
+            before += (int64_t)count;
+            if (before >= rank && count > 0)
                 return gv_duration_middle(total, octave, step);
         }
     }
@@ -76,6 +89,8 @@ int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
 void gv_duration_total_free(struct gv_duration_total *total)
 {
     for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
+        for (unsigned int i = 0; total->octaves[octave] && i < gv_duration_blocks(octave); i++)
+            free(total->octaves[octave][i]);
         free(total->octaves[octave]);
         total->octaves[octave] = NULL;
     }

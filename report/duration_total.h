@@ -14,7 +14,9 @@ struct gv_duration_total {
     int64_t total_ns;
     int64_t min_ns;
     int64_t max_ns;
-    uint64_t *octaves[GV_DURATION_OCTAVES]; /* counts, by length; made when needed */
+    /* Counts by length, in blocks of neighbours; both are made when needed. There may be many
+     * totals, of which most have seen similar lengths only. */
+    uint64_t **octaves[GV_DURATION_OCTAVES];
 };
 
 /* Adds a duration `count` times. Starts from all zeros. A duration below 0 counts as 0. 0 or

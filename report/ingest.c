@@ -102,9 +102,6 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
 
 void gv_ingest_close(struct gv_ingest *ingest)
 {
-    for (size_t i = 0; i < ingest->thread_count; i++)
-        free(ingest->thread_list[i].pending);
-    free(ingest->thread_list);
     free(ingest->apis);
     free(ingest->per_thread);
     free(ingest->works);
@@ -113,10 +110,10 @@ void gv_ingest_close(struct gv_ingest *ingest)
     free(ingest->group);
     free(ingest->held.list);
     free(ingest->consumed.list);
-    gv_key_map_free(&ingest->threads);
-    gv_key_map_free(&ingest->places);
-    gv_key_map_free(&ingest->kernels);
-    gv_key_map_free(&ingest->modules);
+    gv_ingest_close_threads(ingest);
+    gv_known_free(&ingest->places, ingest->database);
+    gv_known_free(&ingest->kernels, ingest->database);
+    gv_known_free(&ingest->modules, ingest->database);
     gv_ingest_gpu_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
@@ -154,7 +151,7 @@ int gv_ingest_scan(struct gv_ingest *ingest)
             ingest->view_count++;
     if (ingest->view_count > 1)
         qsort(ingest->views, ingest->view_count, sizeof(*ingest->views), gv_ingest_compare);
-    return 0;
+    return gv_ingest_forget_threads(ingest);
 }
 
 static int gv_ingest_keep_segment(struct gv_ingest_segments *segments, uint32_t index)

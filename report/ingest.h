@@ -14,8 +14,8 @@
 #include "report/call_batch.h"
 #include "report/correlate.h"
 #include "report/gpu_work.h"
+#include "report/known.h"
 #include "trace/database.h"
-#include "trace/key_map.h"
 #include "trace/spool_reader.h"
 
 #include <stdbool.h>
@@ -31,6 +31,7 @@ struct gv_ingest_thread {
     uint64_t position; /* records of the thread that are in the trace, or skipped for good */
     uint64_t stored_position;
     char name[GV_SPOOL_COMM_BYTES];
+    bool awake; /* it has a segment */
     /* loads whose outermost call has not been seen yet */
     struct gv_ingest_pending_load *pending;
     uint32_t pending_count;
@@ -68,22 +69,26 @@ struct gv_ingest {
     int64_t process;    /* row */
     uint64_t epoch_ns;
     int64_t *apis; /* row of each call's name, 0: not looked up yet; one more for unknown ones */
-    int8_t *per_thread;        /* whether stream 0 is the thread's own in this call */
-    int8_t *works;             /* enum gv_gpu_work of each call */
-    int8_t *ends_context;      /* whether the context that the call took is where it worked */
-    struct gv_key_map threads; /* serial -> index + 1 */
-    struct gv_key_map places;  /* contexts and streams */
-    struct gv_key_map kernels;
-    struct gv_key_map modules;
-    struct gv_key_map gpu_names; /* numbers that the GPU's side gave -> rows */
-    struct gv_key_map gpu_shapes;
-    struct gv_key_map gpu_places; /* device, context, stream -> row */
+    int8_t *per_thread;     /* whether stream 0 is the thread's own in this call */
+    int8_t *works;          /* enum gv_gpu_work of each call */
+    int8_t *ends_context;   /* whether the context that the call took is where it worked */
+    struct gv_known places; /* contexts and streams */
+    struct gv_known kernels;
+    struct gv_known modules;
+    struct gv_known gpu_names; /* numbers that the GPU's side gave -> rows */
+    struct gv_known gpu_shapes;
+    struct gv_known gpu_places; /* device, context, stream -> row */
     struct gv_correlate correlate;
     struct gv_ingest_work work;
-    bool resumed; /* another collector has stored part of this process */
+    bool inherited; /* another collector has stored part of this process: not in `work` */
+    bool resumed; /* calls of this process are in the trace that `correlate` knows nothing of */
+    /* threads that records come of */
+    struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_ingest_thread *thread_list;
     size_t thread_count;
     size_t thread_room;
+    size_t thread_most;      /* with as many, those that are at rest are forgotten */
+    struct gv_known resting; /* serial -> row: they may have gone, or record again */
     /* the scan that is under way */
     struct gv_spool_view *views;
     size_t view_count;
@@ -133,12 +138,18 @@ int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *
 int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id);
 int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                            const struct gv_record_call *call);
-int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
-                            struct gv_ingest_thread **thread);
 int gv_ingest_intern_load_all(struct gv_ingest *ingest);
 /* Calls `add` for each row of a statement that takes the process. */
 int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
                    int (*add)(struct gv_ingest *, sqlite3_stmt *));
+
+/* The row of a segment's thread. Behind a scan, and before its first thread: those that have no
+ * segment any more are forgotten, when there are many. (report/ingest_threads.c) */
+int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
+                            struct gv_ingest_thread **thread);
+int gv_ingest_forget_threads(struct gv_ingest *ingest);
+int gv_ingest_load_threads(struct gv_ingest *ingest);
+void gv_ingest_close_threads(struct gv_ingest *ingest);
 
 /* What the GPU's side tells: one record, whether text follows it, what the process says of it.
  * (report/ingest_gpu.c) */

@@ -29,30 +29,33 @@ static int gv_ingest_device(struct gv_ingest *ingest, const struct gv_record_dev
                            (int64_t)device->clock_khz, (int64_t)device->memory_clock_khz);
 }
 
-static int gv_ingest_number(struct gv_ingest *ingest, struct gv_key_map *map, uint32_t number)
+/* The row that was just added; it is not known by this number yet. */
+static int gv_ingest_number(struct gv_ingest *ingest, struct gv_known *known, uint32_t number)
 {
     struct gv_key key = {.part = {number}};
 
-    return gv_key_map_find(map, &key)
-               ? 0
-               : gv_key_map_add(map, &key, gv_database_last_id(ingest->database));
+    return gv_known_add(known, ingest->database, &key, gv_database_last_id(ingest->database));
 }
 
-static int64_t gv_ingest_numbered(const struct gv_key_map *map, uint32_t number)
+/* *row is 0 for number 0, and for one that is not known. */
+static int gv_ingest_numbered(struct gv_ingest *ingest, struct gv_known *known, uint32_t number,
+                              int64_t *row)
 {
     struct gv_key key = {.part = {number}};
 
-    return number ? gv_key_map_find(map, &key) : 0;
+    *row = 0;
+    return number ? gv_known_find(known, ingest->database, &key, row) : 0;
 }
 
 static int gv_ingest_gpu_name(struct gv_ingest *ingest, const struct gv_record_gpu_name *record,
                               const char *name)
 {
     char plain[GV_DEMANGLED_BYTES];
-    int error;
+    int64_t row;
+    int error = gv_ingest_numbered(ingest, &ingest->gpu_names, record->number, &row);
 
-    if (gv_ingest_numbered(&ingest->gpu_names, record->number))
-        return 0;
+    if (error || row)
+        return error;
     error = gv_database_run(ingest->database, GV_STATEMENT_GPU_NAME_ADD, "iitt", ingest->process,
                             (int64_t)record->number, gv_demangle(name, plain, sizeof(plain)), name);
     return error ? error : gv_ingest_number(ingest, &ingest->gpu_names, record->number);
@@ -60,16 +63,18 @@ static int gv_ingest_gpu_name(struct gv_ingest *ingest, const struct gv_record_g
 
 static int gv_ingest_gpu_shape(struct gv_ingest *ingest, const struct gv_record_gpu_shape *shape)
 {
-    int error;
+    int64_t row, name = 0;
+    int error = gv_ingest_numbered(ingest, &ingest->gpu_shapes, shape->number, &row);
 
-    if (gv_ingest_numbered(&ingest->gpu_shapes, shape->number))
-        return 0;
+    if (!error && !row)
+        error = gv_ingest_numbered(ingest, &ingest->gpu_names, shape->name, &name);
+    if (error || row)
+        return error;
     error = gv_database_run(
         ingest->database, GV_STATEMENT_GPU_SHAPE_ADD, "iiziiiiiiiiii", ingest->process,
-        (int64_t)shape->number, gv_ingest_numbered(&ingest->gpu_names, shape->name),
-        (int64_t)shape->grid[0], (int64_t)shape->grid[1], (int64_t)shape->grid[2],
-        (int64_t)shape->block[0], (int64_t)shape->block[1], (int64_t)shape->block[2],
-        (int64_t)shape->registers, (int64_t)shape->static_shared_bytes,
+        (int64_t)shape->number, name, (int64_t)shape->grid[0], (int64_t)shape->grid[1],
+        (int64_t)shape->grid[2], (int64_t)shape->block[0], (int64_t)shape->block[1],
+        (int64_t)shape->block[2], (int64_t)shape->registers, (int64_t)shape->static_shared_bytes,
         (int64_t)shape->dynamic_shared_bytes, (int64_t)shape->local_bytes);
     return error ? error : gv_ingest_number(ingest, &ingest->gpu_shapes, shape->number);
 }
@@ -83,17 +88,16 @@ static int gv_ingest_gpu_place(struct gv_ingest *ingest, const struct gv_record_
                                int64_t *place)
 {
     struct gv_key key = gv_ingest_place_key(op->device, op->context, op->stream);
-    int error;
+    int error = gv_known_find(&ingest->gpu_places, ingest->database, &key, place);
 
-    *place = gv_key_map_find(&ingest->gpu_places, &key);
-    if (*place)
-        return 0;
+    if (error || *place)
+        return error;
     error = gv_database_run(ingest->database, GV_STATEMENT_GPU_PLACE_ADD, "iiii", ingest->process,
                             (int64_t)op->device, (int64_t)op->context, (int64_t)op->stream);
     if (error)
         return error;
     *place = gv_database_last_id(ingest->database);
-    return gv_key_map_add(&ingest->gpu_places, &key, *place);
+    return gv_known_add(&ingest->gpu_places, ingest->database, &key, *place);
 }
 
 /* What was just stored waits for its call, if it has one that is not there yet. */
@@ -110,9 +114,11 @@ static int gv_ingest_gpu_op(struct gv_ingest *ingest, const struct gv_record_gpu
 {
     sqlite3_stmt *add;
     int64_t place, call = gv_correlate_find(&ingest->correlate, op->correlation);
-    int64_t shape = gv_ingest_numbered(&ingest->gpu_shapes, op->shape);
+    int64_t shape;
     int result, error = gv_ingest_gpu_place(ingest, op, &place);
 
+    if (!error)
+        error = gv_ingest_numbered(ingest, &ingest->gpu_shapes, op->shape, &shape);
     if (error)
         return error;
     add = gv_database_prepare(ingest->database, GV_STATEMENT_GPU_OP_ADD, &error);
@@ -272,14 +278,14 @@ static int gv_ingest_load_name(struct gv_ingest *ingest, sqlite3_stmt *row)
 {
     struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
 
-    return gv_key_map_add(&ingest->gpu_names, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(&ingest->gpu_names, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 static int gv_ingest_load_shape(struct gv_ingest *ingest, sqlite3_stmt *row)
 {
     struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
 
-    return gv_key_map_add(&ingest->gpu_shapes, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(&ingest->gpu_shapes, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 static int gv_ingest_load_place(struct gv_ingest *ingest, sqlite3_stmt *row)
@@ -288,7 +294,7 @@ static int gv_ingest_load_place(struct gv_ingest *ingest, sqlite3_stmt *row)
                                             (uint64_t)sqlite3_column_int64(row, 2),
                                             (uint64_t)sqlite3_column_int64(row, 3));
 
-    return gv_key_map_add(&ingest->gpu_places, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(&ingest->gpu_places, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 int gv_ingest_gpu_load_all(struct gv_ingest *ingest)
@@ -299,14 +305,14 @@ int gv_ingest_gpu_load_all(struct gv_ingest *ingest)
         error = gv_ingest_each(ingest, GV_STATEMENT_GPU_SHAPE_ALL, gv_ingest_load_shape);
     if (!error)
         error = gv_ingest_each(ingest, GV_STATEMENT_GPU_PLACE_ALL, gv_ingest_load_place);
-    ingest->resumed = true;
+    ingest->inherited = ingest->resumed = true;
     return error;
 }
 
 void gv_ingest_gpu_close(struct gv_ingest *ingest)
 {
-    gv_key_map_free(&ingest->gpu_names);
-    gv_key_map_free(&ingest->gpu_shapes);
-    gv_key_map_free(&ingest->gpu_places);
+    gv_known_free(&ingest->gpu_names, ingest->database);
+    gv_known_free(&ingest->gpu_shapes, ingest->database);
+    gv_known_free(&ingest->gpu_places, ingest->database);
     gv_correlate_free(&ingest->correlate);
 }

@@ -25,7 +25,7 @@ static int gv_ingest_gpu_execute(struct gv_ingest *ingest, const char *sql)
     return gv_database_error(trace, result);
 }
 
-/* What a collector before us stored, and never met its call. */
+/* What was given up, or stored by a collector before us, and never met its call. */
 static int gv_ingest_gpu_late(struct gv_ingest *ingest)
 {
     static const char sql[] =
@@ -196,7 +196,7 @@ static bool gv_ingest_unseen_any(const struct gv_ingest *ingest,
     uint64_t graphs = status->gpu_whole_graphs ? work->asked[GV_GPU_WORK_GRAPH] : 0;
 
     return status->gpu == GV_GPU_SEEN &&
-           (ingest->resumed || !status->gpu_finished ||
+           (ingest->inherited || !status->gpu_finished ||
             work->asked[GV_GPU_WORK_KERNEL] + graphs > work->launched ||
             work->moves_until_ns >= status->gpu_flushed_ns);
 }
@@ -227,7 +227,11 @@ static int gv_ingest_gpu_unseen(struct gv_ingest *ingest, const struct gv_spool_
 
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status)
 {
-    int error = ingest->resumed ? gv_ingest_gpu_late(ingest) : 0;
+    bool late = ingest->resumed || ingest->correlate.given_up;
+    int error = late ? gv_ingest_gpu_late(ingest) : 0;
 
+    /* The analysis needs the room. Should anything come still, it is looked up in the trace. */
+    ingest->resumed |= ingest->correlate.calls != NULL;
+    gv_correlate_free(&ingest->correlate);
     return error ? error : gv_ingest_gpu_unseen(ingest, status);
 }

@@ -90,20 +90,22 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
     return 0;
 }
 
-static int gv_ingest_intern_number(struct gv_ingest *ingest, struct gv_key_map *map,
+static int gv_ingest_intern_number(struct gv_ingest *ingest, struct gv_known *known,
                                    enum gv_statement add, uint32_t number, int64_t *id)
 {
     struct gv_key key = {.part = {number}};
-    int error;
+    int error = 0;
 
-    *id = number ? gv_key_map_find(map, &key) : 0;
-    if (number == 0 || *id)
-        return 0;
+    *id = 0;
+    if (number)
+        error = gv_known_find(known, ingest->database, &key, id);
+    if (error || number == 0 || *id)
+        return error;
     error = gv_database_run(ingest->database, add, "ii", ingest->process, (int64_t)number);
     if (error)
         return error;
     *id = gv_database_last_id(ingest->database);
-    return gv_key_map_add(map, &key, *id);
+    return gv_known_add(known, ingest->database, &key, *id);
 }
 
 int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id)
@@ -119,17 +121,19 @@ int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *
 static int gv_ingest_intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id)
 {
     struct gv_key key = {.part = {GV_PLACE_CONTEXT, handle}};
-    int error;
+    int error = 0;
 
-    *id = handle ? gv_key_map_find(&ingest->places, &key) : 0;
-    if (handle == 0 || *id)
-        return 0;
+    *id = 0;
+    if (handle)
+        error = gv_known_find(&ingest->places, ingest->database, &key, id);
+    if (error || handle == 0 || *id)
+        return error;
     error = gv_database_run(ingest->database, GV_STATEMENT_CONTEXT_ADD, "ii", ingest->process,
                             (int64_t)handle);
     if (error)
         return error;
     *id = gv_database_last_id(ingest->database);
-    return gv_key_map_add(&ingest->places, &key, *id);
+    return gv_known_add(&ingest->places, ingest->database, &key, *id);
 }
 
 /* Which stream a handle means. The default streams have no handle of their own: they are one for
@@ -150,10 +154,10 @@ static int gv_ingest_remember_stream(struct gv_ingest *ingest, const struct gv_k
                                      int64_t stream, int64_t context)
 {
     struct gv_key context_key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
-    int error = gv_key_map_add(&ingest->places, key, stream);
+    int error = gv_known_add(&ingest->places, ingest->database, key, stream);
 
     if (!error && context)
-        error = gv_key_map_add(&ingest->places, &context_key, context);
+        error = gv_known_add(&ingest->places, ingest->database, &context_key, context);
     return error;
 }
 
@@ -162,11 +166,10 @@ static int gv_ingest_intern_stream(struct gv_ingest *ingest, const struct gv_ing
 {
     struct gv_key key = gv_ingest_stream_key(handle, per_thread, context, thread->id);
     bool own = key.part[0] == GV_PLACE_PER_THREAD;
-    int error;
+    int error = gv_known_find(&ingest->places, ingest->database, &key, id);
 
-    *id = gv_key_map_find(&ingest->places, &key);
-    if (*id)
-        return 0;
+    if (error || *id)
+        return error;
     error = gv_database_run(ingest->database, GV_STATEMENT_STREAM_ADD, "izzit", ingest->process,
                             context, own ? thread->id : (int64_t)0, (int64_t)handle,
                             gv_place_kinds[key.part[0]]);
@@ -200,10 +203,13 @@ int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *th
         error = gv_ingest_intern_context(ingest, handle, &context);
     if (!error && (flags & GV_RECORD_HAS_STREAM))
         error = gv_ingest_intern_stream(ingest, thread, call->stream, per_thread, context, &stream);
+    struct gv_key key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
+    int64_t own = 0;
+    if (!error && stream)
+        error = gv_known_find(&ingest->places, ingest->database, &key, &own);
     if (error)
         return error;
-    struct gv_key key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
-    bool said = stream && gv_key_map_find(&ingest->places, &key) == context;
+    bool said = stream && own == context;
     thread->place_known = true;
     thread->place_flags = flags;
     thread->place_per_thread = per_thread;
@@ -212,57 +218,6 @@ int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *th
     thread->stream = stream;
     thread->context = said ? 0 : context;
     return 0;
-}
-
-static int gv_ingest_add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id,
-                                uint64_t position, const char *name)
-{
-    struct gv_key key = {.part = {serial}};
-
-    if (ingest->thread_count == ingest->thread_room) {
-        size_t room = ingest->thread_room ? ingest->thread_room * 2 : 16;
-        void *larger = realloc(ingest->thread_list, room * sizeof(*ingest->thread_list));
-        if (!larger)
-            return -ENOMEM;
-        ingest->thread_list = larger;
-        ingest->thread_room = room;
-    }
-    struct gv_ingest_thread *thread = &ingest->thread_list[ingest->thread_count++];
-    memset(thread, 0, sizeof(*thread));
-    thread->serial = serial;
-    thread->id = id;
-    thread->position = position;
-    thread->stored_position = position;
-    strncpy(thread->name, name, sizeof(thread->name) - 1);
-    return gv_key_map_add(&ingest->threads, &key, (int64_t)ingest->thread_count);
-}
-
-int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
-                            struct gv_ingest_thread **thread)
-{
-    struct gv_key key = {.part = {view->thread}};
-    int64_t place = gv_key_map_find(&ingest->threads, &key);
-    char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
-    int error = 0;
-
-    gv_text_repair(name, sizeof(name), view->comm, sizeof(view->comm));
-    if (place == 0) {
-        error = gv_database_run(ingest->database, GV_STATEMENT_THREAD_ADD, "iiit", ingest->process,
-                                (int64_t)view->thread, (int64_t)view->tid, name);
-        if (!error)
-            error = gv_ingest_add_thread(ingest, view->thread,
-                                         gv_database_last_id(ingest->database), 0, view->comm);
-        if (error)
-            return error;
-        place = (int64_t)ingest->thread_count;
-    }
-    *thread = &ingest->thread_list[place - 1];
-    if (strcmp((*thread)->name, view->comm) != 0) {
-        strcpy((*thread)->name, view->comm);
-        error =
-            gv_database_run(ingest->database, GV_STATEMENT_THREAD_NAME, "it", (*thread)->id, name);
-    }
-    return error;
 }
 
 int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
@@ -285,20 +240,11 @@ int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
     return error;
 }
 
-static int gv_ingest_load_thread(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    const char *name = (const char *)sqlite3_column_text(row, 3);
-
-    return gv_ingest_add_thread(ingest, (uint64_t)sqlite3_column_int64(row, 1),
-                                sqlite3_column_int64(row, 0),
-                                (uint64_t)sqlite3_column_int64(row, 2), name ? name : "");
-}
-
 static int gv_ingest_load_context(struct gv_ingest *ingest, sqlite3_stmt *row)
 {
     struct gv_key key = {.part = {GV_PLACE_CONTEXT, (uint64_t)sqlite3_column_int64(row, 1)}};
 
-    return gv_key_map_add(&ingest->places, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(&ingest->places, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 static int gv_ingest_load_stream(struct gv_ingest *ingest, sqlite3_stmt *row)
@@ -317,19 +263,19 @@ static int gv_ingest_load_kernel(struct gv_ingest *ingest, sqlite3_stmt *row)
 {
     struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
 
-    return gv_key_map_add(&ingest->kernels, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(&ingest->kernels, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 static int gv_ingest_load_module(struct gv_ingest *ingest, sqlite3_stmt *row)
 {
     struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
 
-    return gv_key_map_add(&ingest->modules, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(&ingest->modules, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 int gv_ingest_intern_load_all(struct gv_ingest *ingest)
 {
-    int error = gv_ingest_each(ingest, GV_STATEMENT_THREAD_ALL, gv_ingest_load_thread);
+    int error = gv_ingest_load_threads(ingest);
 
     if (!error)
         error = gv_ingest_each(ingest, GV_STATEMENT_CONTEXT_ALL, gv_ingest_load_context);

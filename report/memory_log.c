@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 64 MB of events. */
-#define GV_MEMORY_EVENTS (1u << 20)
-#define GV_MEMORY_BYTES  (INT64_C(1) << 42)
+#define GV_MEMORY_BYTES (INT64_C(1) << 42)
 
 enum gv_memory_place { GV_MEMORY_BLOCK, GV_MEMORY_CONTEXT, GV_MEMORY_PROCESS };
 
@@ -20,33 +18,6 @@ static void *gv_memory_room(void *array, size_t count, size_t *room, size_t each
     if (larger)
         *room = more;
     return larger;
-}
-
-int gv_memory_log_add(struct gv_memory_log *log, const struct gv_memory_event *event)
-{
-    if (log->too_many)
-        return 0;
-    if (log->event_count == GV_MEMORY_EVENTS) {
-        log->too_many = true;
-        log->event_count = 0;
-        return 0;
-    }
-    struct gv_memory_event *events =
-        gv_memory_room(log->events, log->event_count, &log->event_room, sizeof(*events));
-    if (!events)
-        return -ENOMEM;
-    log->events = events;
-    log->events[log->event_count++] = *event;
-    return 0;
-}
-
-static int gv_memory_compare(const void *left, const void *right)
-{
-    const struct gv_memory_event *one = left, *other = right;
-
-    if (one->at_ns != other->at_ns)
-        return one->at_ns < other->at_ns ? -1 : 1;
-    return one->call < other->call ? -1 : one->call > other->call;
 }
 
 /* The number of a key; it becomes `next` if it had none. */
@@ -95,27 +66,35 @@ static int gv_memory_context(struct gv_memory_log *log, int64_t process, int64_t
     return 0;
 }
 
-/* The block of the event's address. */
+static struct gv_key gv_memory_block_key(const struct gv_memory_event *event)
+{
+    return (struct gv_key){{(uint64_t)event->process, (uint64_t)event->object, GV_MEMORY_BLOCK}};
+}
+
+/* A block for the event's address, which has none. */
 static int gv_memory_block(struct gv_memory_log *log, const struct gv_memory_event *event,
                            size_t *number)
 {
-    struct gv_key key = {{(uint64_t)event->process, (uint64_t)event->object, GV_MEMORY_BLOCK}};
-    int error = gv_memory_find(log, &key, log->block_count, number);
+    struct gv_key key = gv_memory_block_key(event);
 
-    if (error || *number < log->block_count)
-        return error;
-    struct gv_memory_block *blocks =
-        gv_memory_room(log->blocks, log->block_count, &log->block_room, sizeof(*blocks));
-    if (!blocks)
-        return -ENOMEM;
-    log->blocks = blocks;
-    log->blocks[log->block_count++] = (struct gv_memory_block){0};
-    return 0;
+    if (log->free_block) {
+        *number = log->free_block - 1;
+        log->free_block = log->blocks[*number].context;
+    } else {
+        struct gv_memory_block *blocks =
+            gv_memory_room(log->blocks, log->block_count, &log->block_room, sizeof(*blocks));
+        if (!blocks)
+            return -ENOMEM;
+        log->blocks = blocks;
+        *number = log->block_count++;
+    }
+    log->blocks[*number] = (struct gv_memory_block){0};
+    return gv_key_map_add(&log->places, &key, (int64_t)*number + 1);
 }
 
 int64_t gv_memory_log_left(const struct gv_memory_log *log, const struct gv_memory_block *block)
 {
-    return block->life == log->contexts[block->context].life ? block->bytes : 0;
+    return block->bytes && block->life == log->contexts[block->context].life ? block->bytes : 0;
 }
 
 /* What is in a block comes to be, or is no more. */
@@ -135,14 +114,17 @@ static void gv_memory_count(struct gv_memory_log *log, const struct gv_memory_bl
 
 static void gv_memory_free_block(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
-    struct gv_key key = {{(uint64_t)event->process, (uint64_t)event->object, GV_MEMORY_BLOCK}};
+    struct gv_key key = gv_memory_block_key(event);
     int64_t number = gv_key_map_find(&log->places, &key);
 
     if (number <= 0)
         return;
     struct gv_memory_block *block = &log->blocks[number - 1];
     gv_memory_count(log, block, -gv_memory_log_left(log, block));
+    gv_key_map_remove(&log->places, &key);
     block->bytes = 0;
+    block->context = log->free_block;
+    log->free_block = (size_t)number;
 }
 
 static int gv_memory_fill_block(struct gv_memory_log *log, const struct gv_memory_event *event)
@@ -151,9 +133,16 @@ static int gv_memory_fill_block(struct gv_memory_log *log, const struct gv_memor
     int error = gv_memory_context(log, event->process, event->context, &place);
 
     gv_memory_free_block(log, event); /* who freed what was there was not seen */
-    if (!error)
-        error = gv_memory_block(log, event, &number);
     if (error || event->bytes <= 0)
+        return error;
+    if (!log->free_block && log->block_count == GV_MEMORY_BLOCKS) {
+        log->too_many = true;
+        log->block_count = 0;
+        log->peak_bytes = log->peak_ns = 0;
+        return 0;
+    }
+    error = gv_memory_block(log, event, &number);
+    if (error)
         return error;
     struct gv_memory_context *context = &log->contexts[place];
     if (event->context && !context->made && !context->seen) {
@@ -221,11 +210,13 @@ static int gv_memory_end_process(struct gv_memory_log *log, const struct gv_memo
     return 0;
 }
 
-static int gv_memory_take(struct gv_memory_log *log, const struct gv_memory_event *event)
+int gv_memory_log_take(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
     size_t number;
     int error;
 
+    if (log->too_many)
+        return 0;
     switch (event->space) {
     case GV_MEMORY_DEVICE:
     case GV_MEMORY_HOST:
@@ -248,23 +239,15 @@ static int gv_memory_take(struct gv_memory_log *log, const struct gv_memory_even
     return 0;
 }
 
-int gv_memory_log_replay(struct gv_memory_log *log)
+void gv_memory_log_end(struct gv_memory_log *log)
 {
-    int error = 0;
-
-    if (log->event_count > 0)
-        qsort(log->events, log->event_count, sizeof(*log->events), gv_memory_compare);
-    for (size_t i = 0; i < log->event_count && !error; i++)
-        error = gv_memory_take(log, &log->events[i]);
-    for (size_t i = 0; i < log->block_count && !error; i++)
+    for (size_t i = 0; i < log->block_count; i++)
         if (log->blocks[i].space != GV_MEMORY_HOST)
             log->left_bytes += gv_memory_log_left(log, &log->blocks[i]);
-    return error;
 }
 
 void gv_memory_log_free(struct gv_memory_log *log)
 {
-    free(log->events);
     free(log->blocks);
     free(log->contexts);
     free(log->processes);

@@ -1,7 +1,8 @@
 /*
  * What was allocated and freed: how much at most at a time, and what was left. Calls are taken in
- * any order and replayed in that of time. What a context that ended had is gone; what a process
- * that ended had takes no room any longer, but nobody freed it. One thread.
+ * the order of time. What a context that ended had is gone; what a process that ended had takes no
+ * room any longer, but nobody freed it. Memory is bounded by what is allocated at a time, and that
+ * by GV_MEMORY_BLOCKS. One thread.
  */
 #ifndef GV_REPORT_MEMORY_LOG_H
 #define GV_REPORT_MEMORY_LOG_H
@@ -11,6 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Allocated at a time; of more, nothing is known. */
+#define GV_MEMORY_BLOCKS (1u << 17)
 
 enum gv_memory_space {
     GV_MEMORY_DEVICE = 1,
@@ -37,7 +41,7 @@ struct gv_memory_block {
     int64_t bytes; /* 0: free */
     int64_t call;  /* that allocated it */
     enum gv_memory_space space;
-    size_t context; /* in contexts */
+    size_t context; /* in contexts; of one that is free: number of the next such one + 1 */
     int64_t life;   /* of the context's */
 };
 
@@ -58,11 +62,10 @@ struct gv_memory_process {
 };
 
 struct gv_memory_log {
-    struct gv_memory_event *events;
-    size_t event_count, event_room;
     bool too_many; /* to be followed: nothing is known */
     struct gv_memory_block *blocks;
     size_t block_count, block_room;
+    size_t free_block; /* number + 1; 0: none */
     struct gv_memory_context *contexts;
     size_t context_count, context_room;
     struct gv_memory_process *processes;
@@ -74,9 +77,10 @@ struct gv_memory_log {
 };
 
 /* 0 or -ENOMEM. */
-int gv_memory_log_add(struct gv_memory_log *log, const struct gv_memory_event *event);
-int gv_memory_log_replay(struct gv_memory_log *log);
-/* What of a block was never freed, after the replay; 0: nothing. */
+int gv_memory_log_take(struct gv_memory_log *log, const struct gv_memory_event *event);
+/* After the last one. */
+void gv_memory_log_end(struct gv_memory_log *log);
+/* What of a block was never freed, after the end; 0: nothing. */
 int64_t gv_memory_log_left(const struct gv_memory_log *log, const struct gv_memory_block *block);
 void gv_memory_log_free(struct gv_memory_log *log);
 

@@ -89,7 +89,6 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
         error = gv_stall_execute(trace, "COMMIT");
     if (error && !sqlite3_get_autocommit(trace))
         gv_stall_execute(trace, "ROLLBACK");
-    gv_stalls_memory(trace, 2);
     return error;
 }
 

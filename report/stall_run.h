@@ -12,7 +12,7 @@
 
 /* Calls that are looked at together; more only cost memory, fewer more passes over the GPU's
  * operations. */
-#define GV_STALL_CHUNK 65536u
+#define GV_STALL_CHUNK 16384u
 /* What the GPU's clock and the host's may differ by, and a host takes to notice an end. */
 #define GV_STALL_SLACK_NS 50000
 /* How long a call may take by itself after the wait, and the wait still explains it: */

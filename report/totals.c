@@ -143,6 +143,7 @@ static void gv_totals_close(struct gv_totals_run *run)
     gv_id_table_free(&run->contexts);
     gv_id_table_free(&run->streams);
     gv_id_table_free(&run->kernel_ids);
+    sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
     free(run->zones);
     free(run);

@@ -114,13 +114,37 @@ static bool gv_copy_is_with_host(int64_t copy_kind)
     return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
 }
 
-static int gv_busy_add(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *row)
+/* What is read of each operation; ?1 is the thread, or 0. */
+#define GV_BUSY_SELECT                                                                             \
+    "SELECT place, kind, start_ns, duration_ns, copy_kind FROM gpu_op WHERE duration_ns IS NOT"    \
+    " NULL AND start_ns IS NOT NULL AND (?1 = 0 OR (SELECT thread FROM call WHERE id ="            \
+    " gpu_op.call) = ?1)"
+
+static const char gv_busy_zone_sql[] = GV_BUSY_SELECT " AND id BETWEEN ?2 AND ?3";
+static const char gv_busy_sorted_sql[] = GV_BUSY_SELECT " AND start_ns >= ?2 ORDER BY start_ns";
+
+/* False: it is of another part. */
+static bool gv_busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct gv_busy_op *op)
 {
     int64_t place = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
     int64_t number = gv_id_table_get(&run->places, place, 2) - 1;
+    const struct gv_totals_part *part = &run->part;
 
-    if (number < 0 || (uint64_t)number >= run->device_count)
-        return 0;
+    op->start_ns = gv_totals_ns(row, 2);
+    if (!gv_totals_in_part(run, op->start_ns) ||
+        (part->process && gv_id_table_get(&run->places, place, 0) != part->process) ||
+        (part->device >= 0 && gv_id_table_get(&run->places, place, 1) != part->device) ||
+        number < 0 || (uint64_t)number >= run->device_count)
+        return false;
+    op->end_ns = gv_totals_end(row, 3, op->start_ns);
+    op->device = (uint32_t)number;
+    op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
+    op->host_copies = kind == GV_GPU_COPY && gv_copy_is_with_host(sqlite3_column_int64(row, 4));
+    return true;
+}
+
+static int gv_busy_add(struct gv_busy_batch *batch, const struct gv_busy_op *op)
+{
     if (batch->count == batch->room) {
         size_t room = batch->room ? 2 * batch->room : 4096;
         struct gv_busy_op *ops = realloc(batch->ops, room * sizeof(*ops));
@@ -129,31 +153,21 @@ static int gv_busy_add(struct gv_totals_run *run, struct gv_busy_batch *batch, s
         batch->ops = ops;
         batch->room = room;
     }
-    struct gv_busy_op *op = &batch->ops[batch->count++];
-    op->start_ns = gv_totals_ns(row, 2);
-    op->end_ns = gv_totals_end(row, 3, op->start_ns);
-    op->device = (uint32_t)number;
-    op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
-    op->host_copies = kind == GV_GPU_COPY && gv_copy_is_with_host(sqlite3_column_int64(row, 4));
+    batch->ops[batch->count++] = *op;
     return 0;
 }
 
-static int gv_busy_read(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
+static int gv_busy_zone(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
                         const struct gv_totals_zone *zone, int64_t from_ns, int64_t to_ns)
 {
     int result = SQLITE_ROW, error = 0;
 
-    sqlite3_bind_int64(rows, 1, zone->first_id);
-    sqlite3_bind_int64(rows, 2, zone->last_id);
+    sqlite3_bind_int64(rows, 2, zone->first_id);
+    sqlite3_bind_int64(rows, 3, zone->last_id);
     while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        int64_t start_ns = gv_totals_ns(rows, 2), place = sqlite3_column_int64(rows, 0);
-        if (start_ns < from_ns || start_ns >= to_ns || !gv_totals_in_part(run, start_ns))
-            continue;
-        if (run->part.process && gv_id_table_get(&run->places, place, 0) != run->part.process)
-            continue;
-        if (run->part.device >= 0 && gv_id_table_get(&run->places, place, 1) != run->part.device)
-            continue;
-        error = gv_busy_add(run, batch, rows);
+        struct gv_busy_op op;
+        if (gv_busy_read(run, rows, &op) && op.start_ns >= from_ns && op.start_ns < to_ns)
+            error = gv_busy_add(batch, &op);
     }
     sqlite3_reset(rows);
     return error ? error : gv_database_error(run->trace, result);
@@ -168,7 +182,7 @@ static int gv_busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batc
     batch->count = 0;
     for (size_t i = 0; i < run->zone_count && run->zones[i].from_ns < to_ns && !error; i++)
         if (run->zones[i].to_ns >= from_ns)
-            error = gv_busy_read(run, batch, rows, &run->zones[i], from_ns, to_ns);
+            error = gv_busy_zone(run, batch, rows, &run->zones[i], from_ns, to_ns);
     if (error)
         return error;
     if (batch->count == 0)
@@ -179,49 +193,63 @@ static int gv_busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batc
     return 0;
 }
 
-/* Where the stretch that begins at from_ns ends, such that few zones begin in it. Where many
- * overlap, as those of a hundred processes do, it is longer: each zone is not to be read many
- * times. */
-static int64_t gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns)
+/* All that begin from then on, sorted by SQLite, which has files for what is too much for memory.
+ */
+static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
+{
+    const int64_t values[] = {run->part.thread, from_ns};
+    sqlite3_stmt *rows = NULL;
+    int result = gv_database_ask(run->trace, gv_busy_sorted_sql, values, 2, &rows);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_busy_op op;
+        if (gv_busy_read(run, rows, &op))
+            gv_busy_take(run, &op);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(run->trace, result);
+}
+
+/* Where the stretch that begins at from_ns ends, such that few zones begin in it. False: so many
+ * overlap there, as those of many processes do, that they are too much for memory. */
+static bool gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns, int64_t *to_ns)
 {
     size_t zones = 0, most = 0;
 
     for (size_t i = 0; i < run->zone_count && run->zones[i].from_ns <= from_ns; i++)
         most += run->zones[i].to_ns >= from_ns;
+    if (2 * most > GV_TOTALS_ZONES_MOST)
+        return false;
+    /* Each zone is not to be read many times. */
     most = 2 * most > GV_TOTALS_ZONES_READ ? 2 * most : GV_TOTALS_ZONES_READ;
+    *to_ns = INT64_MAX;
     for (size_t i = 0; i < run->zone_count; i++) {
         if (run->zones[i].to_ns < from_ns)
             continue;
-        if (++zones > most && run->zones[i].from_ns > from_ns)
-            return run->zones[i].from_ns;
+        if (++zones > most && run->zones[i].from_ns > from_ns) {
+            *to_ns = run->zones[i].from_ns;
+            break;
+        }
     }
-    return INT64_MAX;
+    return true;
 }
 
 int gv_totals_busy(struct gv_totals_run *run)
 {
     struct gv_busy_batch batch = {0};
     sqlite3_stmt *rows = NULL;
-    int64_t from_ns = INT64_MIN;
-    int result = sqlite3_prepare_v2(
-        run->trace,
-        run->part.thread
-            ? "SELECT place, kind, start_ns, duration_ns, copy_kind FROM gpu_op WHERE id BETWEEN"
-              " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL AND"
-              " (SELECT thread FROM call WHERE id = gpu_op.call) = ?3"
-            : "SELECT place, kind, start_ns, duration_ns, copy_kind FROM gpu_op WHERE id BETWEEN"
-              " ?1 AND ?2 AND duration_ns IS NOT NULL AND start_ns IS NOT NULL",
-        -1, &rows, NULL);
-    int error = gv_database_error(run->trace, result);
+    int64_t from_ns = INT64_MIN, to_ns;
+    int error = gv_database_error(
+        run->trace, gv_database_ask(run->trace, gv_busy_zone_sql, &run->part.thread, 1, &rows));
 
-    if (!error && run->part.thread)
-        sqlite3_bind_int64(rows, 3, run->part.thread);
     if (run->zone_count > 0)
         qsort(run->zones, run->zone_count, sizeof(*run->zones), gv_busy_compare_zones);
     while (!error && run->zone_count > 0 && from_ns != INT64_MAX) {
-        int64_t to_ns = gv_busy_stretch_end(run, from_ns);
-        error = gv_busy_stretch(run, &batch, rows, from_ns, to_ns);
-        from_ns = to_ns;
+        bool fits = gv_busy_stretch_end(run, from_ns, &to_ns);
+        error =
+            fits ? gv_busy_stretch(run, &batch, rows, from_ns, to_ns) : gv_busy_rest(run, from_ns);
+        from_ns = fits ? to_ns : INT64_MAX;
     }
     sqlite3_finalize(rows);
     free(batch.ops);

@@ -15,10 +15,29 @@ static const char gv_totals_memory_sql[] =
     " 'cuCtxCreate*' OR name GLOB 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRe[sl]e*' OR name"
     " IN ('cuCtxDetach', 'cudaDeviceReset', 'cudaThreadExit'))";
 
+/* What happened, until it is taken in the order of time: there may be more than memory holds. */
+static const char gv_memory_events_sql[] =
+    "DROP TABLE IF EXISTS temp.memory_event; CREATE TEMP TABLE memory_event"
+    " (at_ns, call, process, object, bytes, space, context)";
+static const char gv_memory_add_sql[] =
+    "INSERT INTO temp.memory_event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+static const char gv_memory_ordered_sql[] = "SELECT at_ns, call, process, object, bytes, space,"
+                                            " context FROM temp.memory_event ORDER BY 1, 2";
+
+static int gv_memory_execute(struct gv_totals_run *run, const char *sql)
+{
+    return gv_database_error(run->trace, sqlite3_exec(run->trace, sql, NULL, NULL, NULL));
+}
+
 int gv_totals_memory_open(struct gv_totals_run *run)
 {
     int error = gv_id_table_read(&run->memory, run->trace, gv_totals_memory_sql);
 
+    if (!error)
+        error = gv_memory_execute(run, gv_memory_events_sql);
+    if (!error)
+        error = gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, gv_memory_add_sql, -1,
+                                                                 &run->memory_add, NULL));
     if (!error)
         error = gv_id_table_read(&run->contexts, run->trace, "SELECT id, handle FROM context");
     return error ? error
@@ -53,6 +72,20 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
     return before ? before : context;
 }
 
+static int gv_memory_add(struct gv_totals_run *run, const struct gv_memory_event *event)
+{
+    const int64_t values[] = {event->at_ns, event->call,           event->process, event->object,
+                              event->bytes, (int64_t)event->space, event->context};
+    int result = SQLITE_OK;
+
+    for (int i = 0; i < 7 && result == SQLITE_OK; i++)
+        result = sqlite3_bind_int64(run->memory_add, i + 1, values[i]);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(run->memory_add);
+    sqlite3_reset(run->memory_add);
+    return gv_database_error(run->trace, result);
+}
+
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before)
 {
     int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
@@ -73,7 +106,7 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
         event.context = event.object ? event.object : before; /* by its end there may be none */
     else if (gv_id_table_get(&run->memory, api, 1))
         event.context = gv_memory_worked_in(run, row);
-    return gv_memory_log_add(&run->memory_log, &event);
+    return gv_memory_add(run, &event);
 }
 
 /* After all calls of the same moment. */
@@ -86,7 +119,32 @@ static int gv_totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
         .space = GV_MEMORY_PROCESS_ENDED,
     };
 
-    return gv_totals_in_part(run, event.at_ns) ? gv_memory_log_add(&run->memory_log, &event) : 0;
+    return gv_totals_in_part(run, event.at_ns) ? gv_memory_add(run, &event) : 0;
+}
+
+/* In the order of time. */
+static int gv_memory_replay(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int error = 0;
+    int result = sqlite3_prepare_v2(run->trace, gv_memory_ordered_sql, -1, &rows, NULL);
+
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_memory_event event = {
+            .at_ns = sqlite3_column_int64(rows, 0),
+            .call = sqlite3_column_int64(rows, 1),
+            .process = sqlite3_column_int64(rows, 2),
+            .object = sqlite3_column_int64(rows, 3),
+            .bytes = sqlite3_column_int64(rows, 4),
+            .space = (enum gv_memory_space)sqlite3_column_int64(rows, 5),
+            .context = sqlite3_column_int64(rows, 6),
+        };
+        error = gv_memory_log_take(&run->memory_log, &event);
+    }
+    sqlite3_finalize(rows);
+    gv_memory_log_end(&run->memory_log);
+    return error ? error : gv_database_error(run->trace, result);
 }
 
 int gv_totals_memory_end(struct gv_totals_run *run)
@@ -102,5 +160,7 @@ int gv_totals_memory_end(struct gv_totals_run *run)
     sqlite3_finalize(rows);
     if (!error)
         error = gv_database_error(run->trace, result);
-    return error ? error : gv_memory_log_replay(&run->memory_log);
+    if (!error)
+        error = gv_memory_replay(run);
+    return error ? error : gv_memory_execute(run, "DROP TABLE temp.memory_event");
 }

@@ -16,9 +16,10 @@
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_GAPS       20u
 #define GV_TOTALS_ERRORS     256u
-/* Operations in a zone, and in the memory at a time. */
+/* Operations in a zone; zones in memory at a time, as a rule and at most. */
 #define GV_TOTALS_ZONE       32768
-#define GV_TOTALS_ZONES_READ 32u
+#define GV_TOTALS_ZONES_READ 12u
+#define GV_TOTALS_ZONES_MOST 32u
 /* Operations whose call is looked up for the time from one to the other. */
 #define GV_TOTALS_LATENCIES 40000
 
@@ -117,6 +118,7 @@ struct gv_totals_run {
         int64_t api, result, count;
     } errors[GV_TOTALS_ERRORS];
     size_t error_count;
+    sqlite3_stmt *memory_add;
     struct gv_memory_log memory_log;
 
     struct gv_totals_kernel *kernels; /* by rank of the name */

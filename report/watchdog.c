@@ -65,7 +65,8 @@ int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain)
         if (!drain->spools[i]->ingesting)
             continue;
         bool overdue = gv_watchdog_is_overdue(watchdog, ingest->reader, now_ns);
-        if (overdue || ingest->flights_shape)
+        /* Of one that has ended, its end has stored the calls that it was in: they stay. */
+        if (overdue || (ingest->flights_shape && !drain->spools[i]->ended))
             error = gv_watchdog_write(drain, ingest, overdue);
         any |= overdue;
     }

@@ -133,7 +133,7 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
                                               "PRAGMA journal_mode = DELETE;"
                                               "PRAGMA synchronous = OFF;"
                                               "PRAGMA cache_size = -16384;"
-                                              "PRAGMA temp_store = MEMORY;"
+                                              "PRAGMA temp_store = FILE;"
                                               "PRAGMA trusted_schema = OFF;");
     }
     if (!error)
@@ -153,7 +153,7 @@ void gv_database_close(struct gv_database *database)
 
 int gv_database_begin(struct gv_database *database)
 {
-    return gv_database_execute(database, "BEGIN IMMEDIATE");
+    return gv_database_execute(database, "BEGIN");
 }
 
 int gv_database_commit(struct gv_database *database)

@@ -64,6 +64,29 @@ int gv_key_map_add(struct gv_key_map *map, const struct gv_key *key, int64_t val
     return 0;
 }
 
+/* Those behind it that would not be found past the gap move up into it. */
+void gv_key_map_remove(struct gv_key_map *map, const struct gv_key *key)
+{
+    struct gv_key_entry *gap = map->places ? gv_key_map_place(map, key) : NULL;
+
+    if (!gap || gap->value == 0)
+        return;
+    map->used--;
+    for (size_t at = (size_t)(gap - map->entries);;) {
+        at = (at + 1) & (map->places - 1);
+        struct gv_key_entry *next = &map->entries[at];
+        if (next->value == 0)
+            break;
+        size_t wanted = gv_key_map_hash(&next->key) & (map->places - 1);
+        size_t from_gap = (at - (size_t)(gap - map->entries)) & (map->places - 1);
+        if (((at - wanted) & (map->places - 1)) < from_gap)
+            continue;
+        *gap = *next;
+        gap = next;
+    }
+    gap->value = 0;
+}
+
 void gv_key_map_free(struct gv_key_map *map)
 {
     free(map->entries);

@@ -24,6 +24,8 @@ struct gv_key_map {
 int64_t gv_key_map_find(const struct gv_key_map *map, const struct gv_key *key);
 /* Adds a key that is not there yet; value must not be 0. 0 or -ENOMEM. */
 int gv_key_map_add(struct gv_key_map *map, const struct gv_key *key, int64_t value);
+/* What is not there stays so. */
+void gv_key_map_remove(struct gv_key_map *map, const struct gv_key *key);
 void gv_key_map_free(struct gv_key_map *map);
 
 #endif

@@ -18,7 +18,7 @@ import traceback
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CASE_LIMIT_S = 120
+CASE_LIMIT_S = int(os.environ.get("E2E_LIMIT_S", "120"))
 
 
 def flatten(suite):

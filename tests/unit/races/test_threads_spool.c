@@ -25,8 +25,8 @@
 
 /* The rest of the library, as far as thread.c needs it. */
 struct gv_process gv_process;
-static const _Atomic uint64_t token = 1;
-const _Atomic uint64_t *_Atomic gv_process_token = &token;
+static struct gv_process_own own = {.token = 1, .open = 1};
+struct gv_process_own *_Atomic gv_process_own = &own;
 
 bool gv_process_attach(void)
 {

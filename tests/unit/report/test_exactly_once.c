@@ -4,6 +4,7 @@
 #include "report/drain.h"
 #include "report/recovery.h"
 #include "report/trace_view.h"
+#include "report/watchdog.h"
 #include "tests/unit/report/spool_fixture.h"
 
 #include <fcntl.h>
@@ -333,6 +334,81 @@ static void no_call_takes_less_than_no_time(void **state)
     assert_int_equal(number("SELECT elapsed_ns IS NULL FROM in_flight WHERE start_ns = 8000"), 1);
 }
 
+/* The process waits in its exit handler, another of its threads in a call: no call that hangs. */
+static void the_calls_that_it_ended_in_stay(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    struct gv_watchdog watchdog = {.limit_ms = 3600000};
+    size_t stored, exiting;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    struct gv_spool_owner owner = {.thread = 1, .tid = 1};
+    struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
+    assert_non_null(slot);
+    atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + 4000);
+    atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = spool.writer.header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(exiting, 1);
+    assert_int_equal(atomic_load(&spool.writer.header->drained), 1);
+    assert_int_equal(gv_watchdog_look(&watchdog, &drain), 0);
+    assert_int_equal(number("SELECT count(*) FROM in_flight"), 1);
+    gv_drain_close(&drain);
+}
+
+/* One call of a thread, which then has no segment. */
+static void short_thread(uint64_t serial, uint64_t calls_before)
+{
+    struct gv_spool_owner owner = {.thread = serial,
+                                   .first_record = calls_before,
+                                   .sequence = (uint32_t)calls_before,
+                                   .tid = (uint32_t)serial,
+                                   .comm = "short"};
+    enum gv_spool_room open_to;
+    struct gv_spool_segment *segment =
+        gv_spool_writer_take(&spool.writer, GV_ROOM_CODE, &open_to, &owner);
+
+    assert_non_null(segment);
+    segment->records[0] =
+        (union gv_record){.call = {.head = {.kind = GV_RECORD_CALL, .api = FIXTURE_SYNC},
+                                   .start_ns = FIXTURE_EPOCH_NS + 100000 * calls_before + serial}};
+    atomic_store(&segment->published, 1);
+    gv_spool_writer_leave(&spool.writer, segment);
+}
+
+static void threads_that_have_gone_take_no_memory(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    size_t stored, exiting;
+    uint64_t serial = 1;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 1000; i++)
+            short_thread(serial++, 0);
+        assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+        assert_int_equal(stored, 1000);
+        assert_true(drain.spools[0]->ingest.thread_count <= 3000);
+    }
+    for (uint64_t again = 1; again < serial; again += 2) /* each second one was resting only */
+        short_thread(again, 1);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    gv_drain_close(&drain);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 4000);
+    assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), 6000);
+    assert_int_equal(number("SELECT count(*) FROM calls"), 6000);
+    assert_int_equal(number("SELECT sum(records) FROM thread"), 6000);
+    assert_int_equal(number("SELECT count(*) FROM loss"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +423,8 @@ int main(void)
         TEST(a_group_may_cross_segments),
         TEST(half_a_group_of_a_dead_process_is_kept),
         TEST(no_call_takes_less_than_no_time),
+        TEST(the_calls_that_it_ended_in_stay),
+        TEST(threads_that_have_gone_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* From the GPU side's records to rows: operations and their calls, kernels, loads, losses. */
 #include "tests/unit/report/cmocka_all.h"
 
+#include "report/correlate.h"
 #include "report/recovery.h"
 #include "tests/unit/report/spool_fixture.h"
 
@@ -112,6 +113,25 @@ static void an_operation_finds_its_call(void **state)
                      3);
     assert_int_equal(number("SELECT start_ns FROM gpu_ops WHERE call IS NULL"), 700);
     assert_int_equal(number("SELECT count(*) FROM threads"), 3);
+}
+
+/* More of them come before their calls than are kept waiting: the others are found at the end. */
+static void operations_that_were_given_up_find_their_calls_in_the_end(void **state)
+{
+    (void)state;
+    const uint32_t count = GV_CORRELATE_WAITING + 1000;
+
+    for (uint32_t i = 1; i <= count; i++)
+        operation(GV_GPU_KERNEL, 1000 + i, i, 0);
+    for (uint32_t i = 1; i <= count; i++)
+        if (i != 7) /* it was lost */
+            call(AFTER, FIXTURE_LAUNCH, i, 1, i);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM gpu_ops"), count);
+    assert_int_equal(number("SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call"
+                            " AND c.start_ns = o.start_ns - 1000"),
+                     count - 1);
+    assert_int_equal(number("SELECT start_ns FROM gpu_ops WHERE call IS NULL"), 1007);
 }
 
 static void a_kernel_has_its_shape_and_a_readable_name(void **state)
@@ -286,6 +306,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(an_operation_finds_its_call),
+        TEST(operations_that_were_given_up_find_their_calls_in_the_end),
         TEST(a_kernel_has_its_shape_and_a_readable_name),
         TEST(what_is_unknown_is_null),
         TEST(code_that_a_launch_brings_in_is_a_lazy_load),

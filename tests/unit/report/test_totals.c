@@ -75,24 +75,61 @@ static void lanes_keep_their_sum_when_they_widen(void **state)
     assert_int_equal(sum, 1000 * 777 + 50);
 }
 
-static void memory_is_replayed_in_order_of_time(void **state)
+static void memory_is_followed_in_order_of_time(void **state)
 {
     (void)state;
     struct gv_memory_log log = {0};
     const struct gv_memory_event events[] = {
-        {30, 1, 0x1000, 0, 3, GV_MEMORY_FREE, 0},     {10, 1, 0x1000, 100, 1, GV_MEMORY_DEVICE, 0},
-        {20, 1, 0x2000, 50, 2, GV_MEMORY_MANAGED, 0}, {40, 1, 0x1000, 70, 4, GV_MEMORY_DEVICE, 0},
-        {15, 1, 0x3000, 999, 5, GV_MEMORY_HOST, 0},   {12, 2, 0x1000, 7, 6, GV_MEMORY_DEVICE, 0},
+        {10, 1, 0x1000, 100, 1, GV_MEMORY_DEVICE, 0}, {12, 2, 0x1000, 7, 6, GV_MEMORY_DEVICE, 0},
+        {15, 1, 0x3000, 999, 5, GV_MEMORY_HOST, 0},   {20, 1, 0x2000, 50, 2, GV_MEMORY_MANAGED, 0},
+        {30, 1, 0x1000, 0, 3, GV_MEMORY_FREE, 0},     {40, 1, 0x1000, 70, 4, GV_MEMORY_DEVICE, 0},
         {50, 1, 0x9000, 0, 7, GV_MEMORY_FREE, 0},
     };
 
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-        assert_int_equal(gv_memory_log_add(&log, &events[i]), 0);
-    assert_int_equal(gv_memory_log_replay(&log), 0);
+        assert_int_equal(gv_memory_log_take(&log, &events[i]), 0);
+    gv_memory_log_end(&log);
     assert_int_equal(log.peak_bytes, 157);
     assert_int_equal(log.peak_ns, 20);
     assert_int_equal(log.live_bytes, 127); /* 50 + 70 + 7; pinned memory is the host's */
     assert_int_equal(log.left_bytes, 127);
+    gv_memory_log_free(&log);
+}
+
+/* However many there were: what is allocated at a time counts. */
+static void memory_that_is_freed_is_forgotten(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    for (int64_t i = 1; i <= 4 * (int64_t)GV_MEMORY_BLOCKS; i++) {
+        struct gv_memory_event event = {i, 1, 0x1000 * i, 10, i, GV_MEMORY_DEVICE, 0};
+        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+        event.object -= 3 * 0x1000; /* three are left */
+        event.space = GV_MEMORY_FREE;
+        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+    }
+    gv_memory_log_end(&log);
+    assert_false(log.too_many);
+    assert_int_equal(log.block_count, 4);
+    assert_int_equal(log.peak_bytes, 40);
+    assert_int_equal(log.left_bytes, 30);
+    gv_memory_log_free(&log);
+}
+
+static void too_much_memory_at_a_time_is_not_followed(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    for (int64_t i = 1; i <= (int64_t)GV_MEMORY_BLOCKS + 1; i++) {
+        struct gv_memory_event event = {i, 1, 0x1000 * i, 10, i, GV_MEMORY_DEVICE, 0};
+        assert_false(log.too_many);
+        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+    }
+    gv_memory_log_end(&log);
+    assert_true(log.too_many);
+    assert_int_equal(log.left_bytes, 0);
     gv_memory_log_free(&log);
 }
 
@@ -436,7 +473,9 @@ int main(void)
         TEST(a_reset_ends_the_primary_context),
         TEST(a_reset_and_a_release_end_the_context_that_they_name),
         TEST(memory_of_a_process_that_ended_takes_no_room),
-        TEST(memory_is_replayed_in_order_of_time),
+        TEST(memory_is_followed_in_order_of_time),
+        TEST(memory_that_is_freed_is_forgotten),
+        TEST(too_much_memory_at_a_time_is_not_followed),
         TEST(overlapping_operations_count_once),
         TEST(the_order_of_storage_does_not_matter),
         TEST(in_order_they_are_read_in_stretches),

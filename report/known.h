@@ -1,0 +1,34 @@
+/*
+ * Things of a process that are known by numbers or handles, and the rows that they have. Some
+ * programs have ever more of them: GV_KNOWN_MOST are in memory, the others in a temporary table of
+ * the trace's connection, which goes to a file when it grows.
+ *
+ * Starts from all zeros, does not move while it is in use, and is forgotten with its database. One
+ * thread; 0 or -errno.
+ */
+#ifndef GV_REPORT_KNOWN_H
+#define GV_REPORT_KNOWN_H
+
+#include "trace/database.h"
+#include "trace/key_map.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GV_KNOWN_MOST 8192u
+
+struct gv_known {
+    struct gv_key_map recent; /* added or asked for */
+    bool spilled;             /* there are more in the table */
+};
+
+/* *value is 0 when there is none. */
+int gv_known_find(struct gv_known *known, struct gv_database *database, const struct gv_key *key,
+                  int64_t *value);
+/* Adds a key that is not there yet; value must not be 0. */
+int gv_known_add(struct gv_known *known, struct gv_database *database, const struct gv_key *key,
+                 int64_t value);
+/* `database` may be closed by now. */
+void gv_known_free(struct gv_known *known, struct gv_database *database);
+
+#endif
