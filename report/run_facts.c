@@ -47,10 +47,8 @@ static const struct gv_fact_query gv_fact_queries[] = {
       GV_NUMBER(killed)}},
     {"SELECT count(*) FROM threads WHERE (?1 = 0 OR process = ?1) AND (?2 = 0 OR id = ?2)",
      {GV_NUMBER(threads)}},
-    {"SELECT count(*), max(busy_ns), CAST(total(kernel_ns) AS INTEGER),"
-     " CAST(total(short_gaps) AS INTEGER), CAST(total(short_gap_ns) AS INTEGER) FROM device_total",
-     {GV_NUMBER(devices_used), GV_NUMBER(busiest_ns), GV_NUMBER(seen_kernel_ns),
-      GV_NUMBER(short_gaps), GV_NUMBER(short_gap_ns)}},
+    {"SELECT count(*), max(busy_ns), CAST(total(kernel_ns) AS INTEGER) FROM device_total",
+     {GV_NUMBER(devices_used), GV_NUMBER(busiest_ns), GV_NUMBER(seen_kernel_ns)}},
     {"SELECT d.name, d.multiprocessors FROM device_total t JOIN device d ON d.id = t.device ORDER"
      " BY t.busy_ns DESC LIMIT 1",
      {GV_TEXT(device), GV_NUMBER(multiprocessors)}},

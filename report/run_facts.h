@@ -29,7 +29,7 @@ struct gv_run_facts {
     bool whole;     /* not a part of the trace */
 
     /* all devices together, in known_ns, and the one that was busiest */
-    int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
+    int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns;
     int64_t seen_kernel_ns; /* also after known_ns: how kernels were does not depend on what is
                                missing */
     int64_t multiprocessors;

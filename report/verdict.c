@@ -182,11 +182,12 @@ static void gv_verdict_add_transfer(const struct gv_run_facts *facts, struct gv_
 
 static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_device_share(facts, facts->host_copy_ns);
+    int64_t copying_ns = gv_time_sum(facts->host_copy_ns, facts->copy_gap_ns);
+    double share = gv_verdict_device_share(facts, copying_ns);
 
     if (facts->operations > 0) {
         if (share >= gv_verdict_thousandths(GV_VERDICT_LIMIT_COPYING) && facts->copies > 0 &&
-            (double)facts->host_copy_ns >=
+            (double)copying_ns >=
                 gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
             gv_verdict_add_transfer(facts, verdict, share);
         return;
@@ -198,11 +199,11 @@ static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verd
 
 static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_device_share(facts, facts->short_gap_ns);
+    double share = gv_verdict_device_share(facts, facts->launch_gap_ns);
 
     if (facts->operations > 0) {
         if (facts->kernels_run >= GV_VERDICT_LIMIT_KERNELS &&
-            facts->short_gaps >= GV_VERDICT_LIMIT_KERNELS &&
+            facts->launch_gaps >= GV_VERDICT_LIMIT_KERNELS &&
             facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_LIMIT_KERNEL_NS &&
             share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
             gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
@@ -245,7 +246,9 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
     double share = gv_verdict_share(devices_ns - facts->busy_ns, devices_ns);
 
     if (gv_verdict_is_told(verdict, GV_VERDICT_LAUNCH))
-        share -= gv_verdict_device_share(facts, facts->short_gap_ns);
+        share -= gv_verdict_device_share(facts, facts->launch_gap_ns);
+    if (gv_verdict_is_told(verdict, GV_VERDICT_TRANSFER))
+        share -= gv_verdict_device_share(facts, facts->copy_gap_ns);
     if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
         share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
     if (!facts->gpu_seen || facts->kernels_run + facts->graphs == 0 ||
