@@ -141,6 +141,7 @@ static void gv_stall_sums_counts(sqlite3_stmt *row, void *target)
     sums->expected_ns = sqlite3_column_int64(row, 2);
     sums->unfinished = sqlite3_column_int64(row, 3);
     sums->jit_ns = sqlite3_column_int64(row, 4);
+    sums->unknown_count = sqlite3_column_int64(row, 5);
 }
 
 /* How far the stalls of a process, in order of time, have come. */
@@ -165,9 +166,22 @@ static void gv_stall_sums_lost(sqlite3_stmt *row, void *target)
     all->any = true;
 }
 
-int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
+/* What is lost comes first in a call, its own work last. */
+static int gv_stall_sums_union(sqlite3 *trace, const char *sql, int64_t *lost_ns)
 {
     struct gv_stall_union lost = {0};
+    int error = gv_stall_sums_rows(trace, sql, gv_stall_sums_lost, &lost);
+
+    *lost_ns = lost.lost_ns;
+    return error;
+}
+
+#define GV_STALL_SUMS_LOST(which)                                                                  \
+    "SELECT process, start_ns, wait_ns + jit_ns FROM stalls WHERE NOT expected" which              \
+    " ORDER BY process, start_ns"
+
+int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
+{
     int error;
 
     memset(sums, 0, sizeof(*sums));
@@ -176,14 +190,16 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
         "SELECT coalesce(sum(NOT expected), 0), coalesce(sum(expected != 0), 0),"
         " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER),"
         " (SELECT count(*) FROM flight),"
-        " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER) FROM stall",
+        " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER),"
+        " count(CASE WHEN cause = 'unknown' AND NOT expected THEN 1 END) FROM stall",
         gv_stall_sums_counts, sums);
-    /* What is lost comes first in a call, its own work last. */
     if (!error)
-        error = gv_stall_sums_rows(trace,
-                                   "SELECT process, start_ns, wait_ns + jit_ns FROM stalls"
-                                   " WHERE NOT expected ORDER BY process, start_ns",
-                                   gv_stall_sums_lost, &lost);
-    sums->lost_ns = lost.lost_ns;
+        error = gv_stall_sums_union(trace, GV_STALL_SUMS_LOST(""), &sums->lost_ns);
+    if (!error)
+        error = gv_stall_sums_union(trace, GV_STALL_SUMS_LOST(" AND cause <> 'unknown'"),
+                                    &sums->known_ns);
+    if (!error)
+        error = gv_stall_sums_union(trace, GV_STALL_SUMS_LOST(" AND cause = 'unknown'"),
+                                    &sums->unknown_ns);
     return error ? error : gv_stall_sums_run(trace, sums);
 }

@@ -98,9 +98,11 @@ static int gv_verdict_compare(const void *left, const void *right)
 {
     const struct gv_finding *one = left, *other = right;
 
-    /* The end of a run matters more than the rest of it. */
+    /* The end of a run matters more than the rest of it, what is not explained less. */
     if ((one->class == GV_VERDICT_UNFINISHED) != (other->class == GV_VERDICT_UNFINISHED))
         return one->class == GV_VERDICT_UNFINISHED ? -1 : 1;
+    if ((one->class == GV_VERDICT_UNEXPLAINED) != (other->class == GV_VERDICT_UNEXPLAINED))
+        return one->class == GV_VERDICT_UNEXPLAINED ? 1 : -1;
     if (one->weight != other->weight)
         return one->weight > other->weight ? -1 : 1;
     return (int)one->class - (int)other->class;
@@ -143,6 +145,22 @@ static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdi
 
     if (share >= gv_verdict_threshold(GV_VERDICT_STALLED))
         gv_verdict_say_stalled(facts, gv_verdict_add(verdict, GV_VERDICT_STALLED, share));
+}
+
+static void gv_verdict_delayed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->delay_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_DESCHEDULED))
+        gv_verdict_say_delayed(facts, gv_verdict_add(verdict, GV_VERDICT_DESCHEDULED, share));
+}
+
+static void gv_verdict_unexplained(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->unknown_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_UNEXPLAINED))
+        gv_verdict_say_unexplained(facts, gv_verdict_add(verdict, GV_VERDICT_UNEXPLAINED, share));
 }
 
 /* What helps depends on which of the three it is. */
@@ -311,6 +329,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         return;
     }
     gv_verdict_stalled(facts, verdict);
+    gv_verdict_delayed(facts, verdict);
+    gv_verdict_unexplained(facts, verdict);
     gv_verdict_load(facts, verdict);
     before = verdict->count;
     gv_verdict_transfer(facts, verdict);

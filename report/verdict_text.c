@@ -274,6 +274,26 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
                gv_s(facts->top_stall_count), inferred, compiled, gain);
 }
 
+void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out)
+{
+    char delay[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out,
+           "in %" PRId64
+           " call%s threads were ready to run for %s of %s, but others had the processor",
+           facts->delays, gv_s(facts->delays), gv_format_duration(delay, facts->delay_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
+void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
+{
+    char unknown[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out, "%" PRId64 " call%s took %s of %s, and nothing that was recorded says why",
+           facts->unknowns, gv_s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
 /* What the same work would take if all code were loaded: roughly, from what was seen. */
 static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
 {
