@@ -86,6 +86,10 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
         gv_explain_drained(row, text);
     if (row->unsure)
         fputs("; and PTX that is new to the driver has to be compiled", text);
+    if (gv_cause_is_unknown(row->cause)) {
+        fputc('.', text);
+        return;
+    }
     if (row->cause && strcmp(row->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0) {
         fprintf(text, ". That was so for at least %s of its time, as the kernel says.",
                 gv_format_duration(wait, row->wait_ns));

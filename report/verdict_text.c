@@ -279,10 +279,10 @@ void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out)
     char delay[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
 
     gv_say(out,
-           "in %" PRId64
-           " call%s threads were ready to run for %s of %s, but others had the processor",
-           facts->delays, gv_s(facts->delays), gv_format_duration(delay, facts->delay_ns),
-           gv_format_duration(window, facts->window_ns));
+           "%" PRId64 " call%s held up for %s of %s: %s ready to run, but others had the processor",
+           facts->delays, facts->delays == 1 ? " was" : "s were",
+           gv_format_duration(delay, facts->delay_ns), gv_format_duration(window, facts->window_ns),
+           facts->delays == 1 ? "its thread was" : "their threads were");
 }
 
 void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)

@@ -162,11 +162,14 @@ class Verdicts(harness.Case):
 class HostOnly(harness.Case):
     """Nothing is said of the GPU that the calls do not tell."""
 
-    def check(self, behaviour):
+    def check(self, behaviour, tries=TRIES):
         self.run_well([harness.workload("verdicts/verdict"), behaviour], env=REALISTIC)
         self.settle()
         out = self.command("report", self.path("trace.db"), "--format", "json", "-s", "verdict").out
         document, told = expected.findings(out)
+        if told.get("descheduled") and tries > 1:
+            os.unlink(self.path("trace.db"))
+            return self.check(behaviour, tries - 1)
         if behaviour in expected.UNSEEN:
             self.assertIn(expected.UNSEEN[behaviour], told)
         self.assertEqual(set(told) & expected.GUESSES, set())

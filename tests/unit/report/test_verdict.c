@@ -158,6 +158,38 @@ static void waits(void **state)
     assert_true(is_told(GV_VERDICT_STALLED));
 }
 
+static void threads_without_a_processor(void **state)
+{
+    (void)state;
+    facts.delays = 3;
+    facts.delay_ns = 49000000;
+    assert_false(is_told(GV_VERDICT_DESCHEDULED));
+    facts.delay_ns = 51000000;
+    assert_true(is_told(GV_VERDICT_DESCHEDULED));
+    assert_false(is_told(GV_VERDICT_STALLED));
+    assert_string_equal(gv_verdict_name(verdict.findings[1].class), "descheduled");
+    assert_null(strstr(verdict.findings[1].next, "explain"));
+}
+
+/* Last, however much it is, and with nothing to change. */
+static void what_nothing_explains(void **state)
+{
+    (void)state;
+    facts.unknowns = 1;
+    facts.unknown_ns = 49000000;
+    assert_false(is_told(GV_VERDICT_UNEXPLAINED));
+    facts.unknown_ns = 980000000;
+    assert_true(is_told(GV_VERDICT_UNEXPLAINED));
+    assert_false(is_told(GV_VERDICT_STALLED));
+    assert_int_equal(verdict.findings[0].class, GV_VERDICT_ACCELERATED);
+    assert_int_equal(verdict.findings[verdict.count - 1].class, GV_VERDICT_UNEXPLAINED);
+    facts.waits = facts.top_stall_count = 1;
+    facts.wait_ns = facts.top_stall_ns = 51000000;
+    strcpy(facts.top_stall, "lock");
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_int_equal(verdict.findings[2].class, GV_VERDICT_UNEXPLAINED);
+}
+
 static void loading(void **state)
 {
     (void)state;
@@ -319,6 +351,8 @@ int main(void)
         TEST(shares_are_of_what_is_known),
         TEST(a_call_that_never_returned_leads),
         TEST(waits),
+        TEST(threads_without_a_processor),
+        TEST(what_nothing_explains),
         TEST(loading),
         TEST(copying),
         TEST(launching),
