@@ -48,8 +48,8 @@ struct gv_run_facts {
 
     /* unexpected ones; those that waited: what waits at the same time loses that time once */
     int64_t stalls, stall_ns, waits, wait_ns;
-    /* Of the stalls, but not of these waits: time in which threads had no processor, and what is not
-     * explained. */
+    /* Of the stalls, but not of these waits: time in which threads had no processor, and what is
+     * not explained. */
     int64_t delays, delay_ns, unknowns, unknown_ns;
     int64_t unsure_ns;   /* of wait_ns, all threads added up: may be compiling, too */
     int64_t wait_jit_ns; /* what calls compiled for that waited, too */

@@ -111,8 +111,7 @@ int gv_totals_gaps_open(struct gv_totals_run *run)
     return 0;
 }
 
-/* The first gap of the thread that may end after a time. Its calls come one after the other: it is
- * seldom another one than before. */
+/* The first gap of the thread that ends after a time, or one before it. */
 static size_t gv_gaps_first(const struct gv_totals_run *run, const struct gv_totals_thread *thread,
                             int64_t from_ns)
 {
