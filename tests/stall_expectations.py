@@ -136,6 +136,8 @@ class Told:
         """What a machine that does other things makes of a call that would be short: with a strict margin
         one that is said not to be explained."""
         least_ms, _, disturbed = self.margin
+        if disturbed and stall["cause"] == "descheduled":
+            return True
         return ((disturbed or stall["cause"] in OTHERS_DOING) and stall["duration_ns"] / 1e6 <= least_ms)
 
     def check_label(self, label, what, call, ms):
