@@ -378,7 +378,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
         !(facts->flags & GV_RECORD_UNWOUND))
         gv_stacks_write(thread);
     if (gv_run_delay_wanted(end_ns - call->start_ns) && !(facts->flags & GV_RECORD_UNWOUND))
-        gv_run_delay_write(thread, end_ns);
+        gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);
 }
 

@@ -41,7 +41,7 @@ static bool read_own(uint64_t *delay_ns)
     return gv_schedstat_delay(text, delay_ns);
 }
 
-void gv_run_delay_write(struct gv_thread *thread, uint64_t end_ns)
+void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns)
 {
     struct gv_own_work work;
     union gv_record *record;
@@ -53,7 +53,7 @@ void gv_run_delay_write(struct gv_thread *thread, uint64_t end_ns)
     gv_own_work_begin(&work);
     known = read_own(&delay_ns);
     gv_own_work_end(&work);
-    record = known ? gv_thread_reserve(thread, GV_ROOM_CODE) : NULL;
+    record = known ? gv_thread_reserve(thread, room) : NULL;
     if (!record)
         return;
     memset(record, 0, sizeof *record);

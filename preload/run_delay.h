@@ -21,8 +21,8 @@ static inline bool gv_run_delay_wanted(uint64_t duration_ns)
 /* To be called when the process attaches, with its settings. */
 void gv_run_delay_prepare(const struct gv_settings *settings);
 
-/* Writes it for the call whose record comes next, and which ended at `end_ns`; inside a group.
- * Takes some microseconds. Nothing where the kernel does not tell. */
-void gv_run_delay_write(struct gv_thread *thread, uint64_t end_ns);
+/* Writes it for the call whose record comes next, into that one's `room`, and which ended at
+ * `end_ns`; inside a group. Takes some microseconds. Nothing where the kernel does not tell. */
+void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns);
 
 #endif

@@ -2,11 +2,14 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/call_delay.h"
+#include "report/ingest.h"
 #include "report/recovery.h"
 #include "tests/unit/report/spool_fixture.h"
 #include "trace/schedstat.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -181,6 +184,46 @@ static void a_reading_is_of_the_call_that_it_names(void **state)
     assert_int_equal(number_after_recovery("SELECT count(*) FROM call_delay"), 0);
 }
 
+/* Of calls that are under way the collector asks the kernel, once each. */
+static void a_call_is_looked_at_while_it_lasts(void **state)
+{
+    static struct gv_ingest ingest;
+    struct fixture_spool alive;
+    struct gv_spool_owner owner = {.thread = 7, .tid = (uint32_t)syscall(SYS_gettid)};
+    struct gv_spool_reader reader;
+    struct gv_spool_slot *slot;
+    const struct gv_delay_sight *sights = ingest.delay_sights;
+    uint64_t ns;
+    int directory;
+
+    (void)state;
+    if (!gv_call_delay_read((uint32_t)getpid(), owner.tid, &ns))
+        skip();
+    fixture_spool_open(&fixture, &alive, 2, true);
+    slot = gv_spool_writer_slot(&alive.writer, &owner);
+    assert_non_null(slot);
+    directory = open(fixture.spools, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(gv_spool_reader_open(&reader, directory, strrchr(alive.writer.path, '/') + 1),
+                     0);
+    ingest.reader = &reader;
+    gv_ingest_delay_look(&ingest, (uint32_t)getpid());
+    assert_int_equal(ingest.delay_sight_next, 0);
+    slot->start_ns = 5000;
+    slot->api_plus_one = 1;
+    gv_ingest_delay_look(&ingest, (uint32_t)getpid());
+    gv_ingest_delay_look(&ingest, (uint32_t)getpid());
+    assert_int_equal(ingest.delay_sight_next, 1);
+    assert_int_equal(sights[0].thread, 7);
+    assert_int_equal(sights[0].call_start_ns, 5000);
+    assert_true(sights[0].delay_ns >= ns);
+    slot->start_ns = 6000;
+    gv_ingest_delay_look(&ingest, (uint32_t)getpid());
+    assert_int_equal(ingest.delay_sight_next, 2);
+    gv_spool_reader_close(&reader);
+    close(directory);
+    fixture_spool_close(&alive);
+}
+
 #define ROWS(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -194,6 +237,7 @@ int main(void)
         cmocka_unit_test(what_the_kernel_says_is_read),
         ROWS(readings_of_a_thread_are_compared),
         ROWS(a_reading_is_of_the_call_that_it_names),
+        ROWS(a_call_is_looked_at_while_it_lasts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
