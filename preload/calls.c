@@ -5,6 +5,7 @@
 #include "preload/gpu_start.h"
 #include "preload/loads.h"
 #include "preload/names.h"
+#include "preload/run_delay.h"
 #include "preload/stacks.h"
 #include "preload/own_work.h"
 #include "preload/thread.h"
@@ -378,6 +379,8 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                          0) &&
         !(facts->flags & GV_RECORD_UNWOUND))
         gv_stacks_write(thread);
+    if (gv_run_delay_wanted(end_ns - call->start_ns) && !(facts->flags & GV_RECORD_UNWOUND))
+        gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);
 }
 
@@ -410,9 +413,10 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
                                int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
     return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
-           thread->context && (call->kernel || call->class != GV_CLASS_LAUNCH) &&
-           call->class != GV_CLASS_CONTEXT && call->class != GV_CLASS_INIT &&
-           thread->next < thread->end && thread->open_to == GV_ROOM_REST;
+           !gv_run_delay_wanted(duration_ns) && thread->context &&
+           (call->kernel || call->class != GV_CLASS_LAUNCH) && call->class != GV_CLASS_CONTEXT &&
+           call->class != GV_CLASS_INIT && thread->next < thread->end &&
+           thread->open_to == GV_ROOM_REST;
 }
 
 /* One that was held up is a row of its own: it may be a stall. */

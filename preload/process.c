@@ -13,6 +13,7 @@
 #include "preload/names.h"
 #include "preload/stacks.h"
 #include "preload/objects.h"
+#include "preload/run_delay.h"
 #include "preload/run_note.h"
 #include "preload/start_place.h"
 #include "preload/thread.h"
@@ -135,6 +136,7 @@ static int attach(struct gv_process *process)
     gv_settings_read(&settings, NULL, NULL);
     process->settings = settings;
     gv_stacks_prepare(&settings, process->forked);
+    gv_run_delay_prepare(&settings);
     error = gv_thread_prepare();
     if (!error)
         error = gv_session_join(process, &lock_fd);

@@ -3,6 +3,7 @@
 #include "report/explain.h"
 #include "report/report.h"
 #include "report/silence_note.h"
+#include "report/stall_rules.h"
 #include "report/stall_sums.h"
 #include "report/trace_view.h"
 #include "report/value_text.h"
@@ -22,9 +23,11 @@ static int gv_explain_worst(sqlite3 *trace, int *told)
         if (*told)
             putchar('\n');
         error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_report_columns(stdout));
-        if (sums.count > 1)
-            printf("\nThis is the worst of %" PRId64 " stalls; gpuverify stalls lists them.\n",
-                   sums.count);
+        bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
+        int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
+        if (count > 1)
+            printf("\nThis is the worst of %" PRId64 " stalls%s; gpuverify stalls lists them.\n",
+                   count, unknown ? ", none of which is explained" : "");
         *told += 1;
     }
     gv_stall_rows_free(&rows);

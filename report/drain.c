@@ -338,6 +338,8 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
             continue;
         }
         error = gv_drain_spool(drain, spool, gone, stored, exiting);
+        if (!error && !gone)
+            gv_ingest_delay_look(&spool->ingest, spool->pid);
         if (!error && gone)
             gv_drain_drop(drain, i);
     }

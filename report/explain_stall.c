@@ -86,6 +86,15 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
         gv_explain_drained(row, text);
     if (row->unsure)
         fputs("; and PTX that is new to the driver has to be compiled", text);
+    if (gv_cause_is_unknown(row->cause)) {
+        fputc('.', text);
+        return;
+    }
+    if (row->cause && strcmp(row->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0) {
+        fprintf(text, ". That was so for at least %s of its time, as the kernel says.",
+                gv_format_duration(wait, row->wait_ns));
+        return;
+    }
     fprintf(text, ". Of its time, it waited %s%s", row->unsure ? "or compiled for " : "",
             gv_format_duration(wait, row->wait_ns));
     /* CUPTI's records of cached code say some nanoseconds. */
@@ -204,6 +213,7 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, 
     if (!error)
         error = gv_explain_gain(trace, row, out, columns);
     if (!error && row->advice)
-        gv_explain_lines(out, "fix", row->advice, columns);
+        gv_explain_lines(out, gv_cause_is_unknown(row->cause) ? "note" : "fix", row->advice,
+                         columns);
     return error;
 }

@@ -12,6 +12,7 @@
 #define GV_REPORT_INGEST_H
 
 #include "report/call_batch.h"
+#include "report/call_delay.h"
 #include "report/correlate.h"
 #include "report/gpu_work.h"
 #include "report/known.h"
@@ -46,7 +47,15 @@ struct gv_ingest_thread {
     int64_t context; /* row, where the stream does not say it; 0: none */
     uint32_t kernel_number;
     int64_t kernel;
+    struct gv_delay_reading delay; /* its last; before_ns 0: none */
 };
+
+/* How long a thread had waited for a processor, read while it was in a call. */
+struct gv_delay_sight {
+    uint64_t thread, call_start_ns;
+    uint64_t delay_ns;
+};
+#define GV_DELAY_SIGHTS 256u
 
 /* A segment's number, in lists that are handed back after the commit. */
 struct gv_ingest_segments {
@@ -81,7 +90,7 @@ struct gv_ingest {
     struct gv_correlate correlate;
     struct gv_ingest_work work;
     bool inherited; /* another collector has stored part of this process: not in `work` */
-    bool resumed; /* calls of this process are in the trace that `correlate` knows nothing of */
+    bool resumed;   /* calls of this process are in the trace that `correlate` knows nothing of */
     /* threads that records come of */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_ingest_thread *thread_list;
@@ -106,7 +115,9 @@ struct gv_ingest {
     struct gv_spool_status status;      /* as last stored */
     bool status_stored;
     /* the calls that the process is in */
-    uint64_t seen_ns;       /* when it was last looked at, of the session's clock; 0: unknown */
+    uint64_t seen_ns; /* when it was last looked at, of the session's clock; 0: unknown */
+    struct gv_delay_sight delay_sights[GV_DELAY_SIGHTS];
+    size_t delay_sight_next;
     uint64_t flights_shape; /* tells one set of calls from another; 0: none is stored */
 };
 
@@ -179,6 +190,13 @@ int gv_ingest_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
 /* To be called with each call's row: the stack that was told for it, if it is of this call. */
 int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call,
                          uint64_t start_ns);
+
+/* Threads that wait for a processor: to be called again and again while the process lives; and with
+ * the row of each call that had such a record before it. (report/ingest_delay.c) */
+void gv_ingest_delay_look(struct gv_ingest *ingest, uint32_t pid);
+int gv_ingest_delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                         const struct gv_record_run_delay *record,
+                         const struct gv_record_call *call, int64_t id);
 
 /* Stores one whole group of records. (report/ingest_group.c) */
 int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,

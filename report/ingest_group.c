@@ -252,6 +252,8 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     int64_t module = 0; /* that the group's call made or unloaded */
     uint64_t outer_start_ns = 0;
     struct gv_ingest_stack stack = {0};
+    const struct gv_record_run_delay *delay = NULL;
+    int64_t id;
     int error = 0;
 
     for (size_t i = 0; i < count && !error; i++) {
@@ -265,8 +267,12 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             if (outer_start_ns && outer_start_ns != record->call.start_ns)
                 module = 0;
             outer_start_ns = 0;
+            id = *ingest->next_call;
             error = gv_ingest_call(ingest, thread, &record->call, module, &stack);
+            if (!error && delay)
+                error = gv_ingest_delay_call(ingest, thread, delay, &record->call, id);
             module = 0;
+            delay = NULL;
             break;
         case GV_RECORD_POLL:
             error = gv_ingest_poll(ingest, thread, &record->poll, &stack);
@@ -288,6 +294,9 @@ int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
             break;
         case GV_RECORD_UNLOAD:
             error = gv_ingest_unload(ingest, &record->unload, &module);
+            break;
+        case GV_RECORD_RUN_DELAY:
+            delay = &record->run_delay;
             break;
         case GV_RECORD_OBJECT:
         case GV_RECORD_STACK:

@@ -39,6 +39,9 @@ struct gv_fact_query {
     "(?1 = 0 OR " process " = ?1) AND (?2 = 0 OR " thread " = ?2) AND " start " >= ?3 AND " start  \
     " < ?4"
 
+/* What a program can do something about. */
+#define GV_FACTS_WAITS "NOT expected AND cause NOT IN ('descheduled', 'unknown')"
+
 static const struct gv_fact_query gv_fact_queries[] = {
     {"SELECT count(*), count(CASE WHEN gpu = 'cupti' THEN 1 END), count(CASE WHEN gpu <> 'cupti'"
      " THEN 1 END), count(CASE WHEN ended = 'killed' THEN 1 END) FROM process WHERE ?1 = 0 OR id ="
@@ -47,10 +50,8 @@ static const struct gv_fact_query gv_fact_queries[] = {
       GV_NUMBER(killed)}},
     {"SELECT count(*) FROM threads WHERE (?1 = 0 OR process = ?1) AND (?2 = 0 OR id = ?2)",
      {GV_NUMBER(threads)}},
-    {"SELECT count(*), max(busy_ns), CAST(total(kernel_ns) AS INTEGER),"
-     " CAST(total(short_gaps) AS INTEGER), CAST(total(short_gap_ns) AS INTEGER) FROM device_total",
-     {GV_NUMBER(devices_used), GV_NUMBER(busiest_ns), GV_NUMBER(seen_kernel_ns),
-      GV_NUMBER(short_gaps), GV_NUMBER(short_gap_ns)}},
+    {"SELECT count(*), max(busy_ns), CAST(total(kernel_ns) AS INTEGER) FROM device_total",
+     {GV_NUMBER(devices_used), GV_NUMBER(busiest_ns), GV_NUMBER(seen_kernel_ns)}},
     {"SELECT d.name, d.multiprocessors FROM device_total t JOIN device d ON d.id = t.device ORDER"
      " BY t.busy_ns DESC LIMIT 1",
      {GV_TEXT(device), GV_NUMBER(multiprocessors)}},
@@ -84,19 +85,22 @@ static const struct gv_fact_query gv_fact_queries[] = {
     {"SELECT a.name FROM error_total t JOIN api a ON a.id = t.api WHERE t.result <> 4"
      " GROUP BY a.id ORDER BY sum(t.count) DESC, a.name LIMIT 1",
      {GV_TEXT(failed_most)}},
-    {"SELECT count(*), CAST(total(wait_ns + jit_ns) AS INTEGER), count(CASE WHEN wait_ns > 0 THEN 1"
-     " END), CAST(total(wait_ns) AS INTEGER), CAST(total(CASE WHEN wait_ns > 0 THEN jit_ns END) AS"
-     " INTEGER) FROM stalls WHERE NOT expected AND " GV_PART("process", "thread", "start_ns"),
-     {GV_NUMBER(stalls), GV_NUMBER(stall_ns), GV_NUMBER(waits), GV_NUMBER(wait_ns),
-      GV_NUMBER(wait_jit_ns)}},
+    {"SELECT count(*), CAST(total(wait_ns + jit_ns) AS INTEGER), count(CASE WHEN cause ="
+     " 'descheduled' THEN 1 END), count(CASE WHEN cause = 'unknown' THEN 1 END) FROM stalls WHERE"
+     " NOT expected AND " GV_PART("process", "thread", "start_ns"),
+     {GV_NUMBER(stalls), GV_NUMBER(stall_ns), GV_NUMBER(delays), GV_NUMBER(unknowns)}},
+    {"SELECT count(CASE WHEN wait_ns > 0 THEN 1 END), CAST(total(CASE WHEN wait_ns > 0 THEN jit_ns"
+     " END) AS INTEGER) FROM stalls WHERE " GV_FACTS_WAITS
+     " AND " GV_PART("process", "thread", "start_ns"),
+     {GV_NUMBER(waits), GV_NUMBER(wait_jit_ns)}},
     {"SELECT CAST(total(wait_ns) AS INTEGER) FROM stalls s WHERE " GV_NEW_PTX_UNSURE_SQL
      " AND " GV_PART("process", "thread", "start_ns"),
      {GV_NUMBER(unsure_ns)}},
-    {"SELECT cause, CAST(total(wait_ns) AS INTEGER) AS lost, count(*) FROM stalls WHERE NOT"
-     " expected AND wait_ns > 0 AND " GV_PART("process", "thread",
-                                              "start_ns") " GROUP BY cause ORDER BY lost DESC,"
-                                                          " max(wait_ns + jit_ns) DESC, min(id)"
-                                                          " LIMIT 1",
+    {"SELECT cause, CAST(total(wait_ns) AS INTEGER) AS lost, count(*) FROM stalls "
+     "WHERE " GV_FACTS_WAITS " AND wait_ns > 0 AND " GV_PART(
+         "process", "thread", "start_ns") " GROUP BY cause ORDER BY lost DESC,"
+                                          " max(wait_ns + jit_ns) DESC, min(id)"
+                                          " LIMIT 1",
      {GV_TEXT(top_stall), GV_NUMBER(top_stall_ns), GV_NUMBER(top_stall_count)}},
     {"SELECT count(*), count(CASE WHEN class = 'sync' THEN 1 END) FROM in_flight WHERE ?1 = 0 OR"
      " process = ?1",
@@ -199,7 +203,7 @@ static int gv_facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
     return gv_database_error(trace, result);
 }
 
-/* Adds the waits of a part, or of one cause. */
+/* Adds the waits of a part: those of one cause, or all that a program can do something about. */
 static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, const char *cause,
                          int64_t *wait_ns)
 {
@@ -208,7 +212,8 @@ static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, cons
     sqlite3_stmt *rows = NULL;
     int result = gv_database_ask(
         trace,
-        "SELECT start_ns, wait_ns FROM stalls WHERE NOT expected AND wait_ns > 0 AND (?5 IS NULL"
+        "SELECT start_ns, wait_ns FROM stalls WHERE NOT expected AND wait_ns > 0 AND"
+        " (?5 IS NULL AND " GV_FACTS_WAITS
         " OR cause = ?5) AND " GV_PART("process", "thread", "start_ns") " ORDER BY start_ns",
         values, 4, &rows);
 
@@ -233,6 +238,10 @@ static int gv_facts_waits(sqlite3 *trace, const struct gv_totals_part *part,
 
     if (!error && facts->top_stall[0])
         error = gv_facts_wait(trace, part, facts->top_stall, &facts->top_stall_ns);
+    if (!error)
+        error = gv_facts_wait(trace, part, "descheduled", &facts->delay_ns);
+    if (!error)
+        error = gv_facts_wait(trace, part, "unknown", &facts->unknown_ns);
     return error;
 }
 

@@ -29,7 +29,7 @@ struct gv_run_facts {
     bool whole;     /* not a part of the trace */
 
     /* all devices together, in known_ns, and the one that was busiest */
-    int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
+    int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns;
     int64_t seen_kernel_ns; /* also after known_ns: how kernels were does not depend on what is
                                missing */
     int64_t multiprocessors;
@@ -48,6 +48,9 @@ struct gv_run_facts {
 
     /* unexpected ones; those that waited: what waits at the same time loses that time once */
     int64_t stalls, stall_ns, waits, wait_ns;
+    /* Of the stalls, but not of these waits: time in which threads had no processor, and what is
+     * not explained. */
+    int64_t delays, delay_ns, unknowns, unknown_ns;
     int64_t unsure_ns;   /* of wait_ns, all threads added up: may be compiling, too */
     int64_t wait_jit_ns; /* what calls compiled for that waited, too */
     int64_t top_stall_ns, top_stall_count; /* of the cause that most was lost to */

@@ -54,6 +54,9 @@ static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, str
     held->loads = sqlite3_column_type(row, 9) != SQLITE_NULL;
     held->lazy = sqlite3_column_int(row, 9) != 0;
     held->ptx = sqlite3_column_int(row, 10) != 0;
+    held->delay_ns = gv_stall_duration(row, 11);
+    if (held->delay_ns > held->end_ns - held->start_ns)
+        held->delay_ns = held->end_ns - held->start_ns;
     gv_stall_calls_kernel(run, held);
     held->rule = api && api->rule ? api->rule : &starts; /* api may be a number without a row */
     if (api && !held->loads && gv_stall_calls_initialises(run, api, held) &&

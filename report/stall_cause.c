@@ -192,6 +192,26 @@ static int gv_stall_cause_measured(struct gv_stall_run *run, struct gv_held *hel
     return error;
 }
 
+/* That its thread waited for a processor is known: it comes before nothing, if that was most of the
+ * call, and before what follows from the calls alone, if it was nearly all of it. What was seen of
+ * the GPU, or was asked for, stays. */
+static void gv_stall_cause_delay(const struct gv_stall_run *run, struct gv_held *held)
+{
+    int64_t duration_ns = held->end_ns - held->start_ns;
+    bool unexplained = held->cause == GV_CAUSE_UNKNOWN;
+    int64_t least_ns = unexplained ? duration_ns / 2 : duration_ns - duration_ns / 5;
+
+    if (held->delay_ns < run->threshold_ns || held->delay_ns < least_ns ||
+        gv_cause_is_expected(held->cause) || gv_cause_is_expected(held->rule->cause) ||
+        (held->measured && !unexplained))
+        return;
+    held->cause = GV_CAUSE_DESCHEDULED;
+    held->wait_ns = held->delay_ns;
+    held->jit_ns = held->waited_until_ns = 0;
+    held->waited_for = held->blocked_by = held->presumed = 0;
+    held->drained_count = held->drained_ns = 0;
+}
+
 int gv_stall_causes(struct gv_stall_run *run)
 {
     int error = 0;
@@ -206,6 +226,8 @@ int gv_stall_causes(struct gv_stall_run *run)
             gv_stall_cause_inferred(run, held);
         if (!error && (held->rule->flags & (GV_CALL_HELD | GV_CALL_HELD_ALLOC)))
             gv_stall_lock_find(run, held);
+        if (!error)
+            gv_stall_cause_delay(run, held);
         /* Nothing is invented. */
         if (held->cause == GV_CAUSE_UNKNOWN && !gv_stall_worked(held))
             held->wait_ns = held->end_ns - held->start_ns - held->jit_ns;

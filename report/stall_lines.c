@@ -3,6 +3,7 @@
 #include "report/format.h"
 #include "report/stack_text.h"
 #include "report/stall_rows.h"
+#include "report/stall_rules.h"
 #include "report/stall_sums.h"
 #include "report/text_lines.h"
 #include "trace/shell_word.h"
@@ -101,7 +102,11 @@ static int gv_stall_lines_add(sqlite3 *trace, struct gv_stall_line_list *list,
 static int gv_stall_lines_compare(const void *one, const void *other)
 {
     const struct gv_stall_line *a = one, *b = other;
+    bool unknown = gv_cause_is_unknown(a->cause);
 
+    /* What is not explained comes last. */
+    if (unknown != gv_cause_is_unknown(b->cause))
+        return unknown ? 1 : -1;
     if (a->lost_ns != b->lost_ns)
         return a->lost_ns < b->lost_ns ? 1 : -1;
     return a->id < b->id ? -1 : a->id > b->id;
@@ -149,15 +154,22 @@ static void gv_stall_lines_one(FILE *out, const struct gv_stall_line *line, int 
 
 static void gv_stall_lines_head(FILE *out, const struct gv_stall_sums *sums)
 {
+    int64_t known = sums->count - sums->unknown_count;
     char lost[GV_FORMAT_BYTES];
 
-    fprintf(out, "\nStalls: %s lost in %" PRId64 " call%s", gv_format_duration(lost, sums->lost_ns),
-            sums->count, sums->count == 1 ? "" : "s");
+    fputs("\nStalls: ", out);
+    if (known)
+        fprintf(out, "%s lost in %" PRId64 " call%s", gv_format_duration(lost, sums->known_ns),
+                known, known == 1 ? "" : "s");
     /* The verdict's waits are without it; records of cached code say some nanoseconds. */
     if (sums->jit_ns > sums->lost_ns / 1000)
         fputs(", compiling included", out);
     if (sums->processes > 1 && sums->count > 1)
         fprintf(out, ", of all %" PRId64 " processes added up", sums->processes);
+    if (sums->unknown_count)
+        fprintf(out, "%s%s in %" PRId64 " call%s unexplained", known ? "; " : "",
+                gv_format_duration(lost, sums->unknown_ns), sums->unknown_count,
+                sums->unknown_count == 1 ? "" : "s");
     fputs(gv_stall_sums_are_small(sums) ? ", less than 1 % of the run\n" : "\n", out);
 }
 

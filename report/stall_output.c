@@ -118,18 +118,27 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
 
     if (sums->processes > 1)
         snprintf(each, sizeof(each), ", of all %" PRId64 " processes added up", sums->processes);
+    int64_t known = sums->count - sums->unknown_count;
     if (sums->count == 0)
         snprintf(text, sizeof(text), "No call %swas held up that had not asked for it.",
                  sums->unfinished || silent ? "that returned " : "");
-    else
+    else if (known > 0)
         snprintf(text, sizeof(text),
-                 "%" PRId64 " call%s lost %s of the %s from the first call to the last%s%s.",
-                 sums->count, sums->count == 1 ? "" : "s", gv_format_duration(lost, sums->lost_ns),
+                 "%" PRId64 " call%s lost %s of the %s from the first call to the last%s%s.", known,
+                 known == 1 ? "" : "s", gv_format_duration(lost, sums->known_ns),
                  gv_format_duration(run, sums->run_ns), each,
                  gv_stall_sums_are_small(sums)
                      ? ": less than 1 %, not worth changing the program for"
                      : "");
-    gv_text_lines(stdout, 0, "", text, columns);
+    if (sums->count == 0 || known > 0)
+        gv_text_lines(stdout, 0, "", text, columns);
+    if (sums->unknown_count > 0) {
+        snprintf(text, sizeof(text),
+                 "%" PRId64 " call%s took %s too long, and nothing that was recorded explains it.",
+                 sums->unknown_count, sums->unknown_count == 1 ? "" : "s",
+                 gv_format_duration(lost, sums->unknown_ns));
+        gv_text_lines(stdout, 0, "", text, columns);
+    }
     if (sums->unfinished > 0) {
         char word[GV_SHELL_WORD_BYTES];
 
@@ -192,6 +201,10 @@ static int gv_stalls_print_json(sqlite3 *trace, const char *path, const struct g
     gv_json_number(&json, sums->count);
     gv_json_key(&json, "lost_ns");
     gv_json_number(&json, sums->lost_ns);
+    gv_json_key(&json, "unknown_count");
+    gv_json_number(&json, sums->unknown_count);
+    gv_json_key(&json, "unknown_ns");
+    gv_json_number(&json, sums->unknown_ns);
     gv_json_key(&json, "expected_count");
     gv_json_number(&json, sums->expected_count);
     gv_json_key(&json, "expected_ns");

@@ -22,7 +22,7 @@
     " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
     " (SELECT name FROM calls WHERE id = s.blocked_by)"                                            \
     " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by" GV_STALL_ROWS_WHERE                \
-    " ORDER BY s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
+    " ORDER BY s.cause = 'unknown', s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
 
 static int gv_stall_rows_text(sqlite3_stmt *statement, int column, char **text)
 {

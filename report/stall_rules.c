@@ -68,6 +68,11 @@ bool gv_cause_is_expected(enum gv_cause cause)
     return cause < GV_CAUSE_COUNT && gv_causes[cause].expected;
 }
 
+bool gv_cause_is_unknown(const char *name)
+{
+    return name && strcmp(name, gv_causes[GV_CAUSE_UNKNOWN].name) == 0;
+}
+
 enum gv_cause gv_cause_find(const char *name)
 {
     for (unsigned int i = 0; i < GV_CAUSE_COUNT; i++)

@@ -52,6 +52,8 @@ const char *gv_cause_name(enum gv_cause cause);
 const char *gv_cause_why(enum gv_cause cause);
 bool gv_cause_waits(enum gv_cause cause);
 bool gv_cause_is_expected(enum gv_cause cause);
+/* By its name, which may be NULL: nothing explains it. */
+bool gv_cause_is_unknown(const char *name);
 /* GV_CAUSE_COUNT: there is no such cause. */
 enum gv_cause gv_cause_find(const char *name);
 

@@ -56,6 +56,7 @@ struct gv_held {
     /* the calls alone: work put on the GPU that was not known to be finished */
     int64_t unfinished, unfinished_call;
     int64_t unfinished_stream, unfinished_stream_call;
+    int64_t delay_ns; /* for so long at least its thread waited for a processor; 0: not known */
     int64_t copied_bytes_per_us; /* by such calls before; 0: there were none */
     /* what came of it */
     bool stalled;

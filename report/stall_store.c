@@ -61,7 +61,10 @@ static int gv_stall_store_row(struct gv_stall_run *run, const struct gv_held *he
         sqlite3_bind_int64(add, 11, held->drained_ns);
     else
         sqlite3_bind_null(add, 11);
-    sqlite3_bind_text(add, 12, held->measured ? "measured" : "inferred", -1, SQLITE_STATIC);
+    /* The kernel has measured the one, whatever is known of the GPU. */
+    sqlite3_bind_text(
+        add, 12, held->measured || held->cause == GV_CAUSE_DESCHEDULED ? "measured" : "inferred",
+        -1, SQLITE_STATIC);
     gv_stall_bind_known(add, 13, held->presumed);
     result = sqlite3_step(add);
     sqlite3_reset(add);

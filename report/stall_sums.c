@@ -141,6 +141,7 @@ static void gv_stall_sums_counts(sqlite3_stmt *row, void *target)
     sums->expected_ns = sqlite3_column_int64(row, 2);
     sums->unfinished = sqlite3_column_int64(row, 3);
     sums->jit_ns = sqlite3_column_int64(row, 4);
+    sums->unknown_count = sqlite3_column_int64(row, 5);
 }
 
 /* How far the stalls of a process, in order of time, have come. */
@@ -149,12 +150,9 @@ struct gv_stall_union {
     bool any;
 };
 
-static void gv_stall_sums_lost(sqlite3_stmt *row, void *target)
+static void gv_stall_union_add(struct gv_stall_union *all, int64_t process, int64_t start_ns,
+                               int64_t end_ns)
 {
-    struct gv_stall_union *all = target;
-    int64_t process = sqlite3_column_int64(row, 0), start_ns = sqlite3_column_int64(row, 1);
-    int64_t end_ns = gv_time_sum(start_ns, sqlite3_column_int64(row, 2));
-
     if (all->any && process == all->process && start_ns < all->until_ns)
         start_ns = all->until_ns;
     if (end_ns > start_ns)
@@ -165,9 +163,24 @@ static void gv_stall_sums_lost(sqlite3_stmt *row, void *target)
     all->any = true;
 }
 
+struct gv_stall_unions {
+    struct gv_stall_union all, known, unknown;
+};
+
+static void gv_stall_sums_lost(sqlite3_stmt *row, void *target)
+{
+    struct gv_stall_unions *unions = target;
+    int64_t process = sqlite3_column_int64(row, 0), start_ns = sqlite3_column_int64(row, 1);
+    int64_t end_ns = gv_time_sum(start_ns, sqlite3_column_int64(row, 2));
+
+    gv_stall_union_add(&unions->all, process, start_ns, end_ns);
+    gv_stall_union_add(sqlite3_column_int(row, 3) ? &unions->unknown : &unions->known, process,
+                       start_ns, end_ns);
+}
+
 int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
 {
-    struct gv_stall_union lost = {0};
+    struct gv_stall_unions lost = {0};
     int error;
 
     memset(sums, 0, sizeof(*sums));
@@ -176,14 +189,17 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
         "SELECT coalesce(sum(NOT expected), 0), coalesce(sum(expected != 0), 0),"
         " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER),"
         " (SELECT count(*) FROM flight),"
-        " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER) FROM stall",
+        " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER),"
+        " count(CASE WHEN cause = 'unknown' AND NOT expected THEN 1 END) FROM stall",
         gv_stall_sums_counts, sums);
     /* What is lost comes first in a call, its own work last. */
     if (!error)
         error = gv_stall_sums_rows(trace,
-                                   "SELECT process, start_ns, wait_ns + jit_ns FROM stalls"
-                                   " WHERE NOT expected ORDER BY process, start_ns",
+                                   "SELECT process, start_ns, wait_ns + jit_ns, cause = 'unknown'"
+                                   " FROM stalls WHERE NOT expected ORDER BY process, start_ns",
                                    gv_stall_sums_lost, &lost);
-    sums->lost_ns = lost.lost_ns;
+    sums->lost_ns = lost.all.lost_ns;
+    sums->known_ns = lost.known.lost_ns;
+    sums->unknown_ns = lost.unknown.lost_ns;
     return error ? error : gv_stall_sums_run(trace, sums);
 }

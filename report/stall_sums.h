@@ -7,9 +7,11 @@
 #include <stdint.h>
 
 struct gv_stall_sums {
-    int64_t count;   /* unexpected ones */
-    int64_t lost_ns; /* in them; once where threads of a process lost the same time */
-    int64_t jit_ns;  /* compiling in them, of all threads added up */
+    int64_t count;    /* unexpected ones */
+    int64_t lost_ns;  /* in them; once where threads of a process lost the same time */
+    int64_t known_ns; /* the same of those that are explained, */
+    int64_t unknown_count, unknown_ns; /* and of the others */
+    int64_t jit_ns;                    /* compiling in them, of all threads added up */
     int64_t expected_count;
     int64_t expected_ns;
     int64_t run_ns;     /* from a process's first call's start to its last one's end, added up */

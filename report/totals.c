@@ -145,6 +145,7 @@ static void gv_totals_close(struct gv_totals_run *run)
     gv_id_table_free(&run->kernel_ids);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
+    free(run->short_gaps);
     free(run->zones);
     free(run);
 }
@@ -176,11 +177,17 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
     if (!error)
         gv_totals_gpu_known(run);
     if (!error)
+        error = gv_totals_gaps_prepare(run);
+    if (!error)
         error = gv_totals_busy(run);
     if (!error)
         error = gv_totals_open_gaps(run);
     if (!error)
+        error = gv_totals_gaps_open(run);
+    if (!error)
         error = gv_totals_calls(run);
+    if (!error)
+        gv_totals_gaps_sum(run);
     if (!error)
         error = gv_totals_waits(run);
     if (!error)

@@ -14,7 +14,7 @@
 #include <sqlite3.h>
 
 /* Counts up when what is kept changes; meta row "totals". */
-#define GV_TOTALS_VERSION 14
+#define GV_TOTALS_VERSION 15
 
 /* What is counted: calls and operations that began in [from_ns, to_ns). */
 struct gv_totals_part {

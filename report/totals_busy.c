@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct gv_busy_op {
-    int64_t start_ns, end_ns;
+    int64_t start_ns, end_ns, call;
     uint32_t device;
     bool copies;
     bool host_copies; /* between host and device */
@@ -38,11 +38,11 @@ static int gv_busy_compare_zones(const void *left, const void *right)
     return one->from_ns < other->from_ns ? -1 : one->from_ns > other->from_ns;
 }
 
-/* Keeps the longest gaps, sorted by their length. */
-static void gv_busy_gap(struct gv_totals_run *run, uint32_t device, int64_t start_ns,
-                        int64_t end_ns)
+/* The gap before an operation. Keeps the longest ones, sorted by their length. */
+static void gv_busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns)
 {
-    struct gv_totals_device *state = &run->devices[device];
+    struct gv_totals_device *state = &run->devices[op->device];
+    int64_t end_ns = op->start_ns;
     size_t at = run->gap_count;
 
     if (end_ns > run->known_ns) /* what is missing may have filled it */
@@ -51,6 +51,7 @@ static void gv_busy_gap(struct gv_totals_run *run, uint32_t device, int64_t star
     if (end_ns - start_ns < GV_VERDICT_LIMIT_SHORT_GAP_NS) {
         state->short_gaps++;
         state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
+        gv_totals_gaps_note(run, start_ns, end_ns, op->call, state->after_copy || op->host_copies);
     }
     while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
         at--;
@@ -59,7 +60,7 @@ static void gv_busy_gap(struct gv_totals_run *run, uint32_t device, int64_t star
     if (run->gap_count < GV_TOTALS_GAPS)
         run->gap_count++;
     memmove(&run->gaps[at + 1], &run->gaps[at], (run->gap_count - 1 - at) * sizeof(run->gaps[0]));
-    run->gaps[at] = (struct gv_totals_gap){device, start_ns, end_ns, NULL};
+    run->gaps[at] = (struct gv_totals_gap){op->device, start_ns, end_ns, NULL};
 }
 
 /* What [start_ns, end_ns) adds to what is covered until *until_ns. */
@@ -84,8 +85,10 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         state->host_copy_until_ns = op->start_ns;
     }
     if (op->start_ns > before_ns)
-        gv_busy_gap(run, op->device, before_ns, op->start_ns);
+        gv_busy_gap(run, op, before_ns);
     added_ns = gv_busy_cover(&state->until_ns, op->start_ns, op->end_ns);
+    if (added_ns > 0)
+        state->after_copy = op->host_copies;
     state->busy_ns += added_ns;
     state->known.busy_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
     if (added_ns > 0 && op->device < GV_TOTALS_LANES)
@@ -116,8 +119,8 @@ static bool gv_copy_is_with_host(int64_t copy_kind)
 
 /* What is read of each operation; ?1 is the thread, or 0. */
 #define GV_BUSY_SELECT                                                                             \
-    "SELECT place, kind, start_ns, duration_ns, copy_kind FROM gpu_op WHERE duration_ns IS NOT"    \
-    " NULL AND start_ns IS NOT NULL AND (?1 = 0 OR (SELECT thread FROM call WHERE id ="            \
+    "SELECT place, kind, start_ns, duration_ns, copy_kind, call FROM gpu_op WHERE duration_ns IS"  \
+    " NOT NULL AND start_ns IS NOT NULL AND (?1 = 0 OR (SELECT thread FROM call WHERE id ="        \
     " gpu_op.call) = ?1)"
 
 static const char gv_busy_zone_sql[] = GV_BUSY_SELECT " AND id BETWEEN ?2 AND ?3";
@@ -137,6 +140,7 @@ static bool gv_busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, str
         number < 0 || (uint64_t)number >= run->device_count)
         return false;
     op->end_ns = gv_totals_end(row, 3, op->start_ns);
+    op->call = sqlite3_column_int64(row, 5);
     op->device = (uint32_t)number;
     op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
     op->host_copies = kind == GV_GPU_COPY && gv_copy_is_with_host(sqlite3_column_int64(row, 4));

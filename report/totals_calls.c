@@ -111,6 +111,7 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_bytes[api] += bytes;
     gv_totals_in_gaps(run, api, start_ns, end_ns);
+    gv_totals_gaps_call(run, thread, class, start_ns, end_ns);
     if (class == GV_TOTALS_LAUNCH && result == 0)
         gv_totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL),
                            end_ns - start_ns);

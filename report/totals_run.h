@@ -15,6 +15,7 @@
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_GAPS       20u
+#define GV_TOTALS_SHORT_GAPS 65536u
 #define GV_TOTALS_ERRORS     256u
 /* Operations in a zone; zones in memory at a time, as a rule and at most. */
 #define GV_TOTALS_ZONE       32768
@@ -68,6 +69,7 @@ struct gv_totals_device {
     int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
     int64_t host_copy_until_ns;
     int64_t gaps, short_gaps, short_gap_ns;
+    bool after_copy; /* between host and device: what ended last was one */
     struct gv_totals_known {
         int64_t busy_ns, kernel_ns, copy_ns;
         int64_t host_copy_ns; /* between host and device */
@@ -78,6 +80,16 @@ struct gv_totals_gap {
     size_t device;
     int64_t start_ns, end_ns;
     int64_t *api_ns; /* by id of the api */
+};
+
+/* A gap too short to be told by itself, and what the thread whose call ended it did meanwhile. */
+struct gv_totals_short_gap {
+    uint64_t number;
+    int64_t start_ns, end_ns;
+    int64_t reach_ns; /* the latest end of this one and of those of the thread that began before */
+    int64_t call, thread;
+    int64_t launch_ns, copy_ns;
+    bool copies; /* before or after a copy between host and device */
 };
 
 struct gv_totals_kernel {
@@ -106,8 +118,10 @@ struct gv_totals_run {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
         int64_t copy_ns, launch_ns;
-        int64_t context; /* handle of the one where it worked last */
-    } * thread_times;    /* by id of the thread */
+        int64_t context;     /* handle of the one where it worked last */
+        int64_t launched_ns; /* the end of its last launch, if nothing else came after; 0: none */
+        size_t gaps_from, gaps_to; /* among the short ones */
+    } * thread_times;              /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
     bool spans; /* first_ns and last_ns are those of something */
@@ -139,6 +153,12 @@ struct gv_totals_run {
     size_t zone_count, zone_room;
     struct gv_totals_gap gaps[GV_TOTALS_GAPS];
     size_t gap_count;
+    struct gv_totals_short_gap *short_gaps; /* all, or one of 2^thinned of them */
+    size_t short_gap_count;
+    unsigned int thinned;
+    uint64_t short_gaps_seen;
+    int64_t short_gaps_ns; /* of all that were seen */
+    int64_t launch_gaps, launch_gap_ns, copy_gap_ns;
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
@@ -152,6 +172,15 @@ int gv_totals_gpu(struct gv_totals_run *run);
 void gv_totals_gpu_known(struct gv_totals_run *run);
 /* report/totals_busy.c: when the devices were busy, after gv_totals_gpu. */
 int gv_totals_busy(struct gv_totals_run *run);
+/* report/totals_gaps.c: short gaps, each with the call that put on the device what ended it; to be
+ * opened when all are there; then the calls of each thread, in their order; then their sums. */
+int gv_totals_gaps_prepare(struct gv_totals_run *run);
+void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t end_ns, int64_t call,
+                         bool copies);
+int gv_totals_gaps_open(struct gv_totals_run *run);
+void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread, enum gv_totals_class class,
+                         int64_t start_ns, int64_t end_ns);
+void gv_totals_gaps_sum(struct gv_totals_run *run);
 /* report/totals_calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
 /* report/totals_memory.c: of each call, also of those outside of the part: where its thread worked

@@ -98,9 +98,11 @@ static int gv_verdict_compare(const void *left, const void *right)
 {
     const struct gv_finding *one = left, *other = right;
 
-    /* The end of a run matters more than the rest of it. */
+    /* The end of a run matters more than the rest of it, what is not explained less. */
     if ((one->class == GV_VERDICT_UNFINISHED) != (other->class == GV_VERDICT_UNFINISHED))
         return one->class == GV_VERDICT_UNFINISHED ? -1 : 1;
+    if ((one->class == GV_VERDICT_UNEXPLAINED) != (other->class == GV_VERDICT_UNEXPLAINED))
+        return one->class == GV_VERDICT_UNEXPLAINED ? 1 : -1;
     if (one->weight != other->weight)
         return one->weight > other->weight ? -1 : 1;
     return (int)one->class - (int)other->class;
@@ -145,6 +147,22 @@ static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdi
         gv_verdict_say_stalled(facts, gv_verdict_add(verdict, GV_VERDICT_STALLED, share));
 }
 
+static void gv_verdict_delayed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->delay_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_DESCHEDULED))
+        gv_verdict_say_delayed(facts, gv_verdict_add(verdict, GV_VERDICT_DESCHEDULED, share));
+}
+
+static void gv_verdict_unexplained(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->unknown_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_UNEXPLAINED))
+        gv_verdict_say_unexplained(facts, gv_verdict_add(verdict, GV_VERDICT_UNEXPLAINED, share));
+}
+
 /* What helps depends on which of the three it is. */
 static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
 {
@@ -182,11 +200,12 @@ static void gv_verdict_add_transfer(const struct gv_run_facts *facts, struct gv_
 
 static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_device_share(facts, facts->host_copy_ns);
+    int64_t copying_ns = gv_time_sum(facts->host_copy_ns, facts->copy_gap_ns);
+    double share = gv_verdict_device_share(facts, copying_ns);
 
     if (facts->operations > 0) {
         if (share >= gv_verdict_thousandths(GV_VERDICT_LIMIT_COPYING) && facts->copies > 0 &&
-            (double)facts->host_copy_ns >=
+            (double)copying_ns >=
                 gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
             gv_verdict_add_transfer(facts, verdict, share);
         return;
@@ -198,11 +217,11 @@ static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verd
 
 static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_device_share(facts, facts->short_gap_ns);
+    double share = gv_verdict_device_share(facts, facts->launch_gap_ns);
 
     if (facts->operations > 0) {
         if (facts->kernels_run >= GV_VERDICT_LIMIT_KERNELS &&
-            facts->short_gaps >= GV_VERDICT_LIMIT_KERNELS &&
+            facts->launch_gaps >= GV_VERDICT_LIMIT_KERNELS &&
             facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_LIMIT_KERNEL_NS &&
             share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
             gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
@@ -245,7 +264,9 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
     double share = gv_verdict_share(devices_ns - facts->busy_ns, devices_ns);
 
     if (gv_verdict_is_told(verdict, GV_VERDICT_LAUNCH))
-        share -= gv_verdict_device_share(facts, facts->short_gap_ns);
+        share -= gv_verdict_device_share(facts, facts->launch_gap_ns);
+    if (gv_verdict_is_told(verdict, GV_VERDICT_TRANSFER))
+        share -= gv_verdict_device_share(facts, facts->copy_gap_ns);
     if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
         share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
     /* What was launched and not seen may have filled as much of it. */
@@ -311,6 +332,8 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         return;
     }
     gv_verdict_stalled(facts, verdict);
+    gv_verdict_delayed(facts, verdict);
+    gv_verdict_unexplained(facts, verdict);
     gv_verdict_load(facts, verdict);
     before = verdict->count;
     gv_verdict_transfer(facts, verdict);

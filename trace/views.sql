@@ -132,7 +132,7 @@ SELECT
     x.jit_ns AS jit_ns, -- compiling
     x.waited_for AS waited_for, -- the last operation that had to finish, id in gpu_ops
     x.blocked_by AS blocked_by, -- the call that stood in the way, id in calls
-    x.confidence AS confidence, -- measured: the GPU's side was seen; inferred: from the calls alone
+    x.confidence AS confidence, -- measured: the GPU's side was seen, or the kernel says it; inferred: from the calls alone
     v.text AS advice, -- what to do
     x.drained_count AS drained_count, -- operations that had to finish
     x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
@@ -141,14 +141,16 @@ SELECT
     a.name AS name, -- the call's name
     k.name AS kernel, -- that the call launches
     cs.stack AS stack, -- where in the program; see frames
-    x.presumed AS presumed -- inferred: the last call whose work was not known to be finished, id in calls
+    x.presumed AS presumed, -- inferred: the last call whose work was not known to be finished, id in calls
+    d.delay_ns AS delay_ns -- for so long at least the thread was ready to run, and others had the processor; NULL: not known
 FROM stall x
     LEFT JOIN stall_advice v ON v.id = x.advice
     LEFT JOIN call c ON c.id = x.call
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
     LEFT JOIN kernel k ON k.id = c.kernel
-    LEFT JOIN call_stack cs ON cs.call = c.id;
+    LEFT JOIN call_stack cs ON cs.call = c.id
+    LEFT JOIN call_delay d ON d.call = c.id;
 
 CREATE VIEW frames AS -- one frame of a stack each
 SELECT

@@ -99,6 +99,30 @@ static void transfer(void)
     CHECK(cuMemFree(memory));
 }
 
+/* Small pieces of pageable memory, and a short kernel for every three of them: the host is in
+ * copies most of the time, and the GPU has little to do. */
+static void copies(void)
+{
+    const size_t bytes = 1024;
+    CUdeviceptr memory;
+    void *host = malloc(bytes);
+
+    start();
+    load();
+    CHECK(cuMemAlloc(&memory, bytes));
+    if (!host)
+        exit(1);
+    memset(host, 1, bytes);
+    for (uint64_t start_ns = gv_clock_ns(); gv_clock_ms_since(start_ns) < (double)length_ms;) {
+        CHECK(cuMemcpyHtoD(memory, host, bytes));
+        CHECK(cuMemcpyHtoD(memory, host, bytes));
+        CHECK(cuMemcpyDtoH(host, memory, bytes));
+        run_spin(BLOCKS, 7000);
+    }
+    CHECK(cuMemFree(memory));
+    free(host);
+}
+
 /* Short kernels; the host needs longer for each than the GPU. */
 static void launch(void)
 {
@@ -185,6 +209,7 @@ static const struct {
     {"load", load_once},          {"stalled", stalled},
     {"underfilled", underfilled}, {"accelerated", accelerated},
     {"refused", refused},         {"recorded", recorded},
+    {"copies", copies},
 };
 
 int main(int argc, char **argv)

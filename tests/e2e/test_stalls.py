@@ -53,7 +53,7 @@ class Stalls(harness.Case):
         killed = expectations.is_killed(name, state)
         self.assertEqual(result.status, -9 if killed else 0, str(result))
         # A program that is stopped in the middle of something may lose a record.
-        self.trace(losses=killed or name == "descheduled")
+        self.trace(losses=killed or name == "stopped")
         expectations.check(name, self.path("trace.db"), result.out, mode, state, BUSY_MS,
                            expectations.WIDE)
 

@@ -167,7 +167,8 @@ void expect(const char *lines)
         " coalesce(' for ' || waited_for, '') || coalesce(' by ' || blocked_by, '') ||"
         " coalesce(' drained ' || drained_count, '') || coalesce(' presumed ' || presumed, '') ||"
         " CASE expected WHEN 1 THEN ' expected' ELSE '' END, confidence,"
-        " jit_ns + wait_ns + work_ns = duration_ns, advice IS NOT NULL OR expected FROM stalls"
+        " jit_ns + wait_ns + work_ns = duration_ns, advice IS NOT NULL OR expected,"
+        " cause = 'descheduled' FROM stalls"
         " ORDER BY id";
     char found[8192] = "";
     sqlite3_stmt *rows = NULL;
@@ -179,7 +180,8 @@ void expect(const char *lines)
         snprintf(found + used, sizeof(found) - used, "%s\n", sqlite3_column_text(rows, 0));
         if (current != BOTH)
             assert_string_equal((const char *)sqlite3_column_text(rows, 1),
-                                current == MEASURED ? "measured" : "inferred");
+                                current == MEASURED || sqlite3_column_int(rows, 4) ? "measured"
+                                                                                   : "inferred");
         assert_int_equal(sqlite3_column_int(rows, 2), 1);
         assert_int_equal(sqlite3_column_int(rows, 3), 1);
     }

@@ -189,9 +189,10 @@ static void every_cause_has_advice(void **state)
         if (gv_cause_is_expected((enum gv_cause)cause))
             continue;
         assert_true(strlen(text) > 40);
-        if (cause != GV_CAUSE_UNKNOWN)
-            expect_in(text, "a.c:7");
-        if (cause != GV_CAUSE_UNKNOWN && cause != GV_CAUSE_JIT)
+        if (cause == GV_CAUSE_UNKNOWN || cause == GV_CAUSE_DESCHEDULED)
+            continue; /* the program's line is not the reason */
+        expect_in(text, "a.c:7");
+        if (cause != GV_CAUSE_JIT)
             expect_in(text, "spin");
     }
 }
@@ -204,7 +205,7 @@ static void advice_is_more_than_the_reason(void **state)
 
     (void)state;
     gv_advice_write(&facts, GV_CAUSE_UNKNOWN, text);
-    expect_in(text, "Look for");
+    expect_in(text, "Nothing in the program is known to be the reason");
     expect_not_in(text, "Nothing that was recorded");
 }
 

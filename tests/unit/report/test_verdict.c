@@ -46,8 +46,8 @@ static void idle_time_in_short_gaps(void **state)
     (void)state;
     set_busy(180000000);
     facts.kernels_run = 3000;
-    facts.short_gaps = 2999;
-    facts.short_gap_ns = 750000000;
+    facts.launch_gaps = 2999;
+    facts.launch_gap_ns = 750000000;
     facts.first_use_ns = facts.start_ns = 90000000;
     assert_false(is_told(GV_VERDICT_LOAD));
     assert_false(is_told(GV_VERDICT_LAUNCH)); /* each kernel takes 60 us */
@@ -76,12 +76,12 @@ static void devices_share_their_work(void **state)
         assert_true(verdict.findings[0].weight < 0.91);
         facts.host_copy_ns = 0;
         set_busy(devices * 2000000);
-        facts.short_gaps = 499;
-        facts.short_gap_ns = devices * 90000000;
+        facts.launch_gaps = 499;
+        facts.launch_gap_ns = devices * 90000000;
         assert_false(is_told(GV_VERDICT_LAUNCH));
-        facts.short_gap_ns = devices * 110000000;
+        facts.launch_gap_ns = devices * 110000000;
         assert_true(is_told(GV_VERDICT_LAUNCH));
-        facts.short_gap_ns = 0;
+        facts.launch_gap_ns = 0;
     }
     set_busy(7200000000);
     gv_verdict_make(&facts, &verdict);
@@ -169,6 +169,38 @@ static void waits(void **state)
     assert_true(is_told(GV_VERDICT_STALLED));
 }
 
+static void threads_without_a_processor(void **state)
+{
+    (void)state;
+    facts.delays = 3;
+    facts.delay_ns = 49000000;
+    assert_false(is_told(GV_VERDICT_DESCHEDULED));
+    facts.delay_ns = 51000000;
+    assert_true(is_told(GV_VERDICT_DESCHEDULED));
+    assert_false(is_told(GV_VERDICT_STALLED));
+    assert_string_equal(gv_verdict_name(verdict.findings[1].class), "descheduled");
+    assert_null(strstr(verdict.findings[1].next, "explain"));
+}
+
+/* Last, however much it is, and with nothing to change. */
+static void what_nothing_explains(void **state)
+{
+    (void)state;
+    facts.unknowns = 1;
+    facts.unknown_ns = 49000000;
+    assert_false(is_told(GV_VERDICT_UNEXPLAINED));
+    facts.unknown_ns = 980000000;
+    assert_true(is_told(GV_VERDICT_UNEXPLAINED));
+    assert_false(is_told(GV_VERDICT_STALLED));
+    assert_int_equal(verdict.findings[0].class, GV_VERDICT_ACCELERATED);
+    assert_int_equal(verdict.findings[verdict.count - 1].class, GV_VERDICT_UNEXPLAINED);
+    facts.waits = facts.top_stall_count = 1;
+    facts.wait_ns = facts.top_stall_ns = 51000000;
+    strcpy(facts.top_stall, "lock");
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_int_equal(verdict.findings[2].class, GV_VERDICT_UNEXPLAINED);
+}
+
 static void loading(void **state)
 {
     (void)state;
@@ -195,6 +227,14 @@ static void copying(void **state)
     assert_false(is_told(GV_VERDICT_TRANSFER));
     facts.host_copy_ns = facts.kernel_ns;
     assert_true(is_told(GV_VERDICT_TRANSFER));
+    /* What the host's part of it keeps the GPU waiting counts too. */
+    facts.host_copy_ns = facts.kernel_ns / 4;
+    assert_false(is_told(GV_VERDICT_TRANSFER));
+    facts.copy_gap_ns = facts.kernel_ns;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
+    assert_non_null(strstr(verdict.findings[0].evidence,
+                           "225 ms on the GPU, which waited for these calls for 900 ms more"));
+    facts.copy_gap_ns = 0;
     /* Hardly any copying is no news, even if there is less computing. */
     set_busy(1000);
     facts.host_copy_ns = 900000;
@@ -205,12 +245,12 @@ static void launching(void **state)
 {
     (void)state;
     set_busy(2000000);
-    facts.short_gaps = 499;
-    facts.short_gap_ns = 101000000;
+    facts.launch_gaps = 499;
+    facts.launch_gap_ns = 101000000;
     assert_true(is_told(GV_VERDICT_LAUNCH));
-    facts.short_gap_ns = 99000000;
+    facts.launch_gap_ns = 99000000;
     assert_false(is_told(GV_VERDICT_LAUNCH));
-    facts.short_gap_ns = 500000000;
+    facts.launch_gap_ns = 500000000;
     facts.kernels_run = 99;
     assert_false(is_told(GV_VERDICT_LAUNCH));
     facts.kernels_run = 500;
@@ -323,6 +363,8 @@ int main(void)
         TEST(shares_are_of_what_is_known),
         TEST(a_call_that_never_returned_leads),
         TEST(waits),
+        TEST(threads_without_a_processor),
+        TEST(what_nothing_explains),
         TEST(loading),
         TEST(copying),
         TEST(launching),
