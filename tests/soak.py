@@ -56,9 +56,11 @@ def plan_of(seed):
     if dice.random() < 0.1:
         environment["GPUVERIFY_STACKS"] = "all"
     steps = dice.choice((20, 100, 400))
+    if dice.random() < 0.2:
+        return Plan("kernels/soak/soak_runtime", steps, "", gpu, environment)
     if dice.random() < 0.15:
         environment["GPUVERIFY_SPOOL_MB"] = "1"
-        steps = 2000
+        features, steps = features.replace("x", ""), 1000
     return Plan("kernels/soak/soak", steps, features, gpu, environment)
 
 

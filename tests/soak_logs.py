@@ -233,10 +233,14 @@ class Session:
         cut = self.cut
         try:
             self.pairs += whole_thread(who, log, rows, self.folds, cut)
-        except Mismatch:
+        except Mismatch as first:
             if not lossy:
                 raise
-            for name, count in lossy_thread(who, log, rows).items():
+            try:
+                found = lossy_thread(who, log, rows)
+            except Mismatch as second:
+                raise Mismatch(f"{first}; with losses: {second}") from None
+            for name, count in found.items():
                 missing[self.classes[name]] += count
 
     def check_calls(self):
