@@ -2,7 +2,8 @@
 """Runs kernels/soak with seed after seed, without the library and with it, and compares its output
 with itself and its own log with the trace.
 
-  tests/soak.py [--build FOLDER] [--seconds N] [--from SEED] [--seed SEED]... [-v]
+  tests/soak.py [--build FOLDER] [--seconds N] [--from SEED] [--without LETTERS] [-v]
+  tests/soak.py [--build FOLDER] --seed SEED [--times N] [--keep]
 
 Says which seed failed; --seed repeats it. Where a seed decides about time, as signals do, it may take
 several attempts (--times). The last line says how much was compared; the exit status is 0 if all agreed.
@@ -27,6 +28,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = 100
 # These are run first, so that the same is seen each time; then come those of the clock.
 FIRST_SEEDS = range(1, 13)
+
+WITHOUT = set()  # --without
 
 Plan = collections.namedtuple("Plan", "program steps features gpu environment")
 
@@ -61,6 +64,7 @@ def plan_of(seed):
     if dice.random() < 0.15:
         environment["GPUVERIFY_SPOOL_MB"] = "1"
         features, steps = features.replace("x", ""), 1000
+    features = "".join(letter for letter in features if letter not in WITHOUT)
     return Plan("kernels/soak/soak", steps, features, gpu, environment)
 
 
@@ -152,9 +156,11 @@ def main():
     parser.add_argument("--from", dest="first", type=int, metavar="SEED")
     parser.add_argument("--seed", type=int, action="append", help="only this one; can be repeated")
     parser.add_argument("--times", type=int, default=1, help="how often to run --seed")
+    parser.add_argument("--without", default="", metavar="LETTERS", help="features of soak.c that no seed has")
     parser.add_argument("--keep", action="store_true", help="keep the folders of seeds that failed")
     parser.add_argument("-v", action="store_true", help="a line for each seed")
     options = parser.parse_args()
+    WITHOUT.update(options.without)
     soak, failed, end = Soak(options.build), 0, time.monotonic() + options.seconds
     for seed in seeds_of(options):
         if not options.seed and time.monotonic() > end:
