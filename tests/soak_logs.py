@@ -268,6 +268,8 @@ class Session:
 
     def check_gpu(self, exact):
         """Each call that starts work has its operation. `exact`: there are no others."""
+        for pid, gpu, why in self.trace.execute("SELECT pid, gpu, gpu_why FROM processes WHERE forked = 0"):
+            expect(gpu == "cupti", f"process {pid}: the GPU's side is {gpu}: {why}")
         ops = collections.defaultdict(list)
         for call, kind, name, count in self.trace.execute(
                 "SELECT call, kind, name, count(*) FROM gpu_ops GROUP BY 1, 2, 3"):

@@ -164,6 +164,12 @@ def part_bench(run):
              "--json", os.path.join(LOGS, "bench-report.json"), "--build", BUILD, "report")
 
 
+def part_soak(run):
+    """Programs that seeds lead through CUDA; GV_SOAK_SECONDS says for how long."""
+    run.test("soak", "python3", "tests/soak.py", "--build", BUILD, "--seconds",
+             os.environ.get("GV_SOAK_SECONDS", "20"))
+
+
 def part_ubsan(run):
     # Undefined behaviour traps: so the library needs libc only, here too.
     trap = "-fsanitize-undefined-trap-on-error"
@@ -326,6 +332,7 @@ PARTS = (
     Part("valgrind", part_valgrind, False, "build"),
     Part("demo", part_demo, True, "build"),
     Part("install", part_install, True, "build"),
+    Part("soak", part_soak, True, "build"),
 )
 
 
