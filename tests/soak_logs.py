@@ -126,8 +126,9 @@ def same_run(entries, rows):
     return (entries[0].name, entries[0].result) == (rows[0].name, rows[0].result)
 
 
-def same_details(entry, row):
-    if entry.flags & KERNEL and entry.result == 0:
+def same_details(entry, row, unnamed):
+    """`unnamed`: names were lost."""
+    if entry.flags & KERNEL and entry.result == 0 and not (unnamed and row.kernel is None):
         expect(row.kernel == kernel_name(entry.detail),
                f"call {row.id} launched {kernel_name(entry.detail)}, the trace says {row.kernel}")
     if entry.flags & BYTES:
@@ -154,10 +155,7 @@ def whole_thread(who, log, rows, folds, cut):
                f"{who}: call {at} of {len(wanted)}: the program made {show(musts, at)}, the trace "
                f"has {show(rows, at)}" if not folds else
                f"{who}: run {at} of {len(wanted)}: the program made {entries[:3]}, the trace has {those[:3]}")
-        for entry, row in zip(entries, those):
-            if not is_poll(entry):
-                same_details(entry, row)
-                pairs.append((entry, row))
+        pairs += [(entry, row) for entry, row in zip(entries, those) if not is_poll(entry)]
     more = found[len(wanted):]
     expect(len(found) >= len(wanted),
            f"{who}: the trace ends after {len(found)} of {len(wanted)}: next {wanted[len(found):][:3]}")
@@ -232,9 +230,8 @@ class Session:
 
     def thread(self, who, key, log, rows, lossy, may_miss, missing):
         """With losses that can be handlers' alone, all else must be there: tried first."""
-        cut = self.cut
         try:
-            self.pairs += whole_thread(who, log, rows, self.folds, cut)
+            pairs = whole_thread(who, log, rows, self.folds, self.cut)
         except Mismatch as first:
             if not lossy:
                 raise
@@ -244,6 +241,10 @@ class Session:
                 raise Mismatch(f"{first}; with losses: {second}") from None
             for name, count in found.items():
                 missing[self.classes[name]] += count
+            return
+        for entry, row in pairs:
+            same_details(entry, row, "name" in {what for what, _ in self.losses[key[0]]})
+        self.pairs += pairs
 
     def check_calls(self):
         strangers = set(self.rows) - set(self.logs)

@@ -60,6 +60,7 @@ def part_rules(run):
     run.test("numbers of scripts/bench", "python3", "tests/rules/test_bench.py")
     run.test("counting of results", "python3", "tests/rules/test_suite.py")
     run.test("checks of the GPU suite", "python3", "tests/rules/test_gpu_suite.py")
+    run.test("checks of the soak", "python3", "tests/rules/test_soak.py")
     run.test("table of calls", "scripts/check-api")
     run.test("table of calls: broken rows are noticed", "python3",
              "tests/rules/test_check_api.py")

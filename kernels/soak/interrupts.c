@@ -1,9 +1,9 @@
 /*
  * Signals that make CUDA calls, and one that jumps out of a call.
  *
- * A handler that interrupts a call makes those only that the simulated driver serves without a lock,
- * with results that soak's own calls never have: tests/soak.py tells them by that, since what they
- * are depends on where they came: part of the call, calls of their own, or lost.
+ * A handler that interrupts a call makes those only that the simulated driver serves without a
+ * lock, with results that soak's own calls never have: tests/soak.py tells them by that, since what
+ * they are depends on where they came: part of the call, calls of their own, or lost.
  */
 #include "kernels/soak/soak.h"
 
@@ -28,8 +28,7 @@ static _Thread_local struct {
 } mine;
 
 #define NESTED(symbol, ...)                                                                        \
-    soak_enter(SOAK_##symbol, (int)symbol(__VA_ARGS__),                                            \
-               (struct soak_entry){.flags = SOAK_NESTED})
+    soak_enter(SOAK_##symbol, (int)symbol(__VA_ARGS__), (struct soak_entry){.flags = SOAK_NESTED})
 
 /* In a call of this thread's, or of ours. */
 static void call_in_between(void)
@@ -134,7 +133,8 @@ void soak_interrupts_stop(void)
     mine.home = NULL;
 }
 
-/* Leaves a wait by a jump. Whether it comes to that depends on time; nothing but the log says so. */
+/* Leaves a wait by a jump. Whether it comes to that depends on time; nothing but the log says so.
+ */
 void soak_step_jump(struct soak_thread *thread)
 {
     struct itimerspec soon = {{0, 0}, {0, 700000}};

@@ -1,10 +1,10 @@
 /*
- * The programs' own log of the CUDA calls that they make: a file for each thread, in the folder that
- * SOAK_LOG names. tests/soak.py compares it with the trace.
+ * The programs' own log of the CUDA calls that they make: a file for each thread, in the folder
+ * that SOAK_LOG names. tests/soak.py compares it with the trace.
  *
- * A log is mapped shared, so that it outlives a program that is killed. A call is entered when it has
- * returned; what was noted before (SOAK_NOTE) goes with it. A signal handler may make calls of its own
- * in between: `inside` tells it whether it interrupted one.
+ * A log is mapped shared, so that it outlives a program that is killed. A call is entered when it
+ * has returned; what was noted before (SOAK_NOTE) goes with it. A signal handler may make calls of
+ * its own in between: `inside` tells it whether it interrupted one.
  *
  * A program lists its calls by their exported symbols and then includes this file:
  *
@@ -48,7 +48,7 @@ struct soak_entry {
 struct soak_log {
     char magic[8];
     uint32_t pid, tid;
-    uint64_t start_ns;      /* in whose order logs of one thread number belong */
+    uint64_t start_ns; /* in whose order logs of one thread number belong */
     _Atomic uint32_t count;
     _Atomic uint32_t calling; /* call + 1 while in one */
     char comm[16];

@@ -1,6 +1,7 @@
 /*
  * A program that uses CUDA in every way that a seed leads it to, and keeps a log of its own of each
- * call (log.h); tests/soak.py runs it with the library and without, and compares the log with the trace.
+ * call (log.h); tests/soak.py runs it with the library and without, and compares the log with the
+ * trace.
  *
  *     soak SEED STEPS [FEATURES]
  *
@@ -39,12 +40,12 @@ static const struct {
     unsigned weight;
     char feature; /* or 0 */
 } steps[] = {
-    {soak_step_launches, 20, 0},      {soak_step_copies, 10, 0},  {soak_step_sets, 5, 0},
-    {soak_step_events, 15, 0},        {soak_step_polls, 4, 0},    {soak_step_streams, 8, 0},
-    {soak_step_memory, 8, 0},         {soak_step_context, 6, 0},  {soak_step_host_function, 3, 0},
-    {soak_step_failures, 5, 0},       {soak_step_name, 1, 0},     {soak_step_capture, 4, 0},
-    {soak_step_module, 8, 0},         {soak_step_nested, 2, 0},   {soak_step_second_context, 1, 'c'},
-    {soak_step_fork, 1, 'f'},         {soak_step_child, 1, 'x'},  {soak_step_jump, 1, 'j'},
+    {soak_step_launches, 20, 0}, {soak_step_copies, 10, 0}, {soak_step_sets, 5, 0},
+    {soak_step_events, 15, 0},   {soak_step_polls, 4, 0},   {soak_step_streams, 8, 0},
+    {soak_step_memory, 8, 0},    {soak_step_context, 6, 0}, {soak_step_host_function, 3, 0},
+    {soak_step_failures, 5, 0},  {soak_step_name, 1, 0},    {soak_step_capture, 4, 0},
+    {soak_step_module, 8, 0},    {soak_step_nested, 2, 0},  {soak_step_second_context, 1, 'c'},
+    {soak_step_fork, 1, 'f'},    {soak_step_child, 1, 'x'}, {soak_step_jump, 1, 'j'},
     {soak_step_throw, 2, 't'},
 };
 
@@ -165,8 +166,7 @@ static void *live(void *data)
     ending = (enum ending)soak_random(thread, ENDINGS);
     life->digest = thread->digest;
     free(thread);
-    if (life->number + 1 < lives_each &&
-        pthread_create(&life[1].thread, NULL, live, &life[1]))
+    if (life->number + 1 < lives_each && pthread_create(&life[1].thread, NULL, live, &life[1]))
         abort();
     if (ending == EXITS_THREAD)
         pthread_exit(NULL);

@@ -67,9 +67,9 @@
 extern "C" {
 #endif
 
-#define SOAK_SHARED  3 /* streams that all threads use */
-#define SOAK_OWN     4 /* streams and events of a thread, at most */
-#define SOAK_MODULES 3
+#define SOAK_SHARED    3 /* streams that all threads use */
+#define SOAK_OWN       4 /* streams and events of a thread, at most */
+#define SOAK_MODULES   3
 #define SOAK_BYTES_MAX (64u << 10)
 
 /* Numbers of kernels: these of the first module, larger ones are called kernel_<number>. */
@@ -101,7 +101,7 @@ struct soak_thread {
     uint64_t random;
     uint64_t digest; /* of all that does not depend on time */
     unsigned children;
-    CUstream home;   /* as long as the thread, of no other */
+    CUstream home; /* as long as the thread, of no other */
     CUstream streams[SOAK_OWN];
     CUevent events[SOAK_OWN];
     struct soak_module modules[SOAK_MODULES];

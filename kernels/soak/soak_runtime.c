@@ -276,8 +276,7 @@ int main(int argc, char **argv)
         }
         for (unsigned i = 0; i < PLACES; i++) {
             pthread_join(threads[i], NULL);
-            printf("life %d, place %u: %016llx\n", life, i,
-                   (unsigned long long)workers[i].digest);
+            printf("life %d, place %u: %016llx\n", life, i, (unsigned long long)workers[i].digest);
         }
     }
     TOLD(&self, cudaDeviceSynchronize);

@@ -33,8 +33,7 @@ void soak_step_launches(struct soak_thread *thread)
         if (module->kernel && none)
             soak_digest(thread, soak_launch(module->kernel, module->number, stream, NULL));
         else if (i % 3)
-            soak_digest(thread,
-                        soak_launch(soak.kernels[SOAK_EMPTY], SOAK_EMPTY, stream, NULL));
+            soak_digest(thread, soak_launch(soak.kernels[SOAK_EMPTY], SOAK_EMPTY, stream, NULL));
         else
             soak_digest(thread,
                         soak_launch(soak.kernels[SOAK_FILL], SOAK_FILL, stream, parameters));
@@ -224,8 +223,8 @@ void soak_step_failures(struct soak_thread *thread)
         TOLD(thread, cuModuleLoadData, &module, ".version nonsense\n");
         break;
     case 3:
-        TOLD(thread, cuLaunchKernel, soak.kernels[SOAK_EMPTY], 1, 1, 1, 2048, 1, 1, 0,
-             thread->home, NULL, NULL);
+        TOLD(thread, cuLaunchKernel, soak.kernels[SOAK_EMPTY], 1, 1, 1, 2048, 1, 1, 0, thread->home,
+             NULL, NULL);
         break;
     default:
         TOLD(thread, cuMemFreeHost, &device);

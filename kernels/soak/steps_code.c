@@ -59,8 +59,8 @@ void soak_step_module(struct soak_thread *thread)
     module->number = SOAK_FIRST_MODULE + soak_random(thread, 1u << 23);
     make_ptx(ptx, sizeof ptx, module->number);
     snprintf(name, sizeof name, "kernel_%u", module->number);
-    soak_digest(thread, how ? load_library(module, ptx, name, how == 2)
-                            : load_module(module, ptx, name));
+    soak_digest(thread,
+                how ? load_library(module, ptx, name, how == 2) : load_module(module, ptx, name));
     soak_digest(thread, soak_launch(module->kernel, module->number, thread->home, NULL));
 }
 
