@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHILDREN_MAX 2 /* of a thread: they take as long as all the rest */
+/* Of a thread: they take as long as all the rest. */
+#define FORKS_MAX    4
+#define CHILDREN_MAX 1
 
 extern char **environ;
 
@@ -42,6 +44,8 @@ void soak_step_fork(struct soak_thread *thread)
     bool uses = soak_random(thread, 2), ends_at_once = soak_random(thread, 4) > 0;
     pid_t child;
 
+    if (thread->forks++ >= FORKS_MAX)
+        return;
     soak_quiet = true;
     child = fork();
     if (child == 0) {
