@@ -99,9 +99,9 @@ struct soak_module {
 
 struct soak_thread {
     uint64_t random;
-    uint64_t digest; /* of all that does not depend on time */
+    uint64_t digest;          /* of all that does not depend on time */
     unsigned forks, children; /* so far */
-    CUstream home; /* as long as the thread, of no other */
+    CUstream home;            /* as long as the thread, of no other */
     CUstream streams[SOAK_OWN];
     CUevent events[SOAK_OWN];
     struct soak_module modules[SOAK_MODULES];
