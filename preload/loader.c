@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -68,13 +69,19 @@ void gv_loader_leave(void)
 int gv_loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
                     void *context)
 {
+    sigset_t all, before;
     int result;
 
     if (atomic_load_explicit(&orphaned, memory_order_relaxed))
         return gv_loader_list_visit(visit, context);
+    /* A handler that comes here too would wait for a lock that its own thread is about to have:
+     * a recursive mutex knows its owner only some instructions after it has been taken. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     gv_loader_enter();
     result = dl_iterate_phdr(visit, context);
     gv_loader_leave();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
 }
 
