@@ -16,6 +16,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -94,9 +95,17 @@ class Soak:
         return values
 
     def run(self, seed, plan, folder, traced):
+        """(exit status, stdout, stderr). A program that hangs is ended with its children."""
         words = [self.path(plan.program), str(seed), str(plan.steps), plan.features]
-        return subprocess.run(words, cwd=folder, env=self.environment(plan, folder, traced), timeout=LIMIT_S,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        with subprocess.Popen(words, cwd=folder, env=self.environment(plan, folder, traced), text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              start_new_session=True) as program:
+            try:
+                out, err = program.communicate(timeout=LIMIT_S)
+                return program.returncode, out, err
+            except subprocess.TimeoutExpired:
+                os.killpg(program.pid, signal.SIGKILL)
+                raise soak_logs.Mismatch(f"{'with' if traced else 'without'} the library it hangs") from None
 
     def settle(self, folder):
         """Waits for the trace to be complete, as any command does."""
@@ -119,10 +128,8 @@ class Soak:
         plan = plan_of(seed)
         os.mkdir(os.path.join(folder, "spool"))
         plain, traced = (self.run(seed, plan, folder, traced) for traced in (False, True))
-        for what in ("returncode", "stdout", "stderr"):
-            without, with_it = getattr(plain, what), getattr(traced, what)
-            soak_logs.expect(without == with_it, f"{what}: {with_it!r}, without the library {without!r}")
-        soak_logs.expect(traced.stderr == "", f"stderr: {traced.stderr!r}")
+        soak_logs.expect(plain == traced, f"status and output {traced}, without the library {plain}")
+        soak_logs.expect(traced[2] == "", f"stderr: {traced[2]!r}")
         self.settle(folder)
         with contextlib.closing(sqlite3.connect(f"file:{folder}/trace.db?mode=ro", uri=True)) as trace:
             session = soak_logs.Session(os.path.join(folder, "traced"), trace, self.classes,
@@ -169,7 +176,7 @@ def main():
         said = ""
         try:
             said = ", ".join(f"{count} {what}" for what, count in soak.one(seed, folder).items())
-        except (soak_logs.Mismatch, subprocess.TimeoutExpired) as why:
+        except soak_logs.Mismatch as why:
             failed += 1
             said = f"FAILED: {why}"
         if said.startswith("FAILED") or options.v:
