@@ -66,7 +66,7 @@ def plan_of(seed):
     if dice.random() < 0.15:
         environment["GPUVERIFY_SPOOL_MB"] = "1"
         features, steps = features.replace("x", ""), 1000
-    features = "".join(letter for letter in features if letter not in WITHOUT)
+    features = "".join(letter for letter in features + "s" if letter not in WITHOUT)
     return Plan("kernels/soak/soak", steps, features, gpu, environment)
 
 

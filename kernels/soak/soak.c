@@ -12,6 +12,7 @@
  *     f  forked children that make calls    x  children that run this program
  *     c  contexts that come and go          p  first calls of several threads at once
  *     a  an end by _exit or SIGKILL, with another thread in the middle of its calls
+ *     s  calls in a function that the driver calls, and of a thread that is all but gone
  *
  * A real driver can do c, p, x and a; the others are for the simulator.
  */
@@ -40,12 +41,12 @@ static const struct {
     unsigned weight;
     char feature; /* or 0 */
 } steps[] = {
-    {soak_step_launches, 20, 0}, {soak_step_copies, 10, 0}, {soak_step_sets, 5, 0},
-    {soak_step_events, 15, 0},   {soak_step_polls, 4, 0},   {soak_step_streams, 8, 0},
-    {soak_step_memory, 8, 0},    {soak_step_context, 6, 0}, {soak_step_host_function, 3, 0},
-    {soak_step_failures, 5, 0},  {soak_step_name, 1, 0},    {soak_step_capture, 4, 0},
-    {soak_step_module, 8, 0},    {soak_step_nested, 2, 0},  {soak_step_second_context, 1, 'c'},
-    {soak_step_fork, 1, 'f'},    {soak_step_child, 1, 'x'}, {soak_step_jump, 1, 'j'},
+    {soak_step_launches, 20, 0}, {soak_step_copies, 10, 0},  {soak_step_sets, 5, 0},
+    {soak_step_events, 15, 0},   {soak_step_polls, 4, 0},    {soak_step_streams, 8, 0},
+    {soak_step_memory, 8, 0},    {soak_step_context, 6, 0},  {soak_step_host_function, 3, 0},
+    {soak_step_failures, 5, 0},  {soak_step_name, 1, 0},     {soak_step_capture, 4, 0},
+    {soak_step_module, 8, 0},    {soak_step_nested, 2, 's'}, {soak_step_second_context, 1, 'c'},
+    {soak_step_fork, 1, 'f'},    {soak_step_child, 1, 'x'},  {soak_step_jump, 1, 'j'},
     {soak_step_throw, 2, 't'},
 };
 
@@ -107,8 +108,9 @@ static void set_up(struct soak_thread *thread)
 {
     TOLD(thread, cuCtxSetCurrent, soak.context);
     TOLD(thread, cuStreamCreate, &thread->home, CU_STREAM_NON_BLOCKING);
-    soak_note(SOAK_BYTES, SOAK_BYTES_MAX);
-    TOLD(thread, cuMemAlloc_v2, &thread->device, SOAK_BYTES_MAX);
+    soak_note(SOAK_BYTES, SOAK_BYTES_MAX + SOAK_SCRATCH);
+    TOLD(thread, cuMemAlloc_v2, &thread->device, SOAK_BYTES_MAX + SOAK_SCRATCH);
+    thread->scratch = thread->device + SOAK_BYTES_MAX;
     soak_note(SOAK_BYTES, SOAK_BYTES_MAX);
     TOLD(thread, cuMemAllocHost_v2, (void **)&thread->pinned, SOAK_BYTES_MAX);
 }
@@ -162,7 +164,7 @@ static void *live(void *data)
         take_step(thread);
     soak_interrupts_stop();
     tear_down(thread);
-    life->speaks_late = soak_random(thread, 3) == 0;
+    life->speaks_late = soak_has('s') && soak_random(thread, 3) == 0;
     ending = (enum ending)soak_random(thread, ENDINGS);
     life->digest = thread->digest;
     free(thread);

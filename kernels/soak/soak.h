@@ -71,6 +71,7 @@ extern "C" {
 #define SOAK_OWN       4 /* streams and events of a thread, at most */
 #define SOAK_MODULES   3
 #define SOAK_BYTES_MAX (64u << 10)
+#define SOAK_SCRATCH   4096 /* of device memory: anything may write there at any time */
 
 /* Numbers of kernels: these of the first module, larger ones are called kernel_<number>. */
 enum { SOAK_EMPTY, SOAK_SPIN, SOAK_FILL, SOAK_FIRST_MODULE };
@@ -105,7 +106,7 @@ struct soak_thread {
     CUstream streams[SOAK_OWN];
     CUevent events[SOAK_OWN];
     struct soak_module modules[SOAK_MODULES];
-    CUdeviceptr device;
+    CUdeviceptr device, scratch;
     unsigned char *pinned;
     unsigned char pageable[SOAK_BYTES_MAX];
 };

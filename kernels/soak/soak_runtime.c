@@ -52,6 +52,7 @@
 #define PLACES    4
 #define LIVES     2
 #define BYTES_MAX (32u << 10)
+#define SCRATCH   256
 #define POLLS_MAX 400
 
 /* As in soak.h: larger numbers are kernel_<number>. */
@@ -64,7 +65,7 @@ struct worker {
     cudaLibrary_t library;
     cudaKernel_t loaded;
     uint32_t number;
-    unsigned char *device, *pinned;
+    unsigned char *device, *pinned; /* behind BYTES_MAX on the device anything may be written */
     unsigned char pageable[BYTES_MAX];
 };
 
@@ -141,10 +142,10 @@ static void step_memory(struct worker *w)
         TOLD(w, cudaMallocAsync, &memory, bytes, w->home);
         TOLD(w, cudaFreeAsync, memory, w->home);
     }
-    soak_note(SOAK_RUNS | SOAK_BYTES, 256);
-    TOLD(w, cudaMemset, w->device, 1, 256);
+    soak_note(SOAK_RUNS | SOAK_BYTES, SCRATCH);
+    TOLD(w, cudaMemset, w->device + BYTES_MAX, 1, SCRATCH);
     soak_note(SOAK_RUNS | SOAK_BYTES, 64);
-    TOLD(w, cudaMemsetAsync, w->device, 2, 64, w->home);
+    TOLD(w, cudaMemsetAsync, w->device + BYTES_MAX, 2, 64, w->home);
 }
 
 static void step_polls(struct worker *w)
@@ -228,8 +229,8 @@ static void *live(void *data)
     TOLD(w, cudaStreamCreateWithFlags, &w->home, cudaStreamNonBlocking);
     TOLD(w, cudaStreamCreateWithFlags, &w->other, cudaStreamNonBlocking);
     TOLD(w, cudaEventCreateWithFlags, &w->event, cudaEventDefault);
-    soak_note(SOAK_BYTES, BYTES_MAX);
-    TOLD(w, cudaMalloc, (void **)&w->device, BYTES_MAX);
+    soak_note(SOAK_BYTES, BYTES_MAX + SCRATCH);
+    TOLD(w, cudaMalloc, (void **)&w->device, BYTES_MAX + SCRATCH);
     soak_note(SOAK_BYTES, BYTES_MAX);
     TOLD(w, cudaMallocHost, (void **)&w->pinned, BYTES_MAX);
     for (long i = 0; i < steps; i++)

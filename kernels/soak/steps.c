@@ -27,7 +27,7 @@ void soak_step_launches(struct soak_thread *thread)
     const struct soak_module *module = &thread->modules[soak_random(thread, SOAK_MODULES)];
     uint32_t count = 1 + soak_random(thread, 32);
     uint32_t value = 1, none = soak_random(thread, 2);
-    void *parameters[] = {&thread->device, &value};
+    void *parameters[] = {&thread->scratch, &value};
 
     for (uint32_t i = 0; i < count; i++)
         if (module->kernel && none)
@@ -75,11 +75,10 @@ void soak_step_sets(struct soak_thread *thread)
 {
     size_t words = 1 + soak_random(thread, 1000);
 
-    TOLD(thread, cuStreamSynchronize, thread->home);
     soak_note(SOAK_RUNS | SOAK_BYTES, words * 4);
-    TOLD(thread, cuMemsetD32_v2, thread->device, 7, words);
+    TOLD(thread, cuMemsetD32_v2, thread->scratch, 7, words);
     soak_note(SOAK_RUNS | SOAK_BYTES, words);
-    TOLD(thread, cuMemsetD8Async, thread->device, 9, words, thread->home);
+    TOLD(thread, cuMemsetD8Async, thread->scratch, 9, words, thread->home);
 }
 
 void soak_step_events(struct soak_thread *thread)

@@ -81,7 +81,7 @@ void soak_step_capture(struct soak_thread *thread)
              NULL, NULL);
     }
     soak_note(0, 0);
-    TOLD(thread, cuMemsetD8Async, thread->device, 3, 64, thread->home);
+    TOLD(thread, cuMemsetD8Async, thread->scratch, 3, 64, thread->home);
     TOLD(thread, cuStreamEndCapture, thread->home, &graph);
     soak_quiet = false;
     TOLD(thread, cuGraphInstantiateWithFlags, &exec, graph, 0);
