@@ -90,7 +90,8 @@ static bool was_left(const struct gv_thread *thread, const struct gv_call *call)
     return thread->jumped_ns || ((uintptr_t)call > thread->outer_frame && !is_on_other_stack());
 }
 
-/* The outermost call was left by a jump or an exception. It is a row all the same. */
+/* The outermost call was left by a jump or an exception. It is a row all the same, and one only: a
+ * handler's call may come first. */
 static void abandon(struct gv_thread *thread, uint64_t end_ns)
 {
     struct gv_call call = {.start_ns = thread->outer_start_ns,
@@ -99,13 +100,17 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
                            .class = (uint8_t)gv_api_rows[thread->outer_api].class};
     struct gv_facts facts = {.flags = GV_RECORD_UNWOUND};
 
+    gv_thread_begin_group(thread); /* or goes on with one: the jump came from a handler */
     thread->jumped_ns = 0;
+    thread->outer_frame = UINTPTR_MAX; /* from here on it is nobody else's */
+    atomic_signal_fence(memory_order_seq_cst);
     if (!gv_thread_is_live(thread)) {
         thread->depth = 0;
+        gv_thread_end_group(thread, false);
         return;
     }
-    gv_thread_begin_group(thread); /* or goes on with one: the jump came from a handler */
-    end_outermost(thread, &call, -1, end_ns, &facts);
+    if (thread->depth != 0)
+        end_outermost(thread, &call, -1, end_ns, &facts);
     leave_outermost(thread);
 }
 

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -65,16 +66,35 @@ void gv_loader_leave(void)
         atomic_fetch_sub(&visitors, 1);
 }
 
+/*
+ * A handler that comes here too would wait for a lock that its own thread is about to have: a
+ * recursive mutex knows its owner only some instructions after it has been taken. Signals that an
+ * instruction raises do not come from there, and blocked they would end the program.
+ */
+static void block_signals(sigset_t *before)
+{
+    static const int raised[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    sigset_t others;
+
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof(raised) / sizeof(raised[0]); i++)
+        sigdelset(&others, raised[i]);
+    pthread_sigmask(SIG_BLOCK, &others, before);
+}
+
 int gv_loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
                     void *context)
 {
+    sigset_t before;
     int result;
 
     if (atomic_load_explicit(&orphaned, memory_order_relaxed))
         return gv_loader_list_visit(visit, context);
+    block_signals(&before);
     gv_loader_enter();
     result = dl_iterate_phdr(visit, context);
     gv_loader_leave();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
 }
 

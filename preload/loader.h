@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As dl_iterate_phdr(). May be called from within a visit. */
+/* As dl_iterate_phdr(). May be called from within a visit. The thread's signals wait meanwhile. */
 int gv_loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
                     void *context);
 

@@ -60,6 +60,7 @@ def part_rules(run):
     run.test("numbers of scripts/bench", "python3", "tests/rules/test_bench.py")
     run.test("counting of results", "python3", "tests/rules/test_suite.py")
     run.test("checks of the GPU suite", "python3", "tests/rules/test_gpu_suite.py")
+    run.test("checks of the soak", "python3", "tests/rules/test_soak.py")
     run.test("table of calls", "scripts/check-api")
     run.test("table of calls: broken rows are noticed", "python3",
              "tests/rules/test_check_api.py")
@@ -162,6 +163,12 @@ def part_bench(run):
              os.path.join(LOGS, "bench.json"), "--build", BUILD, "hook", "calls", "stacks")
     run.test("commands on a trace that scripts/bench makes", "scripts/bench", "--scale", "0.01",
              "--json", os.path.join(LOGS, "bench-report.json"), "--build", BUILD, "report")
+
+
+def part_soak(run):
+    """Programs that seeds lead through CUDA; GV_SOAK_SECONDS says for how long."""
+    run.test("soak", "python3", "tests/soak.py", "--build", BUILD, "--seconds",
+             os.environ.get("GV_SOAK_SECONDS", "20"))
 
 
 def part_ubsan(run):
@@ -355,6 +362,7 @@ PARTS = (
     Part("valgrind", part_valgrind, False, "build"),
     Part("demo", part_demo, True, "build"),
     Part("install", part_install, True, "build"),
+    Part("soak", part_soak, True, "build"),
 )
 
 

@@ -72,6 +72,14 @@ class SingleStep(harness.Case):
         self.check_operations(trace)
         self.check_outer_sets(trace)
 
+    def test_a_call_that_was_left_is_one_row(self):
+        self.step("left", 0, GPUVERIFY_GPU="off")
+        trace = self.trace(losses=True)
+        self.check_inner(trace, "^r+l+r+n+l+r+$")  # until the left one is written, then as ever
+        self.check_outer_sets(trace)
+        self.assertEqual(trace.rows("SELECT result, count(*) FROM calls WHERE name LIKE 'cuOccupancy%' GROUP BY 1"),
+                         [(None, self.outer)])
+
     def test_polls_are_counted(self):
         self.step("poll", 0, 254)
         trace = self.trace(losses=True)

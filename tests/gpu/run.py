@@ -20,12 +20,13 @@ import cases_diff
 import cases_gpu_side
 import cases_probe
 import cases_programs
+import cases_soak
 import cases_stalls
 import cases_verdicts
 from ground import ROOT, Bench, Failure, Skip
 
-CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_stalls.CASES + cases_probe.CASES
-         + cases_verdicts.CASES + cases_diff.CASES)
+CASES = (cases_gpu_side.CASES + cases_programs.CASES + cases_soak.CASES + cases_stalls.CASES
+         + cases_probe.CASES + cases_verdicts.CASES + cases_diff.CASES)
 
 
 def why_no_gpu():

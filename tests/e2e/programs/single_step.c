@@ -1,7 +1,7 @@
 /*
  * A signal handler that calls CUDA at every instruction of libgpuverify.so, one after the other.
  *
- *     single_step copy|high|poll|launch|load|deep FILL...
+ *     single_step copy|high|left|poll|launch|load|deep FILL...
  *
  * One call ("outer") is made again and again. First it is stepped through with the processor's trap
  * flag, to learn its path in the library; what that calls elsewhere runs at full speed. Then, for
@@ -15,8 +15,9 @@
  *     outer ID of MODE fill FILL step K of N driver FIRST inner ID lost N
  *
  * high is copy with a handler whose stack lies above the thread's, where callers' frames lie
- * otherwise. inner IDs (0: it was not called), and outer ones of the modes copy and high, are the
- * bytes of cuMemsetD8Async(), odd and even.
+ * otherwise. left is copy behind a call that was left by a jump. inner IDs (0: it was not called),
+ * and outer ones of the modes copy, high and left, are the bytes of cuMemsetD8Async(), odd and
+ * even.
  */
 #include <cuda.h>
 
@@ -27,6 +28,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -303,6 +305,23 @@ static unsigned outer_high(void)
     return outer_copy();
 }
 
+static jmp_buf back;
+
+static size_t CUDA_CB jump_back(int block_size)
+{
+    (void)block_size;
+    longjmp(back, 1);
+}
+
+static unsigned outer_left(void)
+{
+    int grid, block;
+
+    if (!setjmp(back))
+        CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, empty, jump_back, 0, 0));
+    return outer_copy();
+}
+
 static unsigned outer_poll(void)
 {
     unsigned id = ++made[1];
@@ -361,8 +380,9 @@ static unsigned outer_deep(void)
 static const struct {
     const char *name;
     unsigned (*make)(void);
-} modes[] = {{"copy", outer_copy},     {"high", outer_high}, {"poll", outer_poll},
-             {"launch", outer_launch}, {"load", outer_load}, {"deep", outer_deep}};
+} modes[] = {{"copy", outer_copy}, {"high", outer_high},     {"left", outer_left},
+             {"poll", outer_poll}, {"launch", outer_launch}, {"load", outer_load},
+             {"deep", outer_deep}};
 
 /* `at`: number of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)

@@ -1,9 +1,11 @@
 /* Symbols found in what is mapped, and names of the table. */
 #include "preload/api.h"
+#include "preload/loader.h"
 #include "preload/objects.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,6 +69,39 @@ static void the_table_is_as_large_as_promised(void **state)
     assert_int_equal(gv_api_rows[GV_ID_cuMemcpyHtoD_v2].class, GV_CLASS_COPY);
 }
 
+static volatile sig_atomic_t handled;
+
+static void handle(int number)
+{
+    (void)number;
+    handled++;
+}
+
+static int interrupt_visit(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)info;
+    (void)size;
+    raise(SIGUSR1);
+    *(int *)context = handled;
+    return 1;
+}
+
+/* Its handler may make a CUDA call that visits too, in the middle of the loader's lock. */
+static void a_signal_waits_for_the_end_of_a_visit(void **state)
+{
+    sigset_t blocked;
+    int seen = -1;
+
+    (void)state;
+    signal(SIGUSR1, handle);
+    assert_int_equal(gv_loader_visit(interrupt_visit, &seen), 1);
+    assert_int_equal(seen, 0);
+    assert_int_equal(handled, 1);
+    sigemptyset(&blocked);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &blocked), 0);
+    assert_int_equal(sigismember(&blocked, SIGUSR1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -75,6 +110,7 @@ int main(void)
         cmocka_unit_test(a_library_names_what_it_needs),
         cmocka_unit_test(calls_are_found_by_their_exact_names),
         cmocka_unit_test(the_table_is_as_large_as_promised),
+        cmocka_unit_test(a_signal_waits_for_the_end_of_a_visit),
     };
 
     return cmocka_run_group_tests_name("mapped objects", tests, NULL, NULL);

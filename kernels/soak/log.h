@@ -1,0 +1,119 @@
+/*
+ * The programs' own log of the CUDA calls that they make: a file for each thread, in the folder
+ * that SOAK_LOG names. tests/soak.py compares it with the trace.
+ *
+ * A log is mapped shared, so that it outlives a program that is killed. A call is entered when it
+ * has returned; what was noted before (SOAK_NOTE) goes with it. A signal handler may make calls of
+ * its own in between: `inside` tells it whether it interrupted one.
+ *
+ * A program lists its calls by their exported symbols and then includes this file:
+ *
+ *     #define SOAK_CALLS(ROW) ROW(cuInit) ROW(cuMemAlloc_v2) ...
+ */
+#ifndef GV_KERNELS_SOAK_LOG_H
+#define GV_KERNELS_SOAK_LOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum soak_call {
+#define SOAK_ENUM(symbol) SOAK_##symbol,
+    SOAK_CALLS(SOAK_ENUM)
+#undef SOAK_ENUM
+        SOAK_CALL_COUNT
+};
+
+enum soak_flags {
+    SOAK_RUNS = 1,    /* starts one operation on the GPU, if it succeeds */
+    SOAK_KERNEL = 2,  /* detail: number of the kernel that is launched */
+    SOAK_BYTES = 4,   /* detail: how many bytes */
+    SOAK_LOADS = 8,   /* loads code */
+    SOAK_NESTED = 16, /* by a handler that interrupted a call: may be part of that one */
+};
+
+#define SOAK_LEFT (-32768) /* the result of a call that never returned */
+
+struct soak_entry {
+    uint16_t call;
+    int16_t result;
+    uint32_t detail : 24;
+    uint32_t flags : 8;
+};
+
+#define SOAK_HEADER_BYTES 4096
+#define SOAK_ENTRIES      (4u << 20)
+
+struct soak_log {
+    char magic[8];
+    uint32_t pid, tid;
+    uint64_t start_ns; /* in whose order logs of one thread number belong */
+    _Atomic uint32_t count;
+    _Atomic uint32_t calling; /* call + 1 while in one */
+    char comm[16];
+    _Alignas(SOAK_HEADER_BYTES) struct soak_entry entries[];
+};
+
+struct soak_writer {
+    struct soak_log *log; /* NULL: nothing is logged */
+    int fd;
+    struct soak_entry note;
+    volatile bool inside;
+};
+
+extern _Thread_local struct soak_writer soak_writer;
+
+/* Says in SOAK_LOG/names what the calls are called. */
+void soak_names(const char *const *names, unsigned count);
+/* Each thread, before its first call and after its last one; a forked child opens anew. */
+void soak_open(void);
+void soak_close(void);
+
+static inline void soak_note(unsigned flags, uint64_t detail)
+{
+    soak_writer.note.flags = (uint8_t)flags;
+    soak_writer.note.detail = (uint32_t)detail & 0xffffffu;
+}
+
+static inline void soak_before(enum soak_call call)
+{
+    if (soak_writer.log)
+        atomic_store_explicit(&soak_writer.log->calling, call + 1u, memory_order_relaxed);
+    soak_writer.inside = true;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Reserves its place first: a handler may come and write the next one. */
+static inline void soak_enter(enum soak_call call, int result, struct soak_entry entry)
+{
+    struct soak_log *log = soak_writer.log;
+    uint32_t at;
+
+    if (!log)
+        return;
+    at = atomic_fetch_add(&log->count, 1);
+    if (at >= SOAK_ENTRIES)
+        __builtin_trap();
+    entry.call = (uint16_t)call;
+    entry.result = (int16_t)result;
+    log->entries[at] = entry;
+}
+
+static inline int soak_after(enum soak_call call, int result)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    soak_enter(call, result, soak_writer.note);
+    soak_writer.note = (struct soak_entry){0};
+    if (soak_writer.log)
+        atomic_store_explicit(&soak_writer.log->calling, 0, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    soak_writer.inside = false;
+    return result;
+}
+
+/* Makes a call and enters it. */
+#define DO(symbol, ...)                                                                            \
+    (soak_before(SOAK_##symbol), soak_after(SOAK_##symbol, (int)symbol(__VA_ARGS__)))
+
+#endif

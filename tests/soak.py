@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Runs kernels/soak with seed after seed, without the library and with it, and compares its output
+with itself and its own log with the trace.
+
+  tests/soak.py [--build FOLDER] [--seconds N] [--from SEED] [--without LETTERS] [-v]
+  tests/soak.py [--build FOLDER] --seed SEED [--times N] [--keep]
+
+Says which seed failed; --seed repeats it. Where a seed decides about time, as signals do, it may take
+several attempts (--times). The last line says how much was compared; the exit status is 0 if all agreed.
+"""
+
+import argparse
+import collections
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import soak_logs
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT_S = 100
+# These are run first: they take a second each and have every feature between them. Then come those of
+# the clock.
+FIRST_SEEDS = (1, 2, 4, 5, 7, 12, 7001, 7006, 7024, 7027, 7030)
+
+WITHOUT = set()  # --without
+
+Plan = collections.namedtuple("Plan", "program steps features gpu environment")
+
+
+def classes_of():
+    """{symbol: class in the trace} from the table of calls."""
+    text = {}
+    with open(os.path.join(ROOT, "preload", "api_classes.def"), encoding="utf-8") as table:
+        text.update(re.findall(r'^GV_API_CLASS\((\w+), "(\w+)"', table.read(), re.M))
+    with open(os.path.join(ROOT, "preload", "cuda_api.def"), encoding="utf-8") as table:
+        return {symbol: text[kind] for symbol, kind in
+                re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)}
+
+
+def plan_of(seed):
+    """What a seed means, but for what the program makes of it."""
+    dice = random.Random(seed)
+    features = "".join(letter for letter in "hfxcpa" if dice.random() < 0.4)
+    gpu = dice.choice(("off", "auto"))
+    environment = {"GV_SIM_KERNEL_NS": dice.choice(("0", "2000")),
+                   "GV_SIM_REUSE_HANDLES": dice.choice("01"),
+                   "GPUVERIFY_CLOCK": dice.choice(("auto", "auto", "monotonic"))}
+    if gpu == "off":  # the simulated CUPTI is not told of a call that is left
+        features += "".join(letter for letter in "jt" if dice.random() < 0.5)
+    else:
+        environment["GPUVERIFY_FLUSH_MS"] = dice.choice(("10", "200"))
+    if dice.random() < 0.1:
+        environment["GPUVERIFY_STACKS"] = "all"
+    steps = dice.choice((20, 100, 400))
+    if dice.random() < 0.2:
+        return Plan("kernels/soak/soak_runtime", steps, "", gpu, environment)
+    if dice.random() < 0.15:
+        environment["GPUVERIFY_SPOOL_MB"] = "1"
+        features, steps = features.replace("x", ""), 1000
+    features = "".join(letter for letter in features + "s" if letter not in WITHOUT)
+    return Plan("kernels/soak/soak", steps, features, gpu, environment)
+
+
+class Soak:
+    """Where the programs are, and what came of them."""
+
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.classes = classes_of()
+        self.counts = collections.Counter()
+
+    def path(self, *parts):
+        return os.path.join(self.build, *parts)
+
+    def environment(self, plan, folder, traced):
+        logs = os.path.join(folder, "traced" if traced else "plain")
+        os.mkdir(logs)
+        values = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": folder, "LANG": "C.UTF-8",
+                  "LD_LIBRARY_PATH": self.path("tests", "sim"), "SOAK_LOG": logs,
+                  "GV_SIM_LOAD_NS": "1000", "GV_SIM_JIT_NS": "1000", "GV_SIM_CONTEXT_NS": "10000"}
+        values.update(plan.environment)
+        if traced:
+            values.update(LD_PRELOAD=self.path("preload", "libgpuverify.so"), GPUVERIFY_GPU=plan.gpu,
+                          GPUVERIFY_TRACE=os.path.join(folder, "trace.db"),
+                          GPUVERIFY_SPOOL_DIR=os.path.join(folder, "spool"),
+                          GPUVERIFY_CUPTI=self.path("tests", "sim", "libcupti.so.13"))
+        return values
+
+    def run(self, seed, plan, folder, traced):
+        """(exit status, stdout, stderr). A program that hangs is ended with its children."""
+        words = [self.path(plan.program), str(seed), str(plan.steps), plan.features]
+        with subprocess.Popen(words, cwd=folder, env=self.environment(plan, folder, traced), text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              start_new_session=True) as program:
+            try:
+                out, err = program.communicate(timeout=LIMIT_S)
+                return program.returncode, out, err
+            except subprocess.TimeoutExpired:
+                os.killpg(program.pid, signal.SIGKILL)
+                raise soak_logs.Mismatch(f"{'with' if traced else 'without'} the library it hangs") from None
+
+    def settle(self, folder):
+        """Waits for the trace to be complete, as any command does."""
+        path = os.path.join(folder, "trace.db")
+        soak_logs.expect(os.path.exists(path), "there is no trace")
+        end = time.monotonic() + LIMIT_S
+        while True:
+            subprocess.run([self.path("report", "gpuverify"), "recover", path], capture_output=True,
+                           env=dict(os.environ, GPUVERIFY_SPOOL_DIR=os.path.join(folder, "spool")),
+                           check=False)
+            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as trace:
+                state = trace.execute("SELECT value FROM meta WHERE key = 'state'").fetchone()[0]
+            left = os.listdir(os.path.join(folder, "spool"))
+            if state == "complete" and not left:
+                return
+            soak_logs.expect(time.monotonic() < end, f"the trace stays {state}, the spool has {left}")
+            time.sleep(0.02)
+
+    def one(self, seed, folder):
+        plan = plan_of(seed)
+        os.mkdir(os.path.join(folder, "spool"))
+        plain, traced = (self.run(seed, plan, folder, traced) for traced in (False, True))
+        soak_logs.expect(plain == traced, f"status and output {traced}, without the library {plain}")
+        soak_logs.expect(traced[2] == "", f"stderr: {traced[2]!r}")
+        self.settle(folder)
+        with contextlib.closing(sqlite3.connect(f"file:{folder}/trace.db?mode=ro", uri=True)) as trace:
+            session = soak_logs.Session(os.path.join(folder, "traced"), trace, self.classes,
+                                        "a" in plan.features)
+            session.check_calls()
+            session.check_loads()
+            if plan.gpu == "auto":
+                session.check_gpu(True)
+            session.check_ends()
+        self.counts += session.counts
+        self.counts["programs"] += 1
+        return session.counts
+
+
+def seeds_of(options):
+    if options.seed:
+        yield from list(options.seed) * options.times
+        return
+    start = options.first if options.first is not None else time.time_ns() // 1000 % 10**9
+    print(f"seeds {', '.join(map(str, FIRST_SEEDS))}, then from {start}", flush=True)
+    yield from FIRST_SEEDS
+    while True:
+        yield start
+        start += 1
+
+
+def attempt(soak, seed, options):
+    """Says what came of a seed; False if it failed."""
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = tempfile.mkdtemp(prefix="gv-soak-", dir=shared)
+    kept = False
+    try:
+        counts = soak.one(seed, folder)
+        if options.v:
+            print(f"seed {seed} {plan_of(seed)}: {', '.join(f'{n} {what}' for what, n in counts.items())}", flush=True)
+        return True
+    except soak_logs.Mismatch as why:
+        kept = options.keep
+        print(f"seed {seed} {plan_of(seed)}: FAILED: {why}", flush=True)
+        if kept:
+            print(f"kept: {folder}", flush=True)
+        return False
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--from", dest="first", type=int, metavar="SEED")
+    parser.add_argument("--seed", type=int, action="append", help="only this one; can be repeated")
+    parser.add_argument("--times", type=int, default=1, help="how often to run --seed")
+    parser.add_argument("--without", default="", metavar="LETTERS", help="features of soak.c that no seed has")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of seeds that failed")
+    parser.add_argument("-v", action="store_true", help="a line for each seed")
+    options = parser.parse_args()
+    WITHOUT.update(options.without)
+    soak, failed, start = Soak(options.build), 0, time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        for seed in seeds_of(options):
+            if not options.seed and time.monotonic() > start + options.seconds:
+                break
+            failed += not attempt(soak, seed, options)
+    print(", ".join(f"{soak.counts[what]} {what}" for what in
+                    ("programs", "processes", "threads", "calls", "handlers'", "operations", "lost")))
+    print(f"{soak.counts['programs']} passed, {failed} failed in {time.monotonic() - start:.0f} s")
+    return 1 if failed or not soak.counts["programs"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
