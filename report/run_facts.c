@@ -1,6 +1,5 @@
 #include "report/run_facts.h"
 
-#include "report/kernel_name.h"
 #include "report/new_ptx.h"
 #include "report/stack_text.h"
 #include "report/time_sum.h"
@@ -24,7 +23,7 @@ struct gv_fact_column {
     }
 #define GV_TEXT(member)                                                                            \
     {                                                                                              \
-        offsetof(struct gv_run_facts, member), GV_FACTS_TEXT_BYTES                                 \
+        offsetof(struct gv_run_facts, member), sizeof(((struct gv_run_facts *)0)->member)          \
     }
 
 #define GV_FACT_COLUMNS 8
@@ -323,7 +322,7 @@ static void gv_facts_known(struct gv_run_facts *facts)
 
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
-    char short_name[GV_FACTS_TEXT_BYTES];
+    char short_name[GV_KERNEL_NAME_BYTES];
     int error;
 
     memset(facts, 0, sizeof(*facts));

@@ -5,6 +5,7 @@
 #ifndef GV_REPORT_RUN_FACTS_H
 #define GV_REPORT_RUN_FACTS_H
 
+#include "report/kernel_name.h"
 #include "report/totals.h"
 
 #include <sqlite3.h>
@@ -37,7 +38,7 @@ struct gv_run_facts {
 
     int64_t kernel_names, kernels_run;
     int64_t launch_median_ns, least_blocks;
-    char top_kernel[GV_FACTS_TEXT_BYTES];
+    char top_kernel[GV_KERNEL_NAME_LONG];
 
     int64_t copies, copied_bytes, pageable_bytes, pinned_bytes; /* between host and device */
     int64_t copy_stack;                   /* of the copies that took longest; 0: not known */
