@@ -27,13 +27,18 @@ static size_t gv_kernel_name_parameters(const char *name, size_t length)
     return length;
 }
 
+/* What is cut ends in "...", if there is room for that. */
 static void gv_kernel_name_copy(const char *name, size_t length, char *out, size_t size)
 {
+    static const char cut[] = "...";
+    bool dots = length >= size && size > 2 * sizeof(cut);
+
     if (length >= size)
-        for (length = size - 1; length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80;)
+        for (length = size - (dots ? sizeof(cut) : 1);
+             length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80;)
             length--;
     memmove(out, name, length);
-    out[length] = '\0';
+    strcpy(out + length, dots ? cut : "");
 }
 
 void gv_kernel_name_qualified(const char *name, char *out, size_t size)
@@ -122,6 +127,7 @@ static size_t gv_kernel_name_lambda(const char **at, char *out, size_t used, boo
     return used + (size_t)(end - number);
 }
 
+/* Without namespaces and clutter: the new length. */
 static size_t gv_kernel_name_strip(const char *qualified, bool all, char *out)
 {
     size_t used = 0, length;
@@ -168,28 +174,33 @@ static unsigned int gv_kernel_name_fold(const char *name, unsigned int deepest, 
     return most;
 }
 
-unsigned int gv_kernel_name_at(const char *name, unsigned int level, char *out, size_t size)
+/* As much as fits. */
+static void gv_kernel_name_fit(const char *name, char *out)
+{
+    unsigned int depth = gv_kernel_name_fold(name, GV_KERNEL_NAME_LONG, out);
+
+    while (depth > 0 && gv_text_width(out) > GV_KERNEL_NAME_WIDE)
+        gv_kernel_name_fold(name, --depth, out);
+}
+
+void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *out, size_t size)
 {
     char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
-    const char *shown = folded;
-    unsigned int depth;
+    const char *shown = stripped;
 
     gv_kernel_name_qualified(name, qualified, sizeof(qualified));
-    gv_kernel_name_strip(qualified, false, stripped);
-    depth = gv_kernel_name_fold(stripped, GV_KERNEL_NAME_LONG, folded);
-    if (level == GV_KERNEL_NAME_FITTING)
-        for (level = depth; level > 0 && gv_text_width(folded) > GV_KERNEL_NAME_WIDE;)
-            gv_kernel_name_fold(stripped, --level, folded);
-    else if (level <= depth)
-        gv_kernel_name_fold(stripped, level, folded);
-    else if (level == depth + 1)
-        gv_kernel_name_strip(qualified, true, folded);
-    else if (level == depth + 2)
-        shown = qualified;
-    else
+    if (part == GV_KERNEL_NAME_COMPLETE) {
         shown = gv_demangle(name ? name : "", qualified, sizeof(qualified));
+    } else if (part == GV_KERNEL_NAME_SCOPED) {
+        shown = qualified;
+    } else {
+        gv_kernel_name_strip(qualified, part == GV_KERNEL_NAME_LAMBDAS, stripped);
+        if (part == GV_KERNEL_NAME_FITTING) {
+            gv_kernel_name_fit(stripped, folded);
+            shown = folded;
+        }
+    }
     gv_kernel_name_copy(shown, strlen(shown), out, size);
-    return level > depth + 2 ? GV_KERNEL_NAME_WHOLE : level;
 }
 
 void gv_function_name_short(const char *name, char *out, size_t size)
@@ -199,9 +210,7 @@ void gv_function_name_short(const char *name, char *out, size_t size)
 
     if (gv_text_width(name) > GV_KERNEL_NAME_WIDE) {
         gv_kernel_name_qualified(name, qualified, sizeof(qualified));
-        unsigned int level = gv_kernel_name_fold(qualified, GV_KERNEL_NAME_LONG, folded);
-        while (level > 0 && gv_text_width(folded) > GV_KERNEL_NAME_WIDE)
-            gv_kernel_name_fold(qualified, --level, folded);
+        gv_kernel_name_fit(qualified, folded);
         shown = folded;
     }
     gv_kernel_name_copy(shown, strlen(shown), out, size);
@@ -209,5 +218,10 @@ void gv_function_name_short(const char *name, char *out, size_t size)
 
 void gv_kernel_name_short(const char *name, char *out, size_t size)
 {
-    gv_kernel_name_at(name, gv_kernel_names_level(name), out, size);
+    const char *known = gv_kernel_names_find(name);
+
+    if (known)
+        gv_kernel_name_copy(known, strlen(known), out, size);
+    else
+        gv_kernel_name_of(name, GV_KERNEL_NAME_FITTING, out, size);
 }

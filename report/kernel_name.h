@@ -2,7 +2,6 @@
 #ifndef GV_REPORT_KERNEL_NAME_H
 #define GV_REPORT_KERNEL_NAME_H
 
-#include <limits.h>
 #include <stddef.h>
 
 #define GV_KERNEL_NAME_BYTES 1024
@@ -24,15 +23,19 @@ void gv_kernel_name_qualified(const char *name, char *out, size_t size);
  */
 void gv_kernel_name_short(const char *name, char *out, size_t size);
 
-/* A function of the host: as it is, unless it is too wide; then like a kernel, with its namespaces. */
+/* A function of the host: as it is, unless it is too wide; then like a kernel, with its namespaces.
+ */
 void gv_function_name_short(const char *name, char *out, size_t size);
 
-/* As many of the nested template arguments as make the name fit; and all that there is. */
-#define GV_KERNEL_NAME_FITTING UINT_MAX
-#define GV_KERNEL_NAME_WHOLE   (UINT_MAX - 1)
+/* How much of a kernel's name is told, from little to all. */
+enum gv_kernel_name_part {
+    GV_KERNEL_NAME_FITTING,  /* as many of the nested template arguments as make it fit */
+    GV_KERNEL_NAME_PLAIN,    /* all of them */
+    GV_KERNEL_NAME_LAMBDAS,  /* and all lambdas that are in each other */
+    GV_KERNEL_NAME_SCOPED,   /* and namespaces: as gv_kernel_name_qualified() */
+    GV_KERNEL_NAME_COMPLETE, /* and the parameters, which tell overloaded ones apart */
+};
 
-/* The name with so much of it; each level has as much as the one before, or more. Returns the
- * level. */
-unsigned int gv_kernel_name_at(const char *name, unsigned int level, char *out, size_t size);
+void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *out, size_t size);
 
 #endif

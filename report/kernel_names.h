@@ -9,13 +9,14 @@
 
 #include <sqlite3.h>
 
-/* Adds a trace's kernels to those that are known, up to GV_KERNEL_NAMES_MOST. Without memory, or on
+/* Adds a trace's kernels to those that are known, up to GV_KERNEL_NAMES_MOST. Without memory, or of
  * a trace that cannot be read, they stay unknown. */
 void gv_kernel_names_learn(sqlite3 *trace);
 
 #define GV_KERNEL_NAMES_MOST 10000
 
-/* How much of a kernel's name is shown (gv_kernel_name_at). `name` as it is linked or written. */
-unsigned int gv_kernel_names_level(const char *name);
+/* The short name of a kernel that would otherwise look like another one; NULL: none does. `name` as
+ * it is linked or written. The answer lives until more are learnt. */
+const char *gv_kernel_names_find(const char *name);
 
 #endif

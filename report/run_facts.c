@@ -322,7 +322,7 @@ static void gv_facts_known(struct gv_run_facts *facts)
 
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
-    char short_name[GV_KERNEL_NAME_BYTES];
+    char short_name[GV_FACTS_TEXT_BYTES];
     int error;
 
     memset(facts, 0, sizeof(*facts));

@@ -388,7 +388,7 @@ void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
 
     if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
         gv_say(out,
-               "%" PRId64 " block%s on %" PRId64 " multiprocessors in %.80s; %.0f %% of the "
+               "%" PRId64 " block%s on %" PRId64 " multiprocessors in %s; %.0f %% of the "
                "%s time was like that, and %.*f %% of the device filled on average",
                facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
                facts->top_kernel, share, whose, decimals, filled);
@@ -436,7 +436,7 @@ void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
     int64_t computing_ns = facts->kernel_ns < devices_ns ? facts->kernel_ns : devices_ns;
     char computing[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], devices[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s computed for %s of %s%s%s, most of it in %.80s", gv_say_devices(facts, devices),
+    gv_say(out, "%s computed for %s of %s%s%s, most of it in %s", gv_say_devices(facts, devices),
            gv_format_duration(computing, computing_ns), gv_say_partly(facts) ? "the first " : "",
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);

@@ -112,6 +112,26 @@ static void kernels_of_one_trace_never_look_alike(void **state)
     expect_short("_Z3sumi", "sum(int)"); /* one spelling of both */
 }
 
+static void only_what_differs_is_kept(void **state)
+{
+#define NEST(last) "F<F<P<float>, P<float> >, F<P<float>, F<P<float>, " last " > > >"
+    static const char *const names[] = {
+        "void n::elementwise_kernel_of_some_length_and_more<n::" NEST("P<float>") ", 4>(int)",
+        "void n::elementwise_kernel_of_some_length_and_more<n::" NEST("P<double>") ", 4>(int)",
+        "void n::elementwise_kernel_of_some_length_and_more<n::" NEST("P<double>") ", 8>(int)",
+    };
+
+    (void)state;
+    learn(names, 3);
+    expect_short(
+        names[0],
+        "elementwise_kernel_of_some_length_and_more<F<..., F<..., F<..., P<float>>>>, ...>");
+    expect_short(
+        names[1],
+        "elementwise_kernel_of_some_length_and_more<F<..., F<..., F<..., P<double>>>>, ...>");
+    expect_short(names[2], "elementwise_kernel_of_some_length_and_more<F<...>, 8>");
+}
+
 static void names_that_are_all_brackets_fit(void **state)
 {
     char *name = malloc(GV_KERNEL_NAME_LONG * 2), out[GV_KERNEL_NAME_BYTES];
@@ -123,8 +143,8 @@ static void names_that_are_all_brackets_fit(void **state)
         name[0] = '\0';
         for (size_t used = 0; used < GV_KERNEL_NAME_LONG; used += strlen(parts[i]))
             strcpy(name + used, parts[i]);
-        for (unsigned int level = 0; level < 8; level++)
-            gv_kernel_name_at(name, level, out, sizeof(out));
+        for (enum gv_kernel_name_part part = 0; part <= GV_KERNEL_NAME_COMPLETE; part++)
+            gv_kernel_name_of(name, part, out, sizeof(out));
         gv_kernel_name_short(name, out, sizeof(out));
         gv_function_name_short(name, out, sizeof(out));
     }
@@ -207,7 +227,8 @@ int main(void)
         cmocka_unit_test(functions_of_the_host_stay_what_they_are),
         cmocka_unit_test(frames_of_the_runtime_are_known),
         cmocka_unit_test(a_kernels_function_on_the_host_is_known_by_its_stub),
-        cmocka_unit_test(kernels_of_one_trace_never_look_alike), /* the last: it stays known */
+        cmocka_unit_test(only_what_differs_is_kept),
+        cmocka_unit_test(kernels_of_one_trace_never_look_alike), /* last: they stay known */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
