@@ -129,7 +129,7 @@ static void only_what_differs_is_kept(void **state)
     expect_short(
         names[1],
         "elementwise_kernel_of_some_length_and_more<F<..., F<..., F<..., P<double>>>>, ...>");
-    expect_short(names[2], "elementwise_kernel_of_some_length_and_more<F<...>, 8>");
+    expect_short(names[2], "elementwise_kernel_of_some_length_and_more<F<F<...>, F<...>>, 8>");
 }
 
 static void names_that_are_all_brackets_fit(void **state)
