@@ -26,7 +26,7 @@ struct gv_run_facts {
     bool gpu_seen;  /* of all processes: what is not there up to known_ns did not happen */
     bool gpu_whole; /* and that is all of the window, without losses */
     bool complete;  /* the trace is finished */
-    bool simulated; /* by tests/sim */
+    int64_t simulated; /* some device is */
     bool whole;     /* not a part of the trace */
 
     /* all devices together, in known_ns, and the one that was busiest */

@@ -36,7 +36,7 @@ static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *f
         /* Not of a process that was killed before its first call. */
         if (sqlite3_column_int64(row, 1) > 0)
             fprintf(out, "  %s", gv_format_duration(took, sqlite3_column_int64(row, 1)));
-        if (facts->device[0]) {
+        if (facts->device[0] || facts->simulated) {
             fputs(columns < GV_VERDICT_NARROW ? "\n  on " : " on ", out);
             gv_format_text(out, facts->simulated ? "a simulated GPU" : facts->device,
                            GV_VERDICT_NAME, 0);
