@@ -2,12 +2,12 @@
 
 #include "report/format.h"
 #include "report/report.h"
+#include "report/shown_path.h"
 #include "report/silence_note.h"
 #include "report/stack_text.h"
 #include "report/stall_sums.h"
 #include "report/text_lines.h"
 #include "report/time_union.h"
-#include "trace/shell_word.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -139,7 +139,7 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
                  "%" PRId64
                  " call%s had not returned, and %s not among them: gpuverify explain %.900s",
                  sums->unfinished, sums->unfinished == 1 ? "" : "s",
-                 sums->unfinished == 1 ? "is" : "are", gv_shell_word(word, path));
+                 sums->unfinished == 1 ? "is" : "are", gv_shown_word(word, path));
         gv_text_lines(stdout, 0, "", text, columns);
     }
     if (sums->expected_count == 0)
@@ -217,7 +217,7 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
     gv_stalls_put_sums(path, sums, silent);
     if (rows->count) {
         /* To be copied: in one line. */
-        printf("Why, call by call: gpuverify explain %s STALL\n", gv_shell_word(word, path));
+        printf("Why, call by call: gpuverify explain %s STALL\n", gv_shown_word(word, path));
     }
     if (more > 0)
         printf("%" PRId64 " more lost as much or less: --top 0 lists all.\n", more);

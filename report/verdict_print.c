@@ -3,10 +3,10 @@
 #include "report/driver_file.h"
 #include "report/error_notes.h"
 #include "report/format.h"
+#include "report/shown_path.h"
 #include "report/silence_note.h"
 #include "report/text_lines.h"
 #include "trace/database.h"
-#include "trace/shell_word.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -249,7 +249,7 @@ static void gv_print_failed(FILE *out, const char *path, const struct gv_run_fac
              "%" PRId64 " call%s failed%s%.100s (gpuverify report %.900s --section errors)",
              facts->failed, facts->failed == 1 ? "" : "s",
              facts->failed == 1 ? ": " : ", most often ", facts->failed_most,
-             gv_shell_word(word, path));
+             gv_shown_word(word, path));
     gv_verdict_note(out, text, columns);
 }
 
@@ -354,7 +354,7 @@ void gv_verdict_print_more(FILE *out, const char *path)
 {
     char word[GV_SHELL_WORD_BYTES];
 
-    fprintf(out, "  more: gpuverify report %s\n", gv_shell_word(word, path));
+    fprintf(out, "  more: gpuverify report %s\n", gv_shown_word(word, path));
 }
 
 /* The next step, with the program that was meant in the place of PROGRAM. */
