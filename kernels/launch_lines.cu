@@ -1,18 +1,18 @@
 /*
- * Launches and calls of the runtime, each of which is the program's at one line: kernels of all kinds,
- * through host stubs, the templates of cuda_runtime.h, and lambdas. Prints "line NUMBER" for each,
- * and which call of the program it is.
+ * Launches and calls of the runtime, each of which is the program's at one line: kernels of all
+ * kinds, through host stubs, the templates of cuda_runtime.h, and lambdas. Prints "line NUMBER" for
+ * each, and which call of the program it is.
  */
 #include <cstdio>
 
 static int failed;
 
 /* The call's line, told before it is made. */
-#define AT(call)                                                                                   \
-    (std::printf("line %d\n", __LINE__), call)
+#define AT(call)    (std::printf("line %d\n", __LINE__), call)
 #define CHECK(call) failed |= AT(call) != cudaSuccess
 
-namespace math {
+namespace math
+{
 template <typename Function, int Count> __global__ void each(Function function, float *data)
 {
     for (int i = 0; i < Count; i++)
@@ -25,7 +25,8 @@ __global__ void fill(float *data)
 }
 } // namespace math
 
-namespace {
+namespace
+{
 __global__ void hidden(float *data)
 {
     data[threadIdx.x] = 2;

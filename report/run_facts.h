@@ -23,11 +23,11 @@ struct gv_run_facts {
 
     int64_t processes, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was seen, or known not to be */
-    bool gpu_seen;  /* of all processes: what is not there up to known_ns did not happen */
-    bool gpu_whole; /* and that is all of the window, without losses */
-    bool complete;  /* the trace is finished */
+    bool gpu_seen;     /* of all processes: what is not there up to known_ns did not happen */
+    bool gpu_whole;    /* and that is all of the window, without losses */
+    bool complete;     /* the trace is finished */
     int64_t simulated; /* some device is */
-    bool whole;     /* not a part of the trace */
+    bool whole;        /* not a part of the trace */
 
     /* all devices together, in known_ns, and the one that was busiest */
     int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns, short_gaps, short_gap_ns;
