@@ -107,6 +107,21 @@ class Words(harness.Case):
         self.assertLess(max(map(len, told.splitlines())), 200)
 
 
+    def test_a_kernel_has_one_spelling(self):
+        """In sentences, tables and pictures; programs get the whole name."""
+        name = "_ZN6detail18elementwise_kernelIZ4mainEUlfiE0_Li4EEEvT_Pf"
+        short = "elementwise_kernel<main::{lambda#2}, 4>"
+        self.make("hang", f"UPDATE kernel SET name = '{name}'")
+        told = "".join(self.command(*words, sim=False).out for words in (
+            ("report", "trace.db"), ("report", "trace.db", "-f", "markdown"), ("explain", "trace.db")))
+        self.assertIn(f" in cuLaunchKernel of {short},", " ".join(told.split()))
+        self.assertIn(f" cuLaunchKernel  {short} ", told)
+        self.assertNotIn("_ZN6", told)
+        self.assertNotIn("detail::", told)
+        rows = self.command("report", "trace.db", "-f", "csv", "-s", "flights", sim=False).out
+        self.assertIn("void detail::elementwise_kernel<main::{lambda(float, int)#2}, 4>(main::{lambda", rows)
+
+
 class Failed(harness.Case):
     gpu = "auto"
 
