@@ -2,8 +2,10 @@
 
 #include "report/command_text.h"
 #include "report/commands.h"
+#include "report/option_words.h"
 #include "report/value_text.h"
 #include "trace/text.h"
+#include "trace/word_distance.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -35,6 +37,18 @@ int gv_arguments_refuse(const struct gv_command *command, const char *format, ..
     fprintf(stderr, "gpuverify %s: %s\n", command->name, shown);
     gv_command_text_usage(stderr, command);
     return GV_EXIT_USAGE;
+}
+
+int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
+                             const char *what, const char *word)
+{
+    const char *words = gv_option_words(option);
+    char near[GV_WORD_BYTES];
+
+    if (gv_word_nearest(word, words, near))
+        return gv_arguments_refuse(command, "'%s' is no %s; did you mean '%s'? They are:%s", word,
+                                   what, near, words);
+    return gv_arguments_refuse(command, "'%s' is no %s; they are:%s", word, what, words);
 }
 
 static int gv_parse_unknown(const struct gv_parse *parse, const char *word, size_t length)
@@ -98,7 +112,7 @@ int gv_option_read(const struct gv_option *option, struct gv_given *given)
 static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option, const char *value)
 {
     struct gv_given *given = &parse->arguments->given[parse->arguments->given_count];
-    char name[GV_OPTION_NAME_BYTES];
+    char name[GV_OPTION_NAME_BYTES], near[GV_WORD_BYTES];
 
     gv_option_name(option, name);
     memset(given, 0, sizeof(*given));
@@ -115,6 +129,11 @@ static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option,
         return gv_arguments_refuse(parse->command, "--%s needs a value: %s", name,
                                    gv_option_expected(option));
     given->text = value;
+    if (gv_option_read(option, given) < 0 && option->kind == GV_OPTION_IS_CHOICE &&
+        gv_word_nearest(value, option->value, near))
+        return gv_arguments_refuse(parse->command,
+                                   "'%s' is no value for --%s, which takes %s; did you mean '%s'?",
+                                   value, name, option->value, near);
     if (gv_option_read(option, given) < 0)
         return gv_arguments_refuse(parse->command, "'%s' is no value for --%s, which takes %s",
                                    value, name, gv_option_expected(option));
@@ -198,6 +217,38 @@ static int gv_parse_check_count(const struct gv_arguments *arguments)
     return gv_arguments_refuse(command, "'%s' is one too many", arguments->operands[command->most]);
 }
 
+/* Options that would be ignored are refused. */
+static int gv_parse_check_apart(const struct gv_arguments *arguments)
+{
+    static const struct {
+        enum gv_option_id option;
+        int other; /* -1: every other one */
+        bool operands;
+    } apart[] = {
+#define GV_APART(command, option, other)                                                           \
+    {GV_OPTION_##command##_##option, GV_OPTION_##command##_##other, true},
+#define GV_ALONE(command, option, operands) {GV_OPTION_##command##_##option, -1, operands},
+#include "report/options_apart.def"
+    };
+    char one[GV_OPTION_NAME_BYTES], other[GV_OPTION_NAME_BYTES];
+
+    for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
+        if (!gv_arguments_has(arguments, apart[i].option))
+            continue;
+        gv_option_name(&gv_options[apart[i].option], one);
+        for (size_t j = 0; j < arguments->given_count; j++) {
+            enum gv_option_id given = arguments->given[j].option;
+            if (given != apart[i].option && (apart[i].other < 0 || (int)given == apart[i].other))
+                return gv_arguments_refuse(arguments->command, "--%s and --%s do not go together",
+                                           one, gv_option_name(&gv_options[given], other));
+        }
+        if (!apart[i].operands && arguments->operand_count > 0)
+            return gv_arguments_refuse(arguments->command, "--%s and '%s' do not go together", one,
+                                       arguments->operands[0]);
+    }
+    return 0;
+}
+
 bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,
                         struct gv_arguments *arguments, int *code)
 {
@@ -225,6 +276,8 @@ bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,
         gv_command_text_help(stdout, command);
     else if (*code == 0)
         *code = gv_parse_check_count(arguments);
+    if (*code == 0 && !parse.help)
+        *code = gv_parse_check_apart(arguments);
     return *code == 0 && !parse.help;
 }
 

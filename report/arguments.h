@@ -53,5 +53,9 @@ const char *gv_option_expected(const struct gv_option *option);
 /* Says what is wrong with the use of a command, and how it is used. Returns GV_EXIT_USAGE. */
 int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same of a word that is none of those that an option takes (gv_option_words): names the
+ * nearest one, and all. `what` is what they are, "section". */
+int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
+                             const char *what, const char *word);
 
 #endif

@@ -1,5 +1,6 @@
 #include "report/check_rules.h"
 
+#include "report/option_words.h"
 #include "report/value_text.h"
 #include "trace/word_distance.h"
 
@@ -57,17 +58,19 @@ static int gv_check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY
 
 static int gv_check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
 {
-    int used;
+    char near[GV_WORD_BYTES];
+    const char *causes = gv_option_words(GV_OPTION_check_no_stall);
 
     for (size_t i = 0; i < sizeof(gv_check_causes) / sizeof(gv_check_causes[0]); i++)
         if (strcmp(gv_check_causes[i], rule->text) == 0)
             return 0;
-    used =
-        snprintf(why, GV_CHECK_WHY_BYTES, "'%.64s' is no cause of a stall; they are:", rule->text);
-    for (size_t i = 0; i < sizeof(gv_check_causes) / sizeof(gv_check_causes[0]); i++)
-        if (used > 0 && used < GV_CHECK_WHY_BYTES)
-            used +=
-                snprintf(why + used, GV_CHECK_WHY_BYTES - (size_t)used, " %s", gv_check_causes[i]);
+    if (gv_word_nearest(rule->text, causes, near))
+        snprintf(why, GV_CHECK_WHY_BYTES,
+                 "'%.64s' is no cause of a stall; did you mean '%s'? They are:%s", rule->text, near,
+                 causes);
+    else
+        snprintf(why, GV_CHECK_WHY_BYTES, "'%.64s' is no cause of a stall; they are:%s", rule->text,
+                 causes);
     return -EINVAL;
 }
 
@@ -106,14 +109,10 @@ static const char *gv_check_nearest(const char *word, char name[GV_OPTION_NAME_B
     size_t least = GV_WORD_TYPO;
 
     name[0] = '\0';
-    for (size_t i = 0; i < GV_CHECKS_COUNT; i++) {
-        size_t distance =
-            gv_word_distance(word, gv_option_name(&gv_options[gv_checks[i].option], known));
-        if (distance < least) {
-            least = distance;
+    for (size_t i = 0; i < GV_CHECKS_COUNT; i++)
+        if (gv_word_is_nearer(word, gv_option_name(&gv_options[gv_checks[i].option], known),
+                              &least))
             strcpy(name, known);
-        }
-    }
     return name[0] ? name : NULL;
 }
 

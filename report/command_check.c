@@ -231,6 +231,11 @@ int gv_command_check(const struct gv_arguments *arguments)
     struct gv_check_rules rules = {0};
     struct gv_check_result *results = NULL;
     sqlite3 *trace = NULL;
+    const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
+
+    if (junit && gv_output_file_is_stdout(junit) &&
+        gv_arguments_has(arguments, GV_OPTION_check_format))
+        return gv_arguments_refuse(arguments->command, "--junit - and --format do not go together");
     int code = gv_check_collect(arguments, &rules);
 
     if (code == 0) {

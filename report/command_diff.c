@@ -1,7 +1,6 @@
 /* gpuverify diff BEFORE AFTER: what changed between runs. */
 #include "report/commands.h"
 #include "report/diff.h"
-#include "report/option_words.h"
 #include "report/progress.h"
 #include "report/report.h"
 #include "report/trace_view.h"
@@ -34,9 +33,8 @@ static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct 
             continue;
         picked = true;
         if (!gv_diff_pick(diff, arguments->given[i].text))
-            return gv_arguments_refuse(arguments->command, "'%s' is no section; they are:%s",
-                                       arguments->given[i].text,
-                                       gv_option_words(GV_OPTION_diff_section));
+            return gv_arguments_refuse_word(arguments->command, GV_OPTION_diff_section, "section",
+                                            arguments->given[i].text);
     }
     for (size_t i = 0; i < GV_DIFF_AREAS; i++)
         diff->wanted[i] |= !picked;

@@ -65,8 +65,9 @@ int gv_command_doctor(const struct gv_arguments *arguments)
     if (!doctor)
         return GV_EXIT_FAILED;
     doctor->about = "machine";
+    doctor->may_start = !gv_arguments_has(arguments, GV_OPTION_doctor_no_trial);
     gv_doctor_look_at_machine(doctor);
-    if (!gv_arguments_has(arguments, GV_OPTION_doctor_no_trial))
+    if (doctor->may_start)
         gv_doctor_try(doctor);
     else
         gv_doctor_look_for_driver(doctor);

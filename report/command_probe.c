@@ -57,12 +57,15 @@ int gv_command_probe(const struct gv_arguments *arguments)
     if (gpu > INT_MAX)
         return gv_arguments_refuse(arguments->command, "there is no GPU of that number");
     request.gpu = (int)gpu;
+    const char *json = gv_arguments_text(arguments, GV_OPTION_probe_json, NULL);
+    bool alone = json && gv_output_file_is_stdout(json);
+    if (alone && gv_arguments_has(arguments, GV_OPTION_probe_format))
+        return gv_arguments_refuse(arguments->command, "--json - and --format do not go together");
     if (isatty(STDERR_FILENO))
         gv_message("measuring, half a minute or so; the GPU should have nothing else to do");
     if (gv_probe_measure(&request, &result))
         return GV_EXIT_FAILED;
-    const char *json = gv_arguments_text(arguments, GV_OPTION_probe_json, NULL);
-    if (!json || !gv_output_file_is_stdout(json))
+    if (!alone)
         gv_probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
     if (gv_probe_keep(&result, json))
         return GV_EXIT_FAILED;

@@ -5,6 +5,7 @@
 #include "report/run_note.h"
 #include "report/session_watch.h"
 #include "report/report.h"
+#include "report/shown_path.h"
 #include "report/trace_view.h"
 #include "report/verdict_print.h"
 #include "trace/program_name.h"
@@ -154,7 +155,7 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct 
     report->wanted[GV_SECTION_verdict] = true;
     int error = gv_report_write(report);
     if (error)
-        gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
+        gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, error));
     else
         gv_verdict_print_more(stderr, path);
     free(report);
@@ -244,15 +245,15 @@ static void gv_run_check_file(const char *trace)
     if (error == -EPROTO)
         gv_message(
             "%s is no gpuverify trace: it is left alone, and the trace gets a name beside it",
-            trace);
+            gv_shown_path(trace));
     else if (error == -EUCLEAN || error == -EMEDIUMTYPE)
         gv_message("%s is a trace that is damaged, or whose journal is no regular file: it is left "
                    "alone, and the trace gets a name beside it",
-                   trace);
+                   gv_shown_path(trace));
     else if (error == 0 && gv_trace_file_drop(trace) < 0)
         gv_message("%s is left alone, for another run still writes it or it cannot be removed; the "
                    "trace gets a name beside it",
-                   trace);
+                   gv_shown_path(trace));
 }
 
 int gv_command_run(const struct gv_arguments *arguments)

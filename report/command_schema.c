@@ -5,6 +5,7 @@
 #include "report/schema_text.h"
 #include "report/terminal.h"
 #include "report/text_lines.h"
+#include "trace/word_distance.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -67,6 +68,48 @@ static void gv_schema_print(const struct gv_schema_column *column, void *context
     }
 }
 
+struct gv_schema_guess {
+    const char *word;
+    size_t least;
+    char nearest[GV_SCHEMA_LAST_BYTES];
+};
+
+static void gv_schema_guess(const struct gv_schema_column *column, void *context)
+{
+    struct gv_schema_guess *guess = context;
+
+    if (gv_word_is_nearer(guess->word, column->object, &guess->least))
+        snprintf(guess->nearest, sizeof(guess->nearest), "%s", column->object);
+}
+
+static void gv_schema_ignore(const struct gv_schema_column *column, void *context)
+{
+    (void)column;
+    (void)context;
+}
+
+/* A table is named only to those who ask for tables: the views are what stays. */
+static int gv_schema_refuse(const struct gv_command *command, const char *only, bool tables)
+{
+    struct gv_schema_guess guess = {.word = only, .least = GV_WORD_TYPO};
+    bool table = !tables && gv_schema_describe(only, true, gv_schema_ignore, NULL) == 0;
+    int error = gv_schema_describe(NULL, tables, gv_schema_guess, &guess);
+
+    if (error || !guess.nearest[0])
+        return gv_arguments_refuse(
+            command,
+            table ? "'%s' is an internal table, which may change (--tables shows it); "
+                    "'gpuverify schema' shows the views"
+                  : "there is no view '%s'; 'gpuverify schema' shows all",
+            only);
+    return gv_arguments_refuse(
+        command,
+        table ? "'%s' is an internal table, which may change (--tables shows it); "
+                "did you mean the view '%s'?"
+              : "there is no view '%s'; did you mean '%s'?",
+        only, guess.nearest);
+}
+
 int gv_command_schema(const struct gv_arguments *arguments)
 {
     const char *only = arguments->operands[0];
@@ -85,8 +128,7 @@ int gv_command_schema(const struct gv_arguments *arguments)
         error = error ? error : written;
     }
     if (error == -ENOENT)
-        return gv_arguments_refuse(arguments->command,
-                                   "there is no view '%s'; 'gpuverify schema' shows all", only);
+        return gv_schema_refuse(arguments->command, only, tables);
     if (error)
         gv_message("the schema cannot be read: %s", strerror(-error));
     return error ? GV_EXIT_FAILED : GV_EXIT_FINE;

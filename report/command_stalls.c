@@ -7,12 +7,6 @@
 
 #define GV_STALLS_TOP 20
 
-/* Every cause, for those who name another one. */
-static const char gv_stalls_causes[] = ""
-#define GV_CAUSE(name, text, expected, waits, why) " " text
-#include "report/causes.def"
-    ;
-
 static bool gv_stalls_is_cause(const char *word)
 {
     static const char *const causes[] = {
@@ -46,8 +40,8 @@ int gv_command_stalls(const struct gv_arguments *arguments)
     sqlite3 *trace = NULL;
 
     if (filter.cause && !gv_stalls_is_cause(filter.cause))
-        return gv_arguments_refuse(arguments->command, "'%s' is no cause; they are:%s",
-                                   filter.cause, gv_stalls_causes);
+        return gv_arguments_refuse_word(arguments->command, GV_OPTION_stalls_cause, "cause",
+                                        filter.cause);
     /* Who names an expected cause wants to see it. */
     filter.expected |= filter.cause != NULL;
     if (gv_trace_view_open(path, &trace))

@@ -69,7 +69,7 @@ struct gv_diff_change {
     struct gv_diff_range sides[GV_DIFF_SIDES];
     double change;  /* of the middles */
     double p;       /* of the rank test; negative: there is none */
-    bool more;      /* than noise, as far as that is known */
+    bool more;      /* than noise, or may be: as far as that is known */
     bool different; /* and large enough to be told */
     double weight;  /* the change of the thing's first unit, in which things are put in order */
     size_t thing;   /* the same for all units of one */

@@ -50,10 +50,11 @@ static void gv_diff_write_change(const struct gv_diff *diff, const struct gv_dif
         gv_diff_write_value(rows, change->unit, change->sides[side].least);
         gv_diff_write_value(rows, change->unit, change->sides[side].most);
     }
-    if (diff->test == GV_DIFF_TEST_NONE)
-        gv_rows_null(rows);
-    else
+    /* Ranges that do not overlap prove nothing. */
+    if (diff->test == GV_DIFF_TEST_RANK || (diff->test == GV_DIFF_TEST_RANGES && !change->more))
         gv_rows_number(rows, change->more);
+    else
+        gv_rows_null(rows);
     if (change->p >= 0)
         gv_rows_real(rows, change->p);
     else

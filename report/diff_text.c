@@ -131,17 +131,31 @@ const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
 
 const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change)
 {
-    const char *word = change->more ? "yes" : "no";
-
     if (change->p >= 0)
-        snprintf(out, GV_DIFF_TEXT_BYTES, "%s, p %.2g", word, change->p);
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s, p %.2g", change->more ? "yes" : "no", change->p);
     else
-        snprintf(out, GV_DIFF_TEXT_BYTES, "%s", word);
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s", change->more ? "perhaps" : "no");
+    return out;
+}
+
+/* The chance of ranges that do not overlap is 2 of all the ways to deal the traces out. */
+static const char *gv_diff_say_chance(char out[GV_FORMAT_BYTES], double chance)
+{
+    int64_t ways = gv_diff_whole(2 / chance);
+
+    if (ways == 4)
+        return "half of the time";
+    if (ways % 2 == 0)
+        snprintf(out, GV_FORMAT_BYTES, "1 time in %" PRId64, ways / 2);
+    else
+        snprintf(out, GV_FORMAT_BYTES, "2 times in %" PRId64, ways);
     return out;
 }
 
 void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
 {
+    char chance[GV_FORMAT_BYTES];
+
     switch (diff->test) {
     case GV_DIFF_TEST_NONE:
         snprintf(out, size,
@@ -149,11 +163,12 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
                  "Several of each say it: gpuverify diff BEFORE... -- AFTER...");
         break;
     case GV_DIFF_TEST_RANGES:
-        snprintf(out, size,
-                 "%zu and %zu traces: the values are medians, with their ranges. What changed by "
-                 "more than noise has ranges that do not overlap; so few traces come out like that "
-                 "by chance once in %.0f times.",
-                 diff->counts[0], diff->counts[1], 1 / diff->chance);
+        snprintf(
+            out, size,
+            "%zu and %zu traces: the values are medians, with their ranges. So few cannot show "
+            "that a change is more than noise: ranges that do not overlap happen by chance %s. "
+            "4 and 4 are enough.",
+            diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
         break;
     default:
         snprintf(out, size,

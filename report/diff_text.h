@@ -13,7 +13,7 @@ const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], enum gv_diff_unit un
 const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
 /* "+12.3 %", "20.0 times", "new", "gone" */
 const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
-/* "yes", "no, p 0.34": whether it is more than noise */
+/* "yes, p 0.029", "no, p 0.34", "no", "perhaps": whether it is more than noise */
 const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
 
 /* How noise was told from change. */

@@ -5,6 +5,7 @@
 #ifndef GV_REPORT_DOCTOR_H
 #define GV_REPORT_DOCTOR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -30,6 +31,7 @@ struct gv_doctor {
     const char *about; /* of those that are added */
     char command[256]; /* PROGRAM and its arguments, for a shell */
     bool looked_not;   /* something that may matter was left out */
+    bool may_start;    /* programs, to see what they do */
 };
 
 /* Adds a check, as long as there is room. Its fix is empty. */
@@ -54,5 +56,8 @@ void gv_doctor_try(struct gv_doctor *doctor);
 /* report/doctor_program.c: whether the library would get into this program, and what it would see.
  * After it come its arguments, and NULL: they are only repeated. */
 void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *program);
+/* report/doctor_shim.c: runs what is called like a Python interpreter, for some seconds at most,
+ * and tells the program that it is then. 0 or -errno. */
+int gv_doctor_ask_python(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -169,14 +169,37 @@ static bool gv_program_is_shell(const char *path)
     return false;
 }
 
-/* From a script to what runs it, which takes its place in `path`. 0 or -errno. */
-static int gv_program_follow(struct gv_doctor *doctor, char path[PATH_MAX])
+/* pyenv, asdf and the like put scripts called python3 before the interpreters on the PATH.
+ * `called`: the name by which the file at `path` was found, which is replaced by that of the
+ * interpreter. */
+static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
+{
+    const char *slash = strrchr(called, '/');
+    char name[PATH_MAX], found[PATH_MAX];
+
+    if (!doctor->may_start || strncmp(slash ? slash + 1 : called, "python", 6) != 0 ||
+        !gv_program_interpreter(path, name) || !gv_program_is_shell(name) ||
+        gv_doctor_ask_python(called, found) != 0)
+        return false;
+    gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is a shell's script that starts %.200s",
+                  path, found);
+    strcpy(path, found);
+    return true;
+}
+
+/* From a script to what runs it, which takes its place in `path`. `called`: by which name it was
+ * found. 0 or -errno. */
+static int gv_program_follow(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
     char name[PATH_MAX];
     int error = 0;
     bool script = false;
 
-    for (int i = 0; !error && i < GV_PROGRAM_SCRIPTS && gv_program_interpreter(path, name); i++) {
+    for (int i = 0; !error && i < GV_PROGRAM_SCRIPTS; i++) {
+        if (gv_program_is_shim(doctor, i ? name : called, path))
+            return 0;
+        if (!gv_program_interpreter(path, name))
+            break;
         gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is run by %.200s", path, name);
         error = gv_program_find(name, path);
         script = true;
@@ -233,7 +256,7 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     int error = elf ? gv_program_find(program, path) : -ENOMEM;
 
     if (!error)
-        error = gv_program_follow(doctor, path);
+        error = gv_program_follow(doctor, program, path);
     if (!error && gv_program_is_python(path)) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
                       "%.200s does not say what runs it; looked at is python3", path);
@@ -242,7 +265,7 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
         gv_doctor_fix(doctor, "start it so: gpuverify run -- %.300s", doctor->command);
         error = gv_program_find("python3", path);
         if (!error)
-            error = gv_program_follow(doctor, path);
+            error = gv_program_follow(doctor, "python3", path);
     }
     if (!error)
         error = gv_elf_file_read(path, elf);

@@ -2,9 +2,9 @@
 
 #include "report/error_words.h"
 #include "report/format.h"
+#include "report/shown_path.h"
 #include "report/text_lines.h"
 #include "trace/database.h"
-#include "trace/shell_word.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void gv_error_notes_fill(const char *text, const char *path, char *out, s
     out[0] = '\0';
     while (used < size && (place = strstr(text, "FILE"))) {
         int length = snprintf(out + used, size - used, "%.*s%.900s", (int)(place - text), text,
-                              gv_shell_word(word, path));
+                              gv_shown_word(word, path));
         used += length > 0 ? (size_t)length : 0;
         text = place + strlen("FILE");
     }

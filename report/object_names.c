@@ -7,8 +7,13 @@
 
 #ifdef GV_HAS_ELFUTILS
 
+#include "report/runtime_frames.h"
+
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <limits.h>
+#include <stdbool.h>
 
 #define GV_BUILD_ID_MOST 64
 
@@ -84,6 +89,64 @@ static Dwarf_Die *gv_object_names_unit(Dwfl_Module *module, GElf_Addr at, Dwarf_
     return NULL;
 }
 
+/* Whether what returns to that place was called there from this scope, and is what nvcc makes to
+ * launch a kernel. */
+static bool gv_object_names_launches(Dwarf_Die *scope, Dwarf_Addr returns)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Die call, called;
+    Dwarf_Addr after;
+    int more = dwarf_child(scope, &call);
+
+    for (; more == 0; more = dwarf_siblingof(&call, &call)) {
+        bool old = dwarf_tag(&call) == DW_TAG_GNU_call_site; /* before DWARF 5 */
+        if (!old && dwarf_tag(&call) != DW_TAG_call_site)
+            continue;
+        if (dwarf_formaddr(dwarf_attr(&call, old ? DW_AT_low_pc : DW_AT_call_return_pc, &attribute),
+                           &after) == 0 &&
+            after == returns &&
+            dwarf_formref_die(
+                dwarf_attr(&call, old ? DW_AT_abstract_origin : DW_AT_call_origin, &attribute),
+                &called))
+            return gv_runtime_function_is(dwarf_diename(&called));
+    }
+    return false;
+}
+
+/* What was inlined from the toolkit's headers, and the kernel's function that nvcc makes for the
+ * host, is not where the program is: its line is where they were called. */
+static void gv_object_names_outwards(Dwarf_Die *unit, Dwarf_Addr at, struct gv_object_place *place)
+{
+    Dwarf_Die *found = NULL, *scopes = NULL;
+    Dwarf_Files *files = NULL;
+    size_t count = 0;
+    /* The scopes around the innermost one: the first call knows those where it was written. */
+    int depth = dwarf_getscopes(unit, at, &found) > 0 ? dwarf_getscopes_die(&found[0], &scopes) : 0;
+    bool outwards = gv_runtime_file_is(place->file) ||
+                    (depth > 0 && gv_object_names_launches(&scopes[0], at + 1));
+
+    if (!outwards || dwarf_getsrcfiles(unit, &files, &count) != 0)
+        depth = 0;
+    for (int i = 0; i < depth && outwards; i++) {
+        Dwarf_Attribute attribute;
+        Dwarf_Word file, line;
+        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine ||
+            dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attribute), &file) != 0 ||
+            dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute), &line) != 0)
+            continue;
+        const char *path = dwarf_filesrc(files, (size_t)file, NULL, NULL);
+        /* A stub is called by the kernel's function. */
+        outwards = !path || line > INT_MAX || gv_runtime_file_is(path) ||
+                   gv_runtime_function_is(dwarf_diename(&scopes[i]));
+        if (!outwards) {
+            place->file = path;
+            place->line = (int)line;
+        }
+    }
+    free(scopes);
+    free(found);
+}
+
 static void gv_object_names_line(Dwfl_Module *module, GElf_Addr at, struct gv_object_place *place)
 {
     Dwarf_Addr bias = 0;
@@ -93,6 +156,7 @@ static void gv_object_names_line(Dwfl_Module *module, GElf_Addr at, struct gv_ob
     if (!line || dwarf_lineno(line, &place->line) != 0)
         return;
     place->file = dwarf_linesrc(line, NULL, NULL);
+    gv_object_names_outwards(unit, at - bias, place);
 }
 
 void gv_object_names_find(struct gv_object_names *names, uint64_t address,

@@ -57,13 +57,9 @@ const struct gv_command *gv_command_nearest(const char *word)
     const struct gv_command *nearest = NULL;
     size_t least = GV_WORD_TYPO;
 
-    for (int i = 0; i < GV_COMMANDS_COUNT; i++) {
-        size_t distance = gv_word_distance(word, gv_commands[i].name);
-        if (gv_commands[i].listed && distance < least) {
-            least = distance;
+    for (int i = 0; i < GV_COMMANDS_COUNT; i++)
+        if (gv_commands[i].listed && gv_word_is_nearer(word, gv_commands[i].name, &least))
             nearest = &gv_commands[i];
-        }
-    }
     return nearest;
 }
 
@@ -93,15 +89,10 @@ const struct gv_option *gv_option_nearest(enum gv_command_id command, const char
     size_t least = GV_WORD_TYPO;
     char known[GV_OPTION_NAME_BYTES];
 
-    for (int i = 0; i < GV_OPTIONS_COUNT; i++) {
-        if (gv_options[i].command != command)
-            continue;
-        size_t distance = gv_word_distance(word, gv_option_name(&gv_options[i], known));
-        if (distance < least) {
-            least = distance;
+    for (int i = 0; i < GV_OPTIONS_COUNT; i++)
+        if (gv_options[i].command == command &&
+            gv_word_is_nearer(word, gv_option_name(&gv_options[i], known), &least))
             nearest = &gv_options[i];
-        }
-    }
     return nearest;
 }
 

@@ -33,13 +33,9 @@ const struct gv_query *gv_query_nearest(const char *name)
     const struct gv_query *nearest = NULL;
     size_t least = GV_WORD_TYPO;
 
-    for (size_t i = 0; i < gv_queries_count; i++) {
-        size_t distance = gv_word_distance(name, gv_queries[i].name);
-        if (distance < least) {
-            least = distance;
+    for (size_t i = 0; i < gv_queries_count; i++)
+        if (gv_word_is_nearer(name, gv_queries[i].name, &least))
             nearest = &gv_queries[i];
-        }
-    }
     return nearest;
 }
 

@@ -11,7 +11,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,7 +200,7 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
     bool read_by_people = report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN;
     int columns = (int)gv_section_columns(section), result = sqlite3_step(query), error;
 
-    if (result == SQLITE_DONE && !report->picked && report->format != GV_FORMAT_JSON)
+    if (result == SQLITE_DONE && !report->picked && read_by_people)
         return 0;
     if (result == SQLITE_DONE && report->format == GV_FORMAT_TABLE) {
         gv_report_title(report, section->title);
@@ -350,90 +349,8 @@ static int gv_report_verdict(struct gv_report *report)
                                 report->columns);
 }
 
-static void gv_report_json_facts(struct gv_report *report)
-{
-    const struct gv_run_facts *facts = &report->facts;
-    const struct {
-        const char *key;
-        int64_t value;
-        bool known;
-    } values[] = {
-#define GV_REPORT_FACT(key, label, value, known) {key, value, known},
-#include "report/report_facts.def"
-    };
-
-    gv_json_key(&report->json, "facts");
-    gv_json_open(&report->json, '{');
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-        gv_json_key(&report->json, values[i].key);
-        if (values[i].known)
-            gv_json_number(&report->json, values[i].value);
-        else
-            gv_json_null(&report->json);
-    }
-    gv_json_close(&report->json, '}');
-}
-
-/* As they are told in text, each on a line of its own. */
-static int gv_report_json_notes(struct gv_report *report)
-{
-    char *text = NULL, *rest = NULL;
-    size_t bytes = 0;
-    FILE *lines = open_memstream(&text, &bytes);
-    int error =
-        lines ? gv_verdict_print_broken(lines, report->trace, report->path, &report->facts, INT_MAX)
-              : -ENOMEM;
-
-    if (!error)
-        error = gv_verdict_print_notes(lines, report->trace, report->path, &report->facts,
-                                       &report->ended, INT_MAX);
-    if (lines && fclose(lines) != 0 && !error)
-        error = -ENOMEM;
-    gv_json_key(&report->json, "notes");
-    gv_json_open(&report->json, '[');
-    for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
-         line = strtok_r(NULL, "\n", &rest)) {
-        line += strlen(GV_VERDICT_NOTE);
-        gv_json_text(&report->json, line + strspn(line, " "));
-    }
-    gv_json_close(&report->json, ']');
-    free(text);
-    return error;
-}
-
-static int gv_report_json_verdict(struct gv_report *report)
-{
-    int error;
-    struct gv_json *json = &report->json;
-    char next[GV_VERDICT_NEXT_BYTES];
-
-    gv_json_key(json, "verdict");
-    gv_json_open(json, '{');
-    gv_json_key(json, "headline");
-    gv_json_text(json, report->verdict.headline);
-    gv_json_key(json, "findings");
-    gv_json_open(json, '[');
-    for (size_t i = 0; i < report->verdict.count; i++) {
-        const struct gv_finding *finding = &report->verdict.findings[i];
-        gv_json_open(json, '{');
-        gv_json_key(json, "class");
-        gv_json_text(json, gv_verdict_name(finding->class));
-        gv_json_key(json, "weight");
-        gv_json_real(json, finding->weight);
-        gv_json_key(json, "evidence");
-        gv_json_text(json, finding->evidence);
-        gv_json_key(json, "next");
-        gv_json_text(json, gv_verdict_next_of(finding, report->path, next));
-        gv_json_close(json, '}');
-    }
-    gv_json_close(json, ']');
-    error = gv_report_json_notes(report);
-    gv_json_close(json, '}');
-    return error;
-}
-
 /* What is a picture for people is thousands of rows for programs: those that ask for it get it. */
-static bool gv_report_is_in_json(const struct gv_report *report, size_t section)
+static bool gv_report_is_for_programs(const struct gv_report *report, size_t section)
 {
     return report->wanted[section] &&
            (report->picked || gv_sections[section].shape != GV_SHAPE_PICTURE);
@@ -453,11 +370,30 @@ static int gv_report_json(struct gv_report *report)
     gv_json_key(&report->json, "sections");
     gv_json_open(&report->json, '{');
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
-        if (gv_report_is_in_json(report, i))
+        if (gv_report_is_for_programs(report, i))
             error = gv_section_write(report, (enum gv_section_id)i);
     gv_json_close(&report->json, '}');
     gv_json_close(&report->json, '}');
     gv_json_end(&report->json);
+    return error;
+}
+
+/* One section is a table and nothing else. */
+static int gv_report_csv(struct gv_report *report)
+{
+    size_t wanted = 0, written = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
+        wanted += gv_report_is_for_programs(report, i);
+    for (size_t i = 0; i < GV_SECTIONS_COUNT && !error; i++) {
+        if (!gv_report_is_for_programs(report, i))
+            continue;
+        if (wanted > 1)
+            fprintf(report->out, "%s# %s\n", written++ ? "\n" : "", gv_sections[i].name);
+        error = i == GV_SECTION_verdict ? gv_report_csv_verdict(report)
+                                        : gv_section_write(report, (enum gv_section_id)i);
+    }
     return error;
 }
 
@@ -474,7 +410,9 @@ int gv_report_write(struct gv_report *report)
     gv_verdict_make(&report->facts, &report->verdict);
     if (report->format == GV_FORMAT_JSON)
         return gv_report_json(report);
-    if (report->wanted[GV_SECTION_verdict] && report->format != GV_FORMAT_CSV)
+    if (report->format == GV_FORMAT_CSV)
+        return gv_report_csv(report);
+    if (report->wanted[GV_SECTION_verdict])
         error = gv_report_draw(report, gv_report_verdict);
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
         if (report->wanted[i])

@@ -53,6 +53,11 @@ int gv_report_values_register(struct gv_report *report);
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 
+/* report/report_verdict.c: what is no section's rows, for programs. 0 or -errno. */
+void gv_report_json_facts(struct gv_report *report);
+int gv_report_json_verdict(struct gv_report *report);
+int gv_report_csv_verdict(struct gv_report *report);
+
 /* report/section_lines.c: sections that are pictures when people read them. 0 or -errno. */
 int gv_section_timeline(struct gv_report *report);
 int gv_section_samples(struct gv_report *report);

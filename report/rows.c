@@ -44,7 +44,7 @@ static void gv_rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
 
 static void gv_rows_csv_next(struct gv_rows *rows)
 {
-    fputs(rows->at == rows->count ? "\r\n" : ",", rows->out);
+    fputc(rows->at == rows->count ? '\n' : ',', rows->out);
 }
 
 void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,

@@ -20,7 +20,7 @@
 
 enum gv_format {
     GV_FORMAT_TABLE,
-    GV_FORMAT_CSV,  /* RFC 4180; NULL is nothing, an empty text is "" */
+    GV_FORMAT_CSV,  /* RFC 4180, but lines end in LF; NULL is nothing, an empty text is "" */
     GV_FORMAT_JSON, /* one object for each row, in an array */
     GV_FORMAT_MARKDOWN,
 };

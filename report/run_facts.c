@@ -1,6 +1,5 @@
 #include "report/run_facts.h"
 
-#include "report/kernel_name.h"
 #include "report/new_ptx.h"
 #include "report/stack_text.h"
 #include "report/time_sum.h"
@@ -24,7 +23,7 @@ struct gv_fact_column {
     }
 #define GV_TEXT(member)                                                                            \
     {                                                                                              \
-        offsetof(struct gv_run_facts, member), GV_FACTS_TEXT_BYTES                                 \
+        offsetof(struct gv_run_facts, member), sizeof(((struct gv_run_facts *)0)->member)          \
     }
 
 #define GV_FACT_COLUMNS 8
@@ -55,6 +54,8 @@ static const struct gv_fact_query gv_fact_queries[] = {
     {"SELECT d.name, d.multiprocessors FROM device_total t JOIN device d ON d.id = t.device ORDER"
      " BY t.busy_ns DESC LIMIT 1",
      {GV_TEXT(device), GV_NUMBER(multiprocessors)}},
+    /* A program that failed may not have used it. */
+    {"SELECT EXISTS (SELECT 1 FROM device WHERE name GLOB 'GV_SIM *')", {GV_NUMBER(simulated)}},
     {"SELECT count(*), CAST(total(count) AS INTEGER) FROM kernel_total",
      {GV_NUMBER(kernel_names), GV_NUMBER(kernels_run)}},
     {"SELECT k.name, s.grid_x * s.grid_y * s.grid_z FROM kernel_total k LEFT JOIN gpu_shape s ON"
@@ -352,6 +353,5 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
     facts->whole = gv_totals_is_all(part);
     facts->complete = gv_facts_is_complete(trace);
-    facts->simulated = strncmp(facts->device, "GV_SIM ", 7) == 0;
     return error;
 }

@@ -5,6 +5,7 @@
 #ifndef GV_REPORT_RUN_FACTS_H
 #define GV_REPORT_RUN_FACTS_H
 
+#include "report/kernel_name.h"
 #include "report/totals.h"
 
 #include <sqlite3.h>
@@ -22,11 +23,11 @@ struct gv_run_facts {
 
     int64_t processes, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was seen, or known not to be */
-    bool gpu_seen;  /* of all processes: what is not there up to known_ns did not happen */
-    bool gpu_whole; /* and that is all of the window, without losses */
-    bool complete;  /* the trace is finished */
-    bool simulated; /* by tests/sim */
-    bool whole;     /* not a part of the trace */
+    bool gpu_seen;     /* of all processes: what is not there up to known_ns did not happen */
+    bool gpu_whole;    /* and that is all of the window, without losses */
+    bool complete;     /* the trace is finished */
+    int64_t simulated; /* some device is */
+    bool whole;        /* not a part of the trace */
 
     /* all devices together, in known_ns, and the one that was busiest */
     int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns;
@@ -37,7 +38,7 @@ struct gv_run_facts {
 
     int64_t kernel_names, kernels_run;
     int64_t launch_median_ns, least_blocks;
-    char top_kernel[GV_FACTS_TEXT_BYTES];
+    char top_kernel[GV_KERNEL_NAME_LONG];
 
     int64_t copies, copied_bytes, pageable_bytes, pinned_bytes; /* between host and device */
     int64_t copy_stack;                   /* of the copies that took longest; 0: not known */

@@ -74,8 +74,7 @@ int gv_schema_describe(const char *only, bool tables, gv_schema_take *take, void
     static const char sql[] =
         "SELECT s.type, s.name, s.sql, c.name, c.type"
         " FROM sqlite_master s, pragma_table_info(s.name) c"
-        " WHERE CASE WHEN ?1 IS NULL THEN s.type = 'view' OR (?2 AND s.type = 'table')"
-        " ELSE s.name = ?1 AND s.type IN ('view', 'table') END"
+        " WHERE (s.type = 'view' OR (?2 AND s.type = 'table')) AND (?1 IS NULL OR s.name = ?1)"
         " ORDER BY s.type DESC, s.rowid, c.cid";
     sqlite3_stmt *statement = NULL;
     sqlite3 *database = NULL;

@@ -2,6 +2,7 @@
 
 #include "report/demangle.h"
 #include "report/object_names.h"
+#include "report/runtime_frames.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -121,5 +122,5 @@ int gv_stack_names_find(struct gv_database *database)
     sqlite3_finalize(objects);
     sqlite3_finalize(names.frames);
     sqlite3_finalize(names.update);
-    return error;
+    return error ? error : gv_runtime_frames_mark(database);
 }

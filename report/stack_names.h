@@ -1,7 +1,7 @@
 /*
  * Gives the native frames of a trace their names, from the files that were mapped, when the trace
- * is finished. In the caller's transaction. What takes too long, or is not there any more, keeps
- * its place in its file.
+ * is finished, and marks those that are CUDA's own. In the caller's transaction. What takes too
+ * long, or is not there any more, keeps its place in its file.
  */
 #ifndef GV_REPORT_STACK_NAMES_H
 #define GV_REPORT_STACK_NAMES_H

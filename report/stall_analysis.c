@@ -1,5 +1,6 @@
 #include "report/stall_analysis.h"
 
+#include "report/kernel_names.h"
 #include "report/shadow.h"
 #include "report/stall_run.h"
 #include "trace/settings.h"
@@ -37,6 +38,7 @@ static int gv_stalls_run(sqlite3 *trace, int64_t threshold_ns)
     struct gv_stall_run *run = calloc(1, sizeof(*run));
     int error = run ? gv_stall_run_open(run, trace, threshold_ns) : -ENOMEM;
 
+    gv_kernel_names_learn(trace); /* advice names them */
     if (!error && run->any_measured)
         error = gv_stall_gpu_open(run);
     if (!error)

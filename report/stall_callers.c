@@ -16,6 +16,7 @@ static const char gv_stall_callers_sql[] =
     "   WHEN " GV_STACK_TEXT_PACKAGE_SQL(
         "f.file") " THEN 1 ELSE 0 END AS class"
                   "  FROM frame f WHERE f.line IS NOT NULL AND NOT " GV_STACK_TEXT_SYSTEM_SQL(
+                      "f.kind",
                       "f.library") "  AND f.stack IN (SELECT s.stack FROM load l JOIN call_stack s "
                                    "ON s.call = l.call)),"
                                    " ranked AS (SELECT *, min(class) OVER (PARTITION BY stack) AS "
@@ -34,7 +35,7 @@ static const char gv_stall_callers_sql[] =
                                    "place TEXT);"
                                    "INSERT OR IGNORE INTO temp.stall_caller"
                                    " SELECT o.stack, o.place || coalesce(' (through ' || "
-                                   "i.function || ')', '')"
+                                   "gv_short_function(i.function) || ')', '')"
                                    "  FROM temp.stall_path i JOIN temp.stall_path o ON o.stack = "
                                    "i.stack AND o.level = i.level + 1"
                                    "  WHERE o.place IS NOT NULL AND i.path IN (SELECT p.path FROM "

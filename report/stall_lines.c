@@ -1,12 +1,12 @@
 #include "report/stall_lines.h"
 
 #include "report/format.h"
+#include "report/shown_path.h"
 #include "report/stack_text.h"
 #include "report/stall_rows.h"
 #include "report/stall_rules.h"
 #include "report/stall_sums.h"
 #include "report/text_lines.h"
-#include "trace/shell_word.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -190,7 +190,7 @@ int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most, 
         gv_stall_lines_head(out, &sums);
         for (size_t i = 0; i < list.count && i < (size_t)most; i++)
             gv_stall_lines_one(out, &list.lines[i], columns);
-        path = gv_shell_word(word, path);
+        path = gv_shown_word(word, path);
         snprintf(more, sizeof(more),
                  "gpuverify stalls %.1000s, gpuverify explain %.1000s [NUMBER]%s%.1000s%s", path,
                  path, list.count > (size_t)most ? ", gpuverify query " : "",

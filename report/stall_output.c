@@ -2,13 +2,15 @@
 
 #include "report/format.h"
 #include "report/report.h"
+#include "report/shown_path.h"
 #include "report/silence_note.h"
 #include "report/stack_text.h"
 #include "report/stall_sums.h"
 #include "report/text_lines.h"
-#include "trace/shell_word.h"
+#include "report/time_union.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define GV_STALL_WHERE_BYTES 4096
@@ -146,7 +148,7 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
                  "%" PRId64
                  " call%s had not returned, and %s not among them: gpuverify explain %.900s",
                  sums->unfinished, sums->unfinished == 1 ? "" : "s",
-                 sums->unfinished == 1 ? "is" : "are", gv_shell_word(word, path));
+                 sums->unfinished == 1 ? "is" : "are", gv_shown_word(word, path));
         gv_text_lines(stdout, 0, "", text, columns);
     }
     if (sums->expected_count == 0)
@@ -158,9 +160,54 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
     gv_text_lines(stdout, 0, "", text, columns);
 }
 
+static int gv_stalls_compare(const void *left, const void *right)
+{
+    const struct gv_stall_row *one = left, *other = right;
+
+    if (one->process != other->process)
+        return one->process < other->process ? -1 : 1;
+    return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
+}
+
+/* What the rows of a list that not all are in cost, added up as the sums of all are. Puts them in
+ * the order of time. */
+static void gv_stalls_put_listed(struct gv_stall_rows *rows)
+{
+    int64_t lost_ns = 0, asked_ns = 0, lost = 0, asked = 0;
+    struct gv_time_union all = {0};
+    char time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
+
+    if (rows->count)
+        qsort(rows->rows, rows->count, sizeof(*rows->rows), gv_stalls_compare);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct gv_stall_row *row = &rows->rows[i];
+        int64_t held_ns = gv_stall_lost_ns(row);
+        if (i == 0 || row->process != row[-1].process) {
+            lost_ns = gv_time_sum(lost_ns, all.sum_ns);
+            all = (struct gv_time_union){0};
+        }
+        if (row->expected)
+            asked_ns = gv_time_sum(asked_ns, held_ns);
+        else
+            gv_time_union_add(&all, row->start_ns, gv_time_sum(row->start_ns, held_ns));
+        asked += row->expected;
+        lost += !row->expected;
+    }
+    gv_format_duration(time, gv_time_sum(lost_ns, all.sum_ns));
+    gv_format_duration(waited, asked_ns);
+    if (!rows->count)
+        puts("No stall matches.");
+    if (lost)
+        printf("Listed: %" PRId64 " call%s that lost %s%s", lost, lost == 1 ? "" : "s", time,
+               asked ? ", " : ".\n");
+    if (asked)
+        printf("%s%" PRId64 " that waited %s as asked.\n", lost ? "" : "Listed: ", asked, waited);
+    fputs("In all:\n", stdout);
+}
+
 /* `found`: how many there are, those that are left out too. */
-static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct gv_stall_rows *rows,
-                                 int64_t found, const struct gv_stall_sums *sums)
+static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_stall_rows *rows,
+                                 int64_t found, const struct gv_stall_sums *sums, bool expected)
 {
     int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
     int64_t more = found - (int64_t)rows->count;
@@ -171,15 +218,15 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, const struct 
         return error;
     if (rows->count)
         putchar('\n');
-    else if (sums->count)
-        puts("No stall is as asked for.");
+    if ((int64_t)rows->count < sums->count + (expected ? sums->expected_count : 0))
+        gv_stalls_put_listed(rows);
     error = gv_silence_note_print(stdout, trace, "", gv_report_columns(stdout), &silent);
     if (error)
         return error;
     gv_stalls_put_sums(path, sums, silent);
     if (rows->count) {
         /* To be copied: in one line. */
-        printf("Why, call by call: gpuverify explain %s STALL\n", gv_shell_word(word, path));
+        printf("Why, call by call: gpuverify explain %s STALL\n", gv_shown_word(word, path));
     }
     if (more > 0)
         printf("%" PRId64 " more lost as much or less: --top 0 lists all.\n", more);
@@ -233,7 +280,7 @@ int gv_stall_output_print(sqlite3 *trace, const char *path, const struct gv_stal
     if (error)
         goto out;
     if (format == GV_FORMAT_TABLE)
-        error = gv_stalls_print_table(trace, path, &rows, found, &sums);
+        error = gv_stalls_print_table(trace, path, &rows, found, &sums, filter->expected);
     else if (format == GV_FORMAT_JSON)
         error = gv_stalls_print_json(trace, path, &rows, &sums);
     else

@@ -169,19 +169,20 @@ static int gv_timeline_compare(const void *left, const void *right)
     return memcmp(a->key, b->key, sizeof(a->key));
 }
 
+/* Whole, or without template arguments, or not at all: a part of a word tells nothing. */
 static void gv_timeline_label(char *cells, const struct gv_timeline_lane *lane)
 {
     char escaped[GV_TIMELINE_LABEL_BYTES * 6];
     int room = lane->last - lane->first - 3;
 
     gv_text_escape(escaped, sizeof(escaped), lane->label);
+    if ((int)strlen(escaped) > room)
+        escaped[strcspn(escaped, "<")] = '\0';
     int length = (int)strlen(escaped);
     for (int i = 0; i < length; i++)
         if ((unsigned char)escaped[i] >= 0x80)
             return; /* a column each is what the cells are */
-    if (length > room)
-        length = room;
-    if (length < 4)
+    if (length == 0 || length > room)
         return;
     int at = lane->first + (lane->last - lane->first - length) / 2;
     cells[at - 1] = ' ';
@@ -204,8 +205,7 @@ static void gv_timeline_print_lane(const struct gv_timeline *timeline,
         if (timeline->focus->call)
             cells[gv_timeline_column(timeline, timeline->focus->end_ns)] = '|';
     }
-    fprintf(out, "  %-*.*s %s\n", GV_TIMELINE_TITLE_COLUMNS, GV_TIMELINE_TITLE_COLUMNS, lane->title,
-            cells);
+    fprintf(out, "  %-*s %s\n", GV_TIMELINE_TITLE_COLUMNS, lane->title, cells);
 }
 
 static void gv_timeline_print_lanes(struct gv_timeline *timeline, FILE *out, char busy,

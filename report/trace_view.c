@@ -1,6 +1,7 @@
 #include "report/trace_view.h"
 
 #include "report/commands.h"
+#include "report/kernel_names.h"
 #include "report/progress.h"
 #include "report/recovery.h"
 #include "report/safe_sum.h"
@@ -140,6 +141,7 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
         if (error)
             return error;
     }
+    gv_kernel_names_learn(*trace);
     gv_progress_begin(*trace, "gpuverify: looking for stalls");
     error = gv_stalls_ensure(*trace);
     gv_progress_end(*trace);

@@ -1,10 +1,10 @@
 #include "report/verdict.h"
 
 #include "report/error_words.h"
+#include "report/shown_path.h"
 #include "report/time_sum.h"
 #include "report/verdict_limits.h"
 #include "report/verdict_text.h"
-#include "trace/shell_word.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ const char *gv_verdict_next_of(const struct gv_finding *finding, const char *pat
 
     if (place)
         snprintf(out, GV_VERDICT_NEXT_BYTES, "%.*s%.1000s%s", (int)(place - finding->next),
-                 finding->next, gv_shell_word(word, path), place + strlen("FILE"));
+                 finding->next, gv_shown_word(word, path), place + strlen("FILE"));
     else
         snprintf(out, GV_VERDICT_NEXT_BYTES, "%s", finding->next);
     return out;

@@ -3,10 +3,11 @@
 #include "report/driver_file.h"
 #include "report/error_notes.h"
 #include "report/format.h"
+#include "report/kernel_name.h"
+#include "report/shown_path.h"
 #include "report/silence_note.h"
 #include "report/text_lines.h"
 #include "trace/database.h"
-#include "trace/shell_word.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +37,7 @@ static int gv_print_head(FILE *out, sqlite3 *trace, const struct gv_run_facts *f
         /* Not of a process that was killed before its first call. */
         if (sqlite3_column_int64(row, 1) > 0)
             fprintf(out, "  %s", gv_format_duration(took, sqlite3_column_int64(row, 1)));
-        if (facts->device[0]) {
+        if (facts->device[0] || facts->simulated) {
             fputs(columns < GV_VERDICT_NARROW ? "\n  on " : " on ", out);
             gv_format_text(out, facts->simulated ? "a simulated GPU" : facts->device,
                            GV_VERDICT_NAME, 0);
@@ -85,7 +86,7 @@ static const char *gv_flight_ended(const char *ended, int64_t signal, char *out,
 static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *end, int columns)
 {
     sqlite3_stmt *rows = NULL;
-    char text[512], elapsed[GV_FORMAT_BYTES], how[64];
+    char text[512], elapsed[GV_FORMAT_BYTES], how[64], launched[GV_VERDICT_NAME];
     int result = gv_database_ask(
         trace,
         "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns, coalesce(p.exit_signal, CASE p.pid"
@@ -99,11 +100,11 @@ static int gv_print_flights(FILE *out, sqlite3 *trace, const struct gv_ended *en
         const char *name = (const char *)sqlite3_column_text(rows, 2);
         const char *kernel = (const char *)sqlite3_column_text(rows, 3);
         bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
+        gv_kernel_name_short(kernel, launched, sizeof(launched));
         gv_flight_ended(ended, sqlite3_column_int64(rows, 5), how, sizeof(how));
-        snprintf(text, sizeof(text), "process %" PRId64 " %s in %.100s%s%.100s%s%s",
+        snprintf(text, sizeof(text), "process %" PRId64 " %s in %.100s%s%s%s%s",
                  (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
-                 kernel ? " of " : "", kernel ? kernel : "",
-                 known ? (ended ? ", after " : ", for ") : "",
+                 kernel ? " of " : "", launched, known ? (ended ? ", after " : ", for ") : "",
                  known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
         gv_verdict_note(out, text, columns);
     }
@@ -249,7 +250,7 @@ static void gv_print_failed(FILE *out, const char *path, const struct gv_run_fac
              "%" PRId64 " call%s failed%s%.100s (gpuverify report %.900s --section errors)",
              facts->failed, facts->failed == 1 ? "" : "s",
              facts->failed == 1 ? ": " : ", most often ", facts->failed_most,
-             gv_shell_word(word, path));
+             gv_shown_word(word, path));
     gv_verdict_note(out, text, columns);
 }
 
@@ -354,7 +355,7 @@ void gv_verdict_print_more(FILE *out, const char *path)
 {
     char word[GV_SHELL_WORD_BYTES];
 
-    fprintf(out, "  more: gpuverify report %s\n", gv_shell_word(word, path));
+    fprintf(out, "  more: gpuverify report %s\n", gv_shown_word(word, path));
 }
 
 /* The next step, with the program that was meant in the place of PROGRAM. */

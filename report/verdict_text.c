@@ -81,11 +81,24 @@ static const char *gv_say_where(const struct gv_run_facts *facts)
     return facts->whole && !facts->complete ? " so far" : gv_say_part(facts);
 }
 
+static const char *gv_say_gpu(const struct gv_run_facts *facts)
+{
+    return facts->simulated ? "simulated GPU" : "GPU";
+}
+
+/* Nothing of a part, or so far. */
+static const char *gv_say_not_run(const struct gv_run_facts *facts)
+{
+    if (!facts->whole || !facts->complete)
+        return "";
+    return facts->simulated ? ": the simulated GPU did not run your code"
+                            : ": the GPU did not run your code";
+}
+
 static void gv_say_seen(const struct gv_run_facts *facts, char *out)
 {
     char busy[GV_FORMAT_BYTES], work[128], time[96], known[GV_FORMAT_BYTES];
-    const char *where = facts->simulated ? "The simulated GPU" : "The GPU";
-    const char *least = gv_say_gaps(facts) ? "at least " : "";
+    const char *where = gv_say_gpu(facts), *least = gv_say_gaps(facts) ? "at least " : "";
 
     gv_say_work(facts, work, sizeof(work));
     snprintf(time, sizeof(time), "the time");
@@ -93,17 +106,18 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
         snprintf(time, sizeof(time), "the first %s; what it did after that is not known",
                  gv_format_duration(known, facts->known_ns));
     if (facts->kernels_run + facts->graphs == 0)
-        gv_say(out, "%s ran no kernel that was seen%s: %" PRId64 " launch%s.", where,
+        gv_say(out, "The %s ran no kernel that was seen%s: %" PRId64 " launch%s.", where,
                gv_say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
     else if (facts->devices_used > 1)
         gv_say(out,
-               "%ss ran your code%s: %s, on %" PRId64
+               "The %ss ran your code%s: %s, on %" PRId64
                " devices. Together they were busy %s%s of %s.",
                where, gv_say_part(facts), work, facts->devices_used, least,
                gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
     else
-        gv_say(out, "%s ran your code%s: %s. It was busy %s%s of %s.", where, gv_say_part(facts),
-               work, least, gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
+        gv_say(out, "The %s ran your code%s: %s. It was busy %s%s of %s.", where,
+               gv_say_part(facts), work, least,
+               gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
 }
 
 /* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", of what most launches failed with. */
@@ -134,9 +148,9 @@ static void gv_say_launched(const struct gv_run_facts *facts, char *out)
     if (gv_run_facts_launches_failed(facts)) {
         gv_say_launch_result(facts, launches, sizeof(launches));
         gv_say(out, "Every launch%s failed, with %s%s.", gv_say_where(facts), launches,
-               facts->whole && facts->complete ? ": the GPU did not run your code" : "");
+               gv_say_not_run(facts));
     } else if (gv_run_facts_not_run(facts)) {
-        gv_say(out, "Your code made %s. The GPU %s.", launches,
+        gv_say(out, "Your code made %s. The %s %s.", launches, gv_say_gpu(facts),
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
         gv_say(out,
@@ -155,8 +169,7 @@ void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
         gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
     else if (facts->launch_calls == 0 && facts->kernels_run == 0)
         gv_say(out, "No kernel was launched%s.",
-               facts->whole && facts->complete ? ": the GPU did not run your code"
-                                               : gv_say_where(facts));
+               facts->whole && facts->complete ? gv_say_not_run(facts) : gv_say_where(facts));
     else if (facts->operations > 0 && !gv_run_facts_launches_failed(facts) &&
              !gv_run_facts_not_run(facts))
         gv_say_seen(facts, out);
@@ -411,7 +424,7 @@ void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
 
     if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
         gv_say(out,
-               "%" PRId64 " block%s on %" PRId64 " multiprocessors in %.80s; %.0f %% of the "
+               "%" PRId64 " block%s on %" PRId64 " multiprocessors in %s; %.0f %% of the "
                "%s time was like that, and %.*f %% of the device filled on average",
                facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
                facts->top_kernel, share, whose, decimals, filled);
@@ -459,7 +472,7 @@ void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
     int64_t computing_ns = facts->kernel_ns < devices_ns ? facts->kernel_ns : devices_ns;
     char computing[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], devices[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s computed for %s of %s%s%s, most of it in %.80s", gv_say_devices(facts, devices),
+    gv_say(out, "%s computed for %s of %s%s%s, most of it in %s", gv_say_devices(facts, devices),
            gv_format_duration(computing, computing_ns), gv_say_partly(facts) ? "the first " : "",
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);

@@ -198,16 +198,9 @@ static const char *gv_settings_nearest(const char *name)
     const char *nearest = NULL;
     size_t least = GV_WORD_TYPO;
 
-    for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
-        size_t distance = gv_word_distance(name, gv_settings_table[i].name);
-
-        if (distance == 0)
-            return gv_settings_table[i].name;
-        if (distance < least) {
-            least = distance;
+    for (size_t i = 0; i < GV_SETTINGS_COUNT; i++)
+        if (gv_word_is_nearer(name, gv_settings_table[i].name, &least))
             nearest = gv_settings_table[i].name;
-        }
-    }
     return nearest;
 }
 

@@ -156,7 +156,7 @@ CREATE VIEW frames AS -- one frame of a stack each
 SELECT
     f.stack AS stack, -- as in calls
     f.depth AS depth, -- 0 is the innermost; it may skip numbers
-    f.kind AS kind, -- native or python
+    f.kind AS kind, -- native, python, or runtime: CUDA's own, not the program's
     f.function AS function, -- as written in C++ or Python
     f.library AS library, -- file that holds the code
     f.file AS file, -- source file

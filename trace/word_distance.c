@@ -27,3 +27,31 @@ size_t gv_word_distance(const char *left, const char *right)
     }
     return row[width];
 }
+
+bool gv_word_is_nearer(const char *word, const char *known, size_t *least)
+{
+    size_t distance = gv_word_distance(word, known);
+
+    if (distance >= *least || distance >= strlen(known))
+        return false;
+    *least = distance;
+    return true;
+}
+
+const char *gv_word_nearest(const char *word, const char *words, char out[GV_WORD_BYTES])
+{
+    size_t least = GV_WORD_TYPO;
+    char known[GV_WORD_BYTES];
+
+    out[0] = '\0';
+    for (size_t length; *words; words += length + (words[length] != '\0')) {
+        length = strcspn(words, " |");
+        if (length == 0 || length >= GV_WORD_BYTES)
+            continue;
+        memcpy(known, words, length);
+        known[length] = '\0';
+        if (gv_word_is_nearer(word, known, &least))
+            memcpy(out, known, length + 1);
+    }
+    return out[0] ? out : NULL;
+}

@@ -60,7 +60,7 @@ class Diff(harness.Case):
         self.assertNotIn(("kernels", "scale", "count"), changes)
         self.assertNotIn(("calls", "cuLaunchKernel", "ns"), changes)
 
-    def test_more_than_noise(self):
+    def test_perhaps_more_than_noise(self):
         before = [self.slower(f"a{i}", factor) for i, factor in enumerate((10, 11, 12))]
         after = [self.slower(f"b{i}", factor) for i, factor in enumerate((13, 14, 15))]
         document, changes = self.changes(*before, "--", *after)
@@ -68,7 +68,7 @@ class Diff(harness.Case):
         self.assertEqual((row["before_min"], row["before"], row["before_max"]),
                          (35000, 38500, 42000))
         self.assertEqual((row["after_min"], row["after"], row["after_max"]), (45500, 49000, 52500))
-        self.assertEqual(row["more_than_noise"], 1)
+        self.assertIsNone(row["more_than_noise"])
         self.assertEqual(document["before"]["traces"], before)
 
     def test_noise(self):
@@ -187,12 +187,22 @@ class Noise(harness.Case):
         before, after = self.copies("a", (1, 1.1, 1.2)), self.copies("b", (2, 2.2, 2.3))
         document, row = self.compare(*before, "--", *after)
         self.assertEqual((document["test"], document["chance"]), ("ranges", 0.1))
-        self.assertEqual((row["p"], row["more_than_noise"]), (None, 1))
+        self.assertEqual((row["p"], row["more_than_noise"], row["different"]), (None, None, 1))
         out = self.command("diff", *before, "--", *after, sim=False).out
-        self.assertIn("once in 10 times", " ".join(out.split()))
+        self.assertIn("by chance 1 time in 10.", " ".join(out.split()))
         # One against several is a range too.
         document, row = self.compare(before[0], "--", *after)
         self.assertEqual((document["test"], document["chance"]), ("ranges", 0.5))
+
+    def test_what_happens_by_chance_is_never_said_to_be_more_than_noise(self):
+        before, after = self.copies("a", (1, 1.1, 1.2)), self.copies("b", (2, 2.2, 2.3))
+        for left, right, chance in ((1, 2, "2 times in 3"), (2, 2, "1 time in 3"), (1, 3, "half of the time"),
+                                    (2, 3, "1 time in 5"), (3, 3, "1 time in 10")):
+            out = self.command("diff", *before[:left], "--", *after[:right], sim=False).out
+            self.assertIn(f"by chance {chance}. 4 and 4 are enough.", " ".join(out.split()))
+            row = next(line for line in out.splitlines() if line.startswith("cudaMemcpyAsync"))
+            self.assertTrue(row.endswith("perhaps"), row)
+            self.assertNotIn("yes", out)
 
     def test_one_trace_on_each_side_says_that_noise_is_not_known(self):
         one, two = self.copies("a", (1, 1.5))

@@ -113,7 +113,7 @@ class Query(harness.Case):
     def test_formats(self):
         sql = "SELECT 1 AS a, NULL AS b, 'x,\"y' AS c, 2.5 AS d, x'01ff' AS e"
         self.assertEqual(self.query(sql, "--format=csv").out,
-                         'a,b,c,d,e\r\n1,,"x,""y",2.5,x\'01ff\'\r\n')
+                         'a,b,c,d,e\n1,,"x,""y",2.5,x\'01ff\'\n')
         self.assertEqual(json.loads(self.query(sql, "--format=json").out),
                          [{"a": 1, "b": None, "c": 'x,"y', "d": 2.5, "e": "x'01ff'"}])
         self.assertEqual(self.query(sql).out, "a  b  c       d  e\n1  -  x,\"y  2.5  x'01ff'\n")

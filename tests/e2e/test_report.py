@@ -241,9 +241,26 @@ for device in range(2):
         memory = json.loads(self.command("report", "trace.db", "-f", "json").out)["sections"]["memory"][0]
         self.assertEqual((memory["peak_bytes"], memory["never_freed_bytes"]), (3 << 20, 0))
 
-    def test_csv_is_of_one_section(self):
-        self.assertIn("--section", self.report("--format", "csv", status=2).err)
-        self.assertIn("--section", self.report("--format", "csv", "-s", "verdict", status=2).err)
+    def test_csv_of_several_sections(self):
+        """As docs/json.md says how to read it."""
+        def tables(text):
+            parts = [part.removeprefix("# ").split("\n", 1) for part in text.split("\n\n# ")]
+            return {name: list(csv.DictReader(io.StringIO(table))) for name, table in parts}
+        shown = tables(self.report("--format", "csv").out)
+        document = json.loads(self.report("--format", "json").out)
+        findings = [finding["class"] for finding in document["verdict"]["findings"]]
+        self.assertEqual([row["class"] for row in shown.pop("verdict")], findings)
+        self.assertEqual(list(shown), list(document["sections"]))
+        for name, rows in document["sections"].items():
+            self.assertEqual(len(shown[name]), len(rows), name)
+        for row, same in zip(shown["kernels"], document["sections"]["kernels"]):
+            self.assertEqual((row["kernel"], int(row["total_ns"])), (same["kernel"], same["total_ns"]))
+        picked = self.report("--format", "csv", "-s", "copies", "-s", "kernels").out
+        self.assertEqual(list(tables(picked)), ["kernels", "copies"])
+        # One section is a table alone; its lines end as those of any text.
+        alone = self.report("--format", "csv", "-s", "verdict").out
+        self.assertEqual(alone.splitlines()[0], "class,weight,evidence,next")
+        self.assertNotIn("\r", picked + alone)
 
     def test_top(self):
         rows = json.loads(self.report("-f", "json", "-n", "2").out)["sections"]["calls"]

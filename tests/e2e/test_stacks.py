@@ -1,6 +1,7 @@
 """Where in the program a slow call was made: native frames with their names, Python's frames of
 every version that is here, exactly as Python itself tells them."""
 
+import json
 import os
 import shutil
 import struct
@@ -24,6 +25,61 @@ def line_of(file, text):
             if text in line:
                 return number
     raise LookupError(text)
+
+
+class Runtime(harness.Case):
+    """CUDA's own frames, nvcc's among them, are never where the program is."""
+
+    def stacks(self, program):
+        """Where each stack is, innermost first, by the views."""
+        if not os.path.exists(harness.workload(program)):
+            self.skipTest("there is no nvcc")
+        out = self.run_well([harness.workload(program)], env={"GV_SIM_KERNEL_NS": "3000000", "GPUVERIFY_STACKS": "all"}).out
+        trace = self.trace()
+        if not trace.rows("SELECT * FROM frames WHERE function IS NOT NULL"):
+            self.skipTest("this gpuverify was built without elfutils: frames have no names")
+        found = trace.rows(
+            "SELECT f.function, f.line FROM frames f JOIN (SELECT stack, min(depth) AS depth FROM frames"
+            " WHERE kind = 'native' AND library NOT LIKE '%libc.so%' GROUP BY stack) USING (stack, depth)"
+            " ORDER BY stack")
+        shown = json.loads(self.command("stalls", trace.path, "--all", "--top", "0", "-f", "json").out)["stalls"]
+        self.assertTrue(shown)
+        return out, found, {stall["where"] for stall in shown}, trace
+
+    def expect_lines(self, program):
+        out, found, shown, _ = self.stacks(program)
+        wanted = [int(line.split()[1]) for line in out.splitlines()]
+        self.assertEqual(list(dict.fromkeys(found)), [("main", line) for line in wanted])
+        self.assertLessEqual(shown, {f"launch_lines.cu:{line} main" for line in wanted})
+
+    def test_launches_are_where_they_are_written(self):
+        self.expect_lines("launch_lines_debug")
+
+    def test_what_is_inlined_is_where_it_is_called(self):
+        self.expect_lines("launch_lines_lines")
+
+    def test_functions_where_there_are_no_lines(self):
+        _, found, shown, trace = self.stacks("launch_lines")
+        self.assertEqual(set(found), {("main", None)})
+        self.assertEqual(shown, {"launch_lines main"})
+        advice = trace.rows("SELECT DISTINCT advice FROM stalls WHERE advice LIKE '% at %'")
+        self.assertTrue(advice)
+        for text, in advice:
+            self.assertNotIn("libcudart_static", text)
+
+    def test_nvidias_own_static_runtime(self):
+        """It does not run on the simulated driver, but begins to."""
+        program = harness.workload("saxpy_static_real")
+        if not os.path.exists(program):
+            self.skipTest("there is no nvcc")
+        self.run_program([program], env={"GPUVERIFY_STACKS": "all"})
+        frames = self.trace().rows("SELECT kind, function FROM frames WHERE library = ? AND function IS NOT NULL"
+                                   " ORDER BY stack, depth", program)
+        if not frames:
+            self.skipTest("this gpuverify was built without elfutils: frames have no names")
+        self.assertIn("libcudart_static_", frames[0][1])
+        own = [function for kind, function in frames if kind == "native"]
+        self.assertEqual(set(own) - {"_start"}, {"main"})
 
 
 class Native(harness.Case):

@@ -31,7 +31,7 @@ static void names_lose_what_nobody_says(void **state)
                  "at::native::vectorized_elementwise_kernel<4, at::native::tanh_kernel_cuda("
                  "at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#2}::"
                  "operator()() const::{lambda(float)#1}, std::array<char*, 2ul> >",
-                 "vectorized_elementwise_kernel<4, tanh_kernel_cuda, array<char*, 2ul> >");
+                 "vectorized_elementwise_kernel<4, tanh_kernel_cuda::{lambda#1}, array<...>>");
     expect_names("__main__::spin[abi:v1][abi:cw51](long long)", "__main__::spin[abi:v1][abi:cw51]",
                  "spin");
     expect_names("a<float const*, b<c>::d>", "a<float const*, b<c>::d>", "a<float const*, d>");
@@ -104,7 +104,7 @@ static void late_kernels_can_be_pasted(void **state)
     expect_in(text, "waited for busy, the last of 38 operations.");
     expect_in(text, " To paste: cudaFuncGetAttributes(&attributes, first);"
                     " cudaFuncGetAttributes(&attributes, other<4, float>);");
-    expect_in(text, "Also loaded late: of<f>.");
+    expect_in(text, "Also loaded late: of<f::{lambda#1}>.");
     expect_in(text, "CUDA_MODULE_LOADING=EAGER (about 1.90 s more at start, from the 412 lazy");
     facts.eager_count = 1;
     gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);

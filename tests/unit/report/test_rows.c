@@ -111,11 +111,11 @@ static void csv_follows_its_standard(void **state)
     gv_rows_text(&rows, NULL);
     gv_rows_null(&rows);
     gv_rows_null(&rows);
-    end("name,time,share\r\n"
-        "\"say \"\"no\"\", or\nelse\",1234567,0.1\r\n"
-        "\"\",-1,1e+300\r\n"
-        "\xef\xbf\xbd[2J\xef\xbf\xbd,0,0\r\n"
-        ",,\r\n");
+    end("name,time,share\n"
+        "\"say \"\"no\"\", or\nelse\",1234567,0.1\n"
+        "\"\",-1,1e+300\n"
+        "\xef\xbf\xbd[2J\xef\xbf\xbd,0,0\n"
+        ",,\n");
 }
 
 static void json_is_exact_and_valid(void **state)
