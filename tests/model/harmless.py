@@ -1,0 +1,2 @@
+HARMLESS = {}
+UNREACHED = {}

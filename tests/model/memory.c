@@ -1,0 +1,661 @@
+/*
+ * The memory that the threads of a case see: release and acquire as in C20, without load buffering.
+ *
+ * Every atomic has all its stores, in modification order. A thread may read any of them that is not
+ * older than what it has seen of this atomic; acquiring a released store, it has seen all that the
+ * storing thread had. Stores go behind what their thread has seen, not always to the end. Plain
+ * accesses read memory, and must be ordered by such a chain: clocks find those that are not.
+ */
+#include "tests/model/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRANULE_BYTES     8u
+#define MOST_REGIONS      6
+#define MOST_OF_LOCATION  64
+#define LOCATION_PLACES   512 /* power of two, larger than MOST_LOCATIONS */
+#define MOST_UNDONE       65536
+#define MIX(hash, value)  (((hash) ^ (uint64_t)(value)) * UINT64_C(0x9e3779b97f4a7c15))
+#define NO_MESSAGE        0 /* of what a thread has seen: as it was in the beginning */
+#define WRITTEN_BY_NOBODY 0xff
+
+/* What a thread, or who reads a store, has seen. */
+struct view {
+    uint16_t clock[MODEL_THREADS];
+    uint16_t seen[MOST_LOCATIONS]; /* the newest message of each */
+};
+
+struct message {
+    uint64_t value;
+    uint16_t position;
+    uint8_t writer;
+    bool taken; /* what follows has read it and written in one step: nothing comes in between */
+    uint16_t event;
+    struct view view;
+};
+
+struct location {
+    char *address;
+    unsigned bytes;
+    uint64_t initial;
+    char name[MODEL_NAME_BYTES];
+    uint8_t loaders, storers; /* bits of threads, in any execution */
+    uint16_t count;
+    uint16_t order[MOST_OF_LOCATION]; /* messages */
+};
+
+struct knowledge {
+    struct view now;
+    struct view acquired; /* as of an acquire fence now */
+    struct view released; /* as of the last release fence */
+    uint64_t history;
+    uint16_t events;
+    const struct location *next; /* that it will access */
+};
+
+enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC_READ, ACCESS_ATOMIC_WRITE, ACCESS_KINDS };
+
+struct mark {
+    uint16_t clock[MODEL_THREADS];
+    uint8_t bytes[MODEL_THREADS];
+};
+
+struct granule {
+    struct mark marks[ACCESS_KINDS];
+    bool touched;
+};
+
+struct region {
+    char *start;
+    size_t bytes;
+    char *original;
+    model_namer namer;
+    struct granule *granules;
+};
+
+struct undo {
+    char *at;
+    uint8_t bytes;
+    unsigned char old[GRANULE_BYTES];
+};
+
+static struct region regions[MOST_REGIONS];
+static size_t region_count;
+static struct location locations[MOST_LOCATIONS];
+static unsigned location_count;
+static uint8_t location_places[LOCATION_PLACES]; /* number + 1 */
+static struct message messages[MOST_MESSAGES];
+static unsigned message_count;
+static struct knowledge knowledge[MODEL_THREADS];
+static uint64_t stores;
+static bool failed_without_reason; /* a weak comparison; once in an execution is enough */
+
+static struct undo undone[MOST_UNDONE];
+static size_t undo_count;
+static struct granule *touched[MOST_UNDONE];
+static size_t touched_count;
+
+/* ---- places ---- */
+
+void model_share(void *start, size_t bytes, model_namer namer)
+{
+    struct region *region = &regions[region_count];
+
+    if (region_count++ == MOST_REGIONS)
+        abort();
+    *region =
+        (struct region){.start = start, .bytes = bytes, .original = start, .namer = namer};
+    region->granules = calloc(bytes / GRANULE_BYTES + 1, sizeof *region->granules);
+    if (!region->granules)
+        abort();
+}
+
+void model_alias(void *start, size_t bytes, void *original)
+{
+    if (region_count == MOST_REGIONS)
+        abort();
+    regions[region_count++] = (struct region){.start = start, .bytes = bytes, .original = original};
+}
+
+/* The range that holds it, and its address there. */
+static struct region *find_region(char **address)
+{
+    for (size_t i = 0; i < region_count; i++) {
+        struct region *region = &regions[i];
+
+        if (*address < region->start || *address >= region->start + region->bytes)
+            continue;
+        if (region->granules)
+            return region;
+        *address = region->original + (*address - region->start);
+        return find_region(address);
+    }
+    return NULL;
+}
+
+static bool name_of(char *address, char name[MODEL_NAME_BYTES])
+{
+    struct region *region = find_region(&address);
+
+    if (region)
+        return region->namer((size_t)(address - region->start), name);
+    snprintf(name, MODEL_NAME_BYTES, "memory of one process");
+    return true;
+}
+
+static uint64_t load_memory(const char *address, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, address, bytes);
+    return value;
+}
+
+static void keep_for_undo(char *address, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += GRANULE_BYTES) {
+        struct undo *undo = &undone[undo_count];
+
+        if (undo_count++ == MOST_UNDONE)
+            engine_fail("more stores in one execution than can be undone");
+        undo->at = address + at;
+        undo->bytes = (uint8_t)(bytes - at < GRANULE_BYTES ? bytes - at : GRANULE_BYTES);
+        memcpy(undo->old, undo->at, undo->bytes);
+    }
+}
+
+static unsigned find_location(char *address, unsigned bytes)
+{
+    unsigned place = (unsigned)(((uintptr_t)address >> 2) * 2654435761u) % LOCATION_PLACES;
+    struct location *location;
+
+    for (; location_places[place]; place = (place + 1) % LOCATION_PLACES) {
+        location = &locations[location_places[place] - 1];
+        if (location->address == address) {
+            if (location->bytes != bytes)
+                engine_fail("%s: atomic accesses of two sizes", location->name);
+            return location_places[place] - 1u;
+        }
+    }
+    if (location_count == MOST_LOCATIONS)
+        engine_fail("more than %d atomics", MOST_LOCATIONS);
+    location = &locations[location_count];
+    *location = (struct location){.address = address, .bytes = bytes};
+    location->initial = load_memory(address, bytes);
+    name_of(address, location->name);
+    location_places[place] = (uint8_t)++location_count;
+    return location_count - 1;
+}
+
+/* ---- data races ---- */
+
+static const bool conflicts[ACCESS_KINDS][ACCESS_KINDS] = {
+    [ACCESS_READ] = {[ACCESS_WRITE] = true, [ACCESS_ATOMIC_WRITE] = true},
+    [ACCESS_WRITE] = {true, true, true, true},
+    [ACCESS_ATOMIC_READ] = {[ACCESS_WRITE] = true},
+    [ACCESS_ATOMIC_WRITE] = {[ACCESS_READ] = true, [ACCESS_WRITE] = true},
+};
+
+static void check_race(struct granule *granule, char *address, uint8_t mask, enum access access)
+{
+    const uint16_t *clock = knowledge[model_running()].now.clock;
+
+    for (int kind = 0; kind < ACCESS_KINDS; kind++)
+        for (int other = 0; other < MODEL_THREADS; other++) {
+            char name[MODEL_NAME_BYTES];
+
+            if (!conflicts[access][kind] || other == model_running() ||
+                granule->marks[kind].clock[other] <= clock[other] ||
+                !(granule->marks[kind].bytes[other] & mask))
+                continue;
+            if (name_of(address, name))
+                engine_fail("data race on %s: the %s is not ordered after what the %s did", name,
+                            engine_thread_name(model_running()), engine_thread_name(other));
+        }
+}
+
+static void mark_granule(struct region *region, char *address, unsigned bytes, enum access access)
+{
+    size_t offset = (size_t)(address - region->start);
+    struct granule *granule = &region->granules[offset / GRANULE_BYTES];
+    struct mark *mark = &granule->marks[access];
+    uint8_t mask = (uint8_t)(((1u << bytes) - 1) << offset % GRANULE_BYTES);
+    int self = model_running();
+    uint16_t clock = knowledge[self].now.clock[self];
+
+    check_race(granule, address, mask, access);
+    if (!granule->touched) {
+        if (touched_count == MOST_UNDONE)
+            engine_fail("more memory accessed in one execution than can be watched");
+        touched[touched_count++] = granule;
+        granule->touched = true;
+    }
+    mark->bytes[self] = (uint8_t)(mark->clock[self] == clock ? mark->bytes[self] | mask : mask);
+    mark->clock[self] = clock;
+}
+
+static void mark_range(char *address, size_t bytes, enum access access)
+{
+    struct region *region = find_region(&address);
+
+    if (!region)
+        return;
+    while (bytes > 0) {
+        size_t offset = (size_t)(address - region->start) % GRANULE_BYTES;
+        size_t piece = GRANULE_BYTES - offset < bytes ? GRANULE_BYTES - offset : bytes;
+
+        mark_granule(region, address, (unsigned)piece, access);
+        address += piece;
+        bytes -= piece;
+    }
+}
+
+void memory_access(const void *address, size_t bytes, bool write)
+{
+    char *at = (char *)(uintptr_t)address;
+
+    if (model_running() < 0 || engine_is_stack(address))
+        return;
+    mark_range(at, bytes, write ? ACCESS_WRITE : ACCESS_READ);
+    if (write)
+        keep_for_undo(at, bytes);
+}
+
+void model_touch(void *start, size_t bytes, bool write)
+{
+    if (model_running() >= 0)
+        mark_range(start, bytes, write ? ACCESS_WRITE : ACCESS_READ);
+}
+
+/* ---- views ---- */
+
+static unsigned position_of(uint16_t message)
+{
+    return message == NO_MESSAGE ? 0 : messages[message].position;
+}
+
+static void join_view(struct view *into, const struct view *from)
+{
+    for (int i = 0; i < MODEL_THREADS; i++)
+        if (from->clock[i] > into->clock[i])
+            into->clock[i] = from->clock[i];
+    for (unsigned i = 0; i < location_count; i++)
+        if (from->seen[i] != into->seen[i] &&
+            position_of(from->seen[i]) > position_of(into->seen[i]))
+            into->seen[i] = from->seen[i];
+}
+
+void memory_join(int other)
+{
+    join_view(&knowledge[model_running()].now, &knowledge[other].now);
+}
+
+bool memory_catch_up(void)
+{
+    struct view *now = &knowledge[model_running()].now;
+    bool any = false;
+
+    for (unsigned i = 0; i < location_count; i++) {
+        const struct location *location = &locations[i];
+
+        if (location->count == 0 ||
+            position_of(now->seen[i]) == position_of(location->order[location->count - 1]))
+            continue;
+        now->seen[i] = location->order[location->count - 1];
+        any = true;
+    }
+    return any;
+}
+
+uint64_t memory_stores(void)
+{
+    return stores;
+}
+
+/* ---- atomic operations ---- */
+
+static bool acquires(int order)
+{
+    return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL ||
+           order == __ATOMIC_SEQ_CST;
+}
+
+static bool releases(int order)
+{
+    return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+static uint16_t new_message(uint64_t value, uint8_t writer, uint16_t event)
+{
+    struct message *message = &messages[++message_count];
+
+    if (message_count == MOST_MESSAGES - 1)
+        engine_fail("more than %d stores in one execution", MOST_MESSAGES);
+    memset(message, 0, sizeof *message);
+    message->value = value;
+    message->writer = writer;
+    message->event = event;
+    return (uint16_t)message_count;
+}
+
+static void insert(struct location *location, unsigned position, uint16_t message)
+{
+    if (location->count == MOST_OF_LOCATION)
+        engine_fail("%s: more than %d stores", location->name, MOST_OF_LOCATION);
+    for (unsigned i = location->count; i > position; i--) {
+        location->order[i] = location->order[i - 1];
+        messages[location->order[i]].position = (uint16_t)i;
+    }
+    location->count++;
+    location->order[position] = message;
+    messages[message].position = (uint16_t)position;
+}
+
+static void read_message(unsigned number, uint16_t message, int order)
+{
+    struct knowledge *self = &knowledge[model_running()];
+
+    self->now.seen[number] = message;
+    join_view(acquires(order) ? &self->now : &self->acquired, &messages[message].view);
+    self->history = MIX(self->history, messages[message].writer);
+    self->history = MIX(self->history, messages[message].event);
+}
+
+/* `read`: what an operation that reads and writes in one step has read; or NO_MESSAGE. */
+static void write_message(unsigned number, unsigned position, uint64_t value, int order,
+                          uint16_t read)
+{
+    struct location *location = &locations[number];
+    int self = model_running();
+    struct knowledge *mine = &knowledge[self];
+    uint16_t message = new_message(value, (uint8_t)self, mine->events);
+    struct view *view = &messages[message].view;
+
+    insert(location, position, message);
+    mine->now.seen[number] = message;
+    *view = releases(order) ? mine->now : mine->released;
+    view->seen[number] = message;
+    if (read != NO_MESSAGE) {
+        messages[read].taken = true;
+        join_view(view, &messages[read].view);
+    }
+    if (releases(order))
+        mine->now.clock[self]++;
+    stores++;
+    keep_for_undo(location->address, location->bytes);
+    memcpy(location->address, &value, location->bytes);
+}
+
+/* Where the oldest store stands that may be read. */
+static unsigned oldest(const struct location *location, int thread)
+{
+    return position_of(knowledge[thread].now.seen[location - locations]);
+}
+
+static void trace(const struct operation *operation, const char *what, uint64_t value)
+{
+    if (engine_is_tracing())
+        printf("    %-8s %s %s %llu %s @%p\n", engine_thread_name(model_running()), what,
+               operation->kind == OPERATION_FENCE
+                   ? ""
+                   : locations[find_location(operation->address, operation->bytes)].name,
+               (unsigned long long)value, hooks_order_name(operation->order), operation->site);
+}
+
+static uint64_t load(const struct operation *operation, unsigned number, unsigned explored)
+{
+    struct location *location = &locations[number];
+    unsigned floor = oldest(location, model_running());
+    uint16_t found[MOST_OF_LOCATION], message;
+    unsigned count = 0;
+
+    /* The newest first. */
+    for (unsigned at = location->count; at-- > floor;)
+        if (location->order[at] > explored)
+            found[count++] = location->order[at];
+    message = found[engine_choose(count)];
+    read_message(number, message, operation->order);
+    trace(operation, messages[message].position + 1u < location->count ? "reads an old" : "reads",
+          messages[message].value);
+    return messages[message].value;
+}
+
+static void store(const struct operation *operation, unsigned number)
+{
+    struct location *location = &locations[number];
+    unsigned floor = oldest(location, model_running());
+    unsigned places[MOST_OF_LOCATION], count = 0;
+    unsigned place;
+
+    for (unsigned at = location->count; at > floor; at--)
+        if (!messages[location->order[at - 1]].taken)
+            places[count++] = at;
+    place = places[engine_choose(count)];
+    trace(operation, place < location->count ? "stores before others" : "stores",
+          operation->operand);
+    write_message(number, place, operation->operand, operation->order, NO_MESSAGE);
+}
+
+static uint64_t changed(const struct operation *operation, uint64_t value)
+{
+    switch (operation->kind) {
+    case OPERATION_ADD:
+        return value + operation->operand;
+    case OPERATION_SUB:
+        return value - operation->operand;
+    case OPERATION_AND:
+        return value & operation->operand;
+    case OPERATION_OR:
+        return value | operation->operand;
+    case OPERATION_XOR:
+        return value ^ operation->operand;
+    default:
+        return operation->operand;
+    }
+}
+
+/* Reads and writes in one step; a comparison may read only. */
+static uint64_t modify(struct operation *operation, unsigned number, unsigned explored)
+{
+    struct location *location = &locations[number];
+    unsigned floor = oldest(location, model_running());
+    uint16_t found[MOST_OF_LOCATION * 2];
+    bool writes[MOST_OF_LOCATION * 2];
+    uint64_t mask = operation->bytes == 8 ? UINT64_MAX : (UINT64_C(1) << operation->bytes * 8) - 1;
+    uint64_t value;
+    unsigned count = 0, chosen;
+
+    for (unsigned at = location->count; at-- > floor;) {
+        const struct message *message = &messages[location->order[at]];
+        bool equal = operation->kind != OPERATION_COMPARE || message->value == operation->expected;
+
+        if (location->order[at] <= explored)
+            continue;
+        if (equal && !message->taken) {
+            found[count] = location->order[at];
+            writes[count++] = true;
+        }
+        if (!equal || (operation->weak && !failed_without_reason)) {
+            found[count] = location->order[at];
+            writes[count++] = false;
+        }
+    }
+    chosen = engine_choose(count);
+    value = messages[found[chosen]].value;
+    operation->succeeded = writes[chosen];
+    if (!operation->succeeded) {
+        failed_without_reason |= value == operation->expected;
+        read_message(number, found[chosen], operation->failure_order);
+        trace(operation, "compares in vain with", value);
+        return value;
+    }
+    read_message(number, found[chosen], operation->order);
+    trace(operation, "reads and changes", value);
+    write_message(number, position_of(found[chosen]) + 1, changed(operation, value) & mask,
+                  operation->order, found[chosen]);
+    return value;
+}
+
+static void fence(const struct operation *operation)
+{
+    struct knowledge *self = &knowledge[model_running()];
+
+    if (acquires(operation->order))
+        join_view(&self->now, &self->acquired);
+    if (releases(operation->order)) {
+        self->released = self->now;
+        self->now.clock[model_running()]++;
+    }
+    trace(operation, "fence", 0);
+}
+
+static bool is_shared(const struct location *location)
+{
+    unsigned both = location->loaders | location->storers;
+
+    return location->storers && (both & (both - 1));
+}
+
+/*
+ * Lets others run before an access that may read what they store; see engine_pause(). A store needs no such pause: as
+ * soon as it can be made is soon enough, since the others may still read what was there before it,
+ * and put their own stores before it.
+ */
+static unsigned let_others(struct location *location, const struct operation *operation)
+{
+    uint8_t self = (uint8_t)(1u << model_running());
+    bool was_shared = is_shared(location);
+    unsigned explored;
+
+    if (operation->kind != OPERATION_STORE)
+        location->loaders |= self;
+    if (operation->kind != OPERATION_LOAD)
+        location->storers |= self;
+    if (!was_shared && is_shared(location))
+        engine_restart();
+    if (!was_shared || operation->kind == OPERATION_STORE)
+        return 0;
+    knowledge[model_running()].next = location;
+    explored = engine_pause();
+    knowledge[model_running()].next = NULL;
+    return explored;
+}
+
+uint64_t memory_perform(struct operation *operation)
+{
+    char *address = operation->address;
+    struct knowledge *self = &knowledge[model_running()];
+    struct region *region;
+    unsigned number, explored;
+
+    if (operation->kind == OPERATION_FENCE) {
+        hooks_note(operation, "");
+        self->history = MIX(self->history, ++self->events);
+        fence(operation);
+        return 0;
+    }
+    region = find_region(&address);
+    operation->address = address;
+    number = find_location(address, operation->bytes);
+    hooks_note(operation, locations[number].name);
+    if (locations[number].count == 0)
+        insert(&locations[number], 0, new_message(locations[number].initial, WRITTEN_BY_NOBODY, 0));
+    explored = let_others(&locations[number], operation);
+    if (region)
+        mark_granule(region, address, operation->bytes,
+                     operation->kind == OPERATION_LOAD ? ACCESS_ATOMIC_READ : ACCESS_ATOMIC_WRITE);
+    self->history = MIX(self->history, ++self->events);
+    if (operation->kind == OPERATION_LOAD)
+        return load(operation, number, explored);
+    if (operation->kind != OPERATION_STORE)
+        return modify(operation, number, explored);
+    store(operation, number);
+    return 0;
+}
+
+/* ---- executions ---- */
+
+uint64_t memory_fingerprint(void)
+{
+    uint64_t hash = failed_without_reason + 1;
+
+    for (int i = 0; i < MODEL_THREADS; i++)
+        hash = MIX(hash, knowledge[i].history) + (hash >> 31);
+    for (unsigned i = 0; i < location_count; i++)
+        for (unsigned j = 1; j < locations[i].count; j++) {
+            const struct message *message = &messages[locations[i].order[j]];
+
+            hash = MIX(hash, i << 24 | (unsigned)message->writer << 16 | message->event) +
+                   (hash >> 31);
+        }
+    return hash;
+}
+
+bool memory_has_news(int thread, unsigned explored)
+{
+    const struct location *next = knowledge[thread].next;
+
+    if (!next)
+        return true;
+    for (unsigned at = next->count; at-- > oldest(next, thread);)
+        if (next->order[at] > explored)
+            return true;
+    return false;
+}
+
+uint64_t memory_explored(int thread, unsigned explored)
+{
+    const struct location *next = knowledge[thread].next;
+    uint64_t sum = explored && next;
+
+    for (unsigned at = 0; explored && next && at < next->count; at++)
+        if (next->order[at] <= explored)
+            sum += MIX(messages[next->order[at]].writer, messages[next->order[at]].event + 1u);
+    return sum;
+}
+
+unsigned memory_messages(void)
+{
+    return message_count;
+}
+
+void memory_reset(void)
+{
+    while (undo_count > 0) {
+        undo_count--;
+        memcpy(undone[undo_count].at, undone[undo_count].old, undone[undo_count].bytes);
+    }
+    while (touched_count > 0)
+        memset(touched[--touched_count], 0, sizeof(struct granule));
+    for (unsigned i = 0; i < location_count; i++)
+        locations[i].count = 0;
+    memset(knowledge, 0, sizeof knowledge);
+    for (int i = 0; i < MODEL_THREADS; i++)
+        knowledge[i].now.clock[i] = 1;
+    message_count = 0;
+    stores = 0;
+    failed_without_reason = false;
+}
+
+void memory_settle(void)
+{
+    for (unsigned i = 0; i < location_count; i++) {
+        struct location *location = &locations[i];
+
+        if (location->count > 1)
+            memcpy(location->address, &messages[location->order[location->count - 1]].value,
+                   location->bytes);
+    }
+}
+
+void memory_forget(void)
+{
+    memory_reset();
+    for (size_t i = 0; i < region_count; i++)
+        free(regions[i].granules);
+    region_count = 0;
+    location_count = 0;
+    memset(location_places, 0, sizeof location_places);
+}

@@ -1,0 +1,134 @@
+/* What must hold of the spool, whoever runs when. */
+#include "tests/model/spool_fixture.h"
+#include "trace/spool_free_list.h"
+
+#define FULL GV_SPOOL_SEGMENT_RECORDS
+
+/* ---- one thread writes over the end of a segment ---- */
+
+static void prepare_boundary(void)
+{
+    fixture_open(1, 3, 0);
+    fixture_join(0, FULL - 2);
+    fixture.position[0] = FULL - 2;
+}
+
+static void write_over_boundary(void)
+{
+    for (int i = 0; i < 4; i++)
+        model_claim(fixture_write(0), "a record is lost, though there is room");
+}
+
+static void read_twice(void)
+{
+    fixture_read(false);
+    fixture_read(false);
+    model_join(0);
+    fixture_read(true);
+    model_claim(fixture.position[0] == fixture_written(0), "records are missing");
+}
+
+static const struct model_case boundary = {
+    .name = "boundary",
+    .prepare = prepare_boundary,
+    .threads = {{"writer", write_over_boundary}, {"reader", read_twice}}};
+
+/* ---- its segments come back ---- */
+
+static void prepare_reuse(void)
+{
+    fixture_open(1, 2, 0);
+    fixture_join(0, FULL + FULL - 1);
+    fixture.position[0] = FULL + FULL - 2;
+}
+
+static void write_where_there_is_room(void)
+{
+    for (int i = 0; i < 3; i++)
+        fixture_write(0);
+}
+
+static const struct model_case reuse = {
+    .name = "reuse",
+    .prepare = prepare_reuse,
+    .threads = {{"writer", write_where_there_is_room}, {"reader", read_twice}}};
+
+/* ---- two threads take what is free, while it is given back ---- */
+
+static void prepare_free_list(void)
+{
+    struct gv_spool_segment *segments;
+
+    fixture_open(1, 2, 2);
+    segments = gv_process.spool.segments;
+    gv_spool_free_list_push(fixture.header, segments, 1);
+    gv_spool_free_list_push(fixture.header, segments, 0);
+    fixture_join(0, 0);
+    fixture_join(1, 0);
+}
+
+static void take_one(void)
+{
+    fixture_write(0);
+}
+
+/* One after the other: the first one is given back while the second is in use. */
+static void take_two(void)
+{
+    struct gv_thread *thread = &fixture.writers[1];
+
+    if (fixture_write(1) && gv_thread_next_segment(thread, true))
+        fixture_write(1);
+}
+
+static void read_both(void)
+{
+    fixture_read(false);
+    model_join(0);
+    model_join(1);
+    fixture_read(true);
+    for (int i = 0; i < WRITERS; i++)
+        model_claim(fixture.position[i] == fixture_written(i), "records are missing");
+}
+
+static const struct model_case free_list = {
+    .name = "free list",
+    .prepare = prepare_free_list,
+    .threads = {{"one", take_one}, {"two", take_two}, {"reader", read_both}}};
+
+/* ---- the file grows ---- */
+
+static void prepare_growth(void)
+{
+    fixture_open(3, 3 * GV_SPOOL_GROWTH_SEGMENTS, GV_SPOOL_GROWTH_SEGMENTS);
+    fixture.first_segment = GV_SPOOL_GROWTH_SEGMENTS;
+    fixture.segments = fixture.first_segment + 3;
+    fixture_join(0, 0);
+    fixture_join(1, 0);
+}
+
+static void take_new(void)
+{
+    model_claim(fixture_write(model_running()), "a record is lost, though the file can grow");
+}
+
+static void read_after_both(void)
+{
+    model_join(0);
+    model_join(1);
+    fixture_read(true);
+    for (int i = 0; i < WRITERS; i++)
+        model_claim(fixture.position[i] == fixture_written(i), "records are missing");
+}
+
+static const struct model_case growth = {
+    .name = "growth",
+    .prepare = prepare_growth,
+    .threads = {{"one", take_new}, {"two", take_new}, {"reader", read_after_both}}};
+
+static const struct model_case growth_read = {
+    .name = "growth while it is read",
+    .prepare = prepare_growth,
+    .threads = {{"writer", take_new}, {"reader", read_twice}}};
+
+const struct model_case *const model_cases[] = {&boundary, &reuse, &free_list, &growth, &growth_read, NULL};

@@ -1,0 +1,40 @@
+/* A spool for the cases, its writing threads, and a reader that takes records as the collector
+ * does. */
+#ifndef GV_TESTS_MODEL_SPOOL_FIXTURE_H
+#define GV_TESTS_MODEL_SPOOL_FIXTURE_H
+
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "tests/model/checker.h"
+#include "trace/spool_reader.h"
+
+#define WRITERS 2
+
+struct fixture {
+    struct gv_spool_header *header;
+    struct gv_spool_reader reader;
+    struct gv_thread writers[WRITERS]; /* as the threads of a case find them */
+    uint64_t position[WRITERS];        /* records read of each writer */
+    uint32_t first_segment;            /* the reader looks at these only */
+    uint32_t segments;
+};
+
+extern struct fixture fixture;
+
+/* In prepare(): a spool of so many segments, `fresh` of which have been in use, open for reading;
+ * the threads of a case are all that is shared. */
+void fixture_open(uint64_t limit_mb, uint32_t segments, uint32_t fresh);
+/* In prepare(), after it: a thread that is ready to record, with so many records behind it. */
+void fixture_join(int writer, uint64_t records);
+
+/* Writes the next record of a thread. False: it is lost, for want of a segment. */
+bool fixture_write(int writer);
+/* The thread ends. */
+void fixture_leave(int writer);
+/* One look at all the segments, as gv_ingest_scan() and gv_ingest_step() do it. Fails the case when
+ * a record is not the next one, or not whole. `final`: nobody writes any more. */
+void fixture_read(bool final);
+/* Records that a thread has written. */
+uint64_t fixture_written(int writer);
+
+#endif
