@@ -53,16 +53,53 @@ static const struct model_case reuse = {
     .prepare = prepare_reuse,
     .threads = {{"writer", write_where_there_is_room}, {"reader", read_twice}}};
 
+/* ---- a segment comes back into a list that has changed ---- */
+
+static void fill_free_list(uint32_t segments)
+{
+    fixture_open(1, segments, segments);
+    while (segments-- > 0)
+        gv_spool_free_list_push(fixture.header, gv_process.spool.segments, segments);
+}
+
+/* One record into a segment of its own, if there is one. */
+static void take_next(int writer)
+{
+    if (gv_thread_next_segment(&fixture.writers[writer], true))
+        fixture_write(writer);
+}
+
+static void prepare_again(void)
+{
+    fill_free_list(3);
+    fixture_join(0, 1);
+    take_next(0);
+}
+
+static void take_again(void)
+{
+    take_next(0);
+    take_next(0);
+}
+
+static void read_once(void)
+{
+    fixture_read(false);
+    model_join(0);
+    fixture_read(true);
+    model_claim(fixture.position[0] == fixture_written(0), "records are missing");
+}
+
+static const struct model_case again = {
+    .name = "taken again",
+    .prepare = prepare_again,
+    .threads = {{"writer", take_again}, {"reader", read_once}}};
+
 /* ---- two threads take what is free, while it is given back ---- */
 
 static void prepare_free_list(void)
 {
-    struct gv_spool_segment *segments;
-
-    fixture_open(1, 2, 2);
-    segments = gv_process.spool.segments;
-    gv_spool_free_list_push(fixture.header, segments, 1);
-    gv_spool_free_list_push(fixture.header, segments, 0);
+    fill_free_list(2);
     fixture_join(0, 0);
     fixture_join(1, 0);
 }
@@ -75,10 +112,8 @@ static void take_one(void)
 /* One after the other: the first one is given back while the second is in use. */
 static void take_two(void)
 {
-    struct gv_thread *thread = &fixture.writers[1];
-
-    if (fixture_write(1) && gv_thread_next_segment(thread, true))
-        fixture_write(1);
+    take_next(1);
+    take_next(1);
 }
 
 static void read_both(void)
@@ -131,4 +166,4 @@ static const struct model_case growth_read = {
     .prepare = prepare_growth,
     .threads = {{"writer", take_new}, {"reader", read_twice}}};
 
-const struct model_case *const model_cases[] = {&boundary, &reuse, &free_list, &growth, &growth_read, NULL};
+const struct model_case *const model_cases[] = {&boundary, &reuse, &again, &free_list, &growth, &growth_read, NULL};

@@ -41,9 +41,7 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 }
 
 /* Storage comes to be: whoever uses a segment must know of that. */
-int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
-int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
-int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
+static int allocate(int fd, off_t offset, off_t bytes)
 {
     struct gv_spool_header *header = fixture.header;
 
@@ -55,7 +53,20 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
         for (off_t at = 0; at < bytes; at += GV_SPOOL_SEGMENT_BYTES, segment++)
             model_touch(segment, sizeof segment->state, true);
     }
-    return model_running() < 0 ? __real_posix_fallocate(fd, offset, bytes) : 0;
+    return model_running() < 0 ? fallocate(fd, 0, offset, bytes) : 0;
+}
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    return allocate(fd, offset, bytes);
+}
+
+/* Its name where _FILE_OFFSET_BITS is 64. */
+int __wrap_posix_fallocate64(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate64(int fd, off_t offset, off_t bytes)
+{
+    return allocate(fd, offset, bytes);
 }
 
 /* System calls that change nothing here, and take longer than all the rest of an execution. */
