@@ -312,14 +312,21 @@ static struct gv_record_poll *find_poll(const struct gv_thread *thread, const st
     return NULL;
 }
 
-/* False: the reader has the record already, and with it all but this poll. */
+/*
+ * False: the reader has the record already, and with it all but this poll. Then it stays as it is:
+ * the reader may read it once more, when it could not store it. The count releases the times of the
+ * polls before.
+ */
 static bool count_poll(struct gv_record_poll *poll, uint64_t duration_ns, uint64_t end_ns)
 {
-    uint64_t count = atomic_fetch_add_explicit(&poll->count, 1, memory_order_relaxed);
+    uint64_t count = atomic_load_explicit(&poll->count, memory_order_relaxed);
     uint64_t total_ns = atomic_load_explicit(&poll->total_ns, memory_order_relaxed);
 
-    if (count & GV_POLL_TAKEN)
-        return false;
+    do
+        if (count & GV_POLL_TAKEN)
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(&poll->count, &count, count + 1,
+                                                  memory_order_release, memory_order_relaxed));
     atomic_store_explicit(&poll->total_ns, total_ns + duration_ns, memory_order_relaxed);
     atomic_store_explicit(&poll->span_ns, end_ns - poll->start_ns, memory_order_relaxed);
     return true;

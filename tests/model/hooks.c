@@ -254,10 +254,10 @@ static uint64_t perform(struct operation *operation)
     return value;
 }
 
-/* Of a fence, too. */
-static bool is_watched(void)
+/* What lies on a stack is its thread's own. */
+static bool is_watched(const void *address)
 {
-    return model_running() >= 0;
+    return model_running() >= 0 && !engine_is_stack(address);
 }
 
 #define SITE __builtin_return_address(0)
@@ -275,7 +275,7 @@ static bool is_watched(void)
                                       .operand = operand,                                          \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (!is_watched())                                                                         \
+        if (!is_watched(address))                                                                         \
             return builtin(address, operand, __ATOMIC_SEQ_CST);                                    \
         return (uint##bits##_t)perform(&operation);                                                \
     }
@@ -300,7 +300,7 @@ static bool is_watched(void)
                                       .operand = operand,                                          \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (!is_watched())                                                                         \
+        if (!is_watched(address))                                                                         \
             return __atomic_compare_exchange_n(address, expected, operand, false,                  \
                                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                \
         *expected = (uint##bits##_t)perform(&operation);                                           \
@@ -317,7 +317,7 @@ static bool is_watched(void)
                                       .order = order,                                              \
                                       .site = SITE};                                               \
                                                                                                    \
-        return is_watched() ? (uint##bits##_t)perform(&operation)                                  \
+        return is_watched(address) ? (uint##bits##_t)perform(&operation)                                  \
                             : __atomic_load_n(address, __ATOMIC_SEQ_CST);                          \
     }                                                                                              \
     void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order);    \
@@ -330,7 +330,7 @@ static bool is_watched(void)
                                       .operand = value,                                            \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (is_watched())                                                                          \
+        if (is_watched(address))                                                                          \
             perform(&operation);                                                                   \
         else                                                                                       \
             __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                    \
@@ -359,7 +359,7 @@ static bool is_watched(void)
                                       .operand = operand,                                          \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (is_watched())                                                                          \
+        if (is_watched(address))                                                                          \
             return (uint##bits##_t)perform(&operation);                                            \
         __atomic_compare_exchange_n(address, &expected, operand, false, __ATOMIC_SEQ_CST,          \
                                     __ATOMIC_SEQ_CST);                                             \
@@ -376,7 +376,7 @@ void __tsan_atomic_thread_fence(int order)
 {
     struct operation operation = {.kind = OPERATION_FENCE, .order = order, .site = SITE};
 
-    if (is_watched())
+    if (model_running() >= 0)
         perform(&operation);
 }
 

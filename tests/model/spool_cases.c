@@ -1,4 +1,5 @@
 /* What must hold of the spool, whoever runs when. */
+#include "tests/model/call_cases.h"
 #include "tests/model/spool_fixture.h"
 #include "trace/spool_free_list.h"
 
@@ -65,7 +66,7 @@ static void fill_free_list(uint32_t segments)
 /* One record into a segment of its own, if there is one. */
 static void take_next(int writer)
 {
-    if (gv_thread_next_segment(&fixture.writers[writer], true))
+    if (gv_thread_next_segment(fixture_thread(writer), GV_ROOM_CODE))
         fixture_write(writer);
 }
 
@@ -166,4 +167,4 @@ static const struct model_case growth_read = {
     .prepare = prepare_growth,
     .threads = {{"writer", take_new}, {"reader", read_twice}}};
 
-const struct model_case *const model_cases[] = {&boundary, &reuse, &again, &free_list, &growth, &growth_read, NULL};
+const struct model_case *const model_cases[] = {&boundary, &reuse, &again, &free_list, &growth, &growth_read, &call_cases_flight, &call_cases_polls, &call_cases_polls_again, NULL};

@@ -1,5 +1,8 @@
 #include "tests/model/spool_fixture.h"
 
+#include "preload/clock.h"
+#include "preload/stacks.h"
+
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdarg.h>
@@ -7,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST_VIEWS 8
@@ -18,6 +22,10 @@ struct gv_process gv_process;
 static const _Atomic uint64_t token = 1;
 const _Atomic uint64_t *_Atomic gv_process_token = &token;
 
+struct gv_clock gv_clock;
+uint64_t gv_stacks_least_ns = UINT64_MAX;
+
+static struct gv_thread second_thread;
 static char folder[256];
 static void (*leave)(void *thread);
 
@@ -103,6 +111,14 @@ long __wrap_syscall(long number, ...)
     va_end(arguments);
     if (number == SYS_futex && operation == FUTEX_WAIT)
         model_wait();
+    return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    (void)clock;
+    *now = (struct timespec){.tv_nsec = (long)fixture.now_ns};
     return 0;
 }
 
@@ -234,6 +250,9 @@ void fixture_open(uint64_t limit_mb, uint32_t segments, uint32_t fresh)
         gv_spool_writer_close(spool, true);
     }
     memset(&fixture, 0, sizeof fixture);
+    memset(&gv_thread, 0, sizeof gv_thread);
+    memset(&second_thread, 0, sizeof second_thread);
+    gv_process.settings.stall_us = 1000;
     snprintf(path, sizeof path, "%s/model%s", folder, GV_SPOOL_SUFFIX);
     if (gv_spool_writer_create(spool, path, limit_mb, 1, &name, 1))
         give_up("gv_spool_writer_create");
@@ -254,9 +273,14 @@ void fixture_open(uint64_t limit_mb, uint32_t segments, uint32_t fresh)
 
 /* ---- threads that write ---- */
 
+struct gv_thread *fixture_thread(int writer)
+{
+    return writer == 0 ? &gv_thread : &second_thread;
+}
+
 uint64_t fixture_written(int writer)
 {
-    const struct gv_thread *thread = &fixture.writers[writer];
+    const struct gv_thread *thread = fixture_thread(writer);
     uint64_t count = thread->records;
 
     return thread->segment ? count + (uint64_t)(thread->next - thread->segment->records) : count;
@@ -272,9 +296,9 @@ static void fill(union gv_record *record, uint64_t serial, uint64_t number)
 
 bool fixture_write(int writer)
 {
-    struct gv_thread *thread = &fixture.writers[writer];
+    struct gv_thread *thread = fixture_thread(writer);
     uint64_t number = fixture_written(writer);
-    union gv_record *record = gv_thread_reserve(thread, true);
+    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
 
     if (!record)
         return false;
@@ -285,7 +309,7 @@ bool fixture_write(int writer)
 
 void fixture_join(int writer, uint64_t records)
 {
-    struct gv_thread *thread = &fixture.writers[writer];
+    struct gv_thread *thread = fixture_thread(writer);
 
     if (!gv_thread_join(thread))
         give_up("gv_thread_join");
@@ -296,15 +320,29 @@ void fixture_join(int writer, uint64_t records)
 
 void fixture_leave(int writer)
 {
-    leave(&fixture.writers[writer]);
+    leave(fixture_thread(writer));
 }
 
 /* ---- the thread that reads ---- */
+
+/* A poll that is counted while its record is taken may add to the count before the times. */
+static void check_poll(const struct gv_record_poll *poll)
+{
+    model_claim(poll->count >= 1, "a poll that was none");
+    model_claim(poll->total_ns >= (poll->count - 1) * POLL_NS, "more than one poll lacks its time");
+    model_claim(poll->total_ns <= poll->count * POLL_NS, "more time than polls");
+    fixture.polls += poll->count;
+    fixture.polls_ns += poll->total_ns;
+}
 
 static void check_record(const union gv_record *record, uint64_t serial, uint64_t number)
 {
     union gv_record expected;
 
+    if (record->head.kind == GV_RECORD_POLL) {
+        check_poll(&record->poll);
+        return;
+    }
     fill(&expected, serial, number);
     model_claim(record->call.start_ns == expected.call.start_ns, "a record is lost or comes twice");
     model_claim(memcmp(record, &expected, sizeof expected) == 0, "a record is not whole");

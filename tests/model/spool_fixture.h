@@ -13,10 +13,12 @@
 struct fixture {
     struct gv_spool_header *header;
     struct gv_spool_reader reader;
-    struct gv_thread writers[WRITERS]; /* as the threads of a case find them */
     uint64_t position[WRITERS];        /* records read of each writer */
     uint32_t first_segment;            /* the reader looks at these only */
     uint32_t segments;
+    uint64_t polls;    /* read, in POLL records */
+    uint64_t polls_ns; /* inside them */
+    uint64_t now_ns;   /* what every clock says */
 };
 
 extern struct fixture fixture;
@@ -24,6 +26,9 @@ extern struct fixture fixture;
 /* In prepare(): a spool of so many segments, `fresh` of which have been in use, open for reading;
  * the threads of a case are all that is shared. */
 void fixture_open(uint64_t limit_mb, uint32_t segments, uint32_t fresh);
+/* The first one is what gv_call_begin() finds as its own: one thread of a case may call it. */
+struct gv_thread *fixture_thread(int writer);
+
 /* In prepare(), after it: a thread that is ready to record, with so many records behind it. */
 void fixture_join(int writer, uint64_t records);
 
@@ -31,6 +36,9 @@ void fixture_join(int writer, uint64_t records);
 bool fixture_write(int writer);
 /* The thread ends. */
 void fixture_leave(int writer);
+/* Of each poll, see fixture_read(). */
+#define POLL_NS 10u
+
 /* One look at all the segments, as gv_ingest_scan() and gv_ingest_step() do it. Fails the case when
  * a record is not the next one, or not whole. `final`: nobody writes any more. */
 void fixture_read(bool final);
