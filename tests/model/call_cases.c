@@ -36,6 +36,28 @@ static void make_two_calls(void)
     }
 }
 
+/* Calls that are told apart by their start and stream alone. */
+static void make_same_calls(void)
+{
+    for (uint32_t number = 1; number <= 2; number++) {
+        struct gv_facts facts = {.stream = number};
+        struct gv_call call;
+
+        fixture.now_ns = STARTS_NS(number);
+        gv_call_begin(&call, (enum gv_api_id)1, GV_CLASS_STREAM, &facts);
+        gv_call_end(&call, 0, &facts);
+    }
+}
+
+static void look_at_same(void)
+{
+    struct gv_spool_flight flight;
+
+    if (gv_spool_reader_flight(&fixture.reader, 1, &flight))
+        model_claim(flight.start_ns == STARTS_NS(flight.stream),
+                    "a call in flight with another call's start");
+}
+
 static void look_at_flight(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -54,6 +76,58 @@ const struct model_case call_cases_flight = {
     .name = "call in flight",
     .prepare = prepare_call,
     .threads = {{"calls", make_two_calls}, {"looks", look_at_flight}}};
+
+const struct model_case call_cases_same = {
+    .name = "same call in flight",
+    .prepare = prepare_call,
+    .threads = {{"calls", make_same_calls}, {"looks", look_at_same}}};
+
+/* ---- another thread's call in the same slot ---- */
+
+#define FIRST_STREAM 7u
+#define SECOND_TID   (1u + 0) /* of the first thread of a case */
+
+static void prepare_slot(void)
+{
+    struct gv_spool_slot *slot;
+
+    fixture_open(1, 3, 0);
+    fixture_join(1, 0);
+    slot = fixture_thread(1)->slot;
+    atomic_store(&slot->tid, 99);
+    atomic_store(&slot->stream, FIRST_STREAM);
+    atomic_store(&slot->start_ns, 1);
+    atomic_store(&slot->api_plus_one, FIRST_STREAM + 1);
+    atomic_store(&fixture.header->threads_seen, GV_SPOOL_SLOTS); /* the next one looks there first */
+}
+
+static void come_and_call(void)
+{
+    fixture.now_ns = STARTS_NS(1);
+    make_call(1, 0, 1);
+}
+
+static void go(void)
+{
+    fixture_leave(1);
+}
+
+static void look_at_slot(void)
+{
+    struct gv_spool_flight flight;
+
+    if (!gv_spool_reader_flight(&fixture.reader, 1, &flight))
+        return;
+    model_claim(flight.thread == (flight.api == 1 ? GV_SPOOL_SLOTS + 1 : 1),
+                "a call in flight of another thread");
+    model_claim(flight.tid == (flight.api == 1 ? SECOND_TID : 99), "a thread with another one's number");
+    model_claim(flight.stream == flight.api, "a call in flight with another call's stream");
+}
+
+const struct model_case call_cases_slot = {
+    .name = "slot",
+    .prepare = prepare_slot,
+    .threads = {{"comes", come_and_call}, {"goes", go}, {"looks", look_at_slot}}};
 
 /* ---- polls ---- */
 

@@ -167,4 +167,4 @@ static const struct model_case growth_read = {
     .prepare = prepare_growth,
     .threads = {{"writer", take_new}, {"reader", read_twice}}};
 
-const struct model_case *const model_cases[] = {&boundary, &reuse, &again, &free_list, &growth, &growth_read, &call_cases_flight, &call_cases_polls, &call_cases_polls_again, NULL};
+const struct model_case *const model_cases[] = {&boundary, &reuse, &again, &free_list, &growth, &growth_read, &call_cases_flight, &call_cases_same, &call_cases_slot, &call_cases_polls, &call_cases_polls_again, NULL};

@@ -1,6 +1,7 @@
 #include "tests/model/spool_fixture.h"
 
 #include "preload/clock.h"
+#include "preload/entry_points.h"
 #include "preload/stacks.h"
 
 #include <fcntl.h>
@@ -23,6 +24,7 @@ static const _Atomic uint64_t token = 1;
 const _Atomic uint64_t *_Atomic gv_process_token = &token;
 
 struct gv_clock gv_clock;
+struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
 
 static struct gv_thread second_thread;
@@ -198,7 +200,7 @@ static bool name_in_spool(size_t offset, char name[MODEL_NAME_BYTES])
     } else {
         snprintf(name, MODEL_NAME_BYTES, "header %s", NAME(header_fields, offset));
     }
-    return true;
+    return strstr(name, "comm") == NULL || offset >= header->segments_offset;
 }
 
 static bool name_in_writer(size_t offset, char name[MODEL_NAME_BYTES])
