@@ -79,14 +79,15 @@ static bool end_impostor(const struct gv_process *process)
     return true;
 }
 
-/* false: it is of no use to wait any longer. */
-static bool wait_until_drained(struct gv_process *process)
+/* Of what was recorded before this end. false: it is of no use to wait any longer. */
+static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
     struct gv_spool_header *header = process->spool.header;
+    uint32_t drained;
     uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
     struct timespec look = {.tv_nsec = LOOK_NS};
 
-    while (!atomic_load(&header->drained)) {
+    while ((drained = atomic_load(&header->drained)) < end) {
         uint64_t now_ns = gv_clock_monotonic_ns();
 
         if (collector_is_no_use(process) || end_impostor(process))
@@ -94,7 +95,7 @@ static bool wait_until_drained(struct gv_process *process)
         if (now_ns >= end_ns)
             return true;
         look.tv_nsec = end_ns - now_ns < LOOK_NS ? (long)(end_ns - now_ns) : LOOK_NS;
-        syscall(SYS_futex, &header->drained, FUTEX_WAIT, 0, &look, NULL, 0);
+        syscall(SYS_futex, &header->drained, FUTEX_WAIT, drained, &look, NULL, 0);
     }
     return true;
 }
@@ -104,12 +105,13 @@ static bool end_as(enum gv_process_state state)
 {
     struct gv_spool_header *header = gv_process.spool.header;
     uint32_t running = GV_PROCESS_RUNNING;
+    uint32_t end = atomic_fetch_add(&header->ends, 1) + 1;
 
     if (!atomic_compare_exchange_strong(&header->state, &running, state))
         return false;
     atomic_store(&header->ended_ns, gv_clock_now_ns());
     ring(gv_process.session);
-    if (!wait_until_drained(&gv_process))
+    if (!wait_until_drained(&gv_process, end))
         gv_warn_of_collector(&gv_process);
     gv_warn_of_trace(&gv_process);
     gv_warn_of_taken_trace(&gv_process);
@@ -183,7 +185,6 @@ void gv_process_outlived(void)
     if (atomic_load(&header->state) == GV_PROCESS_DYING) {
         gv_gpu_go_on();
         atomic_store(&header->ended_ns, 0);
-        atomic_store(&header->drained, 0);
         atomic_compare_exchange_strong(&header->state, &dying, GV_PROCESS_RUNNING);
     }
     atomic_store(&dying_pid, 0);

@@ -273,7 +273,7 @@ static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, 
     while (!error && !done)
         error = gv_drain_batch(drain, spool, gone, &done, stored);
     if (!error && status.exiting) {
-        error = gv_drain_release(drain, spool);
+        error = gv_drain_release(drain, spool, &status);
         (*exiting)++;
     }
     return error;

@@ -80,7 +80,8 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 int gv_drain_finish(struct gv_drain *drain);
 /* For report/drain.c: lets an exiting process go on to its end, unless its records have been taken
  * away just now, 0 or -errno; records came, inside a transaction. */
-int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool);
+int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool,
+                     const struct gv_spool_status *status);
 int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool);
 /* Forgets all that mirrors the database. */
 void gv_drain_stop_writing(struct gv_drain *drain);

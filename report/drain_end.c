@@ -120,7 +120,8 @@ static void gv_drain_take_away(struct gv_drain *drain, const struct gv_drain_spo
  * One whose records have been taken away just now waits until there is another trace, and its user
  * is told.
  */
-int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
+int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool,
+                     const struct gv_spool_status *status)
 {
     bool is_small = drain->next_call <= GV_DRAIN_SETTLED_CALLS;
 
@@ -131,7 +132,7 @@ int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool)
         return -ENOENT;
     if (spool->pid == 1 && drain->complete)
         gv_drain_take_away(drain, spool);
-    gv_spool_reader_set_drained(&spool->reader);
+    gv_spool_reader_set_drained(&spool->reader, status);
     return 0;
 }
 

@@ -468,7 +468,8 @@ struct gv_spool_header {
     _Atomic uint32_t free_count; /* [wr] about how many are free */
 
     _Atomic uint32_t state;   /* [w] enum gv_process_state */
-    _Atomic uint32_t drained; /* [r] futex: 1 when all of an exiting process is in the trace */
+    _Atomic uint32_t ends;    /* [w] how often it began to end: it may outlive that */
+    _Atomic uint32_t drained; /* [r] futex: all from before that many ends is in the trace */
     _Atomic uint32_t exit_code_known;
     _Atomic int32_t exit_code;     /* [w] as given to exit() */
     _Atomic int32_t exit_signal;   /* [w] of GV_PROCESS_DYING: that it sends itself */

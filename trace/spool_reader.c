@@ -213,6 +213,7 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->exiting = state == GV_PROCESS_EXITING || state == GV_PROCESS_DYING;
     status->dying = state == GV_PROCESS_DYING;
     status->leaving = state == GV_PROCESS_LEAVING;
+    status->ends = atomic_load_explicit(&header->ends, memory_order_acquire);
     status->exit_code_known =
         atomic_load_explicit(&header->exit_code_known, memory_order_acquire) != 0;
     status->exit_code = atomic_load_explicit(&header->exit_code, memory_order_relaxed);
@@ -366,10 +367,12 @@ bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index
            atomic_load_explicit(&slot->api_plus_one, memory_order_relaxed) == api;
 }
 
-void gv_spool_reader_set_drained(struct gv_spool_reader *reader)
+void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
+                                 const struct gv_spool_status *status)
 {
     struct gv_spool_header *header = gv_reader_header(reader);
+    uint32_t ends = status->ends;
 
-    if (atomic_exchange_explicit(&header->drained, 1, memory_order_acq_rel) == 0)
+    if (atomic_exchange_explicit(&header->drained, ends, memory_order_release) != ends)
         syscall(SYS_futex, &header->drained, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }

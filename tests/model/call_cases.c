@@ -9,7 +9,7 @@
 /* A call of the thread that is fixture_thread(0). */
 static void make_call(uint32_t number, int32_t result, uint64_t duration_ns)
 {
-    struct gv_facts facts = {.stream = number};
+    struct gv_facts facts = {.stream = number, .kernel = number};
     struct gv_call call;
 
     gv_call_begin(&call, (enum gv_api_id)number, GV_CLASS_STREAM, &facts);
@@ -40,7 +40,7 @@ static void make_two_calls(void)
 static void make_same_calls(void)
 {
     for (uint32_t number = 1; number <= 2; number++) {
-        struct gv_facts facts = {.stream = number};
+        struct gv_facts facts = {.stream = number, .kernel = number};
         struct gv_call call;
 
         fixture.now_ns = STARTS_NS(number);
@@ -67,6 +67,7 @@ static void look_at_flight(void)
             continue;
         model_claim(flight.thread == 1, "a call in flight of another thread");
         model_claim(flight.stream == flight.api, "a call in flight with another call's stream");
+        model_claim(flight.detail == flight.api, "a call in flight with another call's kernel");
         model_claim(flight.start_ns == STARTS_NS(flight.api),
                     "a call in flight with another call's start");
     }

@@ -53,6 +53,9 @@ void model_join(int thread);
 /* In a thread: waits for a store by another one. Loops that wait must call it. */
 void model_wait(void);
 
+/* In a thread: ends it, from however deep. */
+_Noreturn void model_end(void);
+
 /* In a thread: something that is as good as a plain access, say a system call's effect. */
 void model_touch(void *start, size_t bytes, bool write);
 

@@ -226,6 +226,11 @@ void engine_restart(void)
     give_back(REASON_RESTART);
 }
 
+void model_end(void)
+{
+    give_back(REASON_ENDED);
+}
+
 void model_claim(bool holds, const char *what)
 {
     if (!holds)

@@ -3,25 +3,48 @@
 FREE_LIST = "trace/spool_free_list.h"
 WRITER = "trace/spool_writer.c"
 READER = "trace/spool_reader.c"
+THREAD = "preload/thread.c"
+CALLS = "preload/calls.c"
+EXIT = "preload/process_exit.c"
+
+NUMBER = "a number that nothing comes with"
+BOUND = "a bound, looked at again: nothing comes with it"
+STATE = "one thread ends the process: what it stores comes with `state`"
 
 # (path, function, operation, location, half): why the spool does not need it.
 HARMLESS = {
     (FREE_LIST, "gv_spool_free_list_pop", "compare", "header free_head", "acquire"): (
         "the head that it expects was acquired, and the tag says that it is the same one"),
-    (WRITER, "take_fresh", "load", "writer fresh", "acquire"): "a number to compare with; nothing comes with it",
-    (WRITER, "take_fresh", "compare", "writer fresh", "acquire"): "makes a number one thread's; nothing comes with it",
-    (WRITER, "take_fresh", "compare", "writer fresh", "release"): "as before",
-    (WRITER, "take_fresh", "compare", "writer fresh", "failure"): "as before",
+    (WRITER, "take_fresh", "load", "writer fresh", "acquire"): NUMBER,
+    (WRITER, "take_fresh", "compare", "writer fresh", "acquire"): NUMBER,
+    (WRITER, "take_fresh", "compare", "writer fresh", "release"): NUMBER,
+    (WRITER, "take_fresh", "compare", "writer fresh", "failure"): NUMBER,
     (WRITER, "populate_fresh", "load", "header segments_allocated", "acquire"): "how many pages to map: a hint",
-    (WRITER, "take_any", "load", "writer limit", "acquire"): "a bound; nothing comes with it",
-    (WRITER, "take_any", "load", "header segments_allocated", "acquire"): "whether to grow: grow() looks again",
-    (WRITER, "take_any", "store", "writer refusals", "release"): "a count",
-    (WRITER, "take_any", "compare", "header growing", "failure"): "somebody else grows: only waits",
+    (WRITER, "take_any", "load", "writer limit", "acquire"): BOUND,
+    (WRITER, "take_any", "load", "header segments_allocated", "acquire"): BOUND,
+    (WRITER, "take_any", "store", "writer refusals", "release"): NUMBER,
+    (WRITER, "take_any", "compare", "header growing", "failure"): "somebody else grows: it only waits",
     (WRITER, "take_any", "compare", "header growing", "release"): "what growing gives comes with the store of 0",
-    (WRITER, "grow", "load", "header segments_allocated", "acquire"): "under `growing`, which has acquired",
-    (WRITER, "grow", "load", "writer limit", "acquire"): "a bound; nothing comes with it",
+    (WRITER, "grow", "load", "header segments_allocated", "acquire"): "under `growing`, which was acquired",
+    (WRITER, "grow", "load", "writer limit", "acquire"): BOUND,
+    (WRITER, "gv_spool_writer_slot", "compare", "slot thread", "release"): (
+        "passes on the release of the thread that left, which is all that a reader needs"),
+    (WRITER, "gv_spool_writer_slot", "compare", "slot thread", "failure"): "it tries the next slot",
+    (READER, "gv_spool_reader_record", "or", "segment records", "release"): "a mark: the writer reads nothing else",
+    (THREAD, "join", "add", "header threads_seen", "acquire"): NUMBER,
+    (THREAD, "join", "add", "header threads_seen", "release"): NUMBER,
+    (CALLS, "leave_outermost", "store", "slot api_plus_one", "release"): (
+        "the next call's facts are released, and come after it"),
 }
 
 # (path, start of the line): why no case comes there.
 UNREACHED = {
+    (WRITER, "atomic_store(&writer->fresh, 0)"): "before any other thread knows of the spool",
+    (WRITER, "atomic_store(&writer->limit, plan.segment_limit)"): "the same",
+    (WRITER, "atomic_store(&writer->header->segments_allocated, first_growth(&plan))"): "the same",
+    (WRITER, "atomic_store(&writer->limit, allocated)"): "the disk is full; a bound that nothing comes with",
+    (READER, "atomic_thread_fence(memory_order_acquire)"): (
+        "a spool that is opened while it is made: its magic is no atomic, but eight bytes that are stored at once"),
+    (CALLS, "atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release)"): (
+        "a signal handler; the store is that of leave_outermost()"),
 }

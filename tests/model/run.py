@@ -21,7 +21,7 @@ from harmless import HARMLESS, UNREACHED
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Where each atomic operation counts.
 SOURCES = ("trace/spool_free_list.h", "trace/spool_writer.c", "trace/spool_reader.c", "preload/thread.h",
-           "preload/thread.c", "preload/calls.c")
+           "preload/thread.c", "preload/calls.c", "preload/process_exit.c")
 JOBS = 2
 
 Place = collections.namedtuple("Place", "path function operation location half")

@@ -1,5 +1,6 @@
 /* What must hold of the spool, whoever runs when. */
 #include "tests/model/call_cases.h"
+#include "tests/model/end_cases.h"
 #include "tests/model/spool_fixture.h"
 #include "trace/spool_free_list.h"
 
@@ -167,4 +168,9 @@ static const struct model_case growth_read = {
     .prepare = prepare_growth,
     .threads = {{"writer", take_new}, {"reader", read_twice}}};
 
-const struct model_case *const model_cases[] = {&boundary, &reuse, &again, &free_list, &growth, &growth_read, &call_cases_flight, &call_cases_same, &call_cases_slot, &call_cases_polls, &call_cases_polls_again, NULL};
+/* Those that take longest come last. */
+const struct model_case *const model_cases[] = {
+    &boundary,         &reuse,          &growth_read,      &call_cases_flight,
+    &call_cases_same,  &call_cases_slot, &call_cases_polls, &call_cases_polls_again,
+    &end_cases_end,    &end_cases_exit, &end_cases_twice,  &growth,
+    &again,            &free_list,      NULL};

@@ -2,6 +2,7 @@
 
 #include "preload/clock.h"
 #include "preload/entry_points.h"
+#include "preload/names.h"
 #include "preload/stacks.h"
 
 #include <fcntl.h>
@@ -34,6 +35,12 @@ static void (*leave)(void *thread);
 bool gv_process_attach(void)
 {
     return true;
+}
+
+/* A kernel's number is its handle. */
+struct gv_names_answer gv_names_find(uintptr_t handle)
+{
+    return (struct gv_names_answer){.kernel = (uint32_t)handle};
 }
 
 void gv_log_info(const char *format, ...);
@@ -105,6 +112,10 @@ long __wrap_syscall(long number, ...)
     va_list arguments;
     int operation;
 
+    if (number == SYS_exit_group) {
+        fixture.exited();
+        model_end();
+    }
     if (number == SYS_gettid)
         return 1 + model_running();
     va_start(arguments, number);
@@ -140,12 +151,14 @@ static const struct field header_fields[] = {
     {FIELD(gv_spool_header, free_head)},
     {FIELD(gv_spool_header, free_count)},
     {FIELD(gv_spool_header, state)},
+    {FIELD(gv_spool_header, ends)},
     {FIELD(gv_spool_header, drained)},
     {FIELD(gv_spool_header, exit_code_known)},
     {FIELD(gv_spool_header, exit_code)},
     {FIELD(gv_spool_header, exit_signal)},
     {FIELD(gv_spool_header, ended_ns)},
     {FIELD(gv_spool_header, threads_seen)},
+    {FIELD(gv_spool_header, lost)},
     {FIELD(gv_spool_header, gpu.state)},
 };
 

@@ -1,0 +1,167 @@
+/* What must hold when a process ends: it waits until the collector has all that it recorded. */
+#include "tests/model/end_cases.h"
+
+#include "preload/attach.h"
+#include "preload/gpu_start.h"
+#include "preload/loader.h"
+#include "preload/run_note.h"
+#include "preload/warnings.h"
+#include "tests/model/spool_fixture.h"
+#include "trace/session.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define EXIT_CODE 3
+
+static struct gv_session_file session;
+
+/* What has been stored in the trace: to the process it must be there once it need not wait. */
+static struct {
+    _Atomic uint64_t records;
+} trace;
+
+/* ---- what preload/process_exit.c needs of the library's other parts ---- */
+
+bool gv_process_is_attached_here(void)
+{
+    return model_running() >= 0;
+}
+
+bool gv_process_is_ours(void)
+{
+    return false;
+}
+
+bool gv_gpu_fetch(int64_t patience_ms)
+{
+    (void)patience_ms;
+    return true;
+}
+
+void gv_gpu_finish(int64_t patience_ms)
+{
+    (void)patience_ms;
+}
+
+void gv_gpu_go_on(void)
+{
+}
+
+void gv_warn_of_collector(const struct gv_process *process)
+{
+    (void)process;
+    model_claim(false, "the collector is of no use");
+}
+
+void gv_warn_of_trace(const struct gv_process *process)
+{
+    (void)process;
+}
+
+void gv_warn_of_taken_trace(const struct gv_process *process)
+{
+    (void)process;
+}
+
+/* ---- the end ---- */
+
+static bool name_in_trace(size_t offset, char name[MODEL_NAME_BYTES])
+{
+    snprintf(name, MODEL_NAME_BYTES, "trace %zu", offset);
+    return true;
+}
+
+static void prepare_end(void)
+{
+    fixture_open(1, 3, 0);
+    fixture_join(0, GV_SPOOL_SEGMENT_RECORDS - 1);
+    fixture.position[0] = GV_SPOOL_SEGMENT_RECORDS - 1;
+    session.collector_pid = (uint32_t)getpid();
+    gv_process.session = &session;
+    gv_process.pid = (uint32_t)getpid();
+    gv_process.settings.exit_wait_ms = 1000;
+    model_share(&trace, sizeof trace, name_in_trace);
+}
+
+static void must_be_stored(void)
+{
+    uint64_t records = atomic_load_explicit(&trace.records, memory_order_relaxed);
+
+    model_claim(records == fixture_written(0), "the process ends before its records are stored");
+}
+
+static void end_once(void)
+{
+    model_claim(gv_process_expect_death(SIGTERM), "the process does not end");
+    must_be_stored();
+}
+
+static void write_and_exit(void)
+{
+    fixture.exited = must_be_stored;
+    fixture_write(0);
+    _exit(EXIT_CODE);
+}
+
+static void write_and_end(void)
+{
+    fixture_write(0);
+    fixture_write(0);
+    end_once();
+}
+
+/* It lives on after the first signal. */
+static void end_twice(void)
+{
+    fixture_write(0);
+    end_once();
+    gv_process_outlived();
+    fixture_write(0);
+    end_once();
+}
+
+/* Once over the spool, as gv_drain_spool() does it. Which end the process has been told of; 0: none. */
+static uint32_t drain(void)
+{
+    struct gv_spool_status status;
+
+    gv_spool_reader_status(&fixture.reader, &status);
+    fixture_read(false);
+    model_claim(!status.exit_code_known || status.exit_code == EXIT_CODE, "another exit code");
+    if (!status.exiting)
+        return 0;
+    model_claim(status.dying ? status.exit_signal == SIGTERM : status.exit_code_known,
+                "a process that ends without a reason");
+    atomic_store_explicit(&trace.records, fixture.position[0], memory_order_relaxed);
+    gv_spool_reader_set_drained(&fixture.reader, &status);
+    return status.ends;
+}
+
+static void drain_until_end(void)
+{
+    while (!drain())
+        model_wait();
+}
+
+static void drain_until_second_end(void)
+{
+    while (drain() < 2)
+        model_wait();
+}
+
+const struct model_case end_cases_end = {
+    .name = "end",
+    .prepare = prepare_end,
+    .threads = {{"process", write_and_end}, {"collector", drain_until_end}}};
+
+const struct model_case end_cases_exit = {
+    .name = "exit",
+    .prepare = prepare_end,
+    .threads = {{"process", write_and_exit}, {"collector", drain_until_end}}};
+
+const struct model_case end_cases_twice = {
+    .name = "end outlived",
+    .prepare = prepare_end,
+    .threads = {{"process", end_twice}, {"collector", drain_until_second_end}}};
