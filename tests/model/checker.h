@@ -50,7 +50,9 @@ void model_claim(bool holds, const char *what);
 /* In a thread: waits until another one, by its place in `threads`, has ended. */
 void model_join(int thread);
 
-/* In a thread: waits for a store by another one. Loops that wait must call it. */
+/* In a thread: waits for a store to this atomic, or the one that it accessed last, which it has not
+ * seen. Loops that wait must call it. */
+void model_wait_for(const _Atomic uint32_t *atomic);
 void model_wait(void);
 
 /* In a thread: ends it, from however deep. */

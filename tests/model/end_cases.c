@@ -73,16 +73,27 @@ static bool name_in_trace(size_t offset, char name[MODEL_NAME_BYTES])
     return true;
 }
 
-static void prepare_end(void)
+static void prepare(uint32_t segments, uint64_t records)
 {
-    fixture_open(1, 3, 0);
-    fixture_join(0, GV_SPOOL_SEGMENT_RECORDS - 1);
-    fixture.position[0] = GV_SPOOL_SEGMENT_RECORDS - 1;
+    fixture_open(1, segments, 0);
+    fixture_join(0, records);
+    fixture.position[0] = records;
     session.collector_pid = (uint32_t)getpid();
     gv_process.session = &session;
     gv_process.pid = (uint32_t)getpid();
     gv_process.settings.exit_wait_ms = 1000;
+    trace.records = records;
     model_share(&trace, sizeof trace, name_in_trace);
+}
+
+static void prepare_end(void)
+{
+    prepare(2, GV_SPOOL_SEGMENT_RECORDS - 1);
+}
+
+static void prepare_twice(void)
+{
+    prepare(1, 1);
 }
 
 static void must_be_stored(void)
@@ -115,7 +126,6 @@ static void write_and_end(void)
 /* It lives on after the first signal. */
 static void end_twice(void)
 {
-    fixture_write(0);
     end_once();
     gv_process_outlived();
     fixture_write(0);
@@ -142,13 +152,14 @@ static uint32_t drain(void)
 static void drain_until_end(void)
 {
     while (!drain())
-        model_wait();
+        model_wait_for(&fixture.header->state);
 }
 
 static void drain_until_second_end(void)
 {
+    drain_until_end();
     while (drain() < 2)
-        model_wait();
+        model_wait_for(&fixture.header->state);
 }
 
 const struct model_case end_cases_end = {
@@ -163,5 +174,5 @@ const struct model_case end_cases_exit = {
 
 const struct model_case end_cases_twice = {
     .name = "end outlived",
-    .prepare = prepare_end,
+    .prepare = prepare_twice,
     .threads = {{"process", end_twice}, {"collector", drain_until_second_end}}};

@@ -14,7 +14,7 @@
 #define STACK_BYTES  (128u << 10)
 #define MOST_CHOICES 4096
 
-enum thread_state { THREAD_READY, THREAD_WAITING, THREAD_JOINING, THREAD_ENDED };
+enum thread_state { THREAD_READY, THREAD_JOINING, THREAD_ENDED };
 enum outcome { OUTCOME_WHOLE, OUTCOME_KNOWN, OUTCOME_FAILED, OUTCOME_RESTART };
 
 /* Why a thread gave the processor back. */
@@ -26,7 +26,6 @@ struct thread {
     bool made;
     enum thread_state state;
     int joins;
-    uint64_t stores;   /* memory_stores() when it began to wait */
     unsigned explored; /* see engine_pause() */
 };
 
@@ -247,25 +246,7 @@ void model_join(int thread)
     memory_join(thread);
 }
 
-void model_wait(void)
-{
-    if (running < 0)
-        return;
-    threads[running].state = THREAD_WAITING;
-    threads[running].stores = memory_catch_up() ? UINT64_MAX : memory_stores();
-    engine_pause();
-    memory_catch_up();
-}
-
 /* ---- one execution ---- */
-
-static void note_awake(struct thread *thread)
-{
-    if (thread->state == THREAD_JOINING && threads[thread->joins].state == THREAD_ENDED)
-        thread->state = THREAD_READY;
-    if (thread->state == THREAD_WAITING && thread->stores != memory_stores())
-        thread->state = THREAD_READY;
-}
 
 static enum outcome run_thread(int index, jmp_buf place)
 {
@@ -316,6 +297,15 @@ static enum outcome run_some(const int *ready, unsigned count)
     return run_thread(able[chosen], threads[able[chosen]].here);
 }
 
+static bool can_run(int index)
+{
+    struct thread *thread = &threads[index];
+
+    if (thread->state == THREAD_JOINING && threads[thread->joins].state == THREAD_ENDED)
+        thread->state = THREAD_READY;
+    return thread->state == THREAD_READY && memory_has_news(index, 0);
+}
+
 static enum outcome run_threads(void)
 {
     enum outcome outcome;
@@ -330,8 +320,7 @@ static enum outcome run_threads(void)
         bool all_ended = true;
 
         for (int i = 0; i < count; i++) {
-            note_awake(&threads[i]);
-            if (threads[i].state == THREAD_READY)
+            if (can_run(i))
                 ready[ready_count++] = i;
             all_ended = all_ended && threads[i].state == THREAD_ENDED;
         }

@@ -53,6 +53,7 @@ struct operation {
     enum operation_kind kind;
     bool weak; /* COMPARE: it may fail without a reason */
     bool succeeded;
+    bool ignores_tag; /* COMPARE: of the upper half */
     unsigned bytes;
     void *address;
     int order; /* __ATOMIC_* */
@@ -66,8 +67,6 @@ struct operation {
 uint64_t memory_perform(struct operation *operation);
 void memory_access(const void *address, size_t bytes, bool write);
 void memory_join(int other);
-/* What is stored by now is seen by this thread. False: it was already. */
-bool memory_catch_up(void);
 /* Before each execution: undoes what the last one stored. */
 void memory_reset(void);
 /* After the last step of an execution. */
@@ -76,21 +75,22 @@ void memory_settle(void);
 uint64_t memory_fingerprint(void);
 /* Forgets all that was learned, of a case. */
 void memory_forget(void);
-uint64_t memory_stores(void);
 /* The number of the last store. */
 unsigned memory_messages(void);
-/* Whether the next operation of a thread can read a store beyond this number. */
+/* Whether the next operation of a thread can read a store beyond this number. One that waits reads
+ * only what it has not seen. */
 bool memory_has_news(int thread, unsigned explored);
 /* For a fingerprint: which stores the next operation of a thread need not read. */
 uint64_t memory_explored(int thread, unsigned explored);
 
 /* ---- hooks.c ---- */
 
-enum weakened_half { HALF_ACQUIRE, HALF_RELEASE, HALF_FAILURE };
+enum weakened_half { HALF_ACQUIRE, HALF_RELEASE, HALF_FAILURE, HALF_TAG };
 
 #define MOST_WEAKENED 256
 
-/* Operations called from there lack a half of their order. */
+/* Operations called from there lack a half of their order; or a comparison looks at the lower half of
+ * a word only, and not at the tag in the upper one. */
 struct weakening {
     enum weakened_half half;
     uintptr_t site;

@@ -15,6 +15,8 @@ STATE = "one thread ends the process: what it stores comes with `state`"
 HARMLESS = {
     (FREE_LIST, "gv_spool_free_list_pop", "compare", "header free_head", "acquire"): (
         "the head that it expects was acquired, and the tag says that it is the same one"),
+    (FREE_LIST, "gv_spool_free_list_push", "compare", "header free_head", "tag"): (
+        "what is pushed lies before whatever is the head by then"),
     (WRITER, "take_fresh", "load", "writer fresh", "acquire"): NUMBER,
     (WRITER, "take_fresh", "compare", "writer fresh", "acquire"): NUMBER,
     (WRITER, "take_fresh", "compare", "writer fresh", "release"): NUMBER,
@@ -35,6 +37,13 @@ HARMLESS = {
     (THREAD, "join", "add", "header threads_seen", "release"): NUMBER,
     (CALLS, "leave_outermost", "store", "slot api_plus_one", "release"): (
         "the next call's facts are released, and come after it"),
+    (EXIT, "end_as", "add", "header ends", "acquire"): NUMBER,
+    (EXIT, "end_as", "compare", "header state", "acquire"): STATE,
+    (EXIT, "end_as", "compare", "header state", "failure"): "another thread ends the process",
+    (EXIT, "end_as", "store", "header ended_ns", "release"): NUMBER,
+    (EXIT, "finish", "store", "header exit_code", "release"): "comes with the store after it",
+    (READER, "gv_spool_reader_status", "load", "header gpu.state", "acquire"): (
+        "needed for the texts of gv_spool_reader_gpu(); nothing in the model writes them"),
 }
 
 # (path, start of the line): why no case comes there.

@@ -76,8 +76,10 @@ static void weaken(struct operation *operation)
             operation->order = without_acquire(operation);
         else if (hooks_weakenings[i].half == HALF_RELEASE)
             operation->order = without_release(operation);
-        else
+        else if (hooks_weakenings[i].half == HALF_FAILURE)
             operation->failure_order = __ATOMIC_RELAXED;
+        else
+            operation->ignores_tag = true;
     }
 }
 

@@ -215,6 +215,20 @@ static void wait_for_x(void)
         model_wait();
 }
 
+static void store_x_exchange_y_store_z(void)
+{
+    atomic_store_explicit(&shared.x, 1, memory_order_relaxed);
+    atomic_exchange_explicit(&shared.y, 1, memory_order_relaxed);
+    atomic_store_explicit(&shared.z, 1, memory_order_relaxed);
+}
+
+static void wait_for_x_load_both(void)
+{
+    wait_for_x();
+    seen[0] = atomic_load_explicit(&shared.y, memory_order_relaxed);
+    seen[1] = atomic_load_explicit(&shared.z, memory_order_relaxed);
+}
+
 #define LITMUS(title, ...)                                                                         \
     &(const struct model_case)                                                                     \
     {                                                                                              \
@@ -252,6 +266,8 @@ const struct model_case *const model_cases[] = {
     LITMUS("exchange", .end = note_seen, .after = one_is_first,
            .threads = {{"one", exchange_0}, {"two", exchange_1}}),
     LITMUS("waiting", .threads = {{"stores", store_x}, {"waits", wait_for_x}}),
+    LITMUS("waiting, and what comes later", OUTCOMES(0xf),
+           .threads = {{"stores", store_x_exchange_y_store_z}, {"waits", wait_for_x_load_both}}),
     LITMUS("waiting in vain", .fails = "wait for ever",
            .threads = {{"stores", store_y}, {"waits", wait_for_x}}),
     NULL};

@@ -3,7 +3,7 @@
  *
  *   model_NAME [--sites] [--explain] [--weaken HALF:ADDRESS,...]... [CASE...]
  *
- * HALF is acquire, release or failure (of a comparison). The exit status is 0 when all cases hold, 1 when one fails.
+ * HALF is acquire, release, failure (of a comparison) or tag (that a comparison looks at). The exit status is 0 when all cases hold, 1 when one fails.
  */
 #include "tests/model/engine.h"
 
@@ -19,7 +19,8 @@ static bool parse_weakening(char *words)
 {
     static const char *const halves[] = {[HALF_ACQUIRE] = "acquire",
                                          [HALF_RELEASE] = "release",
-                                         [HALF_FAILURE] = "failure"};
+                                         [HALF_FAILURE] = "failure",
+                                         [HALF_TAG] = "tag"};
     char *address = strchr(words, ':');
     struct weakening weakening = {.half = HALF_ACQUIRE};
 
@@ -27,7 +28,7 @@ static bool parse_weakening(char *words)
         return false;
     *address++ = 0;
     while (strcmp(words, halves[weakening.half]) != 0)
-        if (weakening.half++ == HALF_FAILURE)
+        if (weakening.half++ == HALF_TAG)
             return false;
     for (; *address; address += strspn(address, ",")) {
         weakening.site = strtoul(address, &address, 16);

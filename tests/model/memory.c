@@ -52,7 +52,9 @@ struct knowledge {
     struct view released; /* as of the last release fence */
     uint64_t history;
     uint16_t events;
+    struct location *last;       /* that it has accessed */
     const struct location *next; /* that it will access */
+    bool waits;                  /* for a store there that it has not seen */
 };
 
 enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC_READ, ACCESS_ATOMIC_WRITE, ACCESS_KINDS };
@@ -89,7 +91,6 @@ static uint8_t location_places[LOCATION_PLACES]; /* number + 1 */
 static struct message messages[MOST_MESSAGES];
 static unsigned message_count;
 static struct knowledge knowledge[MODEL_THREADS];
-static uint64_t stores;
 static bool failed_without_reason; /* a weak comparison; once in an execution is enough */
 
 static struct undo undone[MOST_UNDONE];
@@ -292,28 +293,6 @@ void memory_join(int other)
     join_view(&knowledge[model_running()].now, &knowledge[other].now);
 }
 
-bool memory_catch_up(void)
-{
-    struct view *now = &knowledge[model_running()].now;
-    bool any = false;
-
-    for (unsigned i = 0; i < location_count; i++) {
-        const struct location *location = &locations[i];
-
-        if (location->count == 0 ||
-            position_of(now->seen[i]) == position_of(location->order[location->count - 1]))
-            continue;
-        now->seen[i] = location->order[location->count - 1];
-        any = true;
-    }
-    return any;
-}
-
-uint64_t memory_stores(void)
-{
-    return stores;
-}
-
 /* ---- atomic operations ---- */
 
 static bool acquires(int order)
@@ -383,7 +362,6 @@ static void write_message(unsigned number, unsigned position, uint64_t value, in
     }
     if (releases(order))
         mine->now.clock[self]++;
-    stores++;
     keep_for_undo(location->address, location->bytes);
     memcpy(location->address, &value, location->bytes);
 }
@@ -456,6 +434,14 @@ static uint64_t changed(const struct operation *operation, uint64_t value)
     }
 }
 
+static bool is_expected(const struct operation *operation, uint64_t value)
+{
+    uint64_t difference = value ^ operation->expected;
+
+    return operation->kind != OPERATION_COMPARE ||
+           (operation->ignores_tag ? (uint32_t)difference : difference) == 0;
+}
+
 /* Reads and writes in one step; a comparison may read only. */
 static uint64_t modify(struct operation *operation, unsigned number, unsigned explored)
 {
@@ -469,7 +455,7 @@ static uint64_t modify(struct operation *operation, unsigned number, unsigned ex
 
     for (unsigned at = location->count; at-- > floor;) {
         const struct message *message = &messages[location->order[at]];
-        bool equal = operation->kind != OPERATION_COMPARE || message->value == operation->expected;
+        bool equal = is_expected(operation, message->value);
 
         if (location->order[at] <= explored)
             continue;
@@ -486,7 +472,7 @@ static uint64_t modify(struct operation *operation, unsigned number, unsigned ex
     value = messages[found[chosen]].value;
     operation->succeeded = writes[chosen];
     if (!operation->succeeded) {
-        failed_without_reason |= value == operation->expected;
+        failed_without_reason |= is_expected(operation, value);
         read_message(number, found[chosen], operation->failure_order);
         trace(operation, "compares in vain with", value);
         return value;
@@ -495,7 +481,7 @@ static uint64_t modify(struct operation *operation, unsigned number, unsigned ex
     trace(operation, "reads and changes", value);
     write_message(number, position_of(found[chosen]) + 1, changed(operation, value) & mask,
                   operation->order, found[chosen]);
-    return value;
+    return operation->kind == OPERATION_COMPARE ? operation->expected : value;
 }
 
 static void fence(const struct operation *operation)
@@ -518,16 +504,11 @@ static bool is_shared(const struct location *location)
     return location->storers && (both & (both - 1));
 }
 
-/*
- * Lets others run before an access that may read what they store; see engine_pause(). A store needs no such pause: as
- * soon as it can be made is soon enough, since the others may still read what was there before it,
- * and put their own stores before it.
- */
-static unsigned let_others(struct location *location, const struct operation *operation)
+/* Who accesses it, in any execution; what was taken for one thread's own may turn out not to be. */
+static void note_access(struct location *location, const struct operation *operation)
 {
     uint8_t self = (uint8_t)(1u << model_running());
     bool was_shared = is_shared(location);
-    unsigned explored;
 
     if (operation->kind != OPERATION_STORE)
         location->loaders |= self;
@@ -535,12 +516,71 @@ static unsigned let_others(struct location *location, const struct operation *op
         location->storers |= self;
     if (!was_shared && is_shared(location))
         engine_restart();
-    if (!was_shared || operation->kind == OPERATION_STORE)
+}
+
+/*
+ * Lets others run before an access that may read what they store; see engine_pause(). A store needs no such pause: as
+ * soon as it can be made is soon enough, since the others may still read what was there before it,
+ * and put their own stores before it.
+ */
+static unsigned let_others(struct location *location, const struct operation *operation)
+{
+    struct knowledge *self = &knowledge[model_running()];
+    unsigned explored;
+
+    note_access(location, operation);
+    self->last = location;
+    if (!is_shared(location) || operation->kind == OPERATION_STORE)
         return 0;
-    knowledge[model_running()].next = location;
+    self->next = location;
     explored = engine_pause();
-    knowledge[model_running()].next = NULL;
+    self->next = NULL;
     return explored;
+}
+
+static void wait_for(struct location *location)
+{
+    struct knowledge *self = &knowledge[model_running()];
+    const struct operation load = {.kind = OPERATION_LOAD};
+    uint16_t found[MOST_OF_LOCATION], message;
+    unsigned count = 0, explored, floor;
+
+    note_access(location, &load);
+    self->next = location;
+    self->waits = true;
+    explored = engine_pause();
+    self->next = NULL;
+    self->waits = false;
+    floor = oldest(location, model_running());
+    for (unsigned at = location->count; at-- > floor + 1;)
+        if (location->order[at] > explored)
+            found[count++] = location->order[at];
+    message = found[engine_choose(count)];
+    read_message((unsigned)(location - locations), message, __ATOMIC_RELAXED);
+}
+
+static struct location *location_at(const void *atomic, unsigned bytes)
+{
+    char *address = (char *)(uintptr_t)atomic;
+    unsigned number;
+
+    find_region(&address);
+    number = find_location(address, bytes);
+    if (locations[number].count == 0)
+        insert(&locations[number], 0, new_message(locations[number].initial, WRITTEN_BY_NOBODY, 0));
+    return &locations[number];
+}
+
+void model_wait_for(const _Atomic uint32_t *atomic)
+{
+    if (model_running() >= 0)
+        wait_for(location_at(atomic, sizeof *atomic));
+}
+
+void model_wait(void)
+{
+    if (model_running() >= 0)
+        wait_for(knowledge[model_running()].last);
 }
 
 uint64_t memory_perform(struct operation *operation)
@@ -558,10 +598,8 @@ uint64_t memory_perform(struct operation *operation)
     }
     region = find_region(&address);
     operation->address = address;
-    number = find_location(address, operation->bytes);
+    number = (unsigned)(location_at(address, operation->bytes) - locations);
     hooks_note(operation, locations[number].name);
-    if (locations[number].count == 0)
-        insert(&locations[number], 0, new_message(locations[number].initial, WRITTEN_BY_NOBODY, 0));
     explored = let_others(&locations[number], operation);
     if (region)
         mark_granule(region, address, operation->bytes,
@@ -599,7 +637,7 @@ bool memory_has_news(int thread, unsigned explored)
 
     if (!next)
         return true;
-    for (unsigned at = next->count; at-- > oldest(next, thread);)
+    for (unsigned at = next->count; at-- > oldest(next, thread) + knowledge[thread].waits;)
         if (next->order[at] > explored)
             return true;
     return false;
@@ -635,7 +673,6 @@ void memory_reset(void)
     for (int i = 0; i < MODEL_THREADS; i++)
         knowledge[i].now.clock[i] = 1;
     message_count = 0;
-    stores = 0;
     failed_without_reason = false;
 }
 

@@ -172,5 +172,5 @@ static const struct model_case growth_read = {
 const struct model_case *const model_cases[] = {
     &boundary,         &reuse,          &growth_read,      &call_cases_flight,
     &call_cases_same,  &call_cases_slot, &call_cases_polls, &call_cases_polls_again,
-    &end_cases_end,    &end_cases_exit, &end_cases_twice,  &growth,
-    &again,            &free_list,      NULL};
+    &end_cases_end,    &end_cases_exit, &growth,
+    &again,            &free_list,      &end_cases_twice,  NULL};

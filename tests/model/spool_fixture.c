@@ -104,11 +104,11 @@ int __wrap_prctl(int option, char *name)
     return 0;
 }
 
-/* All that the code under test asks the kernel for by number: its thread's number, and futexes. A
- * wait may end for no reason. */
+/* All that the code under test asks the kernel for by number: its thread's number, and futexes. */
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
+    const _Atomic uint32_t *word;
     va_list arguments;
     int operation;
 
@@ -119,11 +119,11 @@ long __wrap_syscall(long number, ...)
     if (number == SYS_gettid)
         return 1 + model_running();
     va_start(arguments, number);
-    (void)va_arg(arguments, void *);
+    word = va_arg(arguments, const void *);
     operation = va_arg(arguments, int);
     va_end(arguments);
     if (number == SYS_futex && operation == FUTEX_WAIT)
-        model_wait();
+        model_wait_for(word);
     return 0;
 }
 
