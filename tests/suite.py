@@ -93,6 +93,14 @@ def part_unit(run):
     unit_tests(run, BUILD)
 
 
+def part_model(run):
+    litmus = os.path.join(BUILD, "tests/model/model_litmus")
+    if not os.path.exists(litmus):
+        raise Skip("this compiler cannot instrument for ThreadSanitizer, which the checker needs")
+    run.test("the checker finds what C allows, and no more", litmus, "--explain")
+    run.test("the spool in all orders, and each memory order is needed", "python3", "tests/model/run.py", BUILD)
+
+
 def end_to_end(run, folder, *options, env=None):
     """tests/e2e/run.py prints its own results; they are counted here, and shown."""
     status, text = run.command("python3", "tests/e2e/run.py", "--build", folder, "-j", str(JOBS),
@@ -355,6 +363,7 @@ PARTS = (
     Part("clang", part_clang, False, None),
     Part("tsan", part_tsan, False, None),
     Part("unit", part_unit, True, "build"),
+    Part("model", part_model, True, "build"),
     Part("format", part_format, True, None),
     Part("aarch64", part_aarch64, False, "build"),
     Part("pythons", part_pythons, False, "build"),

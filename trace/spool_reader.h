@@ -49,9 +49,9 @@ struct gv_spool_facts {
 
 /* What changes while the process runs. */
 struct gv_spool_status {
-    bool exiting; /* it waits for gv_spool_reader_set_drained() */
-    bool dying;   /* and that because of a signal to itself */
-    bool leaving; /* it calls exec, or has */
+    bool exiting;  /* it waits for gv_spool_reader_set_drained() */
+    bool dying;    /* and that because of a signal to itself */
+    bool leaving;  /* it calls exec, or has */
     uint32_t ends; /* how often it began to end; read before what it published till then */
     bool exit_code_known;
     int32_t exit_code;
@@ -139,8 +139,8 @@ void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
                             struct gv_spool_flight *flight);
 
-/* Tells the process that all it published before its latest end is in the trace: of a status that was
- * read before the records were. A later end waits for the next time. */
+/* Tells the process that all it published before its latest end is in the trace: of a status that
+ * was read before the records were. A later end waits for the next time. */
 void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
                                  const struct gv_spool_status *status);
 

@@ -99,7 +99,8 @@ static void prepare_slot(void)
     atomic_store(&slot->stream, FIRST_STREAM);
     atomic_store(&slot->start_ns, 1);
     atomic_store(&slot->api_plus_one, FIRST_STREAM + 1);
-    atomic_store(&fixture.header->threads_seen, GV_SPOOL_SLOTS); /* the next one looks there first */
+    atomic_store(&fixture.header->threads_seen,
+                 GV_SPOOL_SLOTS); /* the next one looks there first */
 }
 
 static void come_and_call(void)
@@ -121,7 +122,8 @@ static void look_at_slot(void)
         return;
     model_claim(flight.thread == (flight.api == 1 ? GV_SPOOL_SLOTS + 1 : 1),
                 "a call in flight of another thread");
-    model_claim(flight.tid == (flight.api == 1 ? SECOND_TID : 99), "a thread with another one's number");
+    model_claim(flight.tid == (flight.api == 1 ? SECOND_TID : 99),
+                "a thread with another one's number");
     model_claim(flight.stream == flight.api, "a call in flight with another call's stream");
 }
 
@@ -149,10 +151,9 @@ static void count_polls(void)
     model_claim(fixture.polls == POLLS, "not as many polls as there were");
 }
 
-const struct model_case call_cases_polls = {
-    .name = "polls",
-    .prepare = prepare_call,
-    .threads = {{"polls", poll}, {"reader", count_polls}}};
+const struct model_case call_cases_polls = {.name = "polls",
+                                            .prepare = prepare_call,
+                                            .threads = {{"polls", poll}, {"reader", count_polls}}};
 
 /* What the collector has read is rolled back when it cannot be stored, and read once more. */
 static void count_polls_again(void)

@@ -4,6 +4,7 @@
 
 #include "tests/model/checker.h"
 
-extern const struct model_case call_cases_flight, call_cases_same, call_cases_slot, call_cases_polls, call_cases_polls_again;
+extern const struct model_case call_cases_flight, call_cases_same, call_cases_slot,
+    call_cases_polls, call_cases_polls_again;
 
 #endif

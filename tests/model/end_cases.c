@@ -132,7 +132,8 @@ static void end_twice(void)
     end_once();
 }
 
-/* Once over the spool, as gv_drain_spool() does it. Which end the process has been told of; 0: none. */
+/* Once over the spool, as gv_drain_spool() does it. Which end the process has been told of; 0:
+ * none. */
 static uint32_t drain(void)
 {
     struct gv_spool_status status;

@@ -1,5 +1,5 @@
-/* Between the checker's own files: engine.c runs threads, memory.c is the memory they see, hooks.c
- * what the compiler makes them call. */
+/* Between the checker's own files: engine.c runs threads, memory.c is what they see of
+ * atomics, watch.c of plain memory, hooks.c what the compiler makes them call. */
 #ifndef GV_TESTS_MODEL_ENGINE_H
 #define GV_TESTS_MODEL_ENGINE_H
 
@@ -65,7 +65,6 @@ struct operation {
 
 /* What it read. */
 uint64_t memory_perform(struct operation *operation);
-void memory_access(const void *address, size_t bytes, bool write);
 void memory_join(int other);
 /* Before each execution: undoes what the last one stored. */
 void memory_reset(void);
@@ -83,14 +82,31 @@ bool memory_has_news(int thread, unsigned explored);
 /* For a fingerprint: which stores the next operation of a thread need not read. */
 uint64_t memory_explored(int thread, unsigned explored);
 
+/* What a thread has seen of each one's steps. */
+const uint16_t *memory_clock(int thread);
+
+/* ---- watch.c ---- */
+
+void watch_access(const void *address, size_t bytes, bool write);
+/* An atomic access, which plain ones may race with. */
+void watch_atomic(char *address, unsigned bytes, bool write);
+/* The address in the first mapping of what is mapped twice. */
+char *watch_original(char *address);
+/* False: a race there is no failure. */
+bool watch_name(char *address, char name[MODEL_NAME_BYTES]);
+/* Before a store: the execution's end undoes it. */
+void watch_keep(char *address, size_t bytes);
+void watch_undo(void);
+void watch_forget(void);
+
 /* ---- hooks.c ---- */
 
 enum weakened_half { HALF_ACQUIRE, HALF_RELEASE, HALF_FAILURE, HALF_TAG };
 
 #define MOST_WEAKENED 256
 
-/* Operations called from there lack a half of their order; or a comparison looks at the lower half of
- * a word only, and not at the tag in the upper one. */
+/* Operations called from there lack a half of their order; or a comparison looks at the lower half
+ * of a word only, and not at the tag in the upper one. */
 struct weakening {
     enum weakened_half half;
     uintptr_t site;
@@ -105,5 +121,9 @@ void hooks_reset(void);
 void hooks_note(struct operation *operation, const char *location);
 void hooks_print_sites(void);
 const char *hooks_order_name(int order);
+bool hooks_acquires(int order);
+bool hooks_releases(int order);
+/* What an operation that reads and writes in one step makes of a value. */
+uint64_t hooks_change(const struct operation *operation, uint64_t value);
 
 #endif

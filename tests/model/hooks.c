@@ -48,10 +48,40 @@ const char *hooks_order_name(int order)
     }
 }
 
+bool hooks_acquires(int order)
+{
+    return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL ||
+           order == __ATOMIC_SEQ_CST;
+}
+
+bool hooks_releases(int order)
+{
+    return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+uint64_t hooks_change(const struct operation *operation, uint64_t value)
+{
+    switch (operation->kind) {
+    case OPERATION_ADD:
+        return value + operation->operand;
+    case OPERATION_SUB:
+        return value - operation->operand;
+    case OPERATION_AND:
+        return value & operation->operand;
+    case OPERATION_OR:
+        return value | operation->operand;
+    case OPERATION_XOR:
+        return value ^ operation->operand;
+    default:
+        return operation->operand;
+    }
+}
+
 static int without_acquire(const struct operation *operation)
 {
-    bool keeps_release = operation->order == __ATOMIC_ACQ_REL ||
-                         (operation->order == __ATOMIC_SEQ_CST && operation->kind != OPERATION_LOAD);
+    bool keeps_release =
+        operation->order == __ATOMIC_ACQ_REL ||
+        (operation->order == __ATOMIC_SEQ_CST && operation->kind != OPERATION_LOAD);
 
     return keeps_release || operation->order == __ATOMIC_RELEASE ? __ATOMIC_RELEASE
                                                                  : __ATOMIC_RELAXED;
@@ -108,9 +138,9 @@ void hooks_note(struct operation *operation, const char *location)
 void hooks_print_sites(void)
 {
     static const char *const kinds[] = {
-        [OPERATION_LOAD] = "load",     [OPERATION_STORE] = "store", [OPERATION_EXCHANGE] = "exchange",
-        [OPERATION_ADD] = "add",       [OPERATION_SUB] = "sub",     [OPERATION_AND] = "and",
-        [OPERATION_OR] = "or",         [OPERATION_XOR] = "xor",     [OPERATION_COMPARE] = "compare",
+        [OPERATION_LOAD] = "load",   [OPERATION_STORE] = "store", [OPERATION_EXCHANGE] = "exchange",
+        [OPERATION_ADD] = "add",     [OPERATION_SUB] = "sub",     [OPERATION_AND] = "and",
+        [OPERATION_OR] = "or",       [OPERATION_XOR] = "xor",     [OPERATION_COMPARE] = "compare",
         [OPERATION_FENCE] = "fence",
     };
 
@@ -123,14 +153,14 @@ void hooks_print_sites(void)
 
 /* ---- plain accesses ---- */
 
-static void access_memory(const void *address, size_t bytes, bool write)
+static void plain_access(const void *address, size_t bytes, bool write)
 {
     int self = model_running();
 
     if (self < 0 || busy[self])
         return;
     busy[self] = true;
-    memory_access(address, bytes, write);
+    watch_access(address, bytes, write);
     busy[self] = false;
 }
 
@@ -138,22 +168,22 @@ static void access_memory(const void *address, size_t bytes, bool write)
     void __tsan_read##bytes(void *address);                                                        \
     void __tsan_read##bytes(void *address)                                                         \
     {                                                                                              \
-        access_memory(address, bytes, false);                                                      \
+        plain_access(address, bytes, false);                                                       \
     }                                                                                              \
     void __tsan_write##bytes(void *address);                                                       \
     void __tsan_write##bytes(void *address)                                                        \
     {                                                                                              \
-        access_memory(address, bytes, true);                                                       \
+        plain_access(address, bytes, true);                                                        \
     }                                                                                              \
     void __tsan_unaligned_read##bytes(void *address);                                              \
     void __tsan_unaligned_read##bytes(void *address)                                               \
     {                                                                                              \
-        access_memory(address, bytes, false);                                                      \
+        plain_access(address, bytes, false);                                                       \
     }                                                                                              \
     void __tsan_unaligned_write##bytes(void *address);                                             \
     void __tsan_unaligned_write##bytes(void *address)                                              \
     {                                                                                              \
-        access_memory(address, bytes, true);                                                       \
+        plain_access(address, bytes, true);                                                        \
     }
 
 PLAIN(1)
@@ -165,13 +195,13 @@ PLAIN(16)
 void __tsan_read_range(void *address, size_t bytes);
 void __tsan_read_range(void *address, size_t bytes)
 {
-    access_memory(address, bytes, false);
+    plain_access(address, bytes, false);
 }
 
 void __tsan_write_range(void *address, size_t bytes);
 void __tsan_write_range(void *address, size_t bytes)
 {
-    access_memory(address, bytes, true);
+    plain_access(address, bytes, true);
 }
 
 void __tsan_init(void);
@@ -196,8 +226,8 @@ void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__wrap_memcpy(void *to, const void *from, size_t bytes);
 void *__wrap_memcpy(void *to, const void *from, size_t bytes)
 {
-    access_memory(from, bytes, false);
-    access_memory(to, bytes, true);
+    plain_access(from, bytes, false);
+    plain_access(to, bytes, true);
     return __real_memcpy(to, from, bytes);
 }
 
@@ -205,8 +235,8 @@ void *__real_memmove(void *to, const void *from, size_t bytes);
 void *__wrap_memmove(void *to, const void *from, size_t bytes);
 void *__wrap_memmove(void *to, const void *from, size_t bytes)
 {
-    access_memory(from, bytes, false);
-    access_memory(to, bytes, true);
+    plain_access(from, bytes, false);
+    plain_access(to, bytes, true);
     return __real_memmove(to, from, bytes);
 }
 
@@ -214,7 +244,7 @@ void *__real_memset(void *to, int value, size_t bytes);
 void *__wrap_memset(void *to, int value, size_t bytes);
 void *__wrap_memset(void *to, int value, size_t bytes)
 {
-    access_memory(to, bytes, true);
+    plain_access(to, bytes, true);
     return __real_memset(to, value, bytes);
 }
 
@@ -222,8 +252,8 @@ int __real_memcmp(const void *one, const void *other, size_t bytes);
 int __wrap_memcmp(const void *one, const void *other, size_t bytes);
 int __wrap_memcmp(const void *one, const void *other, size_t bytes)
 {
-    access_memory(one, bytes, false);
-    access_memory(other, bytes, false);
+    plain_access(one, bytes, false);
+    plain_access(other, bytes, false);
     return __real_memcmp(one, other, bytes);
 }
 
@@ -277,20 +307,18 @@ static bool is_watched(const void *address)
                                       .operand = operand,                                          \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (!is_watched(address))                                                                         \
+        if (!is_watched(address))                                                                  \
             return builtin(address, operand, __ATOMIC_SEQ_CST);                                    \
         return (uint##bits##_t)perform(&operation);                                                \
     }
 
 #define COMPARE(bits, name, may_fail)                                                              \
-    int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address,                     \
-                                                      uint##bits##_t *expected,                    \
-                                                      uint##bits##_t operand, int order,           \
-                                                      int failure_order);                          \
-    int __tsan_atomic##bits##_compare_exchange_##name(uint##bits##_t *address,                     \
-                                                      uint##bits##_t *expected,                    \
-                                                      uint##bits##_t operand, int order,           \
-                                                      int failure_order)                           \
+    int __tsan_atomic##bits##_compare_exchange_##name(                                             \
+        uint##bits##_t *address, uint##bits##_t *expected, uint##bits##_t operand, int order,      \
+        int failure_order);                                                                        \
+    int __tsan_atomic##bits##_compare_exchange_##name(                                             \
+        uint##bits##_t *address, uint##bits##_t *expected, uint##bits##_t operand, int order,      \
+        int failure_order)                                                                         \
     {                                                                                              \
         struct operation operation = {.kind = OPERATION_COMPARE,                                   \
                                       .weak = may_fail,                                            \
@@ -302,7 +330,7 @@ static bool is_watched(const void *address)
                                       .operand = operand,                                          \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (!is_watched(address))                                                                         \
+        if (!is_watched(address))                                                                  \
             return __atomic_compare_exchange_n(address, expected, operand, false,                  \
                                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                \
         *expected = (uint##bits##_t)perform(&operation);                                           \
@@ -319,8 +347,8 @@ static bool is_watched(const void *address)
                                       .order = order,                                              \
                                       .site = SITE};                                               \
                                                                                                    \
-        return is_watched(address) ? (uint##bits##_t)perform(&operation)                                  \
-                            : __atomic_load_n(address, __ATOMIC_SEQ_CST);                          \
+        return is_watched(address) ? (uint##bits##_t)perform(&operation)                           \
+                                   : __atomic_load_n(address, __ATOMIC_SEQ_CST);                   \
     }                                                                                              \
     void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order);    \
     void __tsan_atomic##bits##_store(uint##bits##_t *address, uint##bits##_t value, int order)     \
@@ -332,7 +360,7 @@ static bool is_watched(const void *address)
                                       .operand = value,                                            \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (is_watched(address))                                                                          \
+        if (is_watched(address))                                                                   \
             perform(&operation);                                                                   \
         else                                                                                       \
             __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                    \
@@ -361,7 +389,7 @@ static bool is_watched(const void *address)
                                       .operand = operand,                                          \
                                       .site = SITE};                                               \
                                                                                                    \
-        if (is_watched(address))                                                                          \
+        if (is_watched(address))                                                                   \
             return (uint##bits##_t)perform(&operation);                                            \
         __atomic_compare_exchange_n(address, &expected, operand, false, __ATOMIC_SEQ_CST,          \
                                     __ATOMIC_SEQ_CST);                                             \

@@ -46,10 +46,10 @@ static void note_seen(void)
         return outcomes == set;                                                                    \
     }
 
-ONLY(0xf)    /* both, either, neither */
-ONLY(0x3)    /* the second never */
-ONLY(0x7)    /* not both */
-ONLY(0xd)    /* not the second without the first */
+ONLY(0xf) /* both, either, neither */
+ONLY(0x3) /* the second never */
+ONLY(0x7) /* not both */
+ONLY(0xd) /* not the second without the first */
 
 #define STORE(name, place, value, order)                                                           \
     static void name(void)                                                                         \
@@ -238,7 +238,8 @@ static void wait_for_x_load_both(void)
 #define OUTCOMES(set) .end = note_seen, .after = only_##set
 
 const struct model_case *const model_cases[] = {
-    LITMUS("message passing", .threads = {{"sends", send_released}, {"receives", receive_acquired}}),
+    LITMUS("message passing",
+           .threads = {{"sends", send_released}, {"receives", receive_acquired}}),
     LITMUS("message passing, relaxed store", .fails = "data race on d",
            .threads = {{"sends", send_relaxed}, {"receives", receive_acquired}}),
     LITMUS("message passing, relaxed load", .fails = "data race on d",
@@ -247,8 +248,9 @@ const struct model_case *const model_cases[] = {
            .threads = {{"sends", send_behind_fence}, {"receives", receive_before_fence}}),
     LITMUS("message passing, one fence", .fails = "data race on d",
            .threads = {{"sends", send_relaxed}, {"receives", receive_before_fence}}),
-    LITMUS("release sequence", OUTCOMES(0x3),
-           .threads = {{"sends", send_released}, {"adds", add_relaxed}, {"receives", receive_second}}),
+    LITMUS(
+        "release sequence", OUTCOMES(0x3),
+        .threads = {{"sends", send_released}, {"adds", add_relaxed}, {"receives", receive_second}}),
     LITMUS("release sequence, broken", .fails = "data race on d",
            .threads = {{"sends", send_released},
                        {"overwrites", overwrite_relaxed},
@@ -262,7 +264,8 @@ const struct model_case *const model_cases[] = {
     LITMUS("coherence", OUTCOMES(0xd), .threads = {{"stores", store_x}, {"loads", load_x_twice}}),
     LITMUS("independent stores", OUTCOMES(0xf),
            .threads = {{"one", store_x}, {"two", store_y}, {"loads", load_both}}),
-    LITMUS("passed on", .threads = {{"stores", store_x}, {"passes on", pass_on}, {"hears", hear_of}}),
+    LITMUS("passed on",
+           .threads = {{"stores", store_x}, {"passes on", pass_on}, {"hears", hear_of}}),
     LITMUS("exchange", .end = note_seen, .after = one_is_first,
            .threads = {{"one", exchange_0}, {"two", exchange_1}}),
     LITMUS("waiting", .threads = {{"stores", store_x}, {"waits", wait_for_x}}),

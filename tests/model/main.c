@@ -3,7 +3,8 @@
  *
  *   model_NAME [--sites] [--explain] [--weaken HALF:ADDRESS,...]... [CASE...]
  *
- * HALF is acquire, release, failure (of a comparison) or tag (that a comparison looks at). The exit status is 0 when all cases hold, 1 when one fails.
+ * HALF is acquire, release, failure (of a comparison) or tag (that a comparison looks at). The exit
+ * status is 0 when all cases hold, 1 when one fails.
  */
 #include "tests/model/engine.h"
 
@@ -13,7 +14,7 @@
 #include <time.h>
 
 /* No case needs a tenth of them: one that does has grown too large to be run each time. */
-#define MOST_EXECUTIONS 2000000
+#define MOST_EXECUTIONS 400000
 
 static bool parse_weakening(char *words)
 {

@@ -9,14 +9,10 @@
 #include "tests/model/engine.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define GRANULE_BYTES     8u
-#define MOST_REGIONS      6
 #define MOST_OF_LOCATION  64
 #define LOCATION_PLACES   512 /* power of two, larger than MOST_LOCATIONS */
-#define MOST_UNDONE       65536
 #define MIX(hash, value)  (((hash) ^ (uint64_t)(value)) * UINT64_C(0x9e3779b97f4a7c15))
 #define NO_MESSAGE        0 /* of what a thread has seen: as it was in the beginning */
 #define WRITTEN_BY_NOBODY 0xff
@@ -57,34 +53,6 @@ struct knowledge {
     bool waits;                  /* for a store there that it has not seen */
 };
 
-enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC_READ, ACCESS_ATOMIC_WRITE, ACCESS_KINDS };
-
-struct mark {
-    uint16_t clock[MODEL_THREADS];
-    uint8_t bytes[MODEL_THREADS];
-};
-
-struct granule {
-    struct mark marks[ACCESS_KINDS];
-    bool touched;
-};
-
-struct region {
-    char *start;
-    size_t bytes;
-    char *original;
-    model_namer namer;
-    struct granule *granules;
-};
-
-struct undo {
-    char *at;
-    uint8_t bytes;
-    unsigned char old[GRANULE_BYTES];
-};
-
-static struct region regions[MOST_REGIONS];
-static size_t region_count;
 static struct location locations[MOST_LOCATIONS];
 static unsigned location_count;
 static uint8_t location_places[LOCATION_PLACES]; /* number + 1 */
@@ -93,58 +61,7 @@ static unsigned message_count;
 static struct knowledge knowledge[MODEL_THREADS];
 static bool failed_without_reason; /* a weak comparison; once in an execution is enough */
 
-static struct undo undone[MOST_UNDONE];
-static size_t undo_count;
-static struct granule *touched[MOST_UNDONE];
-static size_t touched_count;
-
 /* ---- places ---- */
-
-void model_share(void *start, size_t bytes, model_namer namer)
-{
-    struct region *region = &regions[region_count];
-
-    if (region_count++ == MOST_REGIONS)
-        abort();
-    *region =
-        (struct region){.start = start, .bytes = bytes, .original = start, .namer = namer};
-    region->granules = calloc(bytes / GRANULE_BYTES + 1, sizeof *region->granules);
-    if (!region->granules)
-        abort();
-}
-
-void model_alias(void *start, size_t bytes, void *original)
-{
-    if (region_count == MOST_REGIONS)
-        abort();
-    regions[region_count++] = (struct region){.start = start, .bytes = bytes, .original = original};
-}
-
-/* The range that holds it, and its address there. */
-static struct region *find_region(char **address)
-{
-    for (size_t i = 0; i < region_count; i++) {
-        struct region *region = &regions[i];
-
-        if (*address < region->start || *address >= region->start + region->bytes)
-            continue;
-        if (region->granules)
-            return region;
-        *address = region->original + (*address - region->start);
-        return find_region(address);
-    }
-    return NULL;
-}
-
-static bool name_of(char *address, char name[MODEL_NAME_BYTES])
-{
-    struct region *region = find_region(&address);
-
-    if (region)
-        return region->namer((size_t)(address - region->start), name);
-    snprintf(name, MODEL_NAME_BYTES, "memory of one process");
-    return true;
-}
 
 static uint64_t load_memory(const char *address, unsigned bytes)
 {
@@ -152,19 +69,6 @@ static uint64_t load_memory(const char *address, unsigned bytes)
 
     memcpy(&value, address, bytes);
     return value;
-}
-
-static void keep_for_undo(char *address, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += GRANULE_BYTES) {
-        struct undo *undo = &undone[undo_count];
-
-        if (undo_count++ == MOST_UNDONE)
-            engine_fail("more stores in one execution than can be undone");
-        undo->at = address + at;
-        undo->bytes = (uint8_t)(bytes - at < GRANULE_BYTES ? bytes - at : GRANULE_BYTES);
-        memcpy(undo->old, undo->at, undo->bytes);
-    }
 }
 
 static unsigned find_location(char *address, unsigned bytes)
@@ -185,89 +89,9 @@ static unsigned find_location(char *address, unsigned bytes)
     location = &locations[location_count];
     *location = (struct location){.address = address, .bytes = bytes};
     location->initial = load_memory(address, bytes);
-    name_of(address, location->name);
+    watch_name(address, location->name);
     location_places[place] = (uint8_t)++location_count;
     return location_count - 1;
-}
-
-/* ---- data races ---- */
-
-static const bool conflicts[ACCESS_KINDS][ACCESS_KINDS] = {
-    [ACCESS_READ] = {[ACCESS_WRITE] = true, [ACCESS_ATOMIC_WRITE] = true},
-    [ACCESS_WRITE] = {true, true, true, true},
-    [ACCESS_ATOMIC_READ] = {[ACCESS_WRITE] = true},
-    [ACCESS_ATOMIC_WRITE] = {[ACCESS_READ] = true, [ACCESS_WRITE] = true},
-};
-
-static void check_race(struct granule *granule, char *address, uint8_t mask, enum access access)
-{
-    const uint16_t *clock = knowledge[model_running()].now.clock;
-
-    for (int kind = 0; kind < ACCESS_KINDS; kind++)
-        for (int other = 0; other < MODEL_THREADS; other++) {
-            char name[MODEL_NAME_BYTES];
-
-            if (!conflicts[access][kind] || other == model_running() ||
-                granule->marks[kind].clock[other] <= clock[other] ||
-                !(granule->marks[kind].bytes[other] & mask))
-                continue;
-            if (name_of(address, name))
-                engine_fail("data race on %s: the %s is not ordered after what the %s did", name,
-                            engine_thread_name(model_running()), engine_thread_name(other));
-        }
-}
-
-static void mark_granule(struct region *region, char *address, unsigned bytes, enum access access)
-{
-    size_t offset = (size_t)(address - region->start);
-    struct granule *granule = &region->granules[offset / GRANULE_BYTES];
-    struct mark *mark = &granule->marks[access];
-    uint8_t mask = (uint8_t)(((1u << bytes) - 1) << offset % GRANULE_BYTES);
-    int self = model_running();
-    uint16_t clock = knowledge[self].now.clock[self];
-
-    check_race(granule, address, mask, access);
-    if (!granule->touched) {
-        if (touched_count == MOST_UNDONE)
-            engine_fail("more memory accessed in one execution than can be watched");
-        touched[touched_count++] = granule;
-        granule->touched = true;
-    }
-    mark->bytes[self] = (uint8_t)(mark->clock[self] == clock ? mark->bytes[self] | mask : mask);
-    mark->clock[self] = clock;
-}
-
-static void mark_range(char *address, size_t bytes, enum access access)
-{
-    struct region *region = find_region(&address);
-
-    if (!region)
-        return;
-    while (bytes > 0) {
-        size_t offset = (size_t)(address - region->start) % GRANULE_BYTES;
-        size_t piece = GRANULE_BYTES - offset < bytes ? GRANULE_BYTES - offset : bytes;
-
-        mark_granule(region, address, (unsigned)piece, access);
-        address += piece;
-        bytes -= piece;
-    }
-}
-
-void memory_access(const void *address, size_t bytes, bool write)
-{
-    char *at = (char *)(uintptr_t)address;
-
-    if (model_running() < 0 || engine_is_stack(address))
-        return;
-    mark_range(at, bytes, write ? ACCESS_WRITE : ACCESS_READ);
-    if (write)
-        keep_for_undo(at, bytes);
-}
-
-void model_touch(void *start, size_t bytes, bool write)
-{
-    if (model_running() >= 0)
-        mark_range(start, bytes, write ? ACCESS_WRITE : ACCESS_READ);
 }
 
 /* ---- views ---- */
@@ -288,23 +112,17 @@ static void join_view(struct view *into, const struct view *from)
             into->seen[i] = from->seen[i];
 }
 
+const uint16_t *memory_clock(int thread)
+{
+    return knowledge[thread].now.clock;
+}
+
 void memory_join(int other)
 {
     join_view(&knowledge[model_running()].now, &knowledge[other].now);
 }
 
 /* ---- atomic operations ---- */
-
-static bool acquires(int order)
-{
-    return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL ||
-           order == __ATOMIC_SEQ_CST;
-}
-
-static bool releases(int order)
-{
-    return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-}
 
 static uint16_t new_message(uint64_t value, uint8_t writer, uint16_t event)
 {
@@ -337,7 +155,7 @@ static void read_message(unsigned number, uint16_t message, int order)
     struct knowledge *self = &knowledge[model_running()];
 
     self->now.seen[number] = message;
-    join_view(acquires(order) ? &self->now : &self->acquired, &messages[message].view);
+    join_view(hooks_acquires(order) ? &self->now : &self->acquired, &messages[message].view);
     self->history = MIX(self->history, messages[message].writer);
     self->history = MIX(self->history, messages[message].event);
 }
@@ -354,15 +172,15 @@ static void write_message(unsigned number, unsigned position, uint64_t value, in
 
     insert(location, position, message);
     mine->now.seen[number] = message;
-    *view = releases(order) ? mine->now : mine->released;
+    *view = hooks_releases(order) ? mine->now : mine->released;
     view->seen[number] = message;
     if (read != NO_MESSAGE) {
         messages[read].taken = true;
         join_view(view, &messages[read].view);
     }
-    if (releases(order))
+    if (hooks_releases(order))
         mine->now.clock[self]++;
-    keep_for_undo(location->address, location->bytes);
+    watch_keep(location->address, location->bytes);
     memcpy(location->address, &value, location->bytes);
 }
 
@@ -416,24 +234,6 @@ static void store(const struct operation *operation, unsigned number)
     write_message(number, place, operation->operand, operation->order, NO_MESSAGE);
 }
 
-static uint64_t changed(const struct operation *operation, uint64_t value)
-{
-    switch (operation->kind) {
-    case OPERATION_ADD:
-        return value + operation->operand;
-    case OPERATION_SUB:
-        return value - operation->operand;
-    case OPERATION_AND:
-        return value & operation->operand;
-    case OPERATION_OR:
-        return value | operation->operand;
-    case OPERATION_XOR:
-        return value ^ operation->operand;
-    default:
-        return operation->operand;
-    }
-}
-
 static bool is_expected(const struct operation *operation, uint64_t value)
 {
     uint64_t difference = value ^ operation->expected;
@@ -479,7 +279,7 @@ static uint64_t modify(struct operation *operation, unsigned number, unsigned ex
     }
     read_message(number, found[chosen], operation->order);
     trace(operation, "reads and changes", value);
-    write_message(number, position_of(found[chosen]) + 1, changed(operation, value) & mask,
+    write_message(number, position_of(found[chosen]) + 1, hooks_change(operation, value) & mask,
                   operation->order, found[chosen]);
     return operation->kind == OPERATION_COMPARE ? operation->expected : value;
 }
@@ -488,9 +288,9 @@ static void fence(const struct operation *operation)
 {
     struct knowledge *self = &knowledge[model_running()];
 
-    if (acquires(operation->order))
+    if (hooks_acquires(operation->order))
         join_view(&self->now, &self->acquired);
-    if (releases(operation->order)) {
+    if (hooks_releases(operation->order)) {
         self->released = self->now;
         self->now.clock[model_running()]++;
     }
@@ -519,9 +319,9 @@ static void note_access(struct location *location, const struct operation *opera
 }
 
 /*
- * Lets others run before an access that may read what they store; see engine_pause(). A store needs no such pause: as
- * soon as it can be made is soon enough, since the others may still read what was there before it,
- * and put their own stores before it.
+ * Lets others run before an access that may read what they store; see engine_pause(). A store needs
+ * no such pause: as soon as it can be made is soon enough, since the others may still read what was
+ * there before it, and put their own stores before it.
  */
 static unsigned let_others(struct location *location, const struct operation *operation)
 {
@@ -561,11 +361,9 @@ static void wait_for(struct location *location)
 
 static struct location *location_at(const void *atomic, unsigned bytes)
 {
-    char *address = (char *)(uintptr_t)atomic;
-    unsigned number;
+    char *address = watch_original((char *)(uintptr_t)atomic);
+    unsigned number = find_location(address, bytes);
 
-    find_region(&address);
-    number = find_location(address, bytes);
     if (locations[number].count == 0)
         insert(&locations[number], 0, new_message(locations[number].initial, WRITTEN_BY_NOBODY, 0));
     return &locations[number];
@@ -587,7 +385,6 @@ uint64_t memory_perform(struct operation *operation)
 {
     char *address = operation->address;
     struct knowledge *self = &knowledge[model_running()];
-    struct region *region;
     unsigned number, explored;
 
     if (operation->kind == OPERATION_FENCE) {
@@ -596,14 +393,12 @@ uint64_t memory_perform(struct operation *operation)
         fence(operation);
         return 0;
     }
-    region = find_region(&address);
+    address = watch_original(address);
     operation->address = address;
     number = (unsigned)(location_at(address, operation->bytes) - locations);
     hooks_note(operation, locations[number].name);
     explored = let_others(&locations[number], operation);
-    if (region)
-        mark_granule(region, address, operation->bytes,
-                     operation->kind == OPERATION_LOAD ? ACCESS_ATOMIC_READ : ACCESS_ATOMIC_WRITE);
+    watch_atomic(address, operation->bytes, operation->kind != OPERATION_LOAD);
     self->history = MIX(self->history, ++self->events);
     if (operation->kind == OPERATION_LOAD)
         return load(operation, number, explored);
@@ -661,12 +456,7 @@ unsigned memory_messages(void)
 
 void memory_reset(void)
 {
-    while (undo_count > 0) {
-        undo_count--;
-        memcpy(undone[undo_count].at, undone[undo_count].old, undone[undo_count].bytes);
-    }
-    while (touched_count > 0)
-        memset(touched[--touched_count], 0, sizeof(struct granule));
+    watch_undo();
     for (unsigned i = 0; i < location_count; i++)
         locations[i].count = 0;
     memset(knowledge, 0, sizeof knowledge);
@@ -690,9 +480,7 @@ void memory_settle(void)
 void memory_forget(void)
 {
     memory_reset();
-    for (size_t i = 0; i < region_count; i++)
-        free(regions[i].granules);
-    region_count = 0;
+    watch_forget();
     location_count = 0;
     memset(location_places, 0, sizeof location_places);
 }

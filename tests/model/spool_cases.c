@@ -92,10 +92,9 @@ static void read_once(void)
     model_claim(fixture.position[0] == fixture_written(0), "records are missing");
 }
 
-static const struct model_case again = {
-    .name = "taken again",
-    .prepare = prepare_again,
-    .threads = {{"writer", take_again}, {"reader", read_once}}};
+static const struct model_case again = {.name = "taken again",
+                                        .prepare = prepare_again,
+                                        .threads = {{"writer", take_again}, {"reader", read_once}}};
 
 /* ---- two threads take what is free, while it is given back ---- */
 
@@ -169,8 +168,18 @@ static const struct model_case growth_read = {
     .threads = {{"writer", take_new}, {"reader", read_twice}}};
 
 /* Those that take longest come last. */
-const struct model_case *const model_cases[] = {
-    &boundary,         &reuse,          &growth_read,      &call_cases_flight,
-    &call_cases_same,  &call_cases_slot, &call_cases_polls, &call_cases_polls_again,
-    &end_cases_end,    &end_cases_exit, &growth,
-    &again,            &free_list,      &end_cases_twice,  NULL};
+const struct model_case *const model_cases[] = {&boundary,
+                                                &reuse,
+                                                &growth_read,
+                                                &call_cases_flight,
+                                                &call_cases_same,
+                                                &call_cases_slot,
+                                                &call_cases_polls,
+                                                &call_cases_polls_again,
+                                                &end_cases_end,
+                                                &end_cases_exit,
+                                                &growth,
+                                                &again,
+                                                &free_list,
+                                                &end_cases_twice,
+                                                NULL};

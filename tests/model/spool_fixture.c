@@ -163,17 +163,17 @@ static const struct field header_fields[] = {
 };
 
 static const struct field segment_fields[] = {
-    {FIELD(gv_spool_segment, state)},        {FIELD(gv_spool_segment, published)},
-    {FIELD(gv_spool_segment, thread)},       {FIELD(gv_spool_segment, first_record)},
-    {FIELD(gv_spool_segment, tid)},          {FIELD(gv_spool_segment, sequence)},
-    {FIELD(gv_spool_segment, next_free)},    {FIELD(gv_spool_segment, comm)},
+    {FIELD(gv_spool_segment, state)},     {FIELD(gv_spool_segment, published)},
+    {FIELD(gv_spool_segment, thread)},    {FIELD(gv_spool_segment, first_record)},
+    {FIELD(gv_spool_segment, tid)},       {FIELD(gv_spool_segment, sequence)},
+    {FIELD(gv_spool_segment, next_free)}, {FIELD(gv_spool_segment, comm)},
     {FIELD(gv_spool_segment, records)},
 };
 
 static const struct field slot_fields[] = {
-    {FIELD(gv_spool_slot, thread)}, {FIELD(gv_spool_slot, start_ns)},
+    {FIELD(gv_spool_slot, thread)},       {FIELD(gv_spool_slot, start_ns)},
     {FIELD(gv_spool_slot, api_plus_one)}, {FIELD(gv_spool_slot, tid)},
-    {FIELD(gv_spool_slot, detail)}, {FIELD(gv_spool_slot, stream)},
+    {FIELD(gv_spool_slot, detail)},       {FIELD(gv_spool_slot, stream)},
     {FIELD(gv_spool_slot, comm)},
 };
 

@@ -13,12 +13,12 @@
 struct fixture {
     struct gv_spool_header *header;
     struct gv_spool_reader reader;
-    uint64_t position[WRITERS];        /* records read of each writer */
-    uint32_t first_segment;            /* the reader looks at these only */
+    uint64_t position[WRITERS]; /* records read of each writer */
+    uint32_t first_segment;     /* the reader looks at these only */
     uint32_t segments;
-    uint64_t polls;    /* read, in POLL records */
-    uint64_t polls_ns; /* inside them */
-    uint64_t now_ns;   /* what every clock says */
+    uint64_t polls;       /* read, in POLL records */
+    uint64_t polls_ns;    /* inside them */
+    uint64_t now_ns;      /* what every clock says */
     void (*exited)(void); /* instead of the system call that ends the process */
 };
 
