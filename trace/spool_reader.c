@@ -362,9 +362,10 @@ bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index
     for (size_t i = 0; i < sizeof(comm) / sizeof(comm[0]); i++)
         comm[i] = atomic_load_explicit(&slot->comm[i], memory_order_acquire);
     gv_reader_copy_text(flight->comm, (const char *)comm, sizeof(flight->comm));
+    /* The start last: `api` may be that of a next call of the same function. */
     return atomic_load_explicit(&slot->thread, memory_order_relaxed) == thread &&
-           atomic_load_explicit(&slot->start_ns, memory_order_relaxed) == flight->start_ns &&
-           atomic_load_explicit(&slot->api_plus_one, memory_order_relaxed) == api;
+           atomic_load_explicit(&slot->api_plus_one, memory_order_acquire) == api &&
+           atomic_load_explicit(&slot->start_ns, memory_order_relaxed) == flight->start_ns;
 }
 
 void gv_spool_reader_set_drained(struct gv_spool_reader *reader,

@@ -4,6 +4,8 @@
 #include "preload/calls.h"
 #include "tests/model/spool_fixture.h"
 
+#include <string.h>
+
 #define NOT_READY 600
 
 /* A call of the thread that is fixture_thread(0). */
@@ -86,15 +88,20 @@ const struct model_case call_cases_same = {
 /* ---- another thread's call in the same slot ---- */
 
 #define FIRST_STREAM 7u
+#define FIRST_NAME   "first"
+#define SECOND_NAME  "thread" /* by prctl() of the fixture */
 #define SECOND_TID   (1u + 0) /* of the first thread of a case */
 
 static void prepare_slot(void)
 {
     struct gv_spool_slot *slot;
+    uint64_t name = 0;
 
     fixture_open(1, 3, 0);
     fixture_join(1, 0);
     slot = fixture_thread(1)->slot;
+    memcpy(&name, FIRST_NAME, sizeof FIRST_NAME);
+    atomic_store(&slot->comm[0], name);
     atomic_store(&slot->tid, 99);
     atomic_store(&slot->stream, FIRST_STREAM);
     atomic_store(&slot->start_ns, 1);
@@ -125,6 +132,8 @@ static void look_at_slot(void)
     model_claim(flight.tid == (flight.api == 1 ? SECOND_TID : 99),
                 "a thread with another one's number");
     model_claim(flight.stream == flight.api, "a call in flight with another call's stream");
+    model_claim(strcmp(flight.comm, flight.api == 1 ? SECOND_NAME : FIRST_NAME) == 0,
+                "a thread with another one's name");
 }
 
 const struct model_case call_cases_slot = {

@@ -31,6 +31,8 @@ HARMLESS = {
     (WRITER, "grow", "load", "writer limit", "acquire"): BOUND,
     (WRITER, "gv_spool_writer_slot", "compare", "slot thread", "release"): (
         "passes on the release of the thread that left, which is all that a reader needs"),
+    (WRITER, "gv_spool_writer_slot", "compare", "slot thread", "acquire"): (
+        "a reader looks at `thread` again behind the facts, and finds the new one"),
     (WRITER, "gv_spool_writer_slot", "compare", "slot thread", "failure"): "it tries the next slot",
     (READER, "gv_spool_reader_record", "or", "segment records", "release"): "a mark: the writer reads nothing else",
     (THREAD, "join", "add", "header threads_seen", "acquire"): NUMBER,
@@ -52,6 +54,7 @@ UNREACHED = {
     (WRITER, "atomic_store(&writer->limit, plan.segment_limit)"): "the same",
     (WRITER, "atomic_store(&writer->header->segments_allocated, first_growth(&plan))"): "the same",
     (WRITER, "atomic_store(&writer->limit, allocated)"): "the disk is full; a bound that nothing comes with",
+    (WRITER, "atomic_compare_exchange_strong(&writer->refusals"): "growing was refused; a number",
     (READER, "atomic_thread_fence(memory_order_acquire)"): (
         "a spool that is opened while it is made: its magic is no atomic, but eight bytes that are stored at once"),
     (CALLS, "atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release)"): (
