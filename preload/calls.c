@@ -312,11 +312,7 @@ static struct gv_record_poll *find_poll(const struct gv_thread *thread, const st
     return NULL;
 }
 
-/*
- * False: the reader has the record already, and with it all but this poll. Then it stays as it is:
- * the reader may read it once more, when it could not store it. The count releases the times of the
- * polls before.
- */
+/* False: the reader has the record, which stays as it is: it may be read again after a rollback. */
 static bool count_poll(struct gv_record_poll *poll, uint64_t duration_ns, uint64_t end_ns)
 {
     uint64_t count = atomic_load_explicit(&poll->count, memory_order_relaxed);
