@@ -4,6 +4,7 @@
 #include "preload/entry_points.h"
 #include "preload/gpu_start.h"
 #include "preload/names.h"
+#include "preload/run_delay.h"
 #include "preload/stacks.h"
 
 #include <fcntl.h>
@@ -28,6 +29,7 @@ struct gv_process_own *_Atomic gv_process_own = &own;
 struct gv_clock gv_clock;
 struct gv_driver_calls gv_driver_calls;
 uint64_t gv_stacks_least_ns = UINT64_MAX;
+uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static struct gv_thread second_thread;
 static char folder[256];
