@@ -233,8 +233,14 @@ void gv_names_alias(uintptr_t handle, uintptr_t known)
     uint32_t owner = owner_in(meaning), kernel = kernel_in(meaning);
     struct cell *cell;
 
-    if (!meaning || handle == known || (kernel ? kernel == kernel_in(before) : meaning == before))
+    if (handle == known || (kernel ? kernel == kernel_in(before) : meaning == before))
         return;
+    if (!meaning) { /* what it meant before, it does not mean any more */
+        cell = cell_of(handle, false);
+        if (cell)
+            atomic_store(&cell->meaning, 0);
+        return;
+    }
     if (owner & REGISTERED)
         owner = companion_of(owner);
     cell = cell_of(handle, true);
@@ -276,6 +282,8 @@ uint32_t gv_names_void_owner(uintptr_t handle)
 {
     uint32_t owner = find_owner(handle);
 
+    /* Kernels whose module is unknown may have been this one's. */
+    end_owner(atomic_exchange(&owners[0].companion, 0));
     if (!owner)
         return 0;
     end_owner(atomic_exchange(&owners[owner % OWNERS].companion, 0));

@@ -38,7 +38,7 @@ bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel);
  */
 void gv_names_register(uintptr_t host_function, uintptr_t owner, const char *name);
 
-/* `handle` is another handle of what `known` is. */
+/* `handle` is another handle of what `known` is; unknown, if that is. */
 void gv_names_alias(uintptr_t handle, uintptr_t known);
 
 struct gv_names_answer {
@@ -48,7 +48,8 @@ struct gv_names_answer {
 
 struct gv_names_answer gv_names_find(uintptr_t handle);
 
-/* The owner's code is gone, and with it the meaning of its handles. Returns its number. */
+/* The owner's code is gone, and with it the meaning of its handles, and of those whose module is
+ * unknown. Returns its number. */
 uint32_t gv_names_void_owner(uintptr_t owner);
 
 /*

@@ -134,6 +134,9 @@ class Names(harness.Case):
     def test_handle_that_nobody_named_comes_back(self):
         self.assertEqual(self.kernels("enumerate"), ["first_kernel", "other_kernel"])
 
+    def test_handle_of_a_library_that_another_contexts_end_made_unknown_comes_back(self):
+        self.assertEqual(self.kernels("libraries"), ["first_kernel", "other_kernel"])
+
     def test_refused_handle_is_not_asked_about(self):
         log = self.path("log")
         self.run_program([harness.program("ending")],

@@ -38,6 +38,7 @@ class Soak(unittest.TestCase):
         self.folder = place.name
         self.made, self.found, self.ops = list(MADE), [list(row) for row in FOUND], list(OPS)
         self.losses, self.loads, self.flights, self.cut, self.calling = [], [(1, 0)], 0, False, None
+        self.until_ns = None
 
     def write_log(self):
         with open(os.path.join(self.folder, "names"), "w", encoding="utf-8") as file:
@@ -54,8 +55,9 @@ class Soak(unittest.TestCase):
         self.addCleanup(trace.close)
         trace.executescript(
             "CREATE TABLE processes (id, pid, forked, gpu, gpu_why); CREATE TABLE threads (id, process, serial, tid);"
-            "CREATE TABLE calls (id INTEGER PRIMARY KEY, process, thread, name, result, kernel, bytes, count);"
-            "CREATE TABLE losses (process, what, class, count); CREATE TABLE loads (call, result, kind);"
+            "CREATE TABLE calls (id INTEGER PRIMARY KEY, process, thread, name, result, kernel, bytes, count,"
+            " start_ns DEFAULT 10, duration_ns DEFAULT 1);"
+            "CREATE TABLE recording (process, side, end_ns); CREATE TABLE losses (process, what, class, count); CREATE TABLE loads (call, result, kind);"
             "CREATE TABLE gpu_ops (kind, name, call); CREATE TABLE in_flight (name);"
             f"INSERT INTO processes VALUES (1, {PID}, 0, 'cupti', NULL); INSERT INTO threads VALUES (1, 1, 1, {TID});")
         trace.executemany("INSERT INTO calls (process, thread, name, result, kernel, bytes, count)"
@@ -64,6 +66,7 @@ class Soak(unittest.TestCase):
         trace.executemany("INSERT INTO loads VALUES (?, ?, 'ptx')", self.loads)
         trace.executemany("INSERT INTO gpu_ops VALUES (?, ?, ?)", self.ops)
         trace.executemany("INSERT INTO in_flight VALUES (?)", [("x",)] * self.flights)
+        trace.execute("INSERT INTO recording VALUES (1, 'gpu', ?)", (self.until_ns,))
         return trace
 
     def compare(self):
@@ -176,6 +179,16 @@ class Soak(unittest.TestCase):
         self.compare()
         self.calling = ALLOC
         self.assert_noticed("1 calls more")
+
+    def test_the_end_of_the_gpus_side(self):
+        """A process that is cut off may launch on when its GPU's side has been fetched, and only then."""
+        self.ops.pop()
+        self.cut, self.until_ns = True, 11
+        self.compare()
+        self.until_ns = 12
+        self.assert_noticed("no operation")
+        self.cut, self.until_ns = False, 11
+        self.assert_noticed("no operation")
 
     def test_strangers(self):
         self.write_log()

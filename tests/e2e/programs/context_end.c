@@ -20,6 +20,48 @@ static CUfunction launch(const char *image, const char *name, int enumerate, CUm
     return function;
 }
 
+/* A library outlives the context that ends, and so do its kernels; only their names are asked for
+ * anew. */
+static CUkernel load(const char *image, const char *name, CUlibrary *library)
+{
+    CUkernel kernel;
+
+    OK(cuLibraryLoadData(library, image, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetKernel(&kernel, *library, name));
+    return kernel;
+}
+
+static void end_another_context(CUdevice device)
+{
+    CUcontext other;
+
+    OK(cuCtxCreate(&other, NULL, 0, device));
+    OK(cuCtxDestroy(other));
+}
+
+static int with_libraries(CUdevice device)
+{
+    CUfunction first, second;
+    CUlibrary libraries[2];
+    CUkernel kernels[2];
+    CUcontext context;
+
+    OK(cuDevicePrimaryCtxRetain(&context, device));
+    OK(cuCtxSetCurrent(context));
+    kernels[0] = load(PTX("first_kernel"), "first_kernel", &libraries[0]);
+    kernels[1] = load(PTX("other_kernel"), "other_kernel", &libraries[1]);
+    OK(cuKernelGetFunction(&first, kernels[0]));
+    end_another_context(device);
+    OK(cuLaunchKernel(first, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    OK(cuCtxSynchronize());
+    OK(cuLibraryUnload(libraries[0]));
+    OK(cuKernelGetFunction(&second, kernels[1]));
+    OK(cuLaunchKernel(second, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    OK(cuCtxSynchronize());
+    printf("the handle came back: %d\n", first == second);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int enumerate = argc > 1 && strcmp(argv[1], "enumerate") == 0;
@@ -30,6 +72,8 @@ int main(int argc, char **argv)
 
     OK(cuInit(0));
     OK(cuDeviceGet(&device, 0));
+    if (argc > 1 && strcmp(argv[1], "libraries") == 0)
+        return with_libraries(device);
     OK(cuCtxCreate(&context, NULL, 0, device));
     first = launch(PTX("first_kernel"), "first_kernel", enumerate, &module);
     if (enumerate) {

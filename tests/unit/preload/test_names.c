@@ -146,6 +146,22 @@ static void the_end_of_a_context_leaves_host_functions_only(void **state)
     gv_names_void_loaded();
 }
 
+/* After the end of a context nothing is known of a library that lives on, but by the driver. */
+static void a_handle_of_what_is_unknown_means_nothing_old(void **state)
+{
+    uint32_t kernel;
+
+    (void)state;
+    assert_true(gv_names_add(FIRST, 0, &kernel));
+    gv_names_alias(FIRST, SECOND);
+    assert_int_equal(gv_names_find(FIRST).kernel, 0);
+    assert_true(gv_names_add(FIRST, 0, &kernel));
+    assert_int_equal(gv_names_find(FIRST).kernel, kernel);
+    gv_names_void_owner(MODULE); /* it may have been FIRST's */
+    assert_int_equal(gv_names_find(FIRST).kernel, 0);
+    gv_names_void_loaded();
+}
+
 /* A program that compiles for hours must not run out of room. */
 static void modules_that_come_and_go_need_no_more_room(void **state)
 {
@@ -189,6 +205,7 @@ int main(void)
         cmocka_unit_test(another_handle_of_a_kernel_has_its_number),
         cmocka_unit_test(another_handle_of_a_host_function_has_its_number_and_ends_with_it),
         cmocka_unit_test(the_end_of_a_context_leaves_host_functions_only),
+        cmocka_unit_test(a_handle_of_what_is_unknown_means_nothing_old),
         cmocka_unit_test(a_child_numbers_what_is_registered_anew),
         cmocka_unit_test(modules_that_come_and_go_need_no_more_room),
         cmocka_unit_test(more_handles_than_there_is_room_for_are_refused),
