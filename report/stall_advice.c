@@ -4,7 +4,6 @@
  */
 #include "report/stall_advice.h"
 
-#include "report/stack_text.h"
 #include "report/stall_run.h"
 
 #include <errno.h>
@@ -293,8 +292,6 @@ int gv_stall_advise(struct gv_stall_run *run)
 
     if (!error)
         error = gv_advised_unknown(run, advised);
-    if (!error)
-        error = gv_stack_text_install(run->trace);
     if (!error)
         error = gv_stall_callers_find(run->trace);
     if (!error)

@@ -2,6 +2,7 @@
 
 #include "report/kernel_names.h"
 #include "report/shadow.h"
+#include "report/stack_text.h"
 #include "report/stall_run.h"
 #include "trace/settings.h"
 
@@ -36,9 +37,12 @@ static int gv_stalls_chunk(struct gv_stall_run *run)
 static int gv_stalls_run(sqlite3 *trace, int64_t threshold_ns)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
-    int error = run ? gv_stall_run_open(run, trace, threshold_ns) : -ENOMEM;
+    /* Before any statement runs: a second analysis could not do it again. */
+    int error = run ? gv_stack_text_install(trace) : -ENOMEM;
 
     gv_kernel_names_learn(trace); /* advice names them */
+    if (!error)
+        error = gv_stall_run_open(run, trace, threshold_ns);
     if (!error && run->any_measured)
         error = gv_stall_gpu_open(run);
     if (!error)
@@ -50,7 +54,7 @@ static int gv_stalls_run(sqlite3 *trace, int64_t threshold_ns)
     }
     if (!error)
         error = gv_stall_advise(run);
-    if (run)
+    if (run && run->trace)
         gv_stall_run_close(run);
     free(run);
     return error;
