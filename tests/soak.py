@@ -62,7 +62,7 @@ def plan_of(seed):
         environment["GPUVERIFY_STACKS"] = "all"
     steps = dice.choice((20, 100, 400))
     if dice.random() < 0.2:
-        return Plan("kernels/soak/soak_runtime", steps, "", gpu, environment)
+        return Plan("kernels/soak/soak_runtime", steps, "l", gpu, environment)
     if dice.random() < 0.15:
         environment["GPUVERIFY_SPOOL_MB"] = "1"
         features, steps = features.replace("x", ""), 1000

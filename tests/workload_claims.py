@@ -10,6 +10,7 @@
   devices N NAME      the kernels NAME ran on so many devices
   processes N ...     so many processes are in the trace
   calls N NAME        so many calls of this name, whatever its version
+  polls N NAME        the same, of calls whose number differs from run to run
   losses N ...        so many rows of losses are in the trace
   longest X ms NAME   the longest kernel NAME took as long
   events X ms NAME    two CUDA events around all kernels NAME but the first were as far apart
@@ -41,6 +42,7 @@ COUNTED_IN_CALLS = {
     "streams": f"SELECT count(DISTINCT stream) FROM calls WHERE class = 'launch' AND {LINKED}",
     "processes": "SELECT count(*) FROM processes WHERE ?1 = ?1",
     "calls": "SELECT sum(count) FROM calls WHERE base_name(name) = ?1",
+    "polls": "SELECT sum(count) FROM calls WHERE base_name(name) = ?1",
     "losses": "SELECT count(*) FROM losses WHERE ?1 = ?1",
 }
 MEASURED_ON_GPU = {

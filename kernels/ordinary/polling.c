@@ -58,8 +58,8 @@ int main(int argc, char **argv)
     }
     CHECK(cuCtxSynchronize());
     gv_claim("kernels", KERNELS + KERNELS / 2, "spin");
-    gv_claim("calls", stream_polls, "cuStreamQuery");
-    gv_claim("calls", event_polls, "cuEventQuery");
+    gv_claim("polls", stream_polls, "cuStreamQuery");
+    gv_claim("polls", event_polls, "cuEventQuery");
     gv_claim("losses", 0, "of any kind");
     CHECK(cuEventDestroy(event));
     CHECK(cuStreamDestroy(other));

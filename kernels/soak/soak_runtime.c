@@ -1,8 +1,10 @@
 /*
  * As soak.c, with the runtime: several threads that come and go, and a log of the calls that they
- * make. What the runtime calls inside is none of its business. It has no features.
+ * make. What the runtime calls inside is none of its business.
  *
- *     soak_runtime SEED STEPS
+ *     soak_runtime SEED STEPS [FEATURES]
+ *
+ * The one feature is l: libraries that each thread loads and unloads.
  */
 #include <cuda_runtime_api.h>
 
@@ -45,6 +47,7 @@
 #include "kernels/ptx.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +73,7 @@ struct worker {
 };
 
 static long steps;
+static bool has_libraries;
 static cudaKernel_t kernels[FIRST_LOADED];
 
 static uint32_t dice(struct worker *w, uint32_t below)
@@ -185,6 +189,8 @@ static void step_library(struct worker *w)
 {
     char ptx[256], name[32];
 
+    if (!has_libraries)
+        return;
     if (w->loaded) {
         TOLD(w, cudaLibraryUnload, w->library);
         w->loaded = NULL;
@@ -257,11 +263,12 @@ int main(int argc, char **argv)
     pthread_t threads[PLACES];
 
     if (argc < 3) {
-        fprintf(stderr, "usage: %s SEED STEPS\n", argv[0]);
+        fprintf(stderr, "usage: %s SEED STEPS [FEATURES]\n", argv[0]);
         return 2;
     }
     self.random = strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
     steps = strtol(argv[2], NULL, 10);
+    has_libraries = argc > 3 && strchr(argv[3], 'l');
     soak_names(names, SOAK_CALL_COUNT);
     soak_open();
     TOLD(&self, cudaSetDevice, 0);

@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PYTHON_WORKLOADS = os.path.join(ROOT, "kernels", "python")
 TIMES = re.compile(r"\d+\.\d+ (ms|us|ns|s)\b|\d+(\.\d+)? ns per launch|\d+ handles were reused"
-                   r"|^timed .*$", re.M)
+                   r"|^timed .*$|^claim polls .*$", re.M)
 
 
 # The status of a program that cannot show its point on this machine, and says why.
