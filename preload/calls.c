@@ -471,13 +471,24 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         gv_gpu_start(thread);
 }
 
+static void note_unloading(void)
+{
+    uint64_t never = 0;
+
+    if (gv_thread_is_live(&gv_thread))
+        atomic_compare_exchange_strong(&gv_process.spool.header->gpu.unloaded_ns, &never,
+                                       gv_clock_now_ns());
+}
+
 void gv_call_before_unload_all(void)
 {
+    note_unloading();
     gv_names_void_loaded();
 }
 
 uint32_t gv_call_before_unload(uint64_t owner)
 {
+    note_unloading();
     return gv_names_void_owner((uintptr_t)owner);
 }
 

@@ -170,6 +170,10 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 /* The process is gone: what was never seen, and what never met its call. (report/ingest_gpu_end.c)
  */
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
+/* Statements, of which ?1 is the process. (report/ingest_gpu_end.c) */
+int gv_ingest_execute(struct gv_ingest *ingest, const char *sql);
+/* The process is gone: kernels that CUPTI gave the name of one that was unloaded. */
+int gv_ingest_gpu_rename(struct gv_ingest *ingest, const struct gv_spool_status *status);
 int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 

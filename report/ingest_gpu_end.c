@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* ?1 of the texts below is the process. */
-static int gv_ingest_gpu_execute(struct gv_ingest *ingest, const char *sql)
+int gv_ingest_execute(struct gv_ingest *ingest, const char *sql)
 {
     sqlite3 *trace = ingest->database->handle;
     int result = SQLITE_OK;
@@ -43,7 +42,7 @@ static int gv_ingest_gpu_late(struct gv_ingest *ingest)
         " WHERE gpu_module.correlation = late.correlation AND gpu_module.process = ?1;"
         "DROP TABLE temp.late;";
 
-    return gv_ingest_gpu_execute(ingest, sql);
+    return gv_ingest_execute(ingest, sql);
 }
 
 /* ---- launches without an operation ---- */
@@ -233,5 +232,7 @@ int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *st
     /* The analysis needs the room. Should anything come still, it is looked up in the trace. */
     ingest->resumed |= ingest->correlate.calls != NULL;
     gv_correlate_free(&ingest->correlate);
+    if (!error)
+        error = gv_ingest_gpu_rename(ingest, status);
     return error ? error : gv_ingest_gpu_unseen(ingest, status);
 }

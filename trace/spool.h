@@ -429,6 +429,8 @@ struct gv_spool_gpu {
     _Atomic uint64_t lost;          /* records that this spool had no room for */
     _Atomic uint64_t started_ns;    /* what begins from then on is recorded; 0: never started */
     _Atomic uint64_t flushed_ns;    /* all that ended before is here; 0: never flushed */
+    _Atomic uint64_t unloaded_ns;   /* when code first went; 0: none did. CUPTI names what gets the
+                                       handle of a function that went by that one */
     _Atomic uint32_t finished;      /* 1: the last flush, at the end, came through */
     _Atomic uint32_t interrupted;   /* enum gv_gpu_interrupted */
     _Atomic uint32_t

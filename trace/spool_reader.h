@@ -70,6 +70,7 @@ struct gv_spool_status {
     uint64_t gpu_lost;
     uint64_t gpu_started_ns;
     uint64_t gpu_flushed_ns;
+    uint64_t gpu_unloaded_ns;
     bool gpu_finished;
     bool gpu_whole_graphs;
     uint32_t gpu_interrupted; /* enum gv_gpu_interrupted */

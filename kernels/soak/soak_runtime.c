@@ -163,6 +163,9 @@ static void step_polls(struct worker *w)
         busy = DO(cudaStreamQuery, w->home);
 }
 
+/* Waiting for the device while any thread captures is an error, and breaks the capture. */
+static pthread_mutex_t capturing = PTHREAD_MUTEX_INITIALIZER;
+
 static void step_order(struct worker *w)
 {
     size_t bytes;
@@ -173,8 +176,11 @@ static void step_order(struct worker *w)
         TOLD(w, cudaEventSynchronize, w->event);
     else
         TOLD(w, cudaDeviceGetLimit, &bytes, cudaLimitStackSize);
-    if (dice(w, 4) == 0)
+    if (dice(w, 4) == 0) {
+        pthread_mutex_lock(&capturing);
         TOLD(w, cudaDeviceSynchronize);
+        pthread_mutex_unlock(&capturing);
+    }
 }
 
 static void step_streams(struct worker *w)
@@ -210,9 +216,11 @@ static void step_graph(struct worker *w)
     cudaGraphExec_t exec = NULL;
     cudaGraph_t graph = NULL;
 
+    pthread_mutex_lock(&capturing);
     TOLD(w, cudaStreamBeginCapture, w->home, cudaStreamCaptureModeThreadLocal);
     launch(w, kernels[EMPTY], EMPTY, 0, w->home, NULL);
     TOLD(w, cudaStreamEndCapture, w->home, &graph);
+    pthread_mutex_unlock(&capturing);
     TOLD(w, cudaGraphInstantiateWithFlags, &exec, graph, 0);
     for (uint32_t i = dice(w, 4); i; i--) {
         soak_note(SOAK_RUNS, 0);

@@ -96,6 +96,15 @@ class Operations(Seen):
             "shared_bytes, local_bytes, bytes FROM gpu_ops"),
             [("spin", 0, 1, 1, 1, 1, 1, 1, 16, 0, 0, None)])
 
+    def test_a_kernel_is_not_named_by_one_that_had_its_handle(self):
+        self.run_well([harness.workload("reload"), "9"], quiet=False, env={"GV_SIM_REUSE_HANDLES": "1"})
+        trace = self.trace()
+        self.assertEqual(trace.rows("SELECT o.name, count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call"
+                                    " WHERE c.kernel = o.linkage_name GROUP BY 1"),
+                         [("first_kernel", 5), ("other_kernel", 4)])
+        self.assertEqual(trace.rows("SELECT name, count FROM kernel_summary ORDER BY 1"),
+                         [("first_kernel", 5), ("other_kernel", 4)])
+
     def test_times_agree_with_the_programs_events(self):
         result, trace = self.work("measured", 10)
         rows = trace.rows("SELECT duration_ns FROM gpu_ops WHERE kind = 'kernel'")

@@ -64,6 +64,7 @@ static CUresult launch(const void *handle, CUstream hStream, void **parameters, 
     if (gv_sim_traced()) {
         struct gv_sim_operation work;
         gv_sim_trace_kernel(&work, function->entry->name, shape);
+        work.function = handle;
         gv_sim_trace_work(s, end, ns, &work);
     }
     return CUDA_SUCCESS;

@@ -44,7 +44,8 @@ struct gv_sim_operation {
     enum gv_sim_side source, target;
     uint32_t source_device, source_context, target_device, target_context; /* PEER */
 
-    const char *name; /* KERNEL: valid during the call */
+    const char *name;     /* KERNEL: valid during the call */
+    const void *function; /* KERNEL: its handle, if it was launched by itself */
     uint32_t grid[3], block[3];
     uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
 };

@@ -139,6 +139,33 @@ static uint8_t copy_kind(const struct gv_sim_operation *o)
     .start = (begins), .end = (ends), .deviceId = (o)->device, .contextId = (o)->context,          \
     .streamId = (o)->stream, .correlationId = (o)->correlation
 
+/*
+ * CUPTI keeps the name that it has found for a handle, also when the code is unloaded and another
+ * function gets the handle: its records then have the first one's name (H200, CUDA 13.0).
+ */
+static const char *kernel_name(const struct gv_sim_operation *o)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct known {
+        struct known *next;
+        const void *function;
+        const char *name;
+    } * buckets[NAME_BUCKETS];
+    struct known **bucket = &buckets[(uintptr_t)o->function / 64 % NAME_BUCKETS], *known;
+
+    if (!o->function)
+        return gv_cupti_name(o->name);
+    pthread_mutex_lock(&lock);
+    for (known = *bucket; known && known->function != o->function;)
+        known = known->next;
+    if (!known && (known = malloc(sizeof *known))) {
+        *known = (struct known){*bucket, o->function, gv_cupti_name(o->name)};
+        *bucket = known;
+    }
+    pthread_mutex_unlock(&lock);
+    return known ? known->name : NULL;
+}
+
 static void kernel_add(const struct gv_sim_operation *o, uint64_t start, uint64_t end, uint64_t at)
 {
     gv_kernel record = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -155,7 +182,7 @@ static void kernel_add(const struct gv_sim_operation *o, uint64_t start, uint64_
                         .dynamicSharedMemory = (int32_t)o->dynamic_shared_bytes,
                         /* localMemoryPerThread: 0, as CUPTI says of every kernel on an H200 */
                         .gridId = o->correlation,
-                        .name = gv_cupti_name(o->name),
+                        .name = kernel_name(o),
                         .graphNodeId = o->graph_node,
                         .graphId = o->graph};
     gv_cupti_record_add(&record, sizeof record, at);
