@@ -52,8 +52,9 @@ class Stalls(harness.Case):
         self.output = result.out
         killed = expectations.is_killed(name, state)
         self.assertEqual(result.status, -9 if killed else 0, str(result))
-        # A program that is stopped in the middle of something may lose a record.
-        self.trace(losses=killed or name == "stopped")
+        # A program that is stopped in the middle of something may lose a record, and one that asks an
+        # event millions of times a second on a busy machine some of these calls.
+        self.trace(losses=killed or name in ("stopped", "descheduled"))
         expectations.check(name, self.path("trace.db"), result.out, mode, state, BUSY_MS,
                            expectations.WIDE)
 

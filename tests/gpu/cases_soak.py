@@ -12,7 +12,7 @@ import soak_logs  # noqa: E402
 # (program, seed, steps, features that a real driver can do, GPUVERIFY_GPU)
 RUNS = [("soak", 1, 100, "", "auto"), ("soak", 2, 100, "p", "auto"), ("soak", 3, 300, "", "off"),
         ("soak", 4, 60, "x", "auto"), ("soak", 5, 60, "c", "auto"), ("soak", 6, 100, "pa", "auto"),
-        ("soak", 7, 60, "xca", "off"), ("soak_runtime", 8, 100, "", "auto"),
+        ("soak", 7, 60, "xca", "off"), ("soak_runtime", 8, 100, "l", "auto"),
         ("soak_runtime", 9, 300, "", "off")]
 
 
