@@ -54,8 +54,6 @@ def part_shell(run):
 def part_rules(run):
     run.test("includes", "tests/rules/check-includes")
     run.test("includes: broken ones are noticed", "python3", "tests/rules/test_check_includes.py")
-    run.test("sizes of files", "tests/rules/check-sizes")
-    run.test("sizes: files that are too long are noticed", "python3", "tests/rules/test_check_sizes.py")
     run.test("finding the CUDA headers", "python3", "tests/rules/test_find_cuda_headers.py")
     run.test("numbers of scripts/bench", "python3", "tests/rules/test_bench.py")
     run.test("counting of results", "python3", "tests/rules/test_suite.py")

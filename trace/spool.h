@@ -494,7 +494,27 @@ struct gv_spool_name {
     char name[64];
 };
 
-_Static_assert(sizeof(union gv_record) == GV_SPOOL_RECORD_BYTES, "no record is longer");
+_Static_assert(sizeof(union gv_record) == GV_SPOOL_RECORD_BYTES, "records are 64 bytes");
+_Static_assert(sizeof(struct gv_record_call) == GV_SPOOL_RECORD_BYTES, "gv_record_call");
+_Static_assert(sizeof(struct gv_record_poll) == GV_SPOOL_RECORD_BYTES, "gv_record_poll");
+_Static_assert(sizeof(struct gv_record_load) == GV_SPOOL_RECORD_BYTES, "gv_record_load");
+_Static_assert(sizeof(struct gv_record_name) == GV_SPOOL_RECORD_BYTES, "gv_record_name");
+_Static_assert(sizeof(struct gv_record_unload) == GV_SPOOL_RECORD_BYTES, "gv_record_unload");
+_Static_assert(sizeof(struct gv_record_text) == GV_SPOOL_RECORD_BYTES, "gv_record_text");
+_Static_assert(sizeof(struct gv_record_device) == GV_SPOOL_RECORD_BYTES, "gv_record_device");
+_Static_assert(sizeof(struct gv_record_gpu_name) == GV_SPOOL_RECORD_BYTES, "gv_record_gpu_name");
+_Static_assert(sizeof(struct gv_record_gpu_shape) == GV_SPOOL_RECORD_BYTES, "gv_record_gpu_shape");
+_Static_assert(sizeof(struct gv_record_gpu_op) == GV_SPOOL_RECORD_BYTES, "gv_record_gpu_op");
+_Static_assert(sizeof(struct gv_record_jit) == GV_SPOOL_RECORD_BYTES, "gv_record_jit");
+_Static_assert(sizeof(struct gv_record_overhead) == GV_SPOOL_RECORD_BYTES, "gv_record_overhead");
+_Static_assert(sizeof(struct gv_record_gpu_module) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_gpu_module");
+_Static_assert(sizeof(struct gv_record_object) == GV_SPOOL_RECORD_BYTES, "gv_record_object");
+_Static_assert(sizeof(struct gv_record_stack) == GV_SPOOL_RECORD_BYTES, "gv_record_stack");
+_Static_assert(sizeof(struct gv_record_run_delay) == GV_SPOOL_RECORD_BYTES, "gv_record_run_delay");
+_Static_assert(sizeof(struct gv_record_frames) == GV_SPOOL_RECORD_BYTES, "gv_record_frames");
+_Static_assert(sizeof(struct gv_record_python_frame) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_python_frame");
 _Static_assert(sizeof(struct gv_spool_segment) == GV_SPOOL_SEGMENT_BYTES, "segment size");
 _Static_assert(sizeof(struct gv_spool_slot) == 128, "slot size");
 _Static_assert(sizeof(struct gv_spool_name) == 80, "name size");
