@@ -93,11 +93,10 @@ static size_t next_size_bytes(void)
     return bytes;
 }
 
-static size_t count_given(struct gv_buffer *buffer)
+static void count_given(struct gv_buffer *buffer)
 {
     buffer->turn = atomic_load(&turn);
     atomic_fetch_add(&given[buffer->turn], 1);
-    return next_size_bytes();
 }
 
 void gv_buffers_refill(void)
@@ -127,7 +126,9 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
 
     if (!buffer)
         buffer = map_buffer(0);
-    *bytes = buffer ? count_given(buffer) : GV_BUFFER_BYTES;
+    if (buffer)
+        count_given(buffer);
+    *bytes = buffer ? next_size_bytes() : GV_BUFFER_BYTES;
     *data = buffer ? buffer->data : last_resort;
     *records_most = 0;
 }

@@ -4,7 +4,6 @@
 #include "trace/spool.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 /* As many as a program may load between two flushes. */
 #define PLACES        4096u

@@ -427,7 +427,8 @@ static int start(const struct gv_gpu_host *given)
         error = watch_calls();
     if (!error)
         error = enable_kinds();
-    atomic_store(&gpu->started_ns, host.now_ns());
+    if (!error)
+        atomic_store(&gpu->started_ns, host.now_ns());
     if (!error && !host.claim())
         error = -ECANCELED;
     if (!error)

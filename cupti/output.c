@@ -31,26 +31,17 @@ void gv_output_hurry(void)
     atomic_store(&hurried, true);
 }
 
-static uint32_t left(void)
-{
-    uint32_t limit = atomic_load_explicit(&spool->limit, memory_order_relaxed);
-    uint32_t fresh = atomic_load_explicit(&spool->fresh, memory_order_relaxed);
-    uint32_t free_count = atomic_load_explicit(&spool->header->free_count, memory_order_relaxed);
-
-    return free_count + (limit > fresh ? limit - fresh : 0);
-}
-
 static void wait_for_room(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     uint32_t enough = atomic_load_explicit(&spool->limit, memory_order_relaxed) / 2;
 
-    for (int i = 0; i < PATIENCE_MS && left() <= enough && !gave_up; i++) {
+    for (int i = 0; i < PATIENCE_MS && gv_spool_writer_left(spool) <= enough && !gave_up; i++) {
         if (atomic_load(&hurried))
             return;
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
-    gave_up = left() <= enough;
+    gave_up = gv_spool_writer_left(spool) <= enough;
 }
 
 static void leave_segment(void)

@@ -138,6 +138,8 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         return;
     }
     call->correlation = thread->correlation;
+    call->around = call->depth == 1 ? thread->outer_api : thread->inner_api;
+    thread->inner_api = call->api;
     if (call->class == GV_CLASS_LOAD)
         call->start_ns = gv_clock_now_ns();
 }
@@ -397,8 +399,11 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
                                                  const struct gv_facts *facts)
 {
     enum gv_api_class class = (enum gv_api_class)call->class;
+    /* There only a signal handler makes calls. Those inside a runtime call are what it does. */
+    bool in_driver = call->around < GV_DRIVER_COUNT;
 
-    if (class == GV_CLASS_LAUNCH)
+    thread->inner_api = call->around;
+    if (class == GV_CLASS_LAUNCH && !in_driver)
         thread->launched = facts->kernel;
     else if (class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT)
         thread->context = 0;
@@ -408,9 +413,7 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
         tell_facts(thread, call, result, gv_clock_now_ns(), facts);
         gv_thread_end_group(thread, inside);
     }
-    /* Inside a driver call whose number is known only a signal handler makes calls. Those inside a
-     * runtime call are what it does. */
-    if (call->correlation && thread->outer_api < GV_DRIVER_COUNT)
+    if (call->correlation && in_driver)
         thread->correlation = call->correlation;
     if (class == GV_CLASS_INIT && result == 0)
         gv_gpu_start(thread);
@@ -431,7 +434,7 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
 static inline bool is_quick_poll(int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
     return result == GV_RESULT_NOT_READY && facts->what == GV_FACT_NONE &&
-           duration_ns < (uint64_t)gv_process.settings.stall_us * 1000u;
+           !gv_run_delay_wanted(duration_ns);
 }
 
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)

@@ -26,6 +26,7 @@ struct gv_call {
     uint32_t kernel;      /* LAUNCH: number, as far as it is known before the call */
     uint32_t correlation; /* CUPTI's; of a nested call what the outermost one had before */
     uint16_t api;
+    uint16_t around; /* of a nested call: the one that it was made in */
     uint8_t class; /* enum gv_api_class: not to be looked up, which would be one more cache miss */
     bool live;
 };

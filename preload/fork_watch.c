@@ -42,20 +42,21 @@ int gv_fork_watch_set_token(uint64_t token)
 /* No other thread is in the middle of a change while the process is copied. */
 static void before(void)
 {
-    gv_entry_points_hold();
+    /* In this order: who is in the loader may look up a call, which takes the other. */
     gv_loader_hold();
+    gv_entry_points_hold();
 }
 
 static void in_parent(void)
 {
-    gv_loader_release(false);
     gv_entry_points_release(false);
+    gv_loader_release(false);
 }
 
 static void in_child(void)
 {
-    gv_loader_release(true);
     gv_entry_points_release(true);
+    gv_loader_release(true);
     if (!own_page)
         return;
     atomic_store(&own_page->token, 0);

@@ -105,7 +105,7 @@ static bool end_as(enum gv_process_state state)
 {
     struct gv_spool_header *header = gv_process.spool.header;
     uint32_t running = GV_PROCESS_RUNNING;
-    uint32_t end = atomic_fetch_add(&header->ends, 1) + 1;
+    uint32_t end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that tells of it */
 
     if (!atomic_compare_exchange_strong(&header->state, &running, state))
         return false;

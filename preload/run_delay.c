@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,7 +55,6 @@ void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint6
     record = known ? gv_thread_reserve(thread, room) : NULL;
     if (!record)
         return;
-    memset(record, 0, sizeof *record);
     record->run_delay =
         (struct gv_record_run_delay){.head = {.kind = GV_RECORD_RUN_DELAY, .flags = GV_RECORD_MORE},
                                      .call_start_ns = thread->outer_start_ns,

@@ -29,9 +29,10 @@ struct gv_thread {
     uint32_t depth;        /* hooked calls that this thread is in */
     uint32_t correlation;  /* of the call being made; the CUPTI module writes it, or nobody */
     uint16_t outer_api;
-    bool joining;    /* it is about to attach the process, or to join */
-    bool writing;    /* a group of records, see gv_thread_begin_group() */
-    uint8_t open_to; /* enum gv_spool_room: who may write into its segment */
+    uint16_t inner_api; /* the innermost call, from the second one on */
+    bool joining;       /* it is about to attach the process, or to join */
+    bool writing;       /* a group of records, see gv_thread_begin_group() */
+    uint8_t open_to;    /* enum gv_spool_room: who may write into its segment */
 
     uint64_t serial;
     uint64_t records;           /* in segments that are closed */

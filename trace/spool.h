@@ -42,7 +42,7 @@ enum gv_record_kind {
     GV_RECORD_CALL = 1,   /* one outermost call; closes its group */
     GV_RECORD_LOAD = 2,   /* one explicit load of code; followed by its text */
     GV_RECORD_NAME = 3,   /* a kernel number gets its name; followed by its text */
-    GV_RECORD_TEXT = 4,   /* a piece of the text of the LOAD or NAME before it */
+    GV_RECORD_TEXT = 4,   /* a piece of the text of the record before it, of whatever kind */
     GV_RECORD_UNLOAD = 5, /* a module number is void from now on */
     /* From here on: what the GPU's side tells, written by one thread of ours. */
     GV_RECORD_DEVICE = 6,      /* facts of a device; followed by its name */
@@ -279,8 +279,8 @@ struct gv_record_stack {
     uint64_t reserved[3];
 };
 
-/* How long the thread had been ready to run without running, from its start on: as read between two
- * times. */
+/* How long the thread has been ready to run, but waited for a CPU, since it began. Read at some
+ * time between the two that stand here. */
 struct gv_record_run_delay {
     struct gv_record_head head;
     uint64_t call_start_ns; /* of the call, whose own record may have been lost */
@@ -470,7 +470,7 @@ struct gv_spool_header {
     _Atomic uint32_t free_count; /* [wr] about how many are free */
 
     _Atomic uint32_t state;   /* [w] enum gv_process_state */
-    _Atomic uint32_t ends;    /* [w] how often it began to end: it may outlive that */
+    _Atomic uint32_t ends;    /* [w] how often a thread began to end it: it may outlive that */
     _Atomic uint32_t drained; /* [r] futex: all from before that many ends is in the trace */
     _Atomic uint32_t exit_code_known;
     _Atomic int32_t exit_code;     /* [w] as given to exit() */

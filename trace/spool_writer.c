@@ -70,7 +70,7 @@ static void lay_out(struct gv_spool_header *header, uint64_t limit_mb, uint32_t 
         limit_bytes < header->segments_offset
             ? 0
             : (uint32_t)((limit_bytes - header->segments_offset) / GV_SPOOL_SEGMENT_BYTES);
-    header->reserve_segments = header->segment_limit / 16 + 1;
+    header->reserve_segments = header->segment_limit / 16;
     header->free_head = GV_SPOOL_EMPTY_LIST;
 }
 
@@ -257,7 +257,7 @@ static uint32_t take_any(struct gv_spool_writer *writer)
     return GV_SPOOL_NO_SEGMENT;
 }
 
-static uint32_t left_to_take(struct gv_spool_writer *writer)
+uint32_t gv_spool_writer_left(const struct gv_spool_writer *writer)
 {
     uint32_t limit = atomic_load_explicit(&writer->limit, memory_order_relaxed);
     uint32_t fresh = atomic_load_explicit(&writer->fresh, memory_order_relaxed);
@@ -268,7 +268,7 @@ static uint32_t left_to_take(struct gv_spool_writer *writer)
 
 static bool is_open_to(struct gv_spool_writer *writer, enum gv_spool_room room)
 {
-    return left_to_take(writer) > (uint32_t)room * writer->header->reserve_segments;
+    return gv_spool_writer_left(writer) > (uint32_t)room * writer->header->reserve_segments;
 }
 
 bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room room)

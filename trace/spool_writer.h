@@ -63,6 +63,9 @@ enum gv_spool_room {
     GV_ROOM_REST, /* streams and events: a program may ask for them millions of times a second */
 };
 
+/* About how many segments can still be taken. */
+uint32_t gv_spool_writer_left(const struct gv_spool_writer *writer);
+
 /* Nothing would be taken now: cheaper to ask than gv_spool_writer_take(), which may then fail too.
  */
 bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room room);

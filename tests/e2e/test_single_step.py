@@ -65,6 +65,14 @@ class SingleStep(harness.Case):
         self.check_operations(trace)
         self.check_outer_sets(trace)
 
+    def test_a_runtime_call_and_the_driver_call_in_it(self):
+        self.step("runtime", 0)
+        trace = self.trace(losses=True)
+        self.check_inner(trace)
+        self.check_operations(trace)
+        self.check_outer_sets(trace)
+        self.assertEqual(trace.count("cudaMemsetAsync"), self.outer)
+
     def test_a_handler_with_a_stack_of_its_own(self):
         self.step("high", 0)
         trace = self.trace(losses=True)

@@ -1,7 +1,7 @@
 /*
  * A signal handler that calls CUDA at every instruction of libgpuverify.so, one after the other.
  *
- *     single_step copy|high|left|poll|launch|load|deep FILL...
+ *     single_step copy|runtime|high|left|poll|launch|load|deep FILL...
  *
  * One call ("outer") is made again and again. First it is stepped through with the processor's trap
  * flag, to learn its path in the library; what that calls elsewhere runs at full speed. Then, for
@@ -14,10 +14,10 @@
  *
  *     outer ID of MODE fill FILL step K of N driver FIRST inner ID lost N
  *
- * high is copy with a handler whose stack lies above the thread's, where callers' frames lie
- * otherwise. left is copy behind a call that was left by a jump. inner IDs (0: it was not called),
- * and outer ones of the modes copy, high and left, are the bytes of cuMemsetD8Async(), odd and
- * even.
+ * runtime is copy through libcudart, whose driver call is stepped through, too. high is copy with a
+ * handler whose stack lies above the thread's, where callers' frames lie otherwise. left is copy
+ * behind a call that was left by a jump. inner IDs (0: it was not called), and outer ones of the
+ * modes copy, high and left, are the bytes of cuMemsetD8Async(), odd and even.
  */
 #include <cuda.h>
 
@@ -25,6 +25,7 @@
 #include "kernels/ptx.h"
 #include "trace/spool.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -300,6 +301,34 @@ static unsigned outer_copy(void)
     return id;
 }
 
+static int (*runtime_set)(void *to, int value, size_t bytes, void *stream);
+
+/* Linked at run time: the other modes are of a program without a runtime. */
+static void open_runtime(void)
+{
+    void *runtime = dlopen("libcudart.so.13", RTLD_NOW);
+    int (*set_device)(int device);
+
+    *(void **)&set_device = runtime ? dlsym(runtime, "cudaSetDevice") : NULL;
+    *(void **)&runtime_set = runtime ? dlsym(runtime, "cudaMemsetAsync") : NULL;
+    if (!set_device || !runtime_set) {
+        fprintf(stderr, "no libcudart.so.13\n");
+        exit(1);
+    }
+    CHECK(set_device(0));
+}
+
+static unsigned outer_runtime(void)
+{
+    unsigned id = 2 * ++made[1];
+
+    TRAP_ON;
+    int result = runtime_set((void *)buffer, 0, id, stream);
+    TRAP_OFF;
+    CHECK(result);
+    return id;
+}
+
 static unsigned outer_high(void)
 {
     return outer_copy();
@@ -380,9 +409,9 @@ static unsigned outer_deep(void)
 static const struct {
     const char *name;
     unsigned (*make)(void);
-} modes[] = {{"copy", outer_copy}, {"high", outer_high},     {"left", outer_left},
-             {"poll", outer_poll}, {"launch", outer_launch}, {"load", outer_load},
-             {"deep", outer_deep}};
+} modes[] = {{"copy", outer_copy}, {"runtime", outer_runtime}, {"high", outer_high},
+             {"left", outer_left}, {"poll", outer_poll},       {"launch", outer_launch},
+             {"load", outer_load}, {"deep", outer_deep}};
 
 /* `at`: number of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
@@ -463,6 +492,8 @@ int main(int argc, char **argv)
     CHECK(cuStreamCreate(&inner_stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     CHECK(cuMemAlloc(&buffer, BUFFER_BYTES));
+    if (outer == outer_runtime)
+        open_runtime();
     if (outer == outer_poll)
         CHECK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, busy, parameters, NULL));
     dl_iterate_phdr(find_objects, NULL);

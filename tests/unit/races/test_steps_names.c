@@ -77,6 +77,7 @@ static void a_handler_at_every_instruction_finds_what_it_named(void **state)
 
 static uint32_t number;       /* of the kernel that is launched */
 static unsigned long lost_at; /* instruction */
+static unsigned lost;         /* contexts, so far */
 
 static void launch(void)
 {
@@ -92,6 +93,7 @@ static void lose_a_context(void)
 
     if (gv_steps != lost_at)
         return;
+    lost++;
     gv_names_void_loaded();
     gv_names_add_owner(inner.module);
     for (uintptr_t i = 0; i < lost_at * 4; i++)
@@ -102,12 +104,13 @@ static void a_launch_while_a_context_goes_is_not_of_another_kernel(void **state)
 {
     (void)state;
     GV_STEP_NEEDS_X86;
-    wrong = 0;
+    wrong = lost = 0;
     for (lost_at = 1; lost_at < 200; lost_at++) {
         gv_names_add_owner(outer.module);
         gv_names_add(outer.kernel, outer.module, &number);
         gv_step_through(launch, lose_a_context);
     }
+    assert_true(lost > 20);
     assert_int_equal(wrong, 0);
 }
 

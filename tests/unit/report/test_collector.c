@@ -212,6 +212,7 @@ static void an_exiting_process_is_told_when_all_is_stored(void **state)
     pid_t collector = start(0);
     for (uint64_t i = 0; i < 50000; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, i, 1, 0);
+    spool.writer.header->ends = 1;
     spool.writer.header->state = GV_PROCESS_EXITING;
     session->doorbell++;
     syscall(SYS_futex, &session->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);

@@ -349,6 +349,7 @@ static void the_calls_that_it_ended_in_stay(void **state)
     assert_non_null(slot);
     atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + 4000);
     atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
+    atomic_store(&spool.writer.header->ends, 1);
     atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
     assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
     drain.root_pid = spool.writer.header->pid;
