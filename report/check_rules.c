@@ -1,6 +1,7 @@
 #include "report/check_rules.h"
 
 #include "report/option_words.h"
+#include "report/stall_rules.h"
 #include "report/value_text.h"
 #include "trace/word_distance.h"
 
@@ -19,12 +20,6 @@ static const struct gv_check gv_checks[] = {
 };
 
 #define GV_CHECKS_COUNT (sizeof(gv_checks) / sizeof(gv_checks[0]))
-
-static const char *const gv_check_causes[] = {
-    "any",
-#define GV_CAUSE(name, text, expected, waits, why) text,
-#include "report/causes.def"
-};
 
 static const struct gv_check *gv_check_find(enum gv_option_id option)
 {
@@ -61,9 +56,8 @@ static int gv_check_read_cause(const struct gv_check_rule *rule, char why[GV_CHE
     char near[GV_WORD_BYTES];
     const char *causes = gv_option_words(GV_OPTION_check_no_stall);
 
-    for (size_t i = 0; i < sizeof(gv_check_causes) / sizeof(gv_check_causes[0]); i++)
-        if (strcmp(gv_check_causes[i], rule->text) == 0)
-            return 0;
+    if (strcmp(rule->text, "any") == 0 || gv_cause_find(rule->text) != GV_CAUSE_COUNT)
+        return 0;
     if (gv_word_nearest(rule->text, causes, near))
         snprintf(why, GV_CHECK_WHY_BYTES,
                  "'%.64s' is no cause of a stall; did you mean '%s'? They are:%s", rule->text, near,

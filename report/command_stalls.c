@@ -1,24 +1,12 @@
 /* gpuverify stalls FILE: the calls that were held up, longest first. */
 #include "report/commands.h"
 #include "report/stall_output.h"
+#include "report/stall_rules.h"
 #include "report/trace_view.h"
 
 #include <string.h>
 
 #define GV_STALLS_TOP 20
-
-static bool gv_stalls_is_cause(const char *word)
-{
-    static const char *const causes[] = {
-#define GV_CAUSE(name, text, expected, waits, why) text,
-#include "report/causes.def"
-    };
-
-    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
-        if (strcmp(causes[i], word) == 0)
-            return true;
-    return false;
-}
 
 /* Programs want all of them. */
 static int64_t gv_stalls_limit(enum gv_format format)
@@ -39,7 +27,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
     };
     sqlite3 *trace = NULL;
 
-    if (filter.cause && !gv_stalls_is_cause(filter.cause))
+    if (filter.cause && gv_cause_find(filter.cause) == GV_CAUSE_COUNT)
         return gv_arguments_refuse_word(arguments->command, GV_OPTION_stalls_cause, "cause",
                                         filter.cause);
     /* Who names an expected cause wants to see it. */

@@ -169,15 +169,26 @@ static bool gv_program_is_shell(const char *path)
     return false;
 }
 
+/* python, python3, python3.12: and no other, which would be started. */
+static bool gv_program_is_called_python(const char *called)
+{
+    static const char python[] = "python";
+    const char *slash = strrchr(called, '/'), *name = slash ? slash + 1 : called;
+
+    if (strncmp(name, python, sizeof(python) - 1) != 0)
+        return false;
+    name += sizeof(python) - 1;
+    return name[strspn(name, "0123456789.")] == '\0';
+}
+
 /* pyenv, asdf and the like put scripts called python3 before the interpreters on the PATH.
  * `called`: the name by which the file at `path` was found, which is replaced by that of the
  * interpreter. */
 static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
-    const char *slash = strrchr(called, '/');
     char name[PATH_MAX], found[PATH_MAX];
 
-    if (!doctor->may_start || strncmp(slash ? slash + 1 : called, "python", 6) != 0 ||
+    if (!doctor->may_start || !gv_program_is_called_python(called) ||
         !gv_program_interpreter(path, name) || !gv_program_is_shell(name) ||
         gv_doctor_ask_python(called, found) != 0)
         return false;

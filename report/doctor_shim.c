@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GV_SHIM_MOST_MS 10000
@@ -26,20 +27,29 @@ static void gv_shim_become(const char *name, int out)
     _exit(127);
 }
 
-/* What it prints until it closes its output. 0 or -errno. */
+static int64_t gv_shim_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What it prints until it closes its output, or until that is too much. 0 or -errno. */
 static int gv_shim_listen(int from, char *out, size_t size)
 {
     struct pollfd ready = {.fd = from, .events = POLLIN};
+    int64_t until_ms = gv_shim_now_ms() + GV_SHIM_MOST_MS, left_ms;
     size_t used = 0;
     ssize_t got = 1;
 
-    while (got > 0 && used + 1 < size) {
-        int found = poll(&ready, 1, GV_SHIM_MOST_MS);
-        if (found < 0 && errno == EINTR)
-            continue;
-        if (found <= 0)
-            return found < 0 ? -errno : -ETIMEDOUT;
-        got = read(from, out + used, size - 1 - used);
+    while (got != 0 && used + 1 < size) {
+        left_ms = until_ms - gv_shim_now_ms();
+        got = left_ms > 0 ? poll(&ready, 1, (int)left_ms) : 0;
+        if (got == 0)
+            return -ETIMEDOUT;
+        if (got > 0)
+            got = read(from, out + used, size - 1 - used);
         if (got < 0 && errno != EINTR)
             return -errno;
         used += got > 0 ? (size_t)got : 0;
@@ -51,7 +61,7 @@ static int gv_shim_listen(int from, char *out, size_t size)
 int gv_doctor_ask_python(const char *name, char path[PATH_MAX])
 {
     char said[PATH_MAX];
-    int ends[2], status = 0, error;
+    int ends[2], error;
 
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
@@ -62,16 +72,15 @@ int gv_doctor_ask_python(const char *name, char path[PATH_MAX])
     close(ends[1]);
     if (!error) {
         error = gv_shim_listen(ends[0], said, sizeof(said));
-        if (error) {
-            kill(-child, SIGKILL);
-            kill(child, SIGKILL);
-        }
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        /* It said what it had to say, and may not end by itself. */
+        kill(-child, SIGKILL);
+        kill(child, SIGKILL);
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
             ;
     }
     close(ends[0]);
     if (error)
         return error;
     said[strcspn(said, "\n")] = '\0';
-    return status == 0 && said[0] == '/' && realpath(said, path) ? 0 : -ENOENT;
+    return said[0] == '/' && realpath(said, path) ? 0 : -ENOENT;
 }

@@ -108,14 +108,15 @@ static size_t gv_kernel_name_unqualified(const char *out, size_t used)
 static size_t gv_kernel_name_lambda(const char **at, char *out, size_t used, bool all)
 {
     const char *start = *at, *end = start + gv_kernel_name_group(start, '{', '}');
-    const char *number = end - 1;
+    const char *number = end - 1, *outer = NULL;
 
     *at = end;
     if (number == start) /* it has no end */
         return used;
     if (!all && used > 3 && memcmp(out + used - 3, "}::", 3) == 0)
-        while (out[used] != '{')
-            used--;
+        outer = memrchr(out, '{', used);
+    if (outer)
+        used = (size_t)(outer - out);
     size_t word = strcspn(start, "(#}");
     memcpy(out + used, start, word);
     used += word;

@@ -17,7 +17,7 @@ const char *gv_shown_path(const char *path)
     }
     while (strncmp(shown, "./", 2) == 0)
         shown += 2;
-    while (shown > path && shown[0] == '/' && path[0] == '.') /* ".//x" */
+    while (shown > path && shown[0] == '/') /* ".//x" */
         shown++;
     /* Not what a command would take for an option, or for nothing. */
     return shown[0] == '-' || !shown[0] ? path : shown;

@@ -173,7 +173,7 @@ static int gv_stalls_compare(const void *left, const void *right)
  * the order of time. */
 static void gv_stalls_put_listed(struct gv_stall_rows *rows)
 {
-    int64_t lost_ns = 0, asked_ns = 0, lost = 0, asked = 0;
+    int64_t asked_ns = 0, lost = 0, asked = 0;
     struct gv_time_union all = {0};
     char time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
 
@@ -182,10 +182,8 @@ static void gv_stalls_put_listed(struct gv_stall_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         const struct gv_stall_row *row = &rows->rows[i];
         int64_t held_ns = gv_stall_lost_ns(row);
-        if (i == 0 || row->process != row[-1].process) {
-            lost_ns = gv_time_sum(lost_ns, all.sum_ns);
-            all = (struct gv_time_union){0};
-        }
+        if (i > 0 && row->process != row[-1].process)
+            gv_time_union_begin(&all);
         if (row->expected)
             asked_ns = gv_time_sum(asked_ns, held_ns);
         else
@@ -193,7 +191,7 @@ static void gv_stalls_put_listed(struct gv_stall_rows *rows)
         asked += row->expected;
         lost += !row->expected;
     }
-    gv_format_duration(time, gv_time_sum(lost_ns, all.sum_ns));
+    gv_format_duration(time, all.sum_ns);
     gv_format_duration(waited, asked_ns);
     if (!rows->count)
         puts("No stall matches.");

@@ -1,6 +1,7 @@
 #include "report/stall_sums.h"
 
 #include "report/time_sum.h"
+#include "report/time_union.h"
 #include "report/totals.h"
 
 #include <errno.h>
@@ -144,27 +145,9 @@ static void gv_stall_sums_counts(sqlite3_stmt *row, void *target)
     sums->unknown_count = sqlite3_column_int64(row, 5);
 }
 
-/* How far the stalls of a process, in order of time, have come. */
-struct gv_stall_union {
-    int64_t process, until_ns, lost_ns;
-    bool any;
-};
-
-static void gv_stall_union_add(struct gv_stall_union *all, int64_t process, int64_t start_ns,
-                               int64_t end_ns)
-{
-    if (all->any && process == all->process && start_ns < all->until_ns)
-        start_ns = all->until_ns;
-    if (end_ns > start_ns)
-        all->lost_ns = gv_time_sum(all->lost_ns, gv_time_difference(end_ns, start_ns));
-    if (!all->any || process != all->process || end_ns > all->until_ns)
-        all->until_ns = end_ns;
-    all->process = process;
-    all->any = true;
-}
-
 struct gv_stall_unions {
-    struct gv_stall_union all, known, unknown;
+    int64_t process; /* whose stalls are added, in order of time */
+    struct gv_time_union all, known, unknown;
 };
 
 static void gv_stall_sums_lost(sqlite3_stmt *row, void *target)
@@ -173,9 +156,15 @@ static void gv_stall_sums_lost(sqlite3_stmt *row, void *target)
     int64_t process = sqlite3_column_int64(row, 0), start_ns = sqlite3_column_int64(row, 1);
     int64_t end_ns = gv_time_sum(start_ns, sqlite3_column_int64(row, 2));
 
-    gv_stall_union_add(&unions->all, process, start_ns, end_ns);
-    gv_stall_union_add(sqlite3_column_int(row, 3) ? &unions->unknown : &unions->known, process,
-                       start_ns, end_ns);
+    if (process != unions->process) {
+        gv_time_union_begin(&unions->all);
+        gv_time_union_begin(&unions->known);
+        gv_time_union_begin(&unions->unknown);
+    }
+    unions->process = process;
+    gv_time_union_add(&unions->all, start_ns, end_ns);
+    gv_time_union_add(sqlite3_column_int(row, 3) ? &unions->unknown : &unions->known, start_ns,
+                      end_ns);
 }
 
 int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
@@ -198,8 +187,8 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
                                    "SELECT process, start_ns, wait_ns + jit_ns, cause = 'unknown'"
                                    " FROM stalls WHERE NOT expected ORDER BY process, start_ns",
                                    gv_stall_sums_lost, &lost);
-    sums->lost_ns = lost.all.lost_ns;
-    sums->known_ns = lost.known.lost_ns;
-    sums->unknown_ns = lost.unknown.lost_ns;
+    sums->lost_ns = lost.all.sum_ns;
+    sums->known_ns = lost.known.sum_ns;
+    sums->unknown_ns = lost.unknown.sum_ns;
     return error ? error : gv_stall_sums_run(trace, sums);
 }

@@ -1,6 +1,7 @@
 /*
  * How long at least one of many stretches of time went on: those that overlap count once. They are
- * to come in the order of their starts; then the sum is exact, of however many.
+ * to come in the order of their starts; then the sum is exact, of however many. Where a process
+ * is not to hide what another did at the same time, each is begun anew.
  */
 #ifndef GV_REPORT_TIME_UNION_H
 #define GV_REPORT_TIME_UNION_H
@@ -26,6 +27,12 @@ static inline void gv_time_union_add(struct gv_time_union *all, int64_t start_ns
     all->sum_ns = gv_time_sum(all->sum_ns, gv_time_difference(end_ns, new_ns));
     all->end_ns = end_ns;
     all->begun = true;
+}
+
+/* What comes now, of another process, overlaps nothing that was added before. */
+static inline void gv_time_union_begin(struct gv_time_union *all)
+{
+    all->begun = false;
 }
 
 #endif

@@ -172,7 +172,7 @@ static int64_t gv_gaps_scale(int64_t part, int64_t some, int64_t all)
 
 void gv_totals_gaps_sum(struct gv_totals_run *run)
 {
-    int64_t some_ns = 0, launch_ns = 0, copy_ns = 0, launch_gaps = 0;
+    int64_t some_ns = 0, launch_ns = 0, copy_ns = 0, launch_gaps = 0, launch_gaps_ns = 0;
 
     for (size_t i = 0; i < run->short_gap_count; i++) {
         const struct gv_totals_short_gap *gap = &run->short_gaps[i];
@@ -181,10 +181,15 @@ void gv_totals_gaps_sum(struct gv_totals_run *run)
         some_ns = gv_time_sum(some_ns, ns);
         launch_ns = gv_time_sum(launch_ns, gap->launch_ns < ns ? gap->launch_ns : ns);
         copy_ns = gv_time_sum(copy_ns, gap->copy_ns < ns ? gap->copy_ns : ns);
-        launch_gaps += gap->launch_ns >= ns / 2;
+        if (gap->launch_ns >= ns / 2) {
+            launch_gaps++;
+            launch_gaps_ns = gv_time_sum(launch_gaps_ns, ns);
+        }
     }
     run->launch_gap_ns = gv_gaps_scale(launch_ns, some_ns, run->short_gaps_ns);
     run->copy_gap_ns = gv_gaps_scale(copy_ns, some_ns, run->short_gaps_ns);
     run->launch_gaps =
         gv_gaps_scale(launch_gaps, (int64_t)run->short_gap_count, (int64_t)run->short_gaps_seen);
+    run->launch_gaps_ns =
+        gv_gaps_scale(launch_gaps_ns, (int64_t)run->short_gap_count, (int64_t)run->short_gaps_seen);
 }

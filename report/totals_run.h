@@ -158,7 +158,7 @@ struct gv_totals_run {
     unsigned int thinned;
     uint64_t short_gaps_seen;
     int64_t short_gaps_ns; /* of all that were seen */
-    int64_t launch_gaps, launch_gap_ns, copy_gap_ns;
+    int64_t launch_gaps, launch_gaps_ns, launch_gap_ns, copy_gap_ns;
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
     int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;

@@ -397,7 +397,7 @@ void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out)
     gv_say(out, "%" PRId64 " kernels of %s each, with %s between them: a launch takes the host %s",
            facts->kernels_run,
            gv_format_duration(kernel, facts->kernel_time_ns / facts->kernels_run),
-           gv_format_duration(gap, facts->launch_gap_ns / facts->launch_gaps),
+           gv_format_duration(gap, facts->launch_gaps_ns / facts->launch_gaps),
            gv_format_duration(launch, facts->launch_median_ns));
 }
 

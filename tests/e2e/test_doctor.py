@@ -142,6 +142,24 @@ class Doctor(harness.Case):
                 self.assertIn("not looked at", " ".join(result.out.split()))
                 self.assertNotIn("All would be seen", result.out)
 
+    def test_script_in_the_place_of_python_is_asked(self):
+        self.write("python3.12", "#!/bin/sh\nexec python3 \"$@\"\n", 0o755)
+        result = self.command("doctor", self.path("python3.12"), env={"COLUMNS": "300"})
+        self.assertIn("is a shell's script that starts", " ".join(result.out.split()))
+
+    def test_script_in_the_place_of_python_does_not_end(self):
+        for script in ("while :; do echo no; done", "exec >/dev/null; exec sleep 1000"):
+            with self.subTest(script):
+                self.write("python", f"#!/bin/sh\n{script}\n", 0o755)
+                result = self.command("doctor", self.path("python"), timeout=30)
+                self.assertIn("not looked at", " ".join(result.out.split()))
+
+    def test_script_of_another_name_is_not_started(self):
+        path = self.write("python_train.sh", f"#!/bin/sh\ntouch {self.path('ran')}\n", 0o755)
+        result = self.command("doctor", path)
+        self.assertIn("not looked at", " ".join(result.out.split()))
+        self.assertFalse(os.path.exists(self.path("ran")))
+
     def test_what_to_run_has_the_arguments(self):
         self.write("python3", "#!/bin/sh\n", 0o755)
         env = {"PATH": self.dir + ":" + os.environ["PATH"], "COLUMNS": "200"}

@@ -39,6 +39,19 @@ static void a_union_of_many_stretches_is_exact(void **state)
     assert_int_equal(inside.sum_ns, 300000);
 }
 
+static void processes_at_the_same_time_each_count(void **state)
+{
+    (void)state;
+    struct gv_time_union all = {0};
+
+    gv_time_union_add(&all, 100, 200);
+    gv_time_union_add(&all, 150, 250);
+    gv_time_union_begin(&all);
+    gv_time_union_add(&all, 100, 250);
+    gv_time_union_add(&all, 120, 200);
+    assert_int_equal(all.sum_ns, 150 + 150);
+}
+
 /* 200,000 of each, none at the time of another. */
 static void many_first_uses_are_counted_to_the_last(void **state)
 {
@@ -67,6 +80,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, totals_open, totals_close)
         TEST(first_uses_at_the_same_time_count_once),
         TEST(a_union_of_many_stretches_is_exact),
+        TEST(processes_at_the_same_time_each_count),
         TEST(many_first_uses_are_counted_to_the_last),
     };
 

@@ -58,6 +58,13 @@ static void lambdas_are_named_by_their_function(void **state)
     expect_short("void k<4, at::native::" TANH "7}::operator()() const::{lambda(float)#1}>(int)",
                  "k<4, tanh_kernel_cuda::{lambda#1}>");
     expect_short("void k<f()::{unnamed type#1}>()", "k<f::{unnamed type#1}>");
+    /* The innermost of two, whatever was there before it. */
+    char out[GV_KERNEL_NAME_BYTES];
+    static const char inner[] = "k<f()::{lambda(int)#1}::operator()() const::{lambda()#2}>";
+    gv_kernel_name_of(inner, GV_KERNEL_NAME_LAMBDAS, out, sizeof(out));
+    assert_string_equal(out, "k<f::{lambda#1}::{lambda#2}>");
+    expect_short(inner, "k<f::{lambda#2}>");
+    expect_short("a}::{b}", "a}::{b}");
     expect_short("k<{lambda(", "k<lambda");
     expect_short("k<a::{}>", "k<a::{}>");
 }

@@ -2,13 +2,16 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/format.h"
+#include "report/shown_path.h"
 #include "report/text_lines.h"
 #include "trace/shell_word.h"
 #include "trace/text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void expect_repaired(const char *text, size_t bytes, const char *expected)
 {
@@ -173,11 +176,30 @@ static void a_quoted_name_stays_in_one_line(void **state)
     free(text);
 }
 
+static void a_path_is_shown_from_here(void **state)
+{
+    static const struct {
+        const char *path, *shown;
+    } paths[] = {{"/t.db", "t.db"},       {"//t.db", "t.db"}, {"/.//t.db", "t.db"},
+                 {"/a//t.db", "a//t.db"}, {"/./-t.db", NULL}, {"/", NULL}};
+    char folder[PATH_MAX], path[PATH_MAX + 16];
+
+    (void)state;
+    assert_non_null(getcwd(folder, sizeof(folder)));
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        snprintf(path, sizeof(path), "%s%s", folder, paths[i].path);
+        assert_string_equal(gv_shown_path(path), paths[i].shown ? paths[i].shown : path);
+    }
+    assert_string_equal(gv_shown_path(".//t.db"), "t.db");
+    assert_string_equal(gv_shown_path("//elsewhere/t.db"), "//elsewhere/t.db");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shell_reads_a_word_back),
         cmocka_unit_test(a_quoted_name_stays_in_one_line),
+        cmocka_unit_test(a_path_is_shown_from_here),
         cmocka_unit_test(valid_text_stays_as_it_is),
         cmocka_unit_test(invalid_bytes_are_replaced),
         cmocka_unit_test(text_ends_at_nul),

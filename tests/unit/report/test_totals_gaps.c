@@ -36,6 +36,7 @@ static void gap_in_a_launch(void **state)
     gap_before(TEST_CALL "(2, 8, 74, 800, 220, 0), (3, 8, 71, 1030, 50, 0)", TEST_KERNEL);
     assert_int_equal(totals_fact("launch_gap_ns"), 50);
     assert_int_equal(totals_fact("launch_gaps"), 1);
+    assert_int_equal(totals_fact("launch_gaps_ns"), 100);
     assert_int_equal(totals_fact("copy_gap_ns"), 0);
 }
 
@@ -54,6 +55,7 @@ static void gap_between_a_wait_and_a_launch(void **state)
                TEST_KERNEL);
     assert_int_equal(totals_fact("launch_gap_ns"), 10);
     assert_int_equal(totals_fact("launch_gaps"), 0);
+    assert_int_equal(totals_fact("launch_gaps_ns"), 0);
 }
 
 static void gap_in_copies(void **state)
@@ -106,6 +108,7 @@ static void some_gaps_stand_for_all(void **state)
     launch_ns = totals_fact("launch_gap_ns");
     assert_in_range(launch_ns, INT64_C(50000) * 390, INT64_C(50000) * 410);
     assert_in_range(totals_fact("launch_gaps"), 48500, 51500);
+    assert_int_equal(totals_fact("launch_gaps_ns") / totals_fact("launch_gaps"), 400);
     assert_in_range(totals_fact("copy_gap_ns"), INT64_C(150000) * 396, INT64_C(150000) * 404);
 }
 

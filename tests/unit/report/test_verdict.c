@@ -250,6 +250,10 @@ static void launching(void **state)
     assert_true(is_told(GV_VERDICT_LAUNCH));
     facts.launch_gap_ns = 99000000;
     assert_false(is_told(GV_VERDICT_LAUNCH));
+    facts.launch_gaps_ns = 499 * 8000;
+    facts.launch_gap_ns = 900000000; /* in gaps that do not count, too */
+    assert_true(is_told(GV_VERDICT_LAUNCH));
+    assert_non_null(strstr(verdict.findings[0].evidence, "with 8.00 us between them"));
     facts.launch_gap_ns = 500000000;
     facts.kernels_run = 99;
     assert_false(is_told(GV_VERDICT_LAUNCH));
