@@ -192,9 +192,8 @@ static int gv_stall_cause_measured(struct gv_stall_run *run, struct gv_held *hel
     return error;
 }
 
-/* That its thread waited for a processor is known: it comes before nothing, if that was most of the
- * call, and before what follows from the calls alone, if it was nearly all of it. What was seen of
- * the GPU, or was asked for, stays. */
+/* A known wait for a processor replaces `unknown` if it is half of the call, and an inferred cause
+ * if it is four fifths. Measured and expected causes stay. */
 static void gv_stall_cause_delay(const struct gv_stall_run *run, struct gv_held *held)
 {
     int64_t duration_ns = held->end_ns - held->start_ns;
