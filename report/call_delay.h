@@ -18,8 +18,8 @@ struct gv_delay_reading {
 /*
  * The call was [start_ns, end_ns]; `end` was read behind it. `earlier`: read before it, or NULL.
  * `inside_ns`: what was read by another process while the thread was in the call, or UINT64_MAX.
- * What is said of a time in between that is not the call's is taken to have been waiting
- * altogether.
+ * Time between two readings that is not the call's counts as waiting. So the result is never too
+ * large.
  */
 uint64_t gv_call_delay_least(uint64_t start_ns, uint64_t end_ns, const struct gv_delay_reading *end,
                              const struct gv_delay_reading *earlier, uint64_t inside_ns);

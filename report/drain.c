@@ -189,6 +189,35 @@ static int gv_drain_next_call(struct gv_drain *drain)
     return error;
 }
 
+/* SQLite puts temporary tables, and what it sorts, into the first of its folders that can be
+ * written to. Where none can, as in a container whose root is read-only, they go where the trace
+ * does. */
+static int gv_drain_choose_temporary(const struct gv_drain *drain)
+{
+    const char *const folders[] = {
+        getenv("SQLITE_TMPDIR"), getenv("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp", "."};
+    const char *slash = strrchr(drain->path, '/');
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (folders[i] && access(folders[i], W_OK | X_OK) == 0)
+            return 0;
+    if (!slash)
+        return 0;
+    sqlite3_free(sqlite3_temp_directory);
+    sqlite3_temp_directory = sqlite3_mprintf("%.*s", (int)(slash - drain->path + 1), drain->path);
+    return sqlite3_temp_directory ? 0 : -ENOMEM;
+}
+
+int gv_drain_open_trace(struct gv_drain *drain)
+{
+    int error = gv_drain_choose_temporary(drain);
+
+    if (!error)
+        error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
+    drain->writing = !error;
+    return error;
+}
+
 /* Opens the trace, and what it knows of this spool. In a transaction of its own. */
 static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
@@ -201,8 +230,7 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
     if (!drain->writing) {
         error = gv_drain_find_place(drain, facts);
         if (!error)
-            error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
-        drain->writing = !error;
+            error = gv_drain_open_trace(drain);
         if (!error)
             error = gv_drain_carry_over(drain);
         if (!error)

@@ -79,10 +79,12 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 /* Marks the trace as complete and closes it. (report/drain_end.c) */
 int gv_drain_finish(struct gv_drain *drain);
 /* For report/drain.c: lets an exiting process go on to its end, unless its records have been taken
- * away just now, 0 or -errno; records came, inside a transaction. */
+ * away just now, 0 or -errno, after which the pass fails; records came, inside a transaction. */
 int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool,
                      const struct gv_spool_status *status);
 int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool);
+/* For report/drain_end.c: opens the trace at `path`. 0 or -errno. */
+int gv_drain_open_trace(struct gv_drain *drain);
 /* Forgets all that mirrors the database. */
 void gv_drain_stop_writing(struct gv_drain *drain);
 

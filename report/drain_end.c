@@ -82,6 +82,7 @@ static bool gv_drain_is_last(const struct gv_drain *drain)
     return recording == 0;
 }
 
+/* After an error, gv_drain_start_afresh(): it may have learned ids inside the transaction. */
 static int gv_drain_end_process(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     int error = gv_database_begin(&drain->database);
@@ -90,8 +91,6 @@ static int gv_drain_end_process(struct gv_drain *drain, struct gv_drain_spool *s
         error = gv_ingest_end(&spool->ingest);
     if (!error)
         error = gv_drain_commit(drain);
-    if (error)
-        gv_database_rollback(&drain->database);
     spool->ended = !error;
     spool->as_dying = spool->ingest.status.dying;
     return error;
@@ -113,7 +112,7 @@ static void gv_drain_take_away(struct gv_drain *drain, const struct gv_drain_spo
  * away would be worse than useless: the journal has the name that the next trace's will have.
  *
  * A large one is left to the time after, and so are children: there may be thousands of them.
- * Nothing is lost when this fails; it is done again when the process is gone.
+ * Nothing is lost when this fails: the process goes on, and it is done again.
  *
  * The first process of a container takes us with it when it ends: what is done, is done before.
  *
@@ -124,16 +123,20 @@ int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool,
                      const struct gv_spool_status *status)
 {
     bool is_small = drain->next_call <= GV_DRAIN_SETTLED_CALLS;
+    int error = 0;
 
     if ((spool->pid == 1 || (spool->pid == drain->root_pid && is_small)) && !drain->complete &&
-        gv_drain_is_last(drain) && gv_drain_end_process(drain, spool) == 0)
-        gv_drain_complete(drain);
+        gv_drain_is_last(drain)) {
+        error = gv_drain_end_process(drain, spool);
+        if (!error)
+            gv_drain_complete(drain);
+    }
     if (!drain->complete && gv_drain_is_gone(drain))
         return -ENOENT;
     if (spool->pid == 1 && drain->complete)
         gv_drain_take_away(drain, spool);
     gv_spool_reader_set_drained(&spool->reader, status);
-    return 0;
+    return error;
 }
 
 /* Inside the transaction that stores the news. */
@@ -158,10 +161,8 @@ int gv_drain_finish(struct gv_drain *drain)
 
     if (!drain->path[0])
         return 0;
-    if (!drain->writing) {
-        error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
-        drain->writing = !error;
-    }
+    if (!drain->writing)
+        error = gv_drain_open_trace(drain);
     if (!error && !drain->complete)
         error = gv_drain_complete(drain);
     gv_drain_stop_writing(drain);

@@ -13,9 +13,10 @@ static const char gv_gpu_unseen_next_sql[] =
     " (SELECT process FROM loss WHERE what = 'GPU operation' AND class = 'last flush'"
     " AND count > 0))";
 
-/* As report/ingest_gpu_end.c counts them; here always what is behind the last one that was seen of
- * its stream. Operations of a stream run in their order: the first that is
- * missing did not begin before the last one seen had ended. */
+/* Neither what was launched before the GPU's side was on, nor graphs of which each node is
+ * recorded, as in report/ingest_gpu_end.c; and only what is behind the last one that was seen of
+ * its stream. Operations of a stream run in their order: the first that is missing did not begin
+ * before the last one seen had ended. */
 static const char gv_gpu_unseen_sql[] =
     "WITH seen AS (SELECT c.stream AS stream, max(c.start_ns) AS last_ns,"
     "  max(o.start_ns + o.duration_ns) AS end_ns FROM gpu_op o"
@@ -25,7 +26,10 @@ static const char gv_gpu_unseen_sql[] =
     "  JOIN thread t ON t.id = c.thread LEFT JOIN seen s ON s.stream IS c.stream"
     " WHERE t.process = ?1 AND c.correlation IS NOT NULL AND c.result = 0"
     "  AND coalesce(c.bytes, 1) > 0 AND c.start_ns > coalesce(s.last_ns, -1)"
-    "  AND c.api IN (SELECT id FROM api WHERE " GV_GPU_WORK_SQL " > 0)"
+    "  AND c.start_ns >= coalesce((SELECT start_ns FROM gpu_interval WHERE process = ?1),"
+    "   c.start_ns)"
+    "  AND c.api IN (SELECT id FROM api WHERE " GV_GPU_WORK_SQL " NOT IN (0, CASE WHEN EXISTS"
+    "   (SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes') THEN 2 ELSE 0 END))"
     "  AND NOT EXISTS (SELECT 1 FROM temp.capture k WHERE k.stream = c.stream"
     "   AND c.start_ns BETWEEN k.start_ns AND k.end_ns)";
 

@@ -32,7 +32,7 @@ struct gv_ingest_thread {
     uint64_t position; /* records of the thread that are in the trace, or skipped for good */
     uint64_t stored_position;
     char name[GV_SPOOL_COMM_BYTES];
-    bool awake; /* it has a segment */
+    bool awake; /* it has a segment: known inside gv_ingest_forget_threads() only */
     /* loads whose outermost call has not been seen yet */
     struct gv_ingest_pending_load *pending;
     uint32_t pending_count;

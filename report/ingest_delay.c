@@ -8,8 +8,8 @@
  */
 #include "report/ingest.h"
 
-/* Slots that are looked at: threads get the first one that is free. */
-#define GV_DELAY_SLOTS 64u
+/* How many threads the kernel is asked about in one look. */
+#define GV_DELAY_READS 64u
 
 static const struct gv_delay_sight *gv_delay_sight_of(const struct gv_ingest *ingest,
                                                       uint64_t thread, uint64_t call_start_ns)
@@ -32,13 +32,17 @@ static bool gv_delay_is_in(const struct gv_ingest *ingest, uint32_t slot,
 
 void gv_ingest_delay_look(struct gv_ingest *ingest, uint32_t pid)
 {
-    for (uint32_t i = 0; i < ingest->reader->slots_count && i < GV_DELAY_SLOTS; i++) {
+    uint32_t reads = 0;
+
+    for (uint32_t i = 0; i < ingest->reader->slots_count && reads < GV_DELAY_READS; i++) {
         struct gv_spool_flight call;
         uint64_t delay_ns;
 
         if (!gv_spool_reader_flight(ingest->reader, i, &call) ||
-            gv_delay_sight_of(ingest, call.thread, call.start_ns) ||
-            !gv_call_delay_read(pid, call.tid, &delay_ns) || !gv_delay_is_in(ingest, i, &call))
+            gv_delay_sight_of(ingest, call.thread, call.start_ns))
+            continue;
+        reads++;
+        if (!gv_call_delay_read(pid, call.tid, &delay_ns) || !gv_delay_is_in(ingest, i, &call))
             continue;
         ingest->delay_sights[ingest->delay_sight_next++ % GV_DELAY_SIGHTS] =
             (struct gv_delay_sight){call.thread, call.start_ns, delay_ns};

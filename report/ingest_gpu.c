@@ -261,6 +261,8 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
         int error =
             gv_database_run(ingest->database, GV_STATEMENT_GPU_INTERVAL, "iiz", ingest->process,
                             gv_ingest_time(ingest, now->gpu_started_ns), flushed_ns);
+        if (!error && !now->gpu_whole_graphs)
+            error = gv_database_set_meta(ingest->database, "graphs", "nodes");
         if (error)
             return error;
     }

@@ -3,8 +3,8 @@
  * programs have ever more of them: GV_KNOWN_MOST are in memory, the others in a temporary table of
  * the trace's connection, which goes to a file when it grows.
  *
- * Starts from all zeros, does not move while it is in use, and is forgotten with its database. One
- * thread; 0 or -errno.
+ * Starts from all zeros, and is forgotten with its database. One thread of the process uses all of
+ * them. 0 or -errno.
  */
 #ifndef GV_REPORT_KNOWN_H
 #define GV_REPORT_KNOWN_H
@@ -12,14 +12,13 @@
 #include "trace/database.h"
 #include "trace/key_map.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define GV_KNOWN_MOST 8192u
 
 struct gv_known {
     struct gv_key_map recent; /* added or asked for */
-    bool spilled;             /* there are more in the table */
+    int64_t number;           /* of its rows in the table; 0: none are there */
 };
 
 /* *value is 0 when there is none. */

@@ -40,7 +40,6 @@ static int gv_stalls_run(sqlite3 *trace, int64_t threshold_ns)
     /* Before any statement runs: a second analysis could not do it again. */
     int error = run ? gv_stack_text_install(trace) : -ENOMEM;
 
-    gv_kernel_names_learn(trace); /* advice names them */
     if (!error)
         error = gv_stall_run_open(run, trace, threshold_ns);
     if (!error && run->any_measured)
@@ -71,22 +70,13 @@ static int gv_stalls_say(sqlite3 *trace, int64_t threshold_ns)
     return error;
 }
 
-/* What is to be sorted goes to files, however the trace is written. */
-static int gv_stalls_memory(sqlite3 *trace, int store)
-{
-    return gv_stall_execute(trace,
-                            store == 1 ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY");
-}
-
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
-    int error = gv_stalls_memory(trace, 1);
+    int error = gv_stall_execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
+                                        "DELETE FROM main.stall_advice;"
+                                        "DELETE FROM main.load_wait;");
 
-    if (!error)
-        error = gv_stall_execute(
-            trace,
-            "BEGIN IMMEDIATE; DELETE FROM main.stall; DELETE FROM main.stall_advice; DELETE FROM "
-            "main.load_wait;");
+    gv_kernel_names_learn(trace); /* advice names them */
     if (!error)
         error = gv_stalls_run(trace, threshold_ns);
     if (!error)

@@ -142,14 +142,14 @@ static void gv_gaps_take(struct gv_totals_run *run, const struct gv_totals_threa
     }
 }
 
-void gv_totals_gaps_call(struct gv_totals_run *run, int64_t id, enum gv_totals_class class,
+void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_totals_class class,
                          int64_t start_ns, int64_t end_ns)
 {
     struct gv_totals_thread *thread;
 
-    if (id <= 0 || (uint64_t)id >= run->threads.rows)
+    if (thread_id <= 0 || (uint64_t)thread_id >= run->threads.rows)
         return;
-    thread = &run->thread_times[id];
+    thread = &run->thread_times[thread_id];
     if (thread->gaps_to == 0)
         return;
     /* Events, queries and the like neither launch nor keep from it. */

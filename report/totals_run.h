@@ -178,7 +178,7 @@ int gv_totals_gaps_prepare(struct gv_totals_run *run);
 void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t end_ns, int64_t call,
                          bool copies);
 int gv_totals_gaps_open(struct gv_totals_run *run);
-void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread, enum gv_totals_class class,
+void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_totals_class class,
                          int64_t start_ns, int64_t end_ns);
 void gv_totals_gaps_sum(struct gv_totals_run *run);
 /* report/totals_calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */

@@ -21,7 +21,7 @@ static int gv_trusted_number(sqlite3 *trace, const char *sql, int64_t *number)
     return gv_database_error(trace, result);
 }
 
-/* How often the file has the name of an object of ours, and whether that is once, in our own words.
+/* Whether the file has the name of an object of ours, and whether it does once, in our own words.
  * `ours` is at a row of ours. */
 static int gv_trusted_compare(sqlite3_stmt *ours, sqlite3_stmt *theirs, bool *found, bool *same)
 {

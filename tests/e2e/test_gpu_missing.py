@@ -94,7 +94,7 @@ class Missing(Seen):
         self.run_well([harness.workload("no_record"), "empty-graphs"],
                       env={"GPUVERIFY_GRAPHS": "nodes", "GV_SIM_CUPTI_HANG": "cuptiActivityFlushAll",
                            "GPUVERIFY_EXIT_WAIT": "1"})
-        self.trace()
+        self.assertEqual(self.trace().meta().get("graphs"), "nodes")
 
 
 @unittest.skipUnless(os.path.exists(libcupti()),

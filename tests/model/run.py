@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The model checker's runs on the spool (docs/testing.md): that each memory order is needed.
 
-  tests/model/run.py FOLDER [--all]
+  tests/model/run.py FOLDER
 
 FOLDER is a build. The cases must hold, and still do so when the operations in the table HARMLESS, each
 with its reason there, lose half of their memory order. Of all others, each one that acquires or releases

@@ -224,6 +224,40 @@ static void a_call_is_looked_at_while_it_lasts(void **state)
     fixture_spool_close(&alive);
 }
 
+/* A thread's number says where the search for its slot begins: late threads are anywhere. */
+static void late_threads_are_looked_at_too(void **state)
+{
+    static struct gv_ingest ingest;
+    struct fixture_spool alive;
+    struct gv_spool_reader reader;
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    uint64_t ns;
+    int directory;
+
+    (void)state;
+    if (!gv_call_delay_read((uint32_t)getpid(), tid, &ns))
+        skip();
+    fixture_spool_open(&fixture, &alive, 3, true);
+    for (uint64_t thread = 900; thread < 1000; thread++) {
+        struct gv_spool_owner owner = {.thread = thread, .tid = tid};
+        struct gv_spool_slot *slot = gv_spool_writer_slot(&alive.writer, &owner);
+        assert_non_null(slot);
+        slot->start_ns = 5000;
+        slot->api_plus_one = 1;
+    }
+    directory = open(fixture.spools, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(gv_spool_reader_open(&reader, directory, strrchr(alive.writer.path, '/') + 1),
+                     0);
+    ingest.reader = &reader;
+    gv_ingest_delay_look(&ingest, (uint32_t)getpid());
+    assert_int_equal(ingest.delay_sight_next, 64); /* at a time */
+    gv_ingest_delay_look(&ingest, (uint32_t)getpid());
+    assert_int_equal(ingest.delay_sight_next, 100);
+    gv_spool_reader_close(&reader);
+    close(directory);
+    fixture_spool_close(&alive);
+}
+
 #define ROWS(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -238,6 +272,7 @@ int main(void)
         ROWS(readings_of_a_thread_are_compared),
         ROWS(a_reading_is_of_the_call_that_it_names),
         ROWS(a_call_is_looked_at_while_it_lasts),
+        ROWS(late_threads_are_looked_at_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

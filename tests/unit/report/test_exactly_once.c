@@ -8,9 +8,11 @@
 #include "tests/unit/report/spool_fixture.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -362,6 +364,101 @@ static void the_calls_that_it_ended_in_stay(void **state)
     gv_drain_close(&drain);
 }
 
+static int refuse_commit(void *context)
+{
+    (void)context;
+    return --commits_left == 0;
+}
+
+/* What was learnt in a transaction that is undone is forgotten with it. */
+static void an_end_that_cannot_be_stored_starts_afresh(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = spool.writer.header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    atomic_store(&spool.writer.header->ends, 1);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    fixture_launch(&spool, 1, FIXTURE_LAUNCH, 2, 1, 0xc0, 0x99);
+    commits_left = 2; /* that of the records, and that of the end */
+    sqlite3_commit_hook(drain.database.handle, refuse_commit, NULL);
+    assert_int_not_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(commits_left, 0);
+    assert_false(drain.writing);
+    assert_int_equal(atomic_load(&spool.writer.header->drained), 1); /* its records are safe */
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_true(drain.complete);
+    gv_drain_close(&drain);
+    expect_exactly(3);
+}
+
+/* All folders but the fixture's are read-only. False: it cannot be had here. */
+static bool hide_writable_folders(void)
+{
+    static const char *const folders[] = {"/", "/tmp", "/var/tmp", "/usr/tmp"};
+    const char *own = fixture.directory;
+
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (access(folders[i], F_OK) == 0 &&
+            (mount(folders[i], folders[i], NULL, MS_BIND, NULL) < 0 ||
+             mount(NULL, folders[i], NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0))
+            return false;
+    return mount(own, own, NULL, MS_BIND, NULL) == 0 &&
+           mount(NULL, own, NULL, MS_REMOUNT | MS_BIND, NULL) == 0 && chdir("/") == 0 &&
+           access("/tmp", W_OK) < 0 && access(own, W_OK) == 0;
+}
+
+/* As in a container whose root is read-only: 1 when more cannot be kept than memory takes. */
+static int keep_much_where_only_the_trace_can_be(void)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+    int error;
+
+    unsetenv("SQLITE_TMPDIR");
+    unsetenv("TMPDIR");
+    if (!hide_writable_folders())
+        return 77;
+    error = gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace);
+    if (!error)
+        error = gv_drain_find(&drain);
+    if (!error)
+        error = gv_drain_pass(&drain, &stored, &exiting);
+    if (!error)
+        error = sqlite3_exec(drain.database.handle,
+                             "PRAGMA temp.cache_size = 16; CREATE TEMP TABLE much AS"
+                             " WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 2000)"
+                             " SELECT randomblob(1000) AS much FROM n",
+                             NULL, NULL, NULL);
+    gv_drain_close(&drain);
+    return error != 0;
+}
+
+static void temporary_tables_have_a_folder(void **state)
+{
+    int status;
+
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(keep_much_where_only_the_trace_can_be());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* One call of a thread, which then has no segment. */
 static void short_thread(uint64_t serial, uint64_t calls_before)
 {
@@ -419,6 +516,8 @@ int main(void)
         TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),
         TEST(a_command_finishes_the_trace_of_a_collector_killed_between_two_commits),
         TEST(records_that_come_later_are_added),
+        TEST(an_end_that_cannot_be_stored_starts_afresh),
+        TEST(temporary_tables_have_a_folder),
         TEST(memory_comes_back_to_a_living_process),
         TEST(half_a_group_waits_for_its_rest),
         TEST(a_group_may_cross_segments),

@@ -77,7 +77,32 @@ static void it_may_outlive_its_database(void **state)
     gv_known_free(&known, &database);
     assert_int_equal(gv_database_open(&database, fixture.trace, NULL, NULL), 0);
     assert_int_equal(find(&known, 1), 0);
-    assert_false(known.spilled);
+    assert_int_equal(known.number, 0);
+}
+
+static int stop(void *unused)
+{
+    (void)unused;
+    return 1;
+}
+
+/* What could not be taken away is nobody else's, also at the same address. */
+static void what_was_not_cleared_is_not_found(void **state)
+{
+    (void)state;
+    static struct gv_known known;
+    const uint64_t count = GV_KNOWN_MOST + 1;
+
+    for (uint64_t i = 1; i <= count; i++)
+        add(&known, i, 5);
+    sqlite3_progress_handler(database.handle, 1, stop, NULL);
+    gv_known_free(&known, &database);
+    sqlite3_progress_handler(database.handle, 0, NULL, NULL);
+    for (uint64_t i = 1; i <= count; i++)
+        add(&known, count + i, 6);
+    assert_int_equal(find(&known, 1), 0);
+    assert_int_equal(find(&known, count + 1), 6);
+    gv_known_free(&known, &database);
 }
 
 int main(void)
@@ -86,6 +111,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(all_are_known_and_few_are_in_memory),
         TEST(it_may_outlive_its_database),
+        TEST(what_was_not_cleared_is_not_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -426,6 +426,25 @@ static void what_is_missing_bounds_what_is_known(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
 }
 
+/* Of graphs whose nodes are recorded, and of what came before the GPU's side, nothing may be there.
+ */
+static void what_leaves_no_operation_is_not_missing(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO process (id, identity, gpu) VALUES (8, 8, 'cupti');"
+        "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
+        "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch'), (81, 'cuGraphLaunch', 'launch');"
+        "INSERT INTO gpu_interval VALUES (8, 1, 500, NULL);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
+        " VALUES (1, 8, 80, 400, 5, 0, 1, 1), (2, 8, 81, 2000, 5, 0, 2, 2)");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), 2000);
+    totals_execute("INSERT INTO meta VALUES ('graphs', 'nodes')");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
+}
+
 /* The time in a call that never returned is the run's too. */
 static void a_call_in_flight_takes_time(void **state)
 {
@@ -485,6 +504,7 @@ int main(void)
         TEST(calls_are_summed_also_inside_the_gaps),
         TEST(a_part_hides_what_is_kept),
         TEST(what_is_missing_bounds_what_is_known),
+        TEST(what_leaves_no_operation_is_not_missing),
         TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),
     };
