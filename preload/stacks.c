@@ -58,13 +58,6 @@ static struct gv_aside warming = {.work = warm};
 static _Atomic int is_warm; /* 1, or the thread `warming` says so */
 static _Atomic int waited;  /* for it, once in a process */
 
-bool gv_stacks_wanted_of_failed(unsigned api)
-{
-    return gv_stacks_least_ns != UINT64_MAX && api < GV_API_COUNT &&
-           atomic_load_explicit(&failures[api], memory_order_relaxed) < GV_STACKS_OF_FAILED &&
-           atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
-}
-
 void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
 {
     if (settings->stacks == GV_STACKS_OFF)
@@ -321,6 +314,27 @@ static bool has_room(struct gv_thread *thread)
            now - thread->stack_low > GV_STACK_ROOM_BYTES;
 }
 
+/* In a forked child, a lock of the unwinder may be held by a thread that is not there. */
+static bool can_take(struct gv_thread *thread)
+{
+    return !gv_process.forked && can_walk() && has_room(thread);
+}
+
+bool gv_stacks_wanted_of_failed(unsigned api)
+{
+    struct gv_own_work work;
+    bool can;
+
+    if (gv_stacks_least_ns == UINT64_MAX || api >= GV_API_COUNT ||
+        atomic_load_explicit(&failures[api], memory_order_relaxed) >= GV_STACKS_OF_FAILED)
+        return false;
+    gv_own_work_begin(&work);
+    can = can_take(&gv_thread);
+    gv_own_work_end(&work);
+    return can &&
+           atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
+}
+
 static void take_and_write(struct gv_thread *thread)
 {
     struct stack stack;
@@ -347,11 +361,8 @@ void gv_stacks_write(struct gv_thread *thread)
 {
     struct gv_own_work work;
 
-    /* In a forked child, a lock of the unwinder may be held by a thread that is not there. */
-    if (gv_process.forked)
-        return;
     gv_own_work_begin(&work);
-    if (can_walk() && has_room(thread))
+    if (can_take(thread))
         take_and_write(thread);
     gv_own_work_end(&work);
 }

@@ -21,7 +21,8 @@ static inline bool gv_stacks_wanted(uint64_t duration_ns)
     return duration_ns >= gv_stacks_least_ns;
 }
 
-/* Whether a call that failed gets one, however short it was: the first few of each function do. */
+/* Whether a call of this thread that failed gets one, however short it was: the first few of each
+ * function do, of those made when a stack can be taken. */
 bool gv_stacks_wanted_of_failed(unsigned api);
 
 /* To be called when the process attaches, with its settings. Loads what walks the stack, on a

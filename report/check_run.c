@@ -2,6 +2,7 @@
 
 #include "report/ended.h"
 #include "report/format.h"
+#include "report/kernel_name.h"
 #include "report/totals.h"
 #include "trace/text.h"
 
@@ -29,6 +30,17 @@ static void gv_check_percent(sqlite3_context *context, int count, sqlite3_value 
     sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
+static void gv_check_short_name(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_KERNEL_NAME_BYTES];
+
+    (void)count;
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
+        return;
+    gv_kernel_name_short((const char *)sqlite3_value_text(values[0]), text, sizeof(text));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
 static void gv_check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[64] = "was killed, or crashed";
@@ -48,6 +60,8 @@ int gv_check_prepare(sqlite3 *trace)
                                 NULL) != SQLITE_OK ||
         sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, gv_check_percent, NULL,
                                 NULL) != SQLITE_OK ||
+        sqlite3_create_function(trace, "short_name", 1, GV_CHECK_FLAGS, NULL, gv_check_short_name,
+                                NULL, NULL) != SQLITE_OK ||
         sqlite3_create_function(trace, "ended_by", 1, GV_CHECK_FLAGS, NULL, gv_check_ended_by, NULL,
                                 NULL) != SQLITE_OK)
         return -EIO;

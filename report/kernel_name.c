@@ -95,8 +95,8 @@ static size_t gv_kernel_name_unqualified(const char *out, size_t used)
     size_t depth = 0;
 
     while (used > 0 && (depth > 0 || !strchr("<,( *&", out[used - 1]))) {
-        depth += out[used - 1] == '>';
-        depth -= out[used - 1] == '<' && depth > 0;
+        depth += strchr(">)", out[used - 1]) != NULL;
+        depth -= strchr("<(", out[used - 1]) != NULL && depth > 0;
         used--;
     }
     return used;

@@ -110,8 +110,9 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " p.id = f.process WHERE (p.ended IS NULL OR p.ended = 'killed') AND " GV_PART(
          "f.process", "f.thread", "f.start_ns") " ORDER BY f.elapsed_ns DESC LIMIT 1",
      {GV_TEXT(flight), GV_NUMBER(flight_ns), GV_NUMBER(flight_running)}},
-    {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE WHEN what LIKE 'GPU %' THEN count END)"
-     " AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN count END) AS INTEGER),"
+    /* A record that the spool lacks may be of any kind. */
+    {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE WHEN what LIKE 'GPU %' OR what ="
+     " 'record' THEN count END) AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN count END) AS INTEGER),"
      " CAST(total(CASE WHEN class = 'missing' THEN count END) AS INTEGER) FROM"
      " loss WHERE ?1 = 0 OR process = ?1",
      {GV_NUMBER(lost), GV_NUMBER(gpu_lost), GV_NUMBER(operations_lost),

@@ -50,6 +50,7 @@ static int gv_stall_waited(struct gv_stall_run *run, struct gv_held *held, enum 
     held->wait_ns = gv_stall_least(held->wait_ns, held->end_ns - held->start_ns - held->jit_ns);
     if (held->wait_ns < run->threshold_ns) {
         /* The GPU was done by the time that it mattered. */
+        held->short_ns = held->wait_ns;
         held->wait_ns = 0;
         return error;
     }
@@ -139,8 +140,13 @@ static int gv_stall_cause_sync(struct gv_stall_run *run, struct gv_held *held)
 {
     const struct gv_stall_drained *drained = gv_stall_scope(run, held);
 
+    int error = 0;
+
     if (drained->count > 0)
-        return gv_stall_waited(run, held, held->rule->cause, drained);
+        error = gv_stall_waited(run, held, held->rule->cause, drained);
+    if (error || held->wait_ns > 0)
+        return error;
+    /* For the rest of it, it waited for something unseen, or not for the GPU: it was asked to. */
     held->cause = held->rule->cause;
     held->wait_ns = held->end_ns - held->start_ns;
     return 0;
@@ -229,7 +235,7 @@ int gv_stall_causes(struct gv_stall_run *run)
             gv_stall_cause_delay(run, held);
         /* Nothing is invented. */
         if (held->cause == GV_CAUSE_UNKNOWN && !gv_stall_worked(held))
-            held->wait_ns = held->end_ns - held->start_ns - held->jit_ns;
+            held->wait_ns = held->end_ns - held->start_ns - held->jit_ns - held->short_ns;
         held->stalled = held->wait_ns + held->jit_ns >= run->threshold_ns;
         if (!error)
             error = gv_stall_lock_add(run, held);

@@ -75,6 +75,26 @@ static double gv_verdict_device_share(const struct gv_run_facts *facts, int64_t 
     return gv_verdict_share(part_ns, gv_run_facts_device_ns(facts));
 }
 
+/* What part of the GPU's work is not among what was seen: it may have filled as much of the time
+ * without work. Any lost record may have been an operation. */
+static double gv_verdict_missing(const struct gv_run_facts *facts)
+{
+    int64_t records = facts->gpu_lost - facts->operations_lost; /* all that is in known_ns */
+    double of_launches =
+        gv_verdict_share(facts->launches_missing,
+                         facts->launches_missing + facts->kernels_run + facts->graphs);
+    double of_records = gv_verdict_share(records, records + facts->operations);
+
+    return of_launches > of_records ? of_launches : of_records;
+}
+
+/* Of the gaps between operations: what can have been filled by nothing that is missing. */
+static int64_t gv_verdict_gap_ns(const struct gv_run_facts *facts, int64_t gap_ns)
+{
+    gap_ns -= (int64_t)(gv_verdict_missing(facts) * (double)gv_run_facts_device_ns(facts));
+    return gap_ns > 0 ? gap_ns : 0;
+}
+
 static double gv_verdict_thousandths(enum gv_verdict_limit limit)
 {
     return (double)limit / 1000;
@@ -200,7 +220,8 @@ static void gv_verdict_add_transfer(const struct gv_run_facts *facts, struct gv_
 
 static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    int64_t copying_ns = gv_time_sum(facts->host_copy_ns, facts->copy_gap_ns);
+    int64_t copying_ns =
+        gv_time_sum(facts->host_copy_ns, gv_verdict_gap_ns(facts, facts->copy_gap_ns));
     double share = gv_verdict_device_share(facts, copying_ns);
 
     if (facts->operations > 0) {
@@ -217,7 +238,8 @@ static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verd
 
 static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_device_share(facts, facts->launch_gap_ns);
+    double share =
+        gv_verdict_device_share(facts, gv_verdict_gap_ns(facts, facts->launch_gap_ns));
 
     if (facts->operations > 0) {
         if (facts->kernels_run >= GV_VERDICT_LIMIT_KERNELS &&
@@ -269,9 +291,7 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
         share -= gv_verdict_device_share(facts, facts->copy_gap_ns);
     if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
         share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
-    /* What was launched and not seen may have filled as much of it. */
-    share -= gv_verdict_share(facts->launches_missing,
-                              facts->launches_missing + facts->kernels_run + facts->graphs);
+    share -= gv_verdict_missing(facts);
     if (!facts->gpu_seen || facts->kernels_run + facts->graphs == 0 ||
         share < gv_verdict_threshold(GV_VERDICT_IDLE))
         return;

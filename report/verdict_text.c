@@ -450,18 +450,19 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
     int64_t devices_ns = gv_run_facts_device_ns(facts);
     char idle[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
     char devices[GV_FORMAT_BYTES], call[GV_FORMAT_BYTES], most[160] = "";
+    const char *most_idle = gv_say_gaps(facts) ? "at most " : "";
 
     if (gv_say_partly(facts)) {
-        gv_say(out, "%s had nothing to do for %s of the first %s%s", gv_say_devices(facts, devices),
-               gv_format_duration(idle, devices_ns - facts->busy_ns),
+        gv_say(out, "%s had nothing to do for %s%s of the first %s%s",
+               gv_say_devices(facts, devices), most_idle, gv_format_duration(idle, devices_ns - facts->busy_ns),
                gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
         return;
     }
     if (gv_run_facts_idle_in_calls(facts) && facts->gap_call_ns > 0)
         snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
                  facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
-    gv_say(out, "%s had nothing to do for %s of %s%s; the host was outside of CUDA for %s%s",
-           gv_say_devices(facts, devices), gv_format_duration(idle, devices_ns - facts->busy_ns),
+    gv_say(out, "%s had nothing to do for %s%s of %s%s; the host was outside of CUDA for %s%s",
+           gv_say_devices(facts, devices), most_idle, gv_format_duration(idle, devices_ns - facts->busy_ns),
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            gv_format_duration(outside, gv_run_facts_outside_ns(facts)), most);
 }

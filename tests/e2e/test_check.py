@@ -70,6 +70,13 @@ class Check(harness.Case):
             self.assertIn("broken: " + " ".join(rule)[2:] + ": ", shown)
             self.assertIn(said, shown)
 
+    def test_kernels_have_their_full_and_their_short_name(self):
+        for gpu in ((), ("UPDATE process SET gpu = 'host-only'", "DELETE FROM gpu_op")):
+            self.make("UPDATE kernel SET name = 'math::fill(float*)' WHERE name = 'gemm'",
+                      "UPDATE gpu_name SET name = 'math::fill(float*)' WHERE name = 'gemm'", *gpu)
+            for name, status in (("fill", 0), ("math::fill(float[*])", 0), ("fil", 1), ("math::fill", 1)):
+                self.check("--require-kernel", name, status=status)
+
     def test_lines_are_as_wide_as_asked_for(self):
         self.make()
         words = ("check", self.path("trace.db"), "--max-stall", "10ms", "--min-launches", "1")

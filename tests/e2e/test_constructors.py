@@ -1,6 +1,7 @@
 """CUDA work in the constructors of libraries that a program opens: the dynamic loader's lock is held
 meanwhile, and a thread that the constructor waits for must not need it."""
 
+import json
 import os
 import unittest
 
@@ -42,6 +43,17 @@ class Constructors(harness.Case):
         """The first stack is taken in the constructor."""
         trace = self.opened("thread", "init", GPUVERIFY_STACKS=None, GV_SIM_LOAD_NS="3000000")
         self.check_gpu(trace, "cupti")
+
+    def test_failures_in_it_use_up_no_stacks(self):
+        """There are none as long as the loader's lock is held."""
+        trace = self.opened("thread", GPUVERIFY_STACKS=None)
+        self.assertEqual([stack is not None for stack, in trace.rows(
+            "SELECT stack FROM calls WHERE name = 'cuMemAlloc_v2' AND result <> 0 ORDER BY start_ns")],
+                         [False] * 4 + [True])
+        errors = json.loads(self.command("report", trace.path, "-s", "errors", "-f", "json").out)["sections"]["errors"]
+        first = trace.value("SELECT min(start_ns) FROM calls WHERE result <> 0")
+        self.assertEqual([(row["times"], row["first_ns"], bool(row["where"])) for row in errors],
+                         [(5, first, True)])
 
     def test_in_the_constructor_itself(self):
         trace = self.opened("here")

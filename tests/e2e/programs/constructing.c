@@ -17,6 +17,7 @@ int main(int argc, char **argv)
         e2e_tick(&gpu, 1);
         usleep(10000);
     }
+    e2e_fail();
     puts("constructed");
     return 0;
 }

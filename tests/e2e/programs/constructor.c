@@ -14,6 +14,8 @@ static void *work(void *unused)
     e2e_open(&gpu);
     e2e_tick(&gpu, 10);
     OK(cuCtxSynchronize());
+    for (int i = 0; i < 4; i++)
+        e2e_fail();
     return unused;
 }
 

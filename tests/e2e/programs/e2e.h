@@ -68,6 +68,14 @@ static inline void e2e_tick(const struct e2e_gpu *gpu, unsigned times)
         OK(cuLaunchKernel(gpu->tick, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 }
 
+/* There is no such memory. */
+static inline void e2e_fail(void)
+{
+    CUdeviceptr memory;
+
+    REQUIRE(cuMemAlloc(&memory, (size_t)1 << 50) != CUDA_SUCCESS);
+}
+
 static inline void e2e_spin(const struct e2e_gpu *gpu, CUstream stream, unsigned long long ns)
 {
     void *arguments[] = {&ns};

@@ -36,6 +36,7 @@ static void names_lose_what_nobody_says(void **state)
                  "spin");
     expect_names("a<float const*, b<c>::d>", "a<float const*, b<c>::d>", "a<float const*, d>");
     expect_names("a{b", "a{b", "ab");
+    expect_names("(anonymous namespace)::sum<4>(int)", "(anonymous namespace)::sum<4>", "sum<4>");
     expect_names("(anonymous namespace)", "(anonymous namespace)", "(anonymous namespace)");
     expect_names("unbalanced)", "unbalanced)", "unbalanced)");
     expect_names("()", "()", "()");

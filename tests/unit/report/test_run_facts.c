@@ -130,9 +130,11 @@ static void records_that_found_no_room_are_known(void **state)
     (void)state;
     execute("INSERT INTO loss VALUES (1, 'call', 'event', 1000), (1, 'GPU record', '', 5),"
             " (1, 'GPU record', 'missing', 10), (2, 'GPU record', 'dropped by CUPTI', 7),"
-            " (2, 'GPU operation', 'last flush', 3);");
+            " (2, 'GPU operation', 'last flush', 3), (2, 'record', 'missing in the spool', 4);");
     read_part(GV_TOTALS_ALL);
-    assert_int_equal(facts.lost, 1025);
+    assert_int_equal(facts.lost, 1029);
+    assert_int_equal(facts.gpu_lost, 29);
+    assert_int_equal(facts.operations_lost, 3);
     assert_int_equal(facts.launches_missing, 10);
     assert_int_equal(facts.full, 1005);
     assert_int_equal(facts.gpu_full, 5);

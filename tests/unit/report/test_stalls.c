@@ -381,6 +381,25 @@ static void an_idle_streams_sync_has_waited_for_something_unseen(void **state)
     expect("2 explicit-sync 0+30000+0 expected\n");
 }
 
+static void a_wait_that_was_asked_for_and_is_short_is_expected_too(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuCtxSynchronize", 50910, 120);
+    expect("2 explicit-sync 0+120+0 expected\n");
+}
+
+/* 90 us of it are a wait that is seen. */
+static void what_is_beyond_a_short_wait_is_unknown(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuMemcpyDtoHAsync_v2", 50910, 170, .stream = STREAM_A, .bytes = 4096);
+    expect("");
+    fixture_sql("UPDATE call SET duration_ns = 290000 WHERE duration_ns = 170000");
+    expect("2 unknown 0+200+90\n");
+}
+
 /* ---- loads, in the view of them ---- */
 
 static void loads_say_how_long_they_waited(void **state)
@@ -443,6 +462,8 @@ int main(void)
         CASE(a_gigabyte_takes_its_time),
         CASE(waiting_as_asked_is_expected),
         CASE(an_idle_streams_sync_has_waited_for_something_unseen),
+        CASE(a_wait_that_was_asked_for_and_is_short_is_expected_too),
+        CASE(what_is_beyond_a_short_wait_is_unknown),
         CASE(loads_say_how_long_they_waited),
     };
 

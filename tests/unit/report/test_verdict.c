@@ -38,6 +38,29 @@ static void idle_time_that_is_missing(void **state)
     assert_true(is_told(GV_VERDICT_IDLE));
     facts.launches_missing = facts.gpu_lost = 500; /* as many as were seen */
     assert_false(is_told(GV_VERDICT_IDLE));
+    facts.launches_missing = 0; /* or of what they were is not known */
+    assert_false(is_told(GV_VERDICT_IDLE));
+    facts.operations_lost = 500; /* after the time that is known */
+    assert_true(is_told(GV_VERDICT_IDLE));
+}
+
+static void gaps_that_are_missing(void **state)
+{
+    (void)state;
+    set_busy(20000000);
+    facts.launch_gaps = 499;
+    facts.launch_gap_ns = 300000000;
+    assert_true(is_told(GV_VERDICT_LAUNCH));
+    facts.gpu_lost = 500;
+    assert_false(is_told(GV_VERDICT_LAUNCH));
+    facts.launch_gaps = facts.launch_gap_ns = 0;
+    facts.copies = 10;
+    facts.copied_bytes = 10000;
+    facts.host_copy_ns = 10000000;
+    facts.copy_gap_ns = 300000000;
+    assert_false(is_told(GV_VERDICT_TRANSFER));
+    facts.gpu_lost = 0;
+    assert_true(is_told(GV_VERDICT_TRANSFER));
 }
 
 /* What is not told explains nothing: a GPU that is mostly idle is told of as something. */
@@ -361,6 +384,7 @@ int main(void)
         TEST(work_is_accelerated),
         TEST(an_idle_gpu),
         TEST(idle_time_that_is_missing),
+        TEST(gaps_that_are_missing),
         TEST(idle_time_in_short_gaps),
         TEST(devices_share_their_work),
         TEST(nothing_is_guessed_when_the_gpu_was_not_seen),
