@@ -71,7 +71,7 @@ static int64_t gv_duration_middle(const struct gv_duration_total *total, unsigne
 
 int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
 {
-    int64_t before = 0, rank = (total->count + 1) / 2;
+    int64_t before = 0, rank = total->count / 2 + total->count % 2;
 
     for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
         uint64_t *const *blocks = total->octaves[octave];

@@ -135,6 +135,7 @@ int gv_ingest_scan(struct gv_ingest *ingest)
 
     if (error)
         return error;
+    gv_spool_reader_status(ingest->reader, &ingest->scanned);
     ingest->view_count = ingest->view_next = 0;
     ingest->current = NULL;
     ingest->group_count = ingest->held.count = 0;

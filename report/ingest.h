@@ -113,6 +113,7 @@ struct gv_ingest {
     struct gv_ingest_segments consumed; /* to give back after the commit */
     struct gv_call_batch calls;         /* not inserted yet */
     struct gv_spool_status status;      /* as last stored */
+    struct gv_spool_status scanned;     /* before the scan: what it tells of is all in it */
     bool status_stored;
     /* the calls that the process is in */
     uint64_t seen_ns; /* when it was last looked at, of the session's clock; 0: unknown */

@@ -163,6 +163,6 @@ int gv_ingest_end(struct gv_ingest *ingest)
     if (!error)
         error = gv_ingest_flights(ingest);
     if (!error)
-        error = gv_ingest_gpu_end(ingest, &status);
+        error = gv_ingest_gpu_end(ingest, &ingest->scanned);
     return error;
 }

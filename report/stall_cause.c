@@ -198,17 +198,12 @@ static int gv_stall_cause_measured(struct gv_stall_run *run, struct gv_held *hel
     return error;
 }
 
-/* A known wait for a processor replaces `unknown` if it is half of the call, and an inferred cause
- * if it is four fifths. Measured and expected causes stay. */
+/* A known wait for a CPU replaces `unknown` if it is half of the call. Other causes stay: a thread
+ * that spins until the GPU is done may wait for a CPU at the same time. */
 static void gv_stall_cause_delay(const struct gv_stall_run *run, struct gv_held *held)
 {
-    int64_t duration_ns = held->end_ns - held->start_ns;
-    bool unexplained = held->cause == GV_CAUSE_UNKNOWN;
-    int64_t least_ns = unexplained ? duration_ns / 2 : duration_ns - duration_ns / 5;
-
-    if (held->delay_ns < run->threshold_ns || held->delay_ns < least_ns ||
-        gv_cause_is_expected(held->cause) || gv_cause_is_expected(held->rule->cause) ||
-        (held->measured && !unexplained))
+    if (held->cause != GV_CAUSE_UNKNOWN || gv_cause_is_expected(held->rule->cause) ||
+        held->delay_ns < run->threshold_ns || held->delay_ns < (held->end_ns - held->start_ns) / 2)
         return;
     held->cause = GV_CAUSE_DESCHEDULED;
     held->wait_ns = held->delay_ns;

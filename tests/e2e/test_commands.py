@@ -44,7 +44,7 @@ class Run(harness.Case):
                 self.assertEqual(self.trace().count("cuLaunchKernel"), 3)
 
     def test_summary_goes_to_stderr(self):
-        result = self.ending("return")
+        result = self.ending("return", env={"GPUVERIFY_STALL_US": "10000000"})
         self.assertEqual(result.out, "three launches\n")
         self.assertIn("more: gpuverify report trace.db\n", result.err)
         self.assertIn("Your code made 3 launches of 1 kernel.", result.err)
