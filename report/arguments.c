@@ -46,9 +46,9 @@ int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id
     char near[GV_WORD_BYTES];
 
     if (gv_word_nearest(word, words, near))
-        return gv_arguments_refuse(command, "'%s' is no %s; did you mean '%s'? They are:%s", word,
-                                   what, near, words);
-    return gv_arguments_refuse(command, "'%s' is no %s; they are:%s", word, what, words);
+        return gv_arguments_refuse(command, "unknown %s '%s'; did you mean '%s'? Choose from:%s",
+                                   what, word, near, words);
+    return gv_arguments_refuse(command, "unknown %s '%s'; choose from:%s", what, word, words);
 }
 
 static int gv_parse_unknown(const struct gv_parse *parse, const char *word, size_t length)
@@ -131,11 +131,11 @@ static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option,
     given->text = value;
     if (gv_option_read(option, given) < 0 && option->kind == GV_OPTION_IS_CHOICE &&
         gv_word_nearest(value, option->value, near))
-        return gv_arguments_refuse(parse->command,
-                                   "'%s' is no value for --%s, which takes %s; did you mean '%s'?",
-                                   value, name, option->value, near);
+        return gv_arguments_refuse(
+            parse->command, "invalid value '%s' for --%s, which takes %s; did you mean '%s'?",
+            value, name, option->value, near);
     if (gv_option_read(option, given) < 0)
-        return gv_arguments_refuse(parse->command, "'%s' is no value for --%s, which takes %s",
+        return gv_arguments_refuse(parse->command, "invalid value '%s' for --%s, which takes %s",
                                    value, name, gv_option_expected(option));
     parse->arguments->given_count++;
     return 0;
@@ -239,11 +239,11 @@ static int gv_parse_check_apart(const struct gv_arguments *arguments)
         for (size_t j = 0; j < arguments->given_count; j++) {
             enum gv_option_id given = arguments->given[j].option;
             if (given != apart[i].option && (apart[i].other < 0 || (int)given == apart[i].other))
-                return gv_arguments_refuse(arguments->command, "--%s and --%s do not go together",
-                                           one, gv_option_name(&gv_options[given], other));
+                return gv_arguments_refuse(arguments->command, "--%s cannot be used with --%s", one,
+                                           gv_option_name(&gv_options[given], other));
         }
         if (!apart[i].operands && arguments->operand_count > 0)
-            return gv_arguments_refuse(arguments->command, "--%s and '%s' do not go together", one,
+            return gv_arguments_refuse(arguments->command, "--%s cannot be used with '%s'", one,
                                        arguments->operands[0]);
     }
     return 0;

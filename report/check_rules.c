@@ -45,7 +45,7 @@ static int gv_check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY
         return 0;
     snprintf(
         why, GV_CHECK_WHY_BYTES,
-        "'%.64s' is no value for no-load-after, which takes a time, such as 2s, or a number of "
+        "invalid value '%.64s' for no-load-after, which takes a time, such as 2s, or a number of "
         "launches, such as '100 launches'",
         rule->text);
     return -EINVAL;
@@ -60,10 +60,10 @@ static int gv_check_read_cause(const struct gv_check_rule *rule, char why[GV_CHE
         return 0;
     if (gv_word_nearest(rule->text, causes, near))
         snprintf(why, GV_CHECK_WHY_BYTES,
-                 "'%.64s' is no cause of a stall; did you mean '%s'? They are:%s", rule->text, near,
+                 "unknown cause '%.64s'; did you mean '%s'? Choose from:%s", rule->text, near,
                  causes);
     else
-        snprintf(why, GV_CHECK_WHY_BYTES, "'%.64s' is no cause of a stall; they are:%s", rule->text,
+        snprintf(why, GV_CHECK_WHY_BYTES, "unknown cause '%.64s'; choose from:%s", rule->text,
                  causes);
     return -EINVAL;
 }
@@ -173,8 +173,8 @@ static int gv_check_rule_line(struct gv_check_rules *rules, char *line,
         return -EINVAL;
     }
     if (given.text && (!*value || gv_option_read(option, &given) < 0)) {
-        snprintf(why, GV_CHECK_WHY_BYTES, "'%.64s' is no value for %s, which takes %s", value, word,
-                 gv_option_expected(option));
+        snprintf(why, GV_CHECK_WHY_BYTES, "invalid value '%.64s' for %s, which takes %s", value,
+                 word, gv_option_expected(option));
         return -EINVAL;
     }
     return gv_check_rules_add(rules, &given, why);

@@ -235,7 +235,7 @@ int gv_command_check(const struct gv_arguments *arguments)
 
     if (junit && gv_output_file_is_stdout(junit) &&
         gv_arguments_has(arguments, GV_OPTION_check_format))
-        return gv_arguments_refuse(arguments->command, "--junit - and --format do not go together");
+        return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");
     int code = gv_check_collect(arguments, &rules);
 
     if (code == 0) {

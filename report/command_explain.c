@@ -26,8 +26,8 @@ static int gv_explain_worst(sqlite3 *trace, int *told)
         bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
         int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
         if (count > 1)
-            printf("\nThis is the worst of %" PRId64 " stalls%s; gpuverify stalls lists them.\n",
-                   count, unknown ? ", none of which is explained" : "");
+            printf("\nThis is the worst of %" PRId64 " %sstalls; gpuverify stalls lists them.\n",
+                   count, unknown ? "unexplained " : "");
         *told += 1;
     }
     gv_stall_rows_free(&rows);

@@ -60,7 +60,7 @@ int gv_command_probe(const struct gv_arguments *arguments)
     const char *json = gv_arguments_text(arguments, GV_OPTION_probe_json, NULL);
     bool alone = json && gv_output_file_is_stdout(json);
     if (alone && gv_arguments_has(arguments, GV_OPTION_probe_format))
-        return gv_arguments_refuse(arguments->command, "--json - and --format do not go together");
+        return gv_arguments_refuse(arguments->command, "--json - cannot be used with --format");
     if (isatty(STDERR_FILENO))
         gv_message("measuring, half a minute or so; the GPU should have nothing else to do");
     if (gv_probe_measure(&request, &result))

@@ -163,12 +163,12 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
                  "Several of each say it: gpuverify diff BEFORE... -- AFTER...");
         break;
     case GV_DIFF_TEST_RANGES:
-        snprintf(
-            out, size,
-            "%zu and %zu traces: the values are medians, with their ranges. So few cannot show "
-            "that a change is more than noise: ranges that do not overlap happen by chance %s. "
-            "4 and 4 are enough.",
-            diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
+        snprintf(out, size,
+                 "%zu and %zu traces: the values are medians, with their ranges. That is too few "
+                 "to tell "
+                 "a change from noise: by chance alone, ranges do not overlap %s. "
+                 "4 and 4 are enough.",
+                 diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
         break;
     default:
         snprintf(out, size,

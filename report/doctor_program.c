@@ -192,7 +192,7 @@ static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, cha
         !gv_program_interpreter(path, name) || !gv_program_is_shell(name) ||
         gv_doctor_ask_python(called, found) != 0)
         return false;
-    gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is a shell's script that starts %.200s",
+    gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is a shell script that starts %.200s",
                   path, found);
     strcpy(path, found);
     return true;
@@ -218,7 +218,7 @@ static int gv_program_follow(struct gv_doctor *doctor, const char *called, char 
     if (!error && script && gv_program_is_shell(name)) {
         doctor->looked_not = true;
         gv_doctor_add(doctor, GV_CHECK_NOTE, "starts",
-                      "what a shell's script starts is decided while it runs, and not looked at");
+                      "what a shell script starts is decided while it runs, and not looked at");
         gv_doctor_fix(doctor,
                       "see what is seen: gpuverify run -- %.300s; or name the program that "
                       "the script starts in the end",

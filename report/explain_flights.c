@@ -68,7 +68,7 @@ static void gv_explain_flight_unknown(sqlite3_stmt *row, FILE *text)
     int64_t signal = sqlite3_column_int64(row, GV_FLIGHT_SIGNAL);
     char how[64];
 
-    fputs("Nothing that was recorded explains it: the process ", text);
+    fputs("Nothing recorded explains it: the process ", text);
     if (ended && strcmp(ended, "exec") == 0)
         fputs("became another program", text);
     else if (ended && strcmp(ended, "exit") == 0)

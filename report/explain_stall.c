@@ -91,7 +91,7 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
         return;
     }
     if (row->cause && strcmp(row->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0) {
-        fprintf(text, ". That was so for at least %s of its time, as the kernel says.",
+        fprintf(text, ": for at least %s, as measured by the Linux kernel.",
                 gv_format_duration(wait, row->wait_ns));
         return;
     }

@@ -136,7 +136,7 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
         gv_text_lines(stdout, 0, "", text, columns);
     if (sums->unknown_count > 0) {
         snprintf(text, sizeof(text),
-                 "%" PRId64 " call%s took %s too long, and nothing that was recorded explains it.",
+                 "%" PRId64 " call%s took %s too long, and nothing recorded explains it.",
                  sums->unknown_count, sums->unknown_count == 1 ? "" : "s",
                  gv_format_duration(lost, sums->unknown_ns));
         gv_text_lines(stdout, 0, "", text, columns);
@@ -199,8 +199,9 @@ static void gv_stalls_put_listed(struct gv_stall_rows *rows)
         printf("Listed: %" PRId64 " call%s that lost %s%s", lost, lost == 1 ? "" : "s", time,
                asked ? ", " : ".\n");
     if (asked)
-        printf("%s%" PRId64 " that waited %s as asked.\n", lost ? "" : "Listed: ", asked, waited);
-    fputs("In all:\n", stdout);
+        printf("%s%" PRId64 " requested wait%s, %s.\n", lost ? "" : "Listed: ", asked,
+               asked == 1 ? "" : "s", waited);
+    fputs("All stalls:\n", stdout);
 }
 
 /* `found`: how many there are, those that are left out too. */
@@ -227,7 +228,7 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
         printf("Why, call by call: gpuverify explain %s STALL\n", gv_shown_word(word, path));
     }
     if (more > 0)
-        printf("%" PRId64 " more lost as much or less: --top 0 lists all.\n", more);
+        printf("%" PRId64 " more not listed: --top 0 lists all.\n", more);
     return 0;
 }
 

@@ -260,8 +260,8 @@ static void gv_print_missing(FILE *out, int64_t launches, int columns)
 
     snprintf(text, sizeof(text),
              "%" PRId64
-             " launch%s succeeded, but CUPTI handed over no record of %s on the GPU: kernel"
-             " counts and the GPU's times are too low.",
+             " launch%s succeeded, but CUPTI has no record of %s: kernel counts and GPU times are"
+             " too low.",
              launches, launches == 1 ? "" : "es", launches == 1 ? "it" : "them");
     gv_verdict_note(out, text, columns);
 }
@@ -270,11 +270,9 @@ static void gv_print_lost(FILE *out, const struct gv_run_facts *facts, int64_t l
 {
     char text[GV_VERDICT_TEXT_BYTES];
 
-    snprintf(text, sizeof(text),
-             "%" PRId64 " record%s got lost: what is said here is said without %s.%s", lost,
-             lost == 1 ? "" : "s", lost == 1 ? "it" : "them",
-             facts->full > 0 ? " Shared memory was full: run it with more, GPUVERIFY_SPOOL_MB=1024."
-                             : "");
+    snprintf(text, sizeof(text), "%" PRId64 " record%s got lost; the numbers here leave %s out.%s",
+             lost, lost == 1 ? "" : "s", lost == 1 ? "it" : "them",
+             facts->full > 0 ? " Shared memory was full: set GPUVERIFY_SPOOL_MB=1024." : "");
     gv_verdict_note(out, text, columns);
 }
 

@@ -291,8 +291,7 @@ void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out)
 {
     char delay[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
 
-    gv_say(out,
-           "%" PRId64 " call%s held up for %s of %s: %s ready to run, but others had the processor",
+    gv_say(out, "%" PRId64 " call%s held up for %s of %s: %s ready to run, but waited for a CPU",
            facts->delays, facts->delays == 1 ? " was" : "s were",
            gv_format_duration(delay, facts->delay_ns), gv_format_duration(window, facts->window_ns),
            facts->delays == 1 ? "its thread was" : "their threads were");
@@ -302,7 +301,7 @@ void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
 {
     char unknown[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
 
-    gv_say(out, "%" PRId64 " call%s took %s of %s, and nothing that was recorded says why",
+    gv_say(out, "%" PRId64 " call%s took %s of %s, and nothing recorded explains it",
            facts->unknowns, gv_s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
            gv_format_duration(window, facts->window_ns));
 }
@@ -356,7 +355,7 @@ void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
     char pageable[GV_FORMAT_BYTES], part[64] = "", gap[GV_FORMAT_BYTES], gaps[96] = "";
 
     if (facts->copy_gap_ns > facts->host_copy_ns / 10)
-        snprintf(gaps, sizeof(gaps), " on the GPU, which waited for these calls for %s more",
+        snprintf(gaps, sizeof(gaps), " on the GPU and %s more in gaps caused by these calls",
                  gv_format_duration(gap, facts->copy_gap_ns));
     if (facts->pageable_bytes > 0)
         snprintf(part, sizeof(part), ", %s of it pageable",

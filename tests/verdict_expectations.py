@@ -8,7 +8,7 @@ SEEN = {
     "no-kernel": ("no kernel", "no launch"),
     "idle": ("GPU mostly idle", "had nothing to do for"),
     "transfer": ("transfer-bound", "copied between host and device"),
-    "copies": ("transfer-bound", "which waited for these calls"),
+    "copies": ("transfer-bound", "in gaps caused by these calls"),
     "launch": ("launch-bound", "a launch takes the host"),
     "load": ("load/JIT-bound", "went into starting CUDA"),
     "stalled": ("stalled", "module-load"),

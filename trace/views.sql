@@ -12,7 +12,7 @@ SELECT
     a.name AS name, -- the exported symbol, such as cuLaunchKernel_ptsz
     a.class AS class, -- init, context, load, unload, function, launch, copy, set, sync, alloc, free, stream, event, graph
     c.start_ns AS start_ns, -- since the session's start
-    c.duration_ns AS duration_ns, -- until it returned; of several, see count, their sum
+    c.duration_ns AS duration_ns, -- until it returned; if count is above 1, the sum of all
     c.result AS result, -- as returned; NULL if a C++ exception left the call
     coalesce(c.context, s.context) AS context, -- id in contexts, where it worked
     c.stream AS stream, -- id in streams
@@ -23,8 +23,8 @@ SELECT
     cs.stack AS stack, -- where in the program; see frames. Only of calls that took long
     c.object AS object, -- pointer or handle that it made or took
     c.kernel AS kernel_id, -- id in kernels
-    coalesce(f.count, 1) AS count, -- calls that the row stands for: polls, one after the other, that said "not ready" (600) are one row
-    coalesce(f.span_ns, c.duration_ns) AS span_ns -- from the start of the first of them to the end of the last; duration_ns is the time inside them
+    coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
+    coalesce(f.span_ns, c.duration_ns) AS span_ns -- from the start of the first call to the end of the last one
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
@@ -132,7 +132,7 @@ SELECT
     x.jit_ns AS jit_ns, -- compiling
     x.waited_for AS waited_for, -- the last operation that had to finish, id in gpu_ops
     x.blocked_by AS blocked_by, -- the call that stood in the way, id in calls
-    x.confidence AS confidence, -- measured: the GPU's side was seen, or the kernel says it; inferred: from the calls alone
+    x.confidence AS confidence, -- measured: the GPU's side was seen, or the Linux kernel measured it; inferred: from the calls alone
     v.text AS advice, -- what to do
     x.drained_count AS drained_count, -- operations that had to finish
     x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
@@ -142,7 +142,7 @@ SELECT
     k.name AS kernel, -- that the call launches
     cs.stack AS stack, -- where in the program; see frames
     x.presumed AS presumed, -- inferred: the last call whose work was not known to be finished, id in calls
-    d.delay_ns AS delay_ns -- for so long at least the thread was ready to run, and others had the processor; NULL: not known
+    d.delay_ns AS delay_ns -- how long, at least, the thread waited for a CPU; NULL: not known
 FROM stall x
     LEFT JOIN stall_advice v ON v.id = x.advice
     LEFT JOIN call c ON c.id = x.call
@@ -245,11 +245,11 @@ SELECT
     p.exit_signal AS exit_signal -- that killed it, if the process sent it to itself or gpuverify run saw its end; else NULL
 FROM process p;
 
-CREATE VIEW recording AS -- one time for which the calls of a process, or the GPU's side of it, were recorded
+CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU's side, were recorded
 SELECT
     r.process AS process, -- id in processes
-    r.start_ns AS start_ns, -- since the session's start; NULL: never, and why says why not
-    r.end_ns AS end_ns, -- of the GPU's side: all that was launched before is there, or in losses; NULL: not known, or not yet
+    r.start_ns AS start_ns, -- since the session's start; NULL: never recorded, see why
+    r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: not known, or not yet
     r.side AS side, -- calls or gpu
     r.why AS why -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it goes on
 FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why FROM process
@@ -329,7 +329,7 @@ CREATE VIEW losses AS -- one kind of thing that did not fit; no row: nothing was
 SELECT
     process, -- id in processes
     what, -- call, name, load, thread, Python stack, GPU record, GPU operation, record
-    nullif(class, '') AS class, -- the calls'; of GPU records why (missing: of launches that succeeded); last flush: operations that CUPTI still held
+    nullif(class, '') AS class, -- of calls, their class; of GPU records, the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss;
 

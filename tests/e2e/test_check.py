@@ -245,12 +245,12 @@ class Check(harness.Case):
         self.assertEqual(self.check("--rules", rules, "--min-kernels", "99", status=1).out,
                          "broken: min-kernels 99: 39 kernels ran\n7 rules: 1 broken\n")
         for text, said in (("max-stal 1s", "line 1: there is no rule 'max-stal'; did you mean"),
-                           ("\nmax-stall 5", "line 2: '5' is no value for max-stall"),
-                           ("no-jit yes", "no-jit takes no value"), ("max-stall", "'' is no value"),
+                           ("\nmax-stall 5", "line 2: invalid value '5' for max-stall"),
+                           ("no-jit yes", "no-jit takes no value"), ("max-stall", "invalid value ''"),
                            ("junit x.xml", "there is no rule 'junit'"),
                            ("require-kernel 'a' b", "line 1: something follows the quoted value of require-kernel"),
                            ("require-kernel 'a'b'", "something follows"), ("require-kernel 'a'#b", "something follows"),
-                           ("no-stall nix", "'nix' is no cause"), ("a\0b", "no text of rules"),
+                           ("no-stall nix", "unknown cause 'nix'"), ("a\0b", "no text of rules"),
                            ("x" * 5000, "no text of rules")):
             with open(rules, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -288,8 +288,8 @@ class Check(harness.Case):
 
     def test_wrong_use(self):
         self.make()
-        for words, said in (([], "there is no rule to check"), (["--no-stall", "x"], "is no cause"),
-                            (["--min-gpu-busy", "50"], "is no value for --min-gpu-busy"),
-                            (["--no-load-after", "5 lunches"], "is no value for no-load-after"),
+        for words, said in (([], "there is no rule to check"), (["--no-stall", "x"], "unknown cause 'x'"),
+                            (["--min-gpu-busy", "50"], "invalid value '50' for --min-gpu-busy"),
+                            (["--no-load-after", "5 lunches"], "invalid value '5 lunches' for no-load-after"),
                             (["--max-stal", "5s"], "did you mean '--max-stall'")):
             self.assertIn(said, self.check(*words, status=2).err)

@@ -262,7 +262,7 @@ class Report(harness.Case):
         os.kill(collector, signal.SIGCONT)
         self.settle()
         result = self.command("report", self.path("trace.db"), status=None)
-        self.assertRegex(" ".join(result.out.split()), "got lost: .* GPUVERIFY_SPOOL_MB=1024")
+        self.assertRegex(" ".join(result.out.split()), "got lost; .* GPUVERIFY_SPOOL_MB=1024")
 
     def test_waits_for_a_trace_that_is_being_finished(self):
         process = self.start([harness.program("flood"), "300000", "0"], stdin=subprocess.PIPE,

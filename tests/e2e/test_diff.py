@@ -189,7 +189,7 @@ class Noise(harness.Case):
         self.assertEqual((document["test"], document["chance"]), ("ranges", 0.1))
         self.assertEqual((row["p"], row["more_than_noise"], row["different"]), (None, None, 1))
         out = self.command("diff", *before, "--", *after, sim=False).out
-        self.assertIn("by chance 1 time in 10.", " ".join(out.split()))
+        self.assertIn("by chance alone, ranges do not overlap 1 time in 10.", " ".join(out.split()))
         # One against several is a range too.
         document, row = self.compare(before[0], "--", *after)
         self.assertEqual((document["test"], document["chance"]), ("ranges", 0.5))
@@ -199,7 +199,7 @@ class Noise(harness.Case):
         for left, right, chance in ((1, 2, "2 times in 3"), (2, 2, "1 time in 3"), (1, 3, "half of the time"),
                                     (2, 3, "1 time in 5"), (3, 3, "1 time in 10")):
             out = self.command("diff", *before[:left], "--", *after[:right], sim=False).out
-            self.assertIn(f"by chance {chance}. 4 and 4 are enough.", " ".join(out.split()))
+            self.assertIn(f"by chance alone, ranges do not overlap {chance}. 4 and 4 are enough.", " ".join(out.split()))
             row = next(line for line in out.splitlines() if line.startswith("cudaMemcpyAsync"))
             self.assertTrue(row.endswith("perhaps"), row)
             self.assertNotIn("yes", out)
@@ -221,7 +221,7 @@ class Noise(harness.Case):
 
     def test_wrong_use(self):
         one, = self.copies("a", (1,))
-        for words, said in (([one, one, "-s", "nothing"], "'nothing' is no section; they are: verdict run"),
+        for words, said in (([one, one, "-s", "nothing"], "unknown section 'nothing'; choose from: verdict run"),
                             ([one] * 64 + ["--", one], "65 traces are too many")):
             self.assertIn(said, self.command("diff", *words, sim=False, status=2).err)
 

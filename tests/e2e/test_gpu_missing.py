@@ -57,7 +57,7 @@ class Missing(Seen):
                          [("GPU record", "missing", 100)])
         path = self.path("trace.db")
         told = " ".join(self.command("report", path).out.split())
-        self.assertIn("100 launches succeeded, but CUPTI handed over no record of them", told)
+        self.assertIn("100 launches succeeded, but CUPTI has no record of them", told)
         self.assertIn("at least 900 runs of 1 kernel", told)
         self.assertRegex(told, r"GPU record missing +100")
         self.assertNotIn("got lost", told)
@@ -71,7 +71,7 @@ class Missing(Seen):
         self.assertEqual(self.kinds(trace), {"graph": 49})
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"), [("GPU record", "missing", 1)])
         told = " ".join(self.command("report", self.path("trace.db")).out.split())
-        self.assertIn("1 launch succeeded, but CUPTI handed over no record of it", told)
+        self.assertIn("1 launch succeeded, but CUPTI has no record of it", told)
 
     def test_recovered_and_all_lost(self):
         self.run_well([harness.workload("threads"), "2", "50"], quiet=False,

@@ -23,7 +23,7 @@ class Report(harness.Case):
 
     def sections(self):
         result = self.report("--section", "nonsense", status=2)
-        return re.search(r"they are:(.*)", result.err)[1].split()
+        return re.search(r"choose from:(.*)", result.err)[1].split()
 
     def test_every_section_is_in_the_help(self):
         told = " ".join(self.command("report", "--help", sim=False).out.split())

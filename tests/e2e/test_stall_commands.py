@@ -35,7 +35,7 @@ class Told(harness.Case):
             self.assertEqual(result.status, 0, str(result))
             if "unknown" not in result.err:
                 break
-        self.assertRegex(result.err, r"(?m)^Stalls: .* lost in \d calls?, compiling included$")
+        self.assertRegex(result.err, r"(?m)^Stalls: .* lost in \d calls?, simultaneous waits counted once, compiling included$")
         self.assertRegex(result.err, r"module-load +cuModuleLoadData")
         self.assertRegex(result.err, r"lock +cuLaunchKernel of empty")
         report = self.command("report", self.path("trace.db")).out
@@ -164,9 +164,9 @@ class Many(harness.Case):
         out = self.stalls()
         self.assertEqual(self.listed(), 20)
         self.assertIn("lazy-load", out)
-        self.assertEqual(out.splitlines()[-1], "12 more lost as much or less: --top 0 lists all.")
+        self.assertEqual(out.splitlines()[-1], "12 more not listed: --top 0 lists all.")
         self.assertEqual(self.stalls("--cause", "queue-full", "-n", "29").splitlines()[-1],
-                         "1 more lost as much or less: --top 0 lists all.")
+                         "1 more not listed: --top 0 lists all.")
 
     def test_all(self):
         for words in (("--top", "0"), ("-n", "32"), ("-n", "40")):

@@ -59,4 +59,5 @@ UNREACHED = {
         "a spool that is opened while it is made: its magic is no atomic, but eight bytes that are stored at once"),
     (CALLS, "atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release)"): (
         "a signal handler; the store is that of leave_outermost()"),
+    (CALLS, "atomic_compare_exchange_strong(&gv_process.spool.header->gpu.unloaded_ns"): "code goes; a number",
 }

@@ -98,7 +98,7 @@ static void what_is_wrong_is_named(void **state)
     expect("recover --output", 2, "--output needs a value: FILE");
     expect("help --man=1", 2, "--man takes no value");
     expect("help --completion fish", 2,
-           "'fish' is no value for --completion, which takes bash|zsh");
+           "invalid value 'fish' for --completion, which takes bash|zsh");
     expect("report", 2, "FILE is missing");
     expect("diff a.db", 2, "a.db alone is not enough: BEFORE AFTER");
     expect("diff a.db --", 2, "a.db alone is not enough: BEFORE AFTER");
