@@ -112,7 +112,8 @@ static const struct gv_fact_query gv_fact_queries[] = {
      {GV_TEXT(flight), GV_NUMBER(flight_ns), GV_NUMBER(flight_running)}},
     /* A record that the spool lacks may be of any kind. */
     {"SELECT CAST(total(count) AS INTEGER), CAST(total(CASE WHEN what LIKE 'GPU %' OR what ="
-     " 'record' THEN count END) AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN count END) AS INTEGER),"
+     " 'record' THEN count END) AS INTEGER), CAST(total(CASE WHEN what = 'GPU operation' THEN "
+     "count END) AS INTEGER),"
      " CAST(total(CASE WHEN class = 'missing' THEN count END) AS INTEGER) FROM"
      " loss WHERE ?1 = 0 OR process = ?1",
      {GV_NUMBER(lost), GV_NUMBER(gpu_lost), GV_NUMBER(operations_lost),

@@ -63,7 +63,7 @@ struct gv_held {
     enum gv_cause cause;
     bool guessed; /* the cause, from nothing more than that the kernel was new */
     int64_t jit_ns, wait_ns;
-    int64_t short_ns; /* a wait that was seen, and was shorter than the threshold */
+    int64_t short_ns;        /* a wait that was seen, and was shorter than the threshold */
     int64_t waited_until_ns; /* 0: not known */
     int64_t waited_for, blocked_by, drained_count, drained_ns;
     int64_t presumed; /* call that put there what it presumably waited for */

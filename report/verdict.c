@@ -80,9 +80,8 @@ static double gv_verdict_device_share(const struct gv_run_facts *facts, int64_t 
 static double gv_verdict_missing(const struct gv_run_facts *facts)
 {
     int64_t records = facts->gpu_lost - facts->operations_lost; /* all that is in known_ns */
-    double of_launches =
-        gv_verdict_share(facts->launches_missing,
-                         facts->launches_missing + facts->kernels_run + facts->graphs);
+    double of_launches = gv_verdict_share(
+        facts->launches_missing, facts->launches_missing + facts->kernels_run + facts->graphs);
     double of_records = gv_verdict_share(records, records + facts->operations);
 
     return of_launches > of_records ? of_launches : of_records;
@@ -238,8 +237,7 @@ static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verd
 
 static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share =
-        gv_verdict_device_share(facts, gv_verdict_gap_ns(facts, facts->launch_gap_ns));
+    double share = gv_verdict_device_share(facts, gv_verdict_gap_ns(facts, facts->launch_gap_ns));
 
     if (facts->operations > 0) {
         if (facts->kernels_run >= GV_VERDICT_LIMIT_KERNELS &&

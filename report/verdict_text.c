@@ -453,7 +453,8 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
 
     if (gv_say_partly(facts)) {
         gv_say(out, "%s had nothing to do for %s%s of the first %s%s",
-               gv_say_devices(facts, devices), most_idle, gv_format_duration(idle, devices_ns - facts->busy_ns),
+               gv_say_devices(facts, devices), most_idle,
+               gv_format_duration(idle, devices_ns - facts->busy_ns),
                gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
         return;
     }
@@ -461,7 +462,8 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
         snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
                  facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
     gv_say(out, "%s had nothing to do for %s%s of %s%s; the host was outside of CUDA for %s%s",
-           gv_say_devices(facts, devices), most_idle, gv_format_duration(idle, devices_ns - facts->busy_ns),
+           gv_say_devices(facts, devices), most_idle,
+           gv_format_duration(idle, devices_ns - facts->busy_ns),
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            gv_format_duration(outside, gv_run_facts_outside_ns(facts)), most);
 }

@@ -201,7 +201,8 @@ static void records_of_the_gpu_that_found_no_room(void **state)
                                           " was busy at least 90 % of the time.");
     set_busy(400000000);
     assert_true(is_told(GV_VERDICT_IDLE));
-    assert_non_null(strstr(verdict.findings[0].evidence, "nothing to do for at most 600 ms of 1.00"));
+    assert_non_null(
+        strstr(verdict.findings[0].evidence, "nothing to do for at most 600 ms of 1.00"));
     facts.operations = facts.kernels_run = facts.gpu_seen = 0;
     facts.lost = facts.gpu_lost = facts.full = facts.gpu_full = 5;
     gv_verdict_make(&facts, &verdict);
