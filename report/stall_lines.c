@@ -152,19 +152,7 @@ static void gv_stall_lines_one(FILE *out, const struct gv_stall_line *line, int 
         GV_STALL_LINES_INDENT, text, columns);
 }
 
-/* Whether the lines below add up to more than the head says. */
-static bool gv_stall_lines_overlap(const struct gv_stall_line_list *list, int64_t known_ns)
-{
-    int64_t added_ns = 0;
-
-    for (size_t i = 0; i < list->count; i++)
-        if (!gv_cause_is_unknown(list->lines[i].cause))
-            added_ns = gv_time_sum(added_ns, list->lines[i].lost_ns);
-    return (double)added_ns > 1.01 * (double)known_ns;
-}
-
-static void gv_stall_lines_head(FILE *out, const struct gv_stall_sums *sums,
-                                const struct gv_stall_line_list *list)
+static void gv_stall_lines_head(FILE *out, const struct gv_stall_sums *sums)
 {
     int64_t known = sums->count - sums->unknown_count;
     char lost[GV_FORMAT_BYTES];
@@ -173,8 +161,6 @@ static void gv_stall_lines_head(FILE *out, const struct gv_stall_sums *sums,
     if (known)
         fprintf(out, "%s lost in %" PRId64 " call%s", gv_format_duration(lost, sums->known_ns),
                 known, known == 1 ? "" : "s");
-    if (known && gv_stall_lines_overlap(list, sums->known_ns))
-        fputs(", simultaneous waits counted once", out);
     /* The verdict's waits are without it; records of cached code say some nanoseconds. */
     if (sums->jit_ns > sums->lost_ns / 1000)
         fputs(", compiling included", out);
@@ -201,7 +187,7 @@ int gv_stall_lines_print(sqlite3 *trace, const char *path, FILE *out, int most, 
     if (!error)
         error = gv_stall_lines_group(trace, &rows, &list);
     if (!error && list.count > 0) {
-        gv_stall_lines_head(out, &sums, &list);
+        gv_stall_lines_head(out, &sums);
         for (size_t i = 0; i < list.count && i < (size_t)most; i++)
             gv_stall_lines_one(out, &list.lines[i], columns);
         path = gv_shown_word(word, path);

@@ -145,7 +145,7 @@ class Doctor(harness.Case):
     def test_script_in_the_place_of_python_is_asked(self):
         self.write("python3.12", "#!/bin/sh\nexec python3 \"$@\"\n", 0o755)
         result = self.command("doctor", self.path("python3.12"), env={"COLUMNS": "300"})
-        self.assertIn("is a shell's script that starts", " ".join(result.out.split()))
+        self.assertIn("is a shell script that starts", " ".join(result.out.split()))
 
     def test_script_in_the_place_of_python_does_not_end(self):
         for script in ("while :; do echo no; done", "exec >/dev/null; exec sleep 1000"):
