@@ -27,6 +27,14 @@ class Query(harness.Case):
         for name in queries:
             self.query(name)
 
+    def test_folded_polls_are_no_slow_call(self):
+        self.assertIn("  853000000 ", self.query("slow-calls").out)
+        trace = sqlite3.connect(self.path("lazy_launch.db"))
+        with trace:
+            trace.execute("INSERT INTO call_fold VALUES (39, 1000, 853000000)")
+        trace.close()
+        self.assertNotIn("  853000000 ", self.query("slow-calls").out)
+
     def test_table_without_rows_says_whether_anything_was_seen(self):
         nothing = self.query("SELECT * FROM gpu_ops WHERE id = -1")
         self.assertEqual(nothing.err, "gpuverify: no row\n")
