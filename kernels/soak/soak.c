@@ -12,7 +12,8 @@
  *     f  forked children that make calls    x  children that run this program
  *     c  contexts that come and go          p  first calls of several threads at once
  *     a  an end by _exit or SIGKILL, with another thread in the middle of its calls
- *     s  calls in a function that the driver calls, and of a thread that is all but gone
+ *     s  calls in a function that the driver calls, of a thread that is all but gone, and that wait
+ *        for the context while another thread captures
  *
  * A real driver can do c, p, x and a; the others are for the simulator.
  */

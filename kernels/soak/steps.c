@@ -182,8 +182,11 @@ void soak_step_context(struct soak_thread *thread)
     case 2:
         TOLD(thread, cuCtxGetLimit, &bytes, CU_LIMIT_STACK_SIZE);
         break;
-    default:
-        TOLD(thread, cuCtxSynchronize);
+    default: /* a real driver refuses the first while any thread captures, and breaks the capture */
+        if (soak_has('s'))
+            TOLD(thread, cuCtxSynchronize);
+        else
+            TOLD(thread, cuStreamSynchronize, thread->home);
         break;
     }
 }
