@@ -30,8 +30,9 @@ static const char gv_gpu_unseen_sql[] =
     "   c.start_ns)"
     "  AND c.api IN (SELECT id FROM api WHERE " GV_GPU_WORK_SQL " NOT IN (0, CASE WHEN EXISTS"
     "   (SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes') THEN 2 ELSE 0 END))"
-    "  AND NOT EXISTS (SELECT 1 FROM temp.capture k WHERE k.stream = c.stream"
-    "   AND c.start_ns BETWEEN k.start_ns AND k.end_ns)";
+    /* The last capture of the stream alone: a program may capture in each of its steps. */
+    "  AND coalesce((SELECT k.end_ns FROM temp.capture k WHERE k.stream = c.stream"
+    "   AND k.start_ns <= c.start_ns ORDER BY k.start_ns DESC LIMIT 1) < c.start_ns, 1)";
 
 /* The first two columns of a query's only row, of a process; *any: there is a first. */
 static int gv_gpu_unseen_query(sqlite3 *trace, const char *sql, int64_t process, int64_t values[2],
