@@ -43,6 +43,9 @@ def bare(text):
 
 # The simulator as it is for whoever asks for nothing else.
 USUAL = {name: None for name in ("GV_SIM_LOAD_NS", "GV_SIM_JIT_NS", "GV_SIM_KERNEL_NS", "GPUVERIFY_STACKS")}
+# On a busy machine any call may be held up: such a run is made again.
+ATTEMPTS = 5
+DISTURBED = re.compile(r"\b(descheduled|unknown)\b")
 USUAL["GPUVERIFY_STALL_US"] = "4000"  # on a busy machine any call may be held up for less
 
 
@@ -52,9 +55,15 @@ class Readme(test_gpu_side.Seen):
         for name in ("load_while_busy", "driver_tour"):
             os.symlink(harness.workload(name), self.path(name))
         for name, words in (("before", []), ("after", ["early"])):
-            self.run_program([harness.workload("load_while_busy"), "1000", *words],
-                             env={**USUAL, "GPUVERIFY_TRACE": self.path(f"{name}.db")})
-            self.settle()
+            for _ in range(ATTEMPTS):
+                self.run_program([harness.workload("load_while_busy"), "1000", *words],
+                                 env={**USUAL, "GPUVERIFY_TRACE": self.path(f"{name}.db")})
+                self.settle()
+                trace = harness.Trace(self.path(f"{name}.db"))
+                causes = " ".join(row[0] for row in trace.rows("SELECT cause FROM stalls"))
+                trace.close()
+                if not DISTURBED.search(causes):
+                    break
         os.symlink("before.db", self.path("demo.db"))
         self.run_program([self.path("driver_tour")], cwd=self.dir,
                          env={"GPUVERIFY_TRACE": None, "GPUVERIFY_COLLECTOR": "off"})
@@ -68,8 +77,11 @@ class Readme(test_gpu_side.Seen):
             if words[1] in SLOW or (words[1] == "doctor" and OF_THE_MACHINE):
                 continue
             with self.subTest(command):
-                result = self.run_program([harness.gpuverify(), *words[1:]], preload=False, cwd=self.dir,
-                                          env={**USUAL, "GPUVERIFY_TRACE": None, "COLUMNS": "100"})
+                for _ in range(ATTEMPTS if words[1] == "run" else 1):
+                    result = self.run_program([harness.gpuverify(), *words[1:]], preload=False, cwd=self.dir,
+                                              env={**USUAL, "GPUVERIFY_TRACE": None, "COLUMNS": "100"})
+                    if not DISTURBED.search(result.err):
+                        break
                 pattern = " ?.* ?".join(re.escape(bare(part)) for part in LEFT_OUT.split(wanted))
                 said = bare(result.out + result.err)
                 self.assertTrue(re.fullmatch(pattern, said), f"\n{pattern}\n{said}\n{result.out}{result.err}")
