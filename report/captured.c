@@ -13,7 +13,9 @@
  */
 static const char gv_captured_sql[] =
     "DROP TABLE IF EXISTS temp.capture;"
-    "CREATE TEMP TABLE capture AS SELECT stream, CASE WHEN begins THEN start_ns ELSE"
+    /* Integers by declaration: an index is of no use for comparing a column that has no type. */
+    "CREATE TEMP TABLE capture (stream INTEGER, start_ns INTEGER, end_ns INTEGER);"
+    "INSERT INTO temp.capture SELECT stream, CASE WHEN begins THEN start_ns ELSE"
     " -9223372036854775807 END AS start_ns, CASE WHEN begins THEN next_ns ELSE end_ns END AS end_ns"
     " FROM (SELECT stream, start_ns, end_ns, begins, lead(end_ns, 1, 9223372036854775807) OVER"
     " marks AS next_ns, lag(begins, 1, 0) OVER marks AS begun FROM (SELECT c.stream AS stream,"

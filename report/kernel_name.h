@@ -27,7 +27,7 @@ void gv_kernel_name_short(const char *name, char *out, size_t size);
  */
 void gv_function_name_short(const char *name, char *out, size_t size);
 
-/* How much of a kernel's name is told, from little to all. */
+/* How much of a kernel's name to show, least first. */
 enum gv_kernel_name_part {
     GV_KERNEL_NAME_FITTING,  /* as many of the nested template arguments as make it fit */
     GV_KERNEL_NAME_PLAIN,    /* all of them */

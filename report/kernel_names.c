@@ -9,7 +9,7 @@
 
 /* What is shorter needs no "...". */
 #define GV_PART_SHORT 24u
-/* Template arguments that are nested deeper are told whole. */
+/* Template arguments nested deeper are shown whole. */
 #define GV_PART_DEPTH 32
 /* What still looks alike after so many rounds is only in traces made to be odd. */
 #define GV_PART_ROUNDS 24

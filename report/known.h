@@ -21,7 +21,7 @@ struct gv_known {
     int64_t number;           /* of its rows in the table; 0: none are there */
 };
 
-/* *value is 0 when there is none. */
+/* *value is 0 if the key is not known. */
 int gv_known_find(struct gv_known *known, struct gv_database *database, const struct gv_key *key,
                   int64_t *value);
 /* Adds a key that is not there yet; value must not be 0. */
