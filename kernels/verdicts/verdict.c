@@ -1,5 +1,5 @@
 /*
- * One behaviour for each thing that a verdict can be (report/verdict.def):
+ * One behaviour for each thing that a verdict can be (report/analyse/verdict/verdict.def):
  *
  *     verdict CLASS [MILLISECONDS]
  *

@@ -27,14 +27,14 @@ COMMANDS = {
 
 def sources():
     texts = []
-    for path in ("trace/tables.sql", "trace/views.sql", "tests/bench/large_trace.sql"):
+    for path in ("report/store/tables.sql", "report/store/views.sql", "tests/bench/large_trace.sql"):
         with open(os.path.join(CHECKOUT, path), encoding="utf-8") as file:
             texts.append(file.read())
     return texts
 
 
 def pragmas():
-    with open(os.path.join(CHECKOUT, "trace", "schema.h"), encoding="utf-8") as header:
+    with open(os.path.join(CHECKOUT, "report/store", "schema.h"), encoding="utf-8") as header:
         text = header.read()
     version = re.search(r"GV_SCHEMA_VERSION (\d+)", text).group(1)
     application = int(re.search(r"GV_SCHEMA_APPLICATION_ID (0x[0-9a-fA-F]+)", text).group(1), 16)

@@ -53,7 +53,7 @@ def workload(name):
 
 def hooked_calls():
     """The table of calls as {symbol: class}."""
-    with open(os.path.join(SOURCE, "preload", "cuda_api.def"), encoding="utf-8") as table:
+    with open(os.path.join(SOURCE, "trace", "calls.def"), encoding="utf-8") as table:
         rows = re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)
     return dict(rows)
 

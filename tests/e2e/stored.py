@@ -85,11 +85,11 @@ output("hostile", "diff.txt", "diff", "{}", "{add}")
 
 
 def schema_version():
-    with open(os.path.join(ROOT, "trace", "schema.h"), encoding="utf-8") as header:
+    with open(os.path.join(ROOT, "report/store", "schema.h"), encoding="utf-8") as header:
         for line in header:
             if line.startswith("#define GV_SCHEMA_VERSION "):
                 return int(line.split()[2])
-    raise LookupError("no GV_SCHEMA_VERSION in trace/schema.h")
+    raise LookupError("no GV_SCHEMA_VERSION in report/store/schema.h")
 
 
 def make(name, path):
@@ -97,7 +97,7 @@ def make(name, path):
     database = sqlite3.connect(path)
     database.executescript(f"PRAGMA application_id = {APPLICATION_ID};"
                            f"PRAGMA user_version = {schema_version()};")
-    for file in (os.path.join(ROOT, "trace", "tables.sql"), os.path.join(ROOT, "trace", "views.sql"),
+    for file in (os.path.join(ROOT, "report/store", "tables.sql"), os.path.join(ROOT, "report/store", "views.sql"),
                  os.path.join(TRACES, name + ".sql")):
         with open(file, encoding="utf-8") as sql:
             database.executescript(sql.read())
@@ -141,7 +141,7 @@ def views_page(shown):
     return f"""# The views of a trace
 
 What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. The text comes from the comments in
-`trace/views.sql`.
+`report/store/views.sql`.
 
 ```
 {shown}```

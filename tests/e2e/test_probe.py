@@ -93,7 +93,7 @@ class Probe(harness.Case):
         """The measured tables in docs/blocking-calls.md are of the rows that there are now."""
         with open(os.path.join(harness.SOURCE, "docs/blocking-calls.md"), encoding="utf-8") as page:
             measured = page.read().split("<!-- measured", 1)[1]
-        with open(os.path.join(harness.SOURCE, "report/probe_calls.def"), encoding="utf-8") as table:
+        with open(os.path.join(harness.SOURCE, "report/probe/calls.def"), encoding="utf-8") as table:
             rows = re.findall(r'^GV_PROBE_CALL\(\w+, "[^"]*", "([^"]*)", "([^"]*)"', table.read(), re.M)
         lazy = measured.split("## With CUDA_MODULE_LOADING=EAGER")[0]
         shown = re.findall(r"^\| `([^`]*)` \| (.*?) \|", lazy, re.M)

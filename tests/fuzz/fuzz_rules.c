@@ -1,5 +1,5 @@
 /* Throws texts at the reader of rules: it takes or refuses each, in words. */
-#include "report/check_rules.h"
+#include "report/commands/check/rules.h"
 
 #include <errno.h>
 #include <stdint.h>

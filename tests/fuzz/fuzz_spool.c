@@ -6,8 +6,8 @@
  * The input is laid over a spool: pairs of (offset, bytes), so that a few bytes of input reach
  * every field. Whatever it says, reading must end, stay inside the file, and leave a sound trace.
  */
-#include "report/drain.h"
-#include "report/recovery.h"
+#include "report/collect/drain.h"
+#include "report/collect/recovery.h"
 #include "trace/spool_reader.h"
 
 #include <fcntl.h>

@@ -6,9 +6,9 @@
  * are damaged, or values are put where they do not belong. The rest are chunks: where (3 bytes),
  * and 7 bytes to put there.
  */
-#include "report/commands.h"
-#include "report/totals.h"
-#include "trace/schema.h"
+#include "report/commands/commands.h"
+#include "report/analyse/totals/totals.h"
+#include "report/store/schema.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>

@@ -1,7 +1,7 @@
 /* What must hold of hooked calls: what is told of one in flight, and polls that are folded. */
 #include "tests/model/call_cases.h"
 
-#include "preload/calls.h"
+#include "preload/hooks/calls.h"
 #include "tests/model/spool_fixture.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* What must hold when a process ends: it waits until the collector has all that it recorded. */
 #include "tests/model/end_cases.h"
 
-#include "preload/attach.h"
-#include "preload/gpu_start.h"
-#include "preload/loader.h"
-#include "preload/run_note.h"
-#include "preload/warnings.h"
+#include "preload/process/attach.h"
+#include "preload/process/gpu_start.h"
+#include "preload/base/loader.h"
+#include "preload/process/run_note.h"
+#include "preload/process/warnings.h"
 #include "tests/model/spool_fixture.h"
 #include "trace/session.h"
 
@@ -22,7 +22,7 @@ static struct {
     _Atomic uint64_t records;
 } trace;
 
-/* ---- what preload/process_exit.c needs of the library's other parts ---- */
+/* ---- what preload/process/exit.c needs of the library's other parts ---- */
 
 bool gv_process_is_attached_here(void)
 {

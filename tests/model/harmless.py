@@ -3,9 +3,9 @@
 FREE_LIST = "trace/spool_free_list.h"
 WRITER = "trace/spool_writer.c"
 READER = "trace/spool_reader.c"
-THREAD = "preload/thread.c"
-CALLS = "preload/calls.c"
-EXIT = "preload/process_exit.c"
+THREAD = "preload/base/thread.c"
+CALLS = "preload/hooks/calls.c"
+EXIT = "preload/process/exit.c"
 
 NUMBER = "a number that nothing comes with"
 BOUND = "a bound, looked at again: nothing comes with it"

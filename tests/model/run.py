@@ -20,9 +20,9 @@ from harmless import HARMLESS, UNREACHED
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Where each atomic operation counts, and where those of some functions do.
-SOURCES = ("trace/spool_free_list.h", "trace/spool_writer.c", "trace/spool_reader.c", "preload/thread.h",
-           "preload/thread.c", "preload/calls.c")
-PARTLY = {"preload/process_exit.c": ("wait_until_drained", "end_as", "finish")}
+SOURCES = ("trace/spool_free_list.h", "trace/spool_writer.c", "trace/spool_reader.c", "preload/base/thread.h",
+           "preload/base/thread.c", "preload/hooks/calls.c")
+PARTLY = {"preload/process/exit.c": ("wait_until_drained", "end_as", "finish")}
 # Words with a tag against ABA in their upper half.
 TAGGED = ("header free_head",)
 JOBS = 2

@@ -1,11 +1,11 @@
 #include "tests/model/spool_fixture.h"
 
-#include "preload/clock.h"
-#include "preload/entry_points.h"
-#include "preload/gpu_start.h"
-#include "preload/names.h"
-#include "preload/run_delay.h"
-#include "preload/stacks.h"
+#include "preload/base/clock.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/gpu_start.h"
+#include "preload/hooks/names.h"
+#include "preload/hooks/run_delay.h"
+#include "preload/stacks/stacks.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

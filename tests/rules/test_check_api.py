@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TABLE = os.path.join(CHECKOUT, "preload/cuda_api.def")
+TABLE = os.path.join(CHECKOUT, "trace/calls.def")
 DOCS = os.path.join(CHECKOUT, "docs/apis.md")
 
 

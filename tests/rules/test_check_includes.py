@@ -31,7 +31,7 @@ class CheckIncludes(unittest.TestCase):
     def test_what_is_allowed(self):
         self.passes({"preload/hooks.c": '#include "trace/spool.h"\n#include <cuda.h>\n',
                      "trace/spool.h": "#include <stdint.h>\n#include <sys/mman.h>\n",
-                     "trace/database.c": '#include "trace/spool.h"\n#include <sqlite3.h>\n',
+                     "report/store/database.c": '#include "trace/spool.h"\n#include <sqlite3.h>\n',
                      "tests/sim/profiler.c": "#include <cupti.h>\n"})
 
     def test_sqlite_in_the_preload(self):

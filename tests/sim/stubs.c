@@ -13,7 +13,7 @@
     {                                                                                              \
         return gv_sim_not_simulated(#symbol);                                                      \
     }
-#include "preload/cuda_api.def"
+#include "trace/calls.def"
 #define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
     __attribute__((weak)) type gv_sim_##symbol parameters                                          \
     {                                                                                              \

@@ -16,4 +16,4 @@
             fputs("gpuverify simulator: " #symbol " is not simulated\n", stderr);                  \
         return cudaErrorNotSupported;                                                              \
     }
-#include "preload/cuda_api.def"
+#include "trace/calls.def"

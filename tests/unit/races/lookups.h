@@ -5,7 +5,7 @@
 #ifndef GV_TESTS_LOOKUPS_H
 #define GV_TESTS_LOOKUPS_H
 
-#include "preload/entry_points.h"
+#include "preload/bind/entry_points.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

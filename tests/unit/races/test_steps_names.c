@@ -1,8 +1,8 @@
 /* A signal handler that loads, names, launches and unloads kernels at every instruction of the
  * same. */
-#include "preload/names.h"
+#include "preload/hooks/names.h"
 
-#include "preload/process.h"
+#include "preload/process/process.h"
 
 #include "step.h"
 

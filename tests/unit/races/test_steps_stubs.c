@@ -1,6 +1,6 @@
 /* A stub that finds three words in its slot takes those that belong together, whoever binds it to
  * another caller in between. */
-#include "preload/plt_slots.h"
+#include "preload/bind/plt_slots.h"
 
 #include "step.h"
 

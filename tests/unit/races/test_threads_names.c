@@ -1,8 +1,8 @@
 /* Threads that load, launch, unload, and lose contexts at the same time: a number is never told of
  * two kernels. */
-#include "preload/names.h"
+#include "preload/hooks/names.h"
 
-#include "preload/process.h"
+#include "preload/process/process.h"
 
 #include "threads.h"
 

@@ -1,6 +1,6 @@
 /* Threads that write a spool, come and go, and the reader that empties it meanwhile. */
-#include "preload/log.h"
-#include "preload/thread.h"
+#include "preload/base/log.h"
+#include "preload/base/thread.h"
 #include "trace/spool_reader.h"
 #include "trace/spool_writer.h"
 

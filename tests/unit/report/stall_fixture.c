@@ -1,7 +1,7 @@
 #include "tests/unit/report/stall_fixture.h"
 
-#include "report/stall_analysis.h"
-#include "trace/schema.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/store/schema.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "tests/unit/report/totals_fixture.h"
 
-#include "report/totals.h"
-#include "trace/schema.h"
+#include "report/analyse/totals/totals.h"
+#include "report/store/schema.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/verdict.h"
+#include "report/analyse/verdict/verdict.h"
 
 #include <stdbool.h>
 

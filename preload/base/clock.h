@@ -1,0 +1,50 @@
+/*
+ * The session's clock: nanoseconds close to CLOCK_MONOTONIC, read in about half its time where the
+ * kernel itself trusts the time stamp counter. All processes of a session convert with the same
+ * numbers, so that their times agree to the counter tick.
+ */
+#ifndef GV_BASE_CLOCK_H
+#define GV_BASE_CLOCK_H
+
+#include "trace/spool.h"
+
+#include <stdint.h>
+#include <time.h>
+
+extern struct gv_clock gv_clock;
+
+static inline uint64_t gv_clock_monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+#if defined(__x86_64__)
+static inline uint64_t gv_clock_ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+#endif
+
+static inline uint64_t gv_clock_now_ns(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(gv_clock.kind == GV_CLOCK_TSC, 1)) {
+        uint64_t ticks = gv_clock_ticks() - gv_clock.base_ticks;
+        unsigned __int128 product = (unsigned __int128)ticks * gv_clock.multiplier;
+
+        return gv_clock.base_ns + (uint64_t)(product >> 32);
+    }
+#endif
+    return gv_clock_monotonic_ns();
+}
+
+/* Notes when the library was loaded: the session's start, and one end of the calibration. */
+void gv_clock_note_load(void);
+
+/* Makes up a clock for a new session; `choice` is GPUVERIFY_CLOCK's index. Takes up to 2 ms. */
+void gv_clock_calibrate(struct gv_clock *clock, int64_t choice);
+
+#endif

@@ -1,0 +1,172 @@
+#include "preload/bind/dlsym_filter.h"
+
+#include "preload/bind/entry_points.h"
+#include "preload/base/objects.h"
+#include "preload/bind/other_profilers.h"
+#include "preload/process/process.h"
+#include "trace/same_text.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+void *(*gv_real_dlsym)(void *handle, const char *name);
+void *(*gv_real_dlvsym)(void *handle, const char *name, const char *version);
+
+void gv_dlsym_find_real(void)
+{
+    /* After our own object, which answers to these names too. */
+    void *real_dlvsym = gv_objects_next_early((uintptr_t)_DYNAMIC, "dlvsym");
+    void *real_dlsym = gv_objects_next_early((uintptr_t)_DYNAMIC, "dlsym");
+
+    __atomic_store_n((void **)&gv_real_dlvsym, real_dlvsym, __ATOMIC_RELEASE);
+    __atomic_store_n((void **)&gv_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
+}
+
+static bool is_us(const struct gv_object *object)
+{
+    return (uintptr_t)gv_plt_slots >= object->low && (uintptr_t)gv_plt_slots < object->high;
+}
+
+static bool lies_in_us(const void *address)
+{
+    struct gv_object object;
+
+    return gv_objects_at((uintptr_t)address, &object) && is_us(&object);
+}
+
+static void *ask_real(void *handle, const char *name, const char *version)
+{
+    return version ? gv_real_dlvsym(handle, name, version) : gv_real_dlsym(handle, name);
+}
+
+/* What a caller would find without us: the definitions of others, in the objects that it sees. */
+struct sight {
+    const char *name;
+    const struct gv_object *caller;
+    bool past_caller; /* RTLD_NEXT: only what comes behind the caller counts */
+    bool past_us;
+    bool cuda_is_global; /* it was opened for everybody */
+    void *found;
+};
+
+static bool is_seen(const struct gv_object *object, void *context)
+{
+    struct sight *sight = context;
+
+    sight->past_us |= is_us(object);
+    if (object->dynamic == sight->caller->dynamic && !sight->past_caller) {
+        sight->past_caller = true;
+        return false;
+    }
+    if (!sight->past_caller || is_us(object))
+        return false;
+    sight->found = gv_object_symbol(object, sight->name);
+    return sight->found && (object->at_startup || gv_object_reaches(sight->caller, object) ||
+                            (sight->cuda_is_global && gv_entry_points_is_cuda(object)));
+}
+
+/* Every driver and every runtime has such a call that we do not export: found from here, it tells
+ * that the library was opened with RTLD_GLOBAL. */
+static bool cuda_is_global(int api)
+{
+    return gv_real_dlsym(RTLD_DEFAULT,
+                         api < GV_DRIVER_COUNT ? "cuDriverGetVersion" : "cudaDriverGetVersion");
+}
+
+struct order {
+    const struct gv_object *object;
+    bool past_us;
+};
+
+static bool ends_at_object(const struct gv_object *object, void *context)
+{
+    struct order *order = context;
+
+    order->past_us |= is_us(object);
+    return object->dynamic == order->object->dynamic;
+}
+
+static bool is_behind_us(const struct gv_object *object)
+{
+    struct order order = {object, false};
+
+    gv_objects_visit(ends_at_object, &order);
+    return order.past_us;
+}
+
+/*
+ * RTLD_NEXT asked by us would start behind us, so the search is done here, from the caller on. Our
+ * own export, where it comes first, stands for the definition that it will call.
+ */
+static void *find_next(const struct gv_object *caller, const char *name)
+{
+    struct sight sight = {.name = name, .caller = caller};
+
+    if (!gv_objects_visit(is_seen, &sight))
+        return NULL;
+    if (caller->at_startup && sight.past_us && !is_behind_us(caller))
+        return gv_objects_next(caller->low, name, NULL);
+    return sight.found;
+}
+
+/* Our own export must not look like a driver: it counts if there is another one in sight. */
+static bool is_more_than_ours(const struct gv_object *caller, const char *name, int api)
+{
+    struct sight sight = {
+        .name = name, .caller = caller, .past_caller = true, .cuda_is_global = cuda_is_global(api)};
+
+    return gv_objects_visit(is_seen, &sight);
+}
+
+/* RTLD_NEXT is left to the real one, which is told the caller by the stub. */
+static struct gv_dlsym_answer find_of_cupti(void *handle, const char *name, const char *version,
+                                            uintptr_t caller_address)
+{
+    struct gv_dlsym_answer pass = {NULL, 0};
+    void *found;
+
+    if (handle == RTLD_NEXT || !gv_process_is_ours() || gv_entry_points_is_tool(caller_address))
+        return pass;
+    if (!gv_real_dlsym)
+        gv_dlsym_find_real();
+    found = ask_real(handle, name, version);
+    if (!found)
+        return pass;
+    found = gv_other_profilers_swap(name, found);
+    if (!found)
+        ask_real(RTLD_NEXT, name, version); /* for dlerror() */
+    return (struct gv_dlsym_answer){found, 1};
+}
+
+struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const char *version,
+                                       uintptr_t caller_address)
+{
+    struct gv_dlsym_answer pass = {NULL, 0}, none = {NULL, 1};
+    int api = gv_api_find(name);
+    struct gv_object caller;
+    void *found;
+
+    if (api == GV_API_UNKNOWN &&
+        (gv_begins_with(name, "cuptiSub") || gv_begins_with(name, "cuptiActivityReg")))
+        return find_of_cupti(handle, name, version, caller_address);
+    if (api == GV_API_UNKNOWN || !gv_process_is_ours() || gv_entry_points_is_tool(caller_address) ||
+        !gv_objects_at(caller_address, &caller))
+        return pass;
+    if (!gv_real_dlsym)
+        gv_dlsym_find_real();
+    if (handle == RTLD_NEXT) {
+        found = find_next(&caller, name);
+    } else {
+        found = ask_real(handle, name, version);
+        if (!found) /* the real one says so itself, to the program */
+            return pass;
+        if (lies_in_us(found) && !is_more_than_ours(&caller, name, api))
+            found = NULL;
+    }
+    if (!found) {
+        ask_real(RTLD_NEXT, name, version); /* for dlerror() */
+        return none;
+    }
+    return (struct gv_dlsym_answer){gv_entry_points_swap(found, api), 1};
+}

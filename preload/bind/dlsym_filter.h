@@ -1,0 +1,25 @@
+/*
+ * What our dlsym() does with the name of a CUDA call. Runs inside every such look-up: no
+ * allocation, no output, no lock but the dynamic loader's own, which dlsym() takes too.
+ */
+#ifndef GV_BIND_DLSYM_FILTER_H
+#define GV_BIND_DLSYM_FILTER_H
+
+#include <stdint.h>
+
+extern void *(*gv_real_dlsym)(void *handle, const char *name);
+extern void *(*gv_real_dlvsym)(void *handle, const char *name, const char *version);
+
+/* Returned in two registers; the stubs in dlsym_stubs.S know it. */
+struct gv_dlsym_answer {
+    void *address;
+    uintptr_t answered; /* 0: let the real dlsym() answer the program itself */
+};
+
+struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const char *version,
+                                       uintptr_t caller);
+
+/* Fills in the two pointers above, from libc's (before glibc 2.34: libdl's) own symbols. */
+void gv_dlsym_find_real(void);
+
+#endif

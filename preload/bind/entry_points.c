@@ -1,0 +1,486 @@
+#include "preload/bind/entry_points.h"
+
+#include "preload/bind/driver_addresses.h"
+#include "preload/base/objects.h"
+#include "preload/process/process.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+void *gv_real_driver[GV_DRIVER_COUNT];
+void *gv_real_runtime[GV_RUNTIMES][GV_RUNTIME_COUNT];
+struct gv_driver_calls gv_driver_calls;
+
+static void *const *const runtime_hooks[GV_RUNTIMES] = {gv_hooks_runtime0, gv_hooks_runtime1,
+                                                        gv_hooks_runtime2, gv_hooks_runtime3};
+
+/* A CUDA library that was found: index 0 the driver, 1 + i the runtime number i. */
+struct library {
+    struct gv_object object;
+    char name[64]; /* its DT_SONAME */
+    _Atomic int known;
+    unsigned learned; /* how often this place was filled */
+};
+
+#define LIBRARIES (1 + GV_RUNTIMES)
+
+static struct library libraries[LIBRARIES];
+static _Atomic bool any_bound; /* there is something to forget */
+static atomic_flag learning = ATOMIC_FLAG_INIT;
+
+/* Held for some microseconds, by the thread that met a library first or saw one go. Signals wait: a
+ * handler that asks for a call would wait for the thread that it interrupted. */
+static void learning_begin(sigset_t *before)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+    while (atomic_flag_test_and_set_explicit(&learning, memory_order_acquire))
+        sched_yield();
+}
+
+static void learning_end(const sigset_t *before)
+{
+    atomic_flag_clear_explicit(&learning, memory_order_release);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* Of the thread that forks. */
+static sigset_t before_fork;
+
+void gv_entry_points_hold(void)
+{
+    sigset_t before;
+
+    learning_begin(&before);
+    before_fork = before;
+}
+
+static bool is_driver_name(const char *name)
+{
+    return strcmp(name, "libcuda.so.1") == 0 || strcmp(name, "libcuda.so") == 0;
+}
+
+/* Wheels rename it: libcudart-9335f6a2.so.12.4.99 */
+static bool is_runtime_name(const char *name)
+{
+    size_t stem = strlen("libcudart");
+
+    return strncmp(name, "libcudart", stem) == 0 && (name[stem] == '.' || name[stem] == '-') &&
+           strstr(name, ".so") != NULL;
+}
+
+bool gv_entry_points_is_cuda(const struct gv_object *object)
+{
+    const char *name = gv_object_name(object);
+
+    return is_driver_name(name) || is_runtime_name(name);
+}
+
+/* ---- learning ---- */
+
+/* Hooks, and those who look an address up, read it meanwhile. */
+static void set_real(void **real, void *address)
+{
+    __atomic_store_n(real, address, __ATOMIC_RELEASE);
+}
+
+static void learn_driver(const struct gv_object *object)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } own_calls[] = {
+        {"cuCtxGetCurrent", offsetof(struct gv_driver_calls, context_get_current)},
+        {"cuDevicePrimaryCtxGetState", offsetof(struct gv_driver_calls, primary_context_get_state)},
+        {"cuFuncGetName", offsetof(struct gv_driver_calls, function_get_name)},
+        {"cuFuncGetModule", offsetof(struct gv_driver_calls, function_get_module)},
+        {"cuKernelGetName", offsetof(struct gv_driver_calls, kernel_get_name)},
+        {"cuKernelGetLibrary", offsetof(struct gv_driver_calls, kernel_get_library)},
+        {"cuDriverGetVersion", offsetof(struct gv_driver_calls, driver_get_version)},
+        {"cuDeviceGetCount", offsetof(struct gv_driver_calls, device_get_count)},
+        {"cuDeviceGet", offsetof(struct gv_driver_calls, device_get)},
+        {"cuDeviceGetName", offsetof(struct gv_driver_calls, device_get_name)},
+        {"cuDeviceGetAttribute", offsetof(struct gv_driver_calls, device_get_attribute)},
+        {"cuDeviceGetUuid", offsetof(struct gv_driver_calls, device_get_uuid)},
+        {"cuDeviceTotalMem_v2", offsetof(struct gv_driver_calls, device_total_memory)},
+    };
+
+    for (int api = 0; api < GV_DRIVER_COUNT; api++) {
+        void *address = gv_object_symbol(object, gv_api_rows[api].name);
+
+        set_real(&gv_real_driver[api], address);
+        if (address)
+            gv_driver_addresses_add(address, api);
+    }
+    for (size_t i = 0; i < sizeof own_calls / sizeof own_calls[0]; i++)
+        set_real((void **)(void *)((char *)&gv_driver_calls + own_calls[i].offset),
+                 gv_object_symbol(object, own_calls[i].name));
+}
+
+static void learn_runtime(const struct gv_object *object, int instance)
+{
+    for (int i = 0; i < GV_RUNTIME_COUNT; i++)
+        set_real(&gv_real_runtime[instance][i],
+                 gv_object_symbol(object, gv_api_rows[GV_DRIVER_COUNT + i].name));
+}
+
+static int find_known(const struct gv_object *object)
+{
+    for (int i = 0; i < LIBRARIES; i++)
+        if (atomic_load_explicit(&libraries[i].known, memory_order_acquire) &&
+            libraries[i].object.base == object->base &&
+            libraries[i].object.dynamic == object->dynamic)
+            return i;
+    return -1;
+}
+
+static int learn_into(int index, const struct gv_object *object, const char *name)
+{
+    struct library *library = &libraries[index];
+
+    atomic_store(&any_bound, true);
+    library->object = *object;
+    library->learned++;
+    strncpy(library->name, name, sizeof library->name - 1);
+    if (index == 0)
+        learn_driver(object);
+    else
+        learn_runtime(object, index - 1);
+    atomic_store_explicit(&library->known, 1, memory_order_release);
+    return index;
+}
+
+/* The number of the CUDA library that this object is, or -1. */
+static int library_of(const struct gv_object *object)
+{
+    const char *name = gv_object_name(object);
+    bool driver = is_driver_name(name);
+    int index = -1;
+    sigset_t before;
+
+    if (!driver && !is_runtime_name(name))
+        return -1;
+    learning_begin(&before);
+    index = find_known(object);
+    for (int i = driver ? 0 : 1; index < 0 && i < (driver ? 1 : LIBRARIES); i++)
+        if (!atomic_load(&libraries[i].known))
+            index = learn_into(i, object, name);
+    learning_end(&before);
+    return index;
+}
+
+static int library_at(uintptr_t address)
+{
+    struct gv_object object;
+    sigset_t before;
+    int index = -1;
+
+    learning_begin(&before);
+    for (int i = 0; i < LIBRARIES && index < 0; i++)
+        if (atomic_load(&libraries[i].known) && address >= libraries[i].object.low &&
+            address < libraries[i].object.high)
+            index = i;
+    learning_end(&before);
+    if (index >= 0)
+        return index;
+    return gv_objects_at(address, &object) ? library_of(&object) : -1;
+}
+
+/* ---- swapping ---- */
+
+static bool runtime_is_hooked(int api)
+{
+    return gv_process_records_runtime() || gv_api_rows[api].class == GV_CLASS_REGISTER;
+}
+
+static void *hook_of(int library, int api)
+{
+    if (library == 0)
+        return gv_hooks_driver[api];
+    return runtime_hooks[library - 1][api - GV_DRIVER_COUNT];
+}
+
+static void *real_of(int library, int api)
+{
+    void **real =
+        library == 0 ? &gv_real_driver[api] : &gv_real_runtime[library - 1][api - GV_DRIVER_COUNT];
+
+    return __atomic_load_n(real, __ATOMIC_ACQUIRE);
+}
+
+void *gv_entry_points_swap(void *address, int api)
+{
+    int library = library_at((uintptr_t)address);
+
+    if (library < 0 || (library == 0) != (api < GV_DRIVER_COUNT))
+        return address;
+    if (library > 0 && !runtime_is_hooked(api))
+        return address;
+    return real_of(library, api) == address ? hook_of(library, api) : address;
+}
+
+void *gv_entry_points_swap_driver(void *address)
+{
+    int api;
+
+    if (!atomic_load_explicit(&libraries[0].known, memory_order_acquire) &&
+        library_at((uintptr_t)address) != 0)
+        return address;
+    api = gv_driver_addresses_find(address);
+    return api >= 0 && real_of(0, api) == address ? gv_hooks_driver[api] : address;
+}
+
+/* ---- libraries that go ---- */
+
+/* The object that asked for an entry point last, and is not a tool: in one word its first page, and
+ * how many whole ones it has. */
+#define PAGE_BYTES 4096u
+#define MOST_PAGES ((1u << 20) - 1)
+
+static _Atomic uint64_t plain;
+
+static bool is_plain(uintptr_t caller)
+{
+    uint64_t known = atomic_load(&plain);
+
+    return caller / PAGE_BYTES - known / (MOST_PAGES + 1) < known % (MOST_PAGES + 1);
+}
+
+static uint64_t pages_of(const struct gv_object *object)
+{
+    uint64_t first = (object->low + PAGE_BYTES - 1) / PAGE_BYTES;
+    uint64_t count = object->high / PAGE_BYTES - first;
+
+    return first * (MOST_PAGES + 1) + (count < MOST_PAGES ? count : MOST_PAGES);
+}
+
+/* Threads in dlclose(). What its finalizers bind must not outlive it: the library may be gone, and
+ * mapped elsewhere by another thread, before we know. */
+static _Atomic int closing;
+
+static void forget(int index)
+{
+    atomic_store(&libraries[index].known, 0);
+    if (index == 0)
+        gv_driver_addresses_forget();
+}
+
+static bool forget_if_gone(int index)
+{
+    struct library *library = &libraries[index];
+    struct gv_object object;
+    unsigned learned;
+    sigset_t before;
+    bool known;
+
+    learning_begin(&before);
+    known = atomic_load(&library->known);
+    object = library->object;
+    learned = library->learned;
+    learning_end(&before);
+    /* Asked without our lock: the loader has one of its own, under which a program may ask us. */
+    if (!known || gv_objects_mapped(&object))
+        return false;
+    learning_begin(&before);
+    known = atomic_load(&library->known) && library->learned == learned;
+    if (known)
+        forget(index);
+    learning_end(&before);
+    return known;
+}
+
+static void unbind(int first)
+{
+    sigset_t before;
+
+    learning_begin(&before);
+    for (int api = first; api < GV_API_COUNT; api++)
+        gv_plt_slot_unbind(&gv_plt_slots[api]);
+    learning_end(&before);
+}
+
+static void forget_unmapped(void)
+{
+    bool any = false;
+
+    atomic_store(&plain, 0);
+    if (!atomic_load(&any_bound))
+        return;
+    for (int i = 0; i < LIBRARIES; i++)
+        any |= forget_if_gone(i);
+    /* Also when an object with cached calls went: another one may come to lie where it was. */
+    unbind(any ? 0 : GV_DRIVER_COUNT);
+}
+
+/* Another thread may have unmapped a library, and not come to forgetting it, while this one already
+ * asks for the same library at another place. Returns how many were unloaded until now. */
+static unsigned long long forget_what_others_unmapped(void)
+{
+    static _Atomic unsigned long long seen;
+    unsigned long long unloads = gv_objects_unloads();
+
+    if (unloads != atomic_load(&seen)) {
+        forget_unmapped();
+        atomic_store(&seen, unloads);
+    }
+    return unloads;
+}
+
+void gv_entry_points_release(bool in_child)
+{
+    sigset_t before = before_fork;
+
+    if (in_child)
+        atomic_store(&closing, 0); /* the other threads are not there */
+    learning_end(&before);
+}
+
+void gv_entry_points_begin_close(void)
+{
+    atomic_fetch_add(&closing, 1);
+    if (atomic_load(&any_bound))
+        unbind(0);
+}
+
+void gv_entry_points_end_close(void)
+{
+    int threads = atomic_load(&closing);
+
+    forget_unmapped();
+    while (threads > 0 && !atomic_compare_exchange_weak(&closing, &threads, threads - 1))
+        ;
+}
+
+bool gv_entry_points_is_tool(uintptr_t caller)
+{
+    unsigned long long unloads = forget_what_others_unmapped();
+    struct gv_object object;
+    uint64_t pages;
+    const char *name;
+
+    if (is_plain(caller) || !gv_objects_at(caller, &object))
+        return false;
+    name = gv_object_name(&object);
+    if (strncmp(name, "libcupti", 8) == 0 || strncmp(name, "libnvperf", 9) == 0)
+        return true;
+    pages = pages_of(&object);
+    atomic_store(&plain, pages);
+    /* It may have gone meanwhile, and been forgotten before it was noted. */
+    if (gv_objects_unloads() != unloads)
+        atomic_compare_exchange_strong(&plain, &pages, 0);
+    return false;
+}
+
+/* ---- binding PLT calls ---- */
+
+/* CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, and cudaErrorSharedObjectSymbolNotFound. */
+static int answer_missing(void)
+{
+    return 302;
+}
+
+static bool is_ours(const struct gv_object *object)
+{
+    return (uintptr_t)gv_plt_slots >= object->low && (uintptr_t)gv_plt_slots < object->high;
+}
+
+struct search {
+    const char *name;
+    bool runtime;
+    bool past_us;
+    bool is_linked_with;            /* consider only the libcudart that the caller names */
+    const struct gv_object *caller; /* NULL: unknown */
+    struct gv_object object;
+    void *found;
+};
+
+/*
+ * Would the caller's look-up, without us, have got as far as `object`? What was opened later with
+ * dlopen() counts if the caller needs it, or if it is CUDA itself: a program may have opened that
+ * for everybody.
+ */
+static bool is_in_sight(const struct search *search, const struct gv_object *object)
+{
+    if (search->is_linked_with && is_runtime_name(gv_object_name(object)))
+        return search->caller && gv_object_needs(search->caller, gv_object_name(object));
+    return object->at_startup || gv_entry_points_is_cuda(object) ||
+           (search->caller && gv_object_reaches(search->caller, object));
+}
+
+/* Those in front of us have been met already, and called us: the wrappers of another preloaded
+ * library. */
+static bool is_first_definition(const struct gv_object *object, void *context)
+{
+    struct search *search = context;
+
+    if (is_ours(object))
+        search->past_us = true;
+    if (!search->past_us || is_ours(object))
+        return false;
+    search->found = gv_object_symbol(object, search->name);
+    if (!search->found || !is_in_sight(search, object))
+        search->found = NULL;
+    search->object = *object;
+    return search->found != NULL;
+}
+
+static void *target_of(const struct search *search, int api)
+{
+    int library = library_of(&search->object);
+
+    if (library < 0 || (library > 0 && !runtime_is_hooked(api)) || !gv_process_is_ours())
+        return search->found;
+    return real_of(library, api) == search->found ? hook_of(library, api) : search->found;
+}
+
+/* For every later call through this slot; of a runtime slot, for those from the same object. */
+static void keep_target(struct gv_plt_slot *slot, const struct search *search, void *target)
+{
+    sigset_t before;
+
+    /* What only this caller sees is not for the others. */
+    if (!search->object.at_startup && !gv_entry_points_is_cuda(&search->object))
+        return;
+    learning_begin(&before);
+    if (!atomic_load(&closing)) {
+        if (!search->runtime)
+            atomic_store(&slot->target, target);
+        else if (search->caller)
+            gv_plt_slot_bind(slot, search->caller->low, search->caller->high, target);
+    }
+    learning_end(&before);
+}
+
+void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
+{
+    int api = (int)(slot - gv_plt_slots);
+    struct search search = {.name = gv_api_rows[api].name, .runtime = api >= GV_DRIVER_COUNT};
+    struct gv_object from;
+    void *target;
+
+    forget_what_others_unmapped();
+    if (gv_objects_at(caller, &from))
+        search.caller = &from;
+    /*
+     * Of several libcudarts a caller means the one that it was linked with. One that names none
+     * (a tail call: the return address is its caller's) gets the first in the order of look-up.
+     */
+    search.is_linked_with = search.runtime;
+    if (!gv_objects_visit(is_first_definition, &search) && search.runtime) {
+        search.is_linked_with = false;
+        search.past_us = false;
+        gv_objects_visit(is_first_definition, &search);
+    }
+    if (!search.found)
+        return (void *)answer_missing;
+    target = target_of(&search, api);
+    atomic_store(&any_bound, true);
+    keep_target(slot, &search, target);
+    return target;
+}

@@ -1,0 +1,89 @@
+/*
+ * Who answers a CUDA call, and how it gets past us first.
+ *
+ * Programs reach a call in three ways, and each has one place where our wrapper is put in between:
+ *
+ *   through their PLT    our exported symbol of that name comes first. It is a stub of two
+ *                        instructions (plt_stubs.S) that jumps to the address in its slot, which
+ *                        gv_entry_points_bind() has filled in at the first call.
+ *   through dlsym()      dlsym_filter.c lets the real dlsym() answer, and swaps the address
+ *   from the driver      cuGetProcAddress() answers, and its wrapper swaps the address
+ *
+ * An address is swapped when it is a call of the table in the mapped libcuda or libcudart, and only
+ * then; everything else is passed on as it is.
+ *
+ * A process can hold several libcudarts, and each must get its own calls: there are GV_RUNTIMES
+ * sets of runtime wrappers, one for each library found. The fifth one is passed through, and seen
+ * by its driver calls only.
+ *
+ * Any thread; nothing here allocates. What is known of libraries changes under a lock, held for
+ * some microseconds with signals blocked, and never across a call of the loader.
+ */
+#ifndef GV_BIND_ENTRY_POINTS_H
+#define GV_BIND_ENTRY_POINTS_H
+
+#include "trace/call_table.h"
+#include "preload/base/objects.h"
+#include "preload/bind/plt_slots.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GV_RUNTIMES 4
+
+/* Where the wrappers find what they wrap. NULL: this library has no such call. */
+extern void *gv_real_driver[GV_DRIVER_COUNT];
+extern void *gv_real_runtime[GV_RUNTIMES][GV_RUNTIME_COUNT];
+
+/* The wrappers, made in hooks_driver.c and hooks_runtime.c. */
+extern void *const gv_hooks_driver[GV_DRIVER_COUNT];
+extern void *const gv_hooks_runtime0[GV_RUNTIME_COUNT];
+extern void *const gv_hooks_runtime1[GV_RUNTIME_COUNT];
+extern void *const gv_hooks_runtime2[GV_RUNTIME_COUNT];
+extern void *const gv_hooks_runtime3[GV_RUNTIME_COUNT];
+
+/* Driver calls that we make ourselves and do not hook. NULL: an older driver. */
+struct gv_driver_calls {
+    int (*context_get_current)(void **context);
+    int (*primary_context_get_state)(int device, unsigned *flags, int *active);
+    int (*function_get_name)(const char **name, void *function);
+    int (*function_get_module)(void **module, void *function);
+    int (*kernel_get_name)(const char **name, void *kernel);
+    int (*kernel_get_library)(void **library, void *kernel);
+    int (*driver_get_version)(int *version);
+    int (*device_get_count)(int *count);
+    int (*device_get)(int *device, int ordinal);
+    int (*device_get_name)(char *name, int bytes, int device);
+    int (*device_get_attribute)(int *value, int attribute, int device);
+    int (*device_get_uuid)(void *uuid, int device);
+    int (*device_total_memory)(size_t *bytes, int device);
+};
+
+extern struct gv_driver_calls gv_driver_calls;
+
+/* From plt_stubs.S: where the caller's call of this slot goes. Never NULL. */
+void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller);
+
+/* The wrapper of `address` if it is the call number `api` of a mapped CUDA library, else `address`.
+ */
+void *gv_entry_points_swap(void *address, int api);
+
+/* The same by address alone, for what the driver hands out. */
+void *gv_entry_points_swap_driver(void *address);
+
+/* Is `object` libcuda or a libcudart, by its DT_SONAME? */
+bool gv_entry_points_is_cuda(const struct gv_object *object);
+
+/* Around a fork(): nobody learns or forgets a library between the two. */
+void gv_entry_points_hold(void);
+void gv_entry_points_release(bool in_child);
+
+/* Does this address lie in a library whose look-ups must see the plain driver (CUPTI's)? */
+bool gv_entry_points_is_tool(uintptr_t caller);
+
+/* Around dlclose(): libraries that are gone are forgotten, and calls bound anew. */
+void gv_entry_points_begin_close(void);
+void gv_entry_points_end_close(void);
+
+#endif

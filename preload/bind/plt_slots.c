@@ -1,0 +1,25 @@
+#include "preload/bind/plt_slots.h"
+
+/*
+ * A binding ends a page or two early, where an object has data, and by its own number of bytes: the
+ * same number comes again after so many bindings as no thread can miss between two instructions.
+ */
+#define PAGE_BYTES 4096u
+
+void gv_plt_slot_bind(struct gv_plt_slot *slot, uintptr_t low, uintptr_t high, void *target)
+{
+    static uintptr_t bindings;
+    uintptr_t pages = (high - low) / PAGE_BYTES;
+
+    if (pages < 2 || atomic_load(&slot->bytes) != 0)
+        return;
+    atomic_store(&slot->low, low);
+    atomic_store(&slot->target, target);
+    atomic_store(&slot->bytes, (pages - 1) * PAGE_BYTES + bindings++ % PAGE_BYTES);
+}
+
+void gv_plt_slot_unbind(struct gv_plt_slot *slot)
+{
+    atomic_store(&slot->bytes, 0);
+    atomic_store(&slot->target, slot->lazy);
+}

@@ -1,0 +1,523 @@
+#include "preload/hooks/calls.h"
+
+#include "preload/base/clock.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/gpu_start.h"
+#include "preload/hooks/loads.h"
+#include "preload/hooks/names.h"
+#include "preload/hooks/run_delay.h"
+#include "preload/stacks/stacks.h"
+#include "preload/base/own_work.h"
+#include "preload/base/thread.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* CUDA_ERROR_NOT_READY, CUDA_ERROR_DEINITIALIZED: in the runtime they have the same numbers. */
+#define GV_RESULT_NOT_READY     600
+#define GV_RESULT_DEINITIALIZED 4
+
+static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                          uint64_t end_ns, const struct gv_facts *facts);
+
+/* The depth stays until the record is written: what a handler calls in between is nested, finds the
+ * group open, and counts as lost. */
+static inline void leave_outermost(struct gv_thread *thread)
+{
+    atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+    thread->depth = 0;
+    gv_thread_end_group(thread, false);
+}
+
+static void count_lost(enum gv_api_class class)
+{
+    atomic_fetch_add_explicit(&gv_process.spool.header->lost.calls[class], 1, memory_order_relaxed);
+}
+
+/* ---- kernels ---- */
+
+static uint32_t kernel_number(struct gv_thread *thread, uint64_t handle)
+{
+    struct gv_names_answer answer = gv_names_find(handle);
+
+    if (__builtin_expect(answer.name != NULL, 0)) {
+        bool inside = gv_thread_begin_group(thread);
+
+        gv_loads_write_name(thread, answer.kernel, handle, 0, answer.name);
+        gv_thread_end_group(thread, inside);
+    }
+    return answer.kernel;
+}
+
+/* ---- beginning ---- */
+
+static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
+                            const struct gv_facts *facts)
+{
+    struct gv_spool_slot *slot = thread->slot;
+    uint64_t now_ns;
+
+    call->kernel = facts->kernel ? kernel_number(thread, facts->kernel) : 0;
+    now_ns = gv_clock_now_ns();
+    call->start_ns = now_ns;
+    thread->outer_start_ns = now_ns;
+    thread->outer_frame = (uintptr_t)call;
+    thread->outer_api = call->api;
+    thread->jumped_ns = 0;
+    thread->launched = 0;
+    thread->loaded = 0;
+    atomic_store_explicit(&slot->stream, facts->stream, memory_order_release);
+    atomic_store_explicit(&slot->detail, call->kernel, memory_order_release);
+    thread->correlation = 0;
+    atomic_store_explicit(&slot->start_ns, now_ns, memory_order_release);
+    atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
+}
+
+/* A signal handler that has a stack of its own, which may lie anywhere. */
+static bool is_on_other_stack(void)
+{
+    stack_t stack;
+
+    return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+}
+
+/*
+ * Is the call that this thread was last in over, without having ended? It longjmp()ed meanwhile; or
+ * the stack of that call is gone, since what is inside a call lies below it.
+ */
+static bool was_left(const struct gv_thread *thread, const struct gv_call *call)
+{
+    return thread->jumped_ns || ((uintptr_t)call > thread->outer_frame && !is_on_other_stack());
+}
+
+/* The outermost call was left by a jump or an exception. It is a row all the same, and one only: a
+ * handler's call may come first. */
+static void abandon(struct gv_thread *thread, uint64_t end_ns)
+{
+    struct gv_call call = {.start_ns = thread->outer_start_ns,
+                           .correlation = thread->correlation,
+                           .api = thread->outer_api,
+                           .class = (uint8_t)gv_api_rows[thread->outer_api].class};
+    struct gv_facts facts = {.flags = GV_RECORD_UNWOUND};
+
+    gv_thread_begin_group(thread); /* or goes on with one: the jump came from a handler */
+    thread->jumped_ns = 0;
+    thread->outer_frame = UINTPTR_MAX; /* from here on it is nobody else's */
+    atomic_signal_fence(memory_order_seq_cst);
+    if (!gv_thread_is_live(thread)) {
+        thread->depth = 0;
+        gv_thread_end_group(thread, false);
+        return;
+    }
+    if (thread->depth != 0)
+        end_outermost(thread, &call, -1, end_ns, &facts);
+    leave_outermost(thread);
+}
+
+/* A nested call, the first one of a thread, or one while the GPU's side is being started. Apart, so
+ * that the others save fewer registers. */
+__attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
+                                                   const struct gv_facts *facts)
+{
+    if (thread->depth != 0 && was_left(thread, call))
+        abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
+    gv_gpu_await_start(thread);
+    /* A signal handler's calls after joining are no part of this one. */
+    call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
+    call->depth = thread->depth;
+    thread->depth = call->depth + 1;
+    if (!call->live)
+        return;
+    if (call->depth == 0) {
+        enter_outermost(call, thread, facts);
+        return;
+    }
+    if (thread->writing) { /* a handler, and no part of the call whose record is being written */
+        count_lost((enum gv_api_class)call->class);
+        call->live = false;
+        return;
+    }
+    call->correlation = thread->correlation;
+    call->around = call->depth == 1 ? thread->outer_api : thread->inner_api;
+    thread->inner_api = call->api;
+    if (call->class == GV_CLASS_LOAD)
+        call->start_ns = gv_clock_now_ns();
+}
+
+void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
+                   const struct gv_facts *facts)
+{
+    struct gv_thread *thread = &gv_thread;
+
+    call->api = (uint16_t)api;
+    call->class = (uint8_t) class;
+    if (__builtin_expect(thread->depth != 0 || !gv_thread_may_call(thread), 0)) {
+        begin_rarely(call, thread, facts);
+        return;
+    }
+    call->live = true;
+    call->depth = 0;
+    thread->depth = 1;
+    enter_outermost(call, thread, facts);
+}
+
+/* ---- what a call tells ---- */
+
+static uint64_t context_now(struct gv_thread *thread)
+{
+    struct gv_own_work work;
+    void *context = NULL;
+
+    if (__builtin_expect(thread->context != 0, 1) || !gv_driver_calls.context_get_current)
+        return thread->context;
+    gv_own_work_begin(&work);
+    if (gv_driver_calls.context_get_current(&context) == 0)
+        thread->context = (uint64_t)(uintptr_t)context;
+    gv_own_work_end(&work);
+    return thread->context;
+}
+
+/* What the driver says of a kernel that nobody named to us: from cuModuleEnumerateFunctions(), say,
+ * or one that outlived its context. */
+static uint32_t ask_driver_for_name(struct gv_thread *thread, uint64_t handle)
+{
+    const struct gv_driver_calls *driver = &gv_driver_calls;
+    void *function = (void *)(uintptr_t)handle;
+    const char *name = NULL;
+    void *owner = NULL;
+    uint32_t kernel = 0;
+
+    if (driver->function_get_name && driver->function_get_name(&name, function) == 0) {
+        if (driver->function_get_module)
+            driver->function_get_module(&owner, function);
+    } else if (driver->kernel_get_name && driver->kernel_get_name(&name, function) == 0) {
+        if (driver->kernel_get_library)
+            driver->kernel_get_library(&owner, function);
+    }
+    if (name && gv_names_add(handle, (uintptr_t)owner, &kernel))
+        gv_loads_write_name(thread, kernel, handle, gv_names_owner((uintptr_t)owner), name);
+    return kernel;
+}
+
+/* The number of what was launched: by the handle it was given, by that of the driver call inside
+ * it, or from the driver. Only after success: a handle that was refused may be anything. */
+static uint32_t launched_kernel(struct gv_thread *thread, const struct gv_call *call,
+                                int32_t result, const struct gv_facts *facts)
+{
+    bool is_driver_call = call->api < GV_DRIVER_COUNT; /* a runtime call is given a host function */
+    uint64_t handle = is_driver_call ? facts->kernel : thread->launched;
+    uint32_t kernel = call->kernel;
+    struct gv_own_work work;
+
+    if (kernel || !handle || result != 0)
+        return kernel;
+    kernel = kernel_number(thread, handle);
+    if (kernel || gv_names_are_full())
+        return kernel;
+    gv_own_work_begin(&work);
+    kernel = ask_driver_for_name(thread, handle);
+    gv_own_work_end(&work);
+    return kernel;
+}
+
+static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                       uint64_t end_ns, const struct gv_facts *facts)
+{
+    struct gv_own_work work;
+
+    gv_own_work_begin(&work);
+    switch ((enum gv_fact)facts->what) {
+    case GV_FACT_LOADS_IMAGE:
+    case GV_FACT_LOADS_FILE:
+    case GV_FACT_LINKS_IMAGE:
+    case GV_FACT_LINKS_FILE:
+        gv_loads_write(thread, call, result, end_ns, facts);
+        break;
+    case GV_FACT_NAMES:
+        gv_loads_note_name(thread, facts, result);
+        break;
+    case GV_FACT_ALIASES:
+        if (result == 0)
+            gv_names_alias(facts->made, facts->owner);
+        break;
+    case GV_FACT_UNLOADS:
+        if (result == 0)
+            gv_loads_write_unload(thread, facts);
+        break;
+    case GV_FACT_NONE:
+        break;
+    }
+    gv_own_work_end(&work);
+}
+
+/* ---- ending ---- */
+
+/* Into reserved room. */
+static inline void fill_record(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                               uint64_t duration_ns, const struct gv_facts *facts, uint64_t context,
+                               uint32_t kernel)
+{
+    thread->next->call = (struct gv_record_call){
+        .head = {.kind = GV_RECORD_CALL,
+                 .flags = (uint8_t)(facts->flags | (context ? GV_RECORD_HAS_CONTEXT : 0)),
+                 .api = call->api,
+                 .result = result},
+        .start_ns = call->start_ns,
+        .duration_ns = duration_ns,
+        .stream = facts->stream,
+        .context = context,
+        .bytes = facts->bytes,
+        .object = facts->object,
+        .kernel = kernel,
+        .correlation = call->correlation,
+    };
+    gv_thread_publish(thread);
+}
+
+static void write_call(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                       uint64_t end_ns, const struct gv_facts *facts)
+{
+    enum gv_api_class class = (enum gv_api_class)call->class;
+    uint32_t kernel = call->kernel;
+    uint64_t context;
+
+    if (class == GV_CLASS_LAUNCH)
+        kernel = launched_kernel(thread, call, result, facts);
+    context = context_now(thread);
+    if (__builtin_expect(!gv_thread_reserve(thread, gv_api_class_rows[class].room), 0)) {
+        count_lost(class);
+        return;
+    }
+    fill_record(thread, call, result, end_ns - call->start_ns, facts, context, kernel);
+}
+
+/* ---- polls ---- */
+
+/* As many different ones as may alternate. */
+#define POLLS_MOST 8
+
+/* The POLL record that stands for this one, among the last that the thread has written. */
+static struct gv_record_poll *find_poll(const struct gv_thread *thread, const struct gv_call *call,
+                                        const struct gv_facts *facts)
+{
+    union gv_record *at = thread->next;
+
+    if (thread->polls_end != at)
+        return NULL;
+    for (int i = 0; i < POLLS_MOST && at > thread->polls; i++) {
+        struct gv_record_poll *poll = &(--at)->poll;
+
+        if (poll->head.api == call->api && poll->stream == facts->stream &&
+            poll->object == facts->object && poll->context == thread->context)
+            return poll;
+    }
+    return NULL;
+}
+
+/* False: the reader has the record, which stays as it is: it may be read again after a rollback. */
+static bool count_poll(struct gv_record_poll *poll, uint64_t duration_ns, uint64_t end_ns)
+{
+    uint64_t count = atomic_load_explicit(&poll->count, memory_order_relaxed);
+    uint64_t total_ns = atomic_load_explicit(&poll->total_ns, memory_order_relaxed);
+
+    do
+        if (count & GV_POLL_TAKEN)
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(&poll->count, &count, count + 1,
+                                                  memory_order_release, memory_order_relaxed));
+    atomic_store_explicit(&poll->total_ns, total_ns + duration_ns, memory_order_relaxed);
+    atomic_store_explicit(&poll->span_ns, end_ns - poll->start_ns, memory_order_relaxed);
+    return true;
+}
+
+__attribute__((noinline)) static void write_poll(struct gv_thread *thread,
+                                                 const struct gv_call *call, uint64_t end_ns,
+                                                 const struct gv_facts *facts)
+{
+    uint64_t context = context_now(thread), duration_ns = end_ns - call->start_ns;
+    struct gv_record_poll *known = find_poll(thread, call, facts);
+    union gv_record *record;
+
+    if (known && count_poll(known, duration_ns, end_ns))
+        return;
+    record = gv_thread_reserve(thread, GV_ROOM_REST);
+    if (!record) {
+        count_lost((enum gv_api_class)call->class);
+        return;
+    }
+    record->poll = (struct gv_record_poll){
+        .head = {.kind = GV_RECORD_POLL,
+                 .flags = (uint8_t)(facts->flags | (context ? GV_RECORD_HAS_CONTEXT : 0)),
+                 .api = call->api,
+                 .result = GV_RESULT_NOT_READY},
+        .start_ns = call->start_ns,
+        .span_ns = duration_ns,
+        .total_ns = duration_ns,
+        .stream = facts->stream,
+        .context = context,
+        .object = facts->object,
+        .count = 1,
+    };
+    if (thread->polls_end != record)
+        thread->polls = record;
+    gv_thread_publish(thread);
+    thread->polls_end = thread->next;
+}
+
+/* Not "not ready", which is an answer; nor what everything returns once the driver has ended. */
+static inline bool is_failure(int32_t result)
+{
+    return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
+}
+
+/* Inside a group. */
+__attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
+                                                    const struct gv_call *call, int32_t result,
+                                                    uint64_t end_ns, const struct gv_facts *facts)
+{
+    enum gv_api_class class = (enum gv_api_class)call->class;
+
+    if (__builtin_expect(class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT, 0)) {
+        thread->context = 0;
+        gv_process_note_driver();
+    }
+    if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
+        tell_facts(thread, call, result, end_ns, facts);
+    /* Of a call that was left, the stack is gone: this one is of what came after it. */
+    if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns) ||
+                             (is_failure(result) && gv_stacks_wanted_of_failed(call->api)),
+                         0) &&
+        !(facts->flags & GV_RECORD_UNWOUND))
+        gv_stacks_write(thread);
+    if (gv_run_delay_wanted(end_ns - call->start_ns) && !(facts->flags & GV_RECORD_UNWOUND))
+        gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
+    write_call(thread, call, result, end_ns, facts);
+}
+
+__attribute__((noinline)) static void end_nested(struct gv_thread *thread,
+                                                 const struct gv_call *call, int32_t result,
+                                                 const struct gv_facts *facts)
+{
+    enum gv_api_class class = (enum gv_api_class)call->class;
+    /* There only a signal handler makes calls. Those inside a runtime call are what it does. */
+    bool in_driver = call->around < GV_DRIVER_COUNT;
+
+    thread->inner_api = call->around;
+    if (class == GV_CLASS_LAUNCH && !in_driver)
+        thread->launched = facts->kernel;
+    else if (class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT)
+        thread->context = 0;
+    if (facts->what != GV_FACT_NONE) {
+        bool inside = gv_thread_begin_group(thread);
+
+        tell_facts(thread, call, result, gv_clock_now_ns(), facts);
+        gv_thread_end_group(thread, inside);
+    }
+    if (call->correlation && in_driver)
+        thread->correlation = call->correlation;
+    if (class == GV_CLASS_INIT && result == 0)
+        gv_gpu_start(thread);
+}
+
+/* Fast path: only the record is left to write, and there is room for it. */
+static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_call *call,
+                               int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
+{
+    return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
+           !gv_run_delay_wanted(duration_ns) && thread->context &&
+           (call->kernel || call->class != GV_CLASS_LAUNCH) && call->class != GV_CLASS_CONTEXT &&
+           call->class != GV_CLASS_INIT && thread->next < thread->end &&
+           thread->open_to == GV_ROOM_REST;
+}
+
+/* One that was held up is a row of its own: it may be a stall. */
+static inline bool is_quick_poll(int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
+{
+    return result == GV_RESULT_NOT_READY && facts->what == GV_FACT_NONE &&
+           !gv_run_delay_wanted(duration_ns);
+}
+
+void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts)
+{
+    struct gv_thread *thread = &gv_thread;
+    uint64_t end_ns, duration_ns;
+
+    /* A fork inside the call: the child's half of it is not the child's to record. */
+    if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0)) {
+        thread->depth = call->depth;
+        return;
+    }
+    if (__builtin_expect(call->depth != 0, 0)) {
+        thread->depth = call->depth;
+        end_nested(thread, call, result, facts);
+        return;
+    }
+    end_ns = gv_clock_now_ns();
+    duration_ns = end_ns - call->start_ns;
+    /* Now: CUPTI notes the number of a handler's call, too, whatever we make of that. */
+    call->correlation = thread->correlation;
+    if (__builtin_expect(gv_thread_begin_group(thread), 0)) {
+        /* A handler that came between the last two stores of leave_outermost(). */
+        atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
+        thread->depth = 0;
+        count_lost((enum gv_api_class)call->class);
+        return;
+    }
+    if (__builtin_expect(is_ordinary(thread, call, result, duration_ns, facts), 1))
+        fill_record(thread, call, result, duration_ns, facts, thread->context, call->kernel);
+    else if (is_quick_poll(result, duration_ns, facts))
+        write_poll(thread, call, end_ns, facts);
+    else
+        end_outermost(thread, call, result, end_ns, facts);
+    leave_outermost(thread);
+    if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)
+        gv_gpu_start(thread);
+}
+
+static void note_unloading(void)
+{
+    uint64_t never = 0;
+
+    if (gv_thread_is_live(&gv_thread))
+        atomic_compare_exchange_strong(&gv_process.spool.header->gpu.unloaded_ns, &never,
+                                       gv_clock_now_ns());
+}
+
+void gv_call_before_unload_all(void)
+{
+    note_unloading();
+    gv_names_void_loaded();
+}
+
+uint32_t gv_call_before_unload(uint64_t owner)
+{
+    note_unloading();
+    return gv_names_void_owner((uintptr_t)owner);
+}
+
+/* ---- exceptions ---- */
+
+#define UNWIND_CLEANUP_PHASE 2
+#define UNWIND_CONTINUE      8
+
+int gv_unwind_personality(int version, int actions, uint64_t exception_class, void *exception,
+                          void *context);
+
+/* Called by the unwinder for each of our frames that an exception passes. */
+int gv_unwind_personality(int version, int actions, uint64_t exception_class, void *exception,
+                          void *context)
+{
+    struct gv_thread *thread = &gv_thread;
+
+    (void)version;
+    (void)exception_class;
+    (void)exception;
+    (void)context;
+    if (!(actions & UNWIND_CLEANUP_PHASE) || thread->depth == 0)
+        return UNWIND_CONTINUE;
+    if (thread->depth == 1)
+        abandon(thread, gv_clock_now_ns());
+    else
+        thread->depth--;
+    return UNWIND_CONTINUE;
+}

@@ -1,0 +1,135 @@
+/*
+ * A wrapper made from a row of the table. The including file defines GV_REAL(symbol), where the
+ * wrapped function's address lies, and GV_HOOK(symbol), the wrapper's name.
+ *
+ * The facts of a row are run twice, as code: before the call, for what tells a call in flight and
+ * for what is void from now on, and after it. What lies behind a pointer is read only when the call
+ * succeeded: one that failed may have been given anything.
+ */
+#ifndef GV_HOOKS_HOOK_MACROS_H
+#define GV_HOOKS_HOOK_MACROS_H
+
+#include "preload/hooks/calls.h"
+#include "preload/hooks/primary_contexts.h"
+
+#define GV_BEFORE 0
+#define GV_AFTER  1
+
+#define GV_BITS(value) ((uint64_t)(uintptr_t)(value))
+#define GV_DONE        (gv_phase == GV_AFTER && result == 0)
+
+#define GV_PLAIN
+#define GV_STREAM(value)                                                                           \
+    {                                                                                              \
+        gv_facts.stream = GV_BITS(value);                                                          \
+        gv_facts.flags |= GV_RECORD_HAS_STREAM;                                                    \
+    }
+#define GV_STREAM_IN(pointer, value)                                                               \
+    if (GV_DONE && (pointer))                                                                      \
+    GV_STREAM(value)
+#define GV_BYTES(value)                                                                            \
+    if (gv_phase == GV_AFTER) {                                                                    \
+        gv_facts.bytes = (uint64_t)(value);                                                        \
+        gv_facts.flags |= GV_RECORD_HAS_BYTES;                                                     \
+    }
+#define GV_BYTES_IN(pointer, value)                                                                \
+    if (GV_DONE && (pointer))                                                                      \
+    GV_BYTES(value)
+#define GV_KERNEL(handle) gv_facts.kernel = GV_BITS(handle);
+#define GV_OBJECT(handle)                                                                          \
+    if (gv_phase == GV_AFTER)                                                                      \
+        gv_facts.object = GV_BITS(handle);
+#define GV_MADE(pointer)                                                                           \
+    if (GV_DONE && (pointer))                                                                      \
+        gv_facts.object = GV_BITS(*(pointer));
+
+#define GV_LOADS(what_it_is, how, made_at, from)                                                   \
+    if (gv_phase == GV_AFTER) {                                                                    \
+        gv_facts_tell(&gv_facts, what_it_is);                                                      \
+        gv_facts.load_kind = how;                                                                  \
+        gv_facts.data = from;                                                                      \
+        if (GV_DONE && (made_at))                                                                  \
+            gv_facts.made = gv_facts.object = GV_BITS(*(made_at));                                 \
+    }
+#define GV_LOADS_IMAGE(how, made_at, image) GV_LOADS(GV_FACT_LOADS_IMAGE, how, made_at, image)
+#define GV_LOADS_FILE(how, made_at, path)   GV_LOADS(GV_FACT_LOADS_FILE, how, made_at, path)
+#define GV_LINKS_IMAGE(image, image_bytes, name)                                                   \
+    if (gv_phase == GV_AFTER) {                                                                    \
+        gv_facts_tell(&gv_facts, GV_FACT_LINKS_IMAGE);                                             \
+        gv_facts.load_kind = GV_LOAD_LINK;                                                         \
+        gv_facts.data = image;                                                                     \
+        gv_facts.data_bytes = image_bytes;                                                         \
+        gv_facts.label = name;                                                                     \
+    }
+#define GV_LINKS_FILE(path)                                                                        \
+    if (gv_phase == GV_AFTER) {                                                                    \
+        gv_facts_tell(&gv_facts, GV_FACT_LINKS_FILE);                                              \
+        gv_facts.load_kind = GV_LOAD_LINK;                                                         \
+        gv_facts.data = path;                                                                      \
+    }
+#define GV_NAMES(made_at, of, name)                                                                \
+    if (GV_DONE && (made_at)) {                                                                    \
+        gv_facts_tell(&gv_facts, GV_FACT_NAMES);                                                   \
+        gv_facts.made = GV_BITS(*(made_at));                                                       \
+        gv_facts.owner = GV_BITS(of);                                                              \
+        gv_facts.data = name;                                                                      \
+    }
+#define GV_ALIASES(made_at, known)                                                                 \
+    if (GV_DONE && (made_at)) {                                                                    \
+        gv_facts_tell(&gv_facts, GV_FACT_ALIASES);                                                 \
+        gv_facts.made = GV_BITS(*(made_at));                                                       \
+        gv_facts.owner = GV_BITS(known);                                                           \
+    }
+#define GV_UNLOADS(handle)                                                                         \
+    if (gv_phase == GV_BEFORE) {                                                                   \
+        gv_facts.module = gv_call_before_unload(GV_BITS(handle));                                  \
+    } else {                                                                                       \
+        gv_facts_tell(&gv_facts, GV_FACT_UNLOADS);                                                 \
+        gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
+    }
+
+#define GV_UNLOADS_ALL                                                                             \
+    if (gv_phase == GV_BEFORE)                                                                     \
+        gv_call_before_unload_all();
+
+/* Primary contexts: the object is the context, of calls that end one only if it did end. */
+#define GV_RETAINS_PRIMARY(pointer, device)                                                        \
+    GV_MADE(pointer)                                                                               \
+    if (GV_DONE && (pointer))                                                                      \
+        gv_primary_note(device, GV_BITS(*(pointer)));
+#define GV_RELEASES_PRIMARY(device)                                                                \
+    GV_UNLOADS_ALL                                                                                 \
+    if (GV_DONE)                                                                                   \
+        gv_facts.object = gv_primary_released(device);
+#define GV_RESETS_PRIMARY(device)                                                                  \
+    GV_UNLOADS_ALL                                                                                 \
+    if (GV_DONE)                                                                                   \
+        gv_facts.object = gv_primary_reset(device);
+#define GV_RESETS_CURRENT                                                                          \
+    GV_UNLOADS_ALL                                                                                 \
+    if (gv_phase == GV_BEFORE)                                                                     \
+        gv_facts.object = gv_primary_current();
+
+#define GV_RUN_FACTS(phase, facts)                                                                 \
+    {                                                                                              \
+        enum { gv_phase = phase };                                                                 \
+        facts                                                                                      \
+    }
+
+#define GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)                          \
+    static type GV_HOOK(symbol) parameters                                                         \
+    {                                                                                              \
+        struct gv_facts gv_facts;                                                                  \
+        struct gv_call gv_call;                                                                    \
+        type result = (type)0;                                                                     \
+        GV_UNWINDABLE;                                                                             \
+        gv_facts_clear(&gv_facts);                                                                 \
+        GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
+        gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_##class, &gv_facts);                      \
+        result = ((type(*) parameters)GV_REAL(symbol))arguments;                                   \
+        GV_RUN_FACTS(GV_AFTER, facts)                                                              \
+        gv_call_end(&gv_call, (int32_t)result, &gv_facts);                                         \
+        return result;                                                                             \
+    }
+
+#endif

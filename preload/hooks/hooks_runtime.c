@@ -1,0 +1,66 @@
+/*
+ * The wrappers of the runtime's calls, made from the table. Compiled once for each libcudart that a
+ * process can hold, with GV_INSTANCE its number: the wrapper of a call is how a call says which
+ * library it is for.
+ */
+#include "preload/bind/cuda_headers.h"
+
+#include "preload/bind/entry_points.h"
+#include "preload/hooks/hook_macros.h"
+#include "preload/hooks/registration.h"
+
+#define GV_PASTE_(a, b)  a##b
+#define GV_PASTE(a, b)   GV_PASTE_(a, b)
+#define GV_HOOK(symbol)  hook_##symbol
+#define GV_REAL(symbol)  gv_real_runtime[GV_INSTANCE][GV_ID_##symbol - GV_DRIVER_COUNT]
+#define GV_HOOKS_OF_THIS GV_PASTE(gv_hooks_runtime, GV_INSTANCE)
+
+#define GV_API_NO_DRIVER
+
+/* Rows that no header of CUDA 13 declares, or declares as one of several shapes, are left out. */
+#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+    extern type CUDARTAPI symbol parameters;
+#define GV_API_WIDE(symbol, class, type, parameters, arguments, facts)
+#include "trace/calls.def"
+
+#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+    GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)
+#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
+#include "trace/calls.def"
+
+static void **hook___cudaRegisterFatBinary(void *fatCubin)
+{
+    return ((void **(*)(void *))GV_REAL(__cudaRegisterFatBinary))(fatCubin);
+}
+
+static void hook___cudaUnregisterFatBinary(void **fatCubinHandle)
+{
+    gv_registration_end(fatCubinHandle);
+    ((void (*)(void **))GV_REAL(__cudaUnregisterFatBinary))(fatCubinHandle);
+}
+
+static void hook___cudaRegisterFunction(void **fatCubinHandle, const char *hostFun, char *deviceFun,
+                                        const char *deviceName, int thread_limit, uint3 *tid,
+                                        uint3 *bid, dim3 *bDim, dim3 *gDim, int *wSize)
+{
+    gv_registration_add(fatCubinHandle, hostFun, deviceName);
+    ((gv_register_function *)GV_REAL(__cudaRegisterFunction))(
+        fatCubinHandle, hostFun, deviceFun, deviceName, thread_limit, tid, bid, bDim, gDim, wSize);
+}
+
+/* The kernel's handle for a <<<>>>, asked once for each place in the program. */
+static cudaError_t hook___cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
+{
+    cudaError_t result = ((cudaError_t(*)(cudaKernel_t *, const void *))GV_REAL(__cudaGetKernel))(
+        kernelPtr, entryFuncAddr);
+
+    if (result == cudaSuccess && kernelPtr)
+        gv_registration_alias(*kernelPtr, entryFuncAddr);
+    return result;
+}
+
+#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+    [GV_ID_##symbol - GV_DRIVER_COUNT] = (void *)hook_##symbol,
+void *const GV_HOOKS_OF_THIS[GV_RUNTIME_COUNT] = {
+#include "trace/calls.def"
+};

@@ -1,0 +1,162 @@
+#include "preload/hooks/images.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FATBIN_MAGIC         0xba55ed50u
+#define FATBIN_WRAPPER_MAGIC 0x466243b1u
+#define MOST_PTX_BYTES       (64u << 20) /* as far as the end of a text is looked for */
+
+struct fatbin_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t header_bytes;
+    uint64_t payload_bytes;
+};
+
+struct fatbin_wrapper {
+    uint32_t magic;
+    uint32_t version;
+    const void *data;
+    const void *file_name;
+};
+
+/* A section header table at the end is where a cubin ends; a stripped one ends with a segment. */
+static uint64_t elf_bytes(const unsigned char *image)
+{
+    Elf64_Ehdr header;
+    uint64_t end;
+
+    memcpy(&header, image, sizeof header);
+    if (header.e_ident[EI_CLASS] != ELFCLASS64)
+        return 0;
+    end = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+    for (unsigned i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+
+        memcpy(&section, image + header.e_shoff + (uint64_t)i * header.e_shentsize, sizeof section);
+        if (section.sh_type != SHT_NOBITS && section.sh_offset + section.sh_size > end)
+            end = section.sh_offset + section.sh_size;
+    }
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr part;
+
+        memcpy(&part, image + header.e_phoff + (uint64_t)i * header.e_phentsize, sizeof part);
+        if (part.p_offset + part.p_filesz > end)
+            end = part.p_offset + part.p_filesz;
+    }
+    return end;
+}
+
+static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
+{
+    uint64_t word;
+
+    for (; count >= sizeof word; bytes += sizeof word, count -= sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        hash = (hash ^ word) * 0x9fb21c651e98df25u;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, bytes, count);
+    hash = (hash ^ word) * 0x9fb21c651e98df25u;
+    return hash ^ hash >> 29;
+}
+
+/* All of a small image; of a large one 64 pieces of 1 kB, the first and the last bytes with it. */
+static uint64_t hash_of(const unsigned char *image, uint64_t bytes)
+{
+    const uint64_t pieces = 64;
+    const uint64_t piece_bytes = GV_IMAGE_SAMPLED_BYTES / pieces;
+    uint64_t hash = mix(0x2545f4914f6cdd1du, (const unsigned char *)&bytes, sizeof bytes);
+
+    if (bytes <= GV_IMAGE_SAMPLED_BYTES) {
+        hash = mix(hash, image, bytes);
+    } else {
+        for (uint64_t i = 0; i < pieces; i++)
+            hash = mix(hash, image + (bytes - piece_bytes) / (pieces - 1) * i, piece_bytes);
+        hash = mix(hash, image + bytes - piece_bytes, piece_bytes);
+    }
+    return hash ? hash : 1;
+}
+
+static enum gv_image_kind kind_of(const unsigned char *image)
+{
+    uint32_t magic;
+
+    memcpy(&magic, image, sizeof magic);
+    if (memcmp(image, ELFMAG, SELFMAG) == 0)
+        return GV_IMAGE_CUBIN;
+    if (magic == FATBIN_MAGIC || magic == FATBIN_WRAPPER_MAGIC)
+        return GV_IMAGE_FATBIN;
+    return GV_IMAGE_PTX;
+}
+
+const void *gv_image_data(const void *image)
+{
+    struct fatbin_wrapper wrapper;
+
+    if (!image)
+        return NULL;
+    memcpy(&wrapper, image, sizeof wrapper.magic);
+    if (wrapper.magic != FATBIN_WRAPPER_MAGIC)
+        return image;
+    memcpy(&wrapper, image, sizeof wrapper);
+    return wrapper.data;
+}
+
+void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result)
+{
+    const unsigned char *start = image;
+    struct fatbin_wrapper wrapper;
+    struct fatbin_header header;
+
+    memset(result, 0, sizeof *result);
+    /* Not even a magic number: an empty text is an image too, of one byte. */
+    if (!image || (bytes && bytes < sizeof(uint32_t)) || (!bytes && !*start))
+        return;
+    result->kind = kind_of(start);
+    if (result->kind == GV_IMAGE_FATBIN && !bytes) {
+        /* A wrapper points to the image; one in a file would point to nowhere. */
+        memcpy(&wrapper, start, sizeof wrapper.magic);
+        if (wrapper.magic == FATBIN_WRAPPER_MAGIC) {
+            memcpy(&wrapper, start, sizeof wrapper);
+            start = wrapper.data;
+        }
+        memcpy(&header, start, sizeof header);
+        if (header.magic == FATBIN_MAGIC)
+            bytes = header.header_bytes + header.payload_bytes;
+    } else if (result->kind == GV_IMAGE_CUBIN) {
+        bytes = bytes ? bytes : elf_bytes(start);
+    } else if (!bytes) {
+        bytes = strnlen((const char *)start, MOST_PTX_BYTES);
+    }
+    result->bytes = bytes;
+    result->knows_bytes = bytes != 0;
+    if (bytes)
+        result->hash = hash_of(start, bytes);
+}
+
+void gv_image_inspect_file(const char *path, struct gv_image *result)
+{
+    struct stat status;
+    void *image;
+    int fd;
+
+    memset(result, 0, sizeof *result);
+    fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+        image = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (image != MAP_FAILED) {
+            gv_image_inspect(image, (size_t)status.st_size, result);
+            munmap(image, (size_t)status.st_size);
+        }
+    }
+    close(fd);
+}

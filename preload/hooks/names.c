@@ -1,0 +1,318 @@
+#include "preload/hooks/names.h"
+
+#include "preload/process/process.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+/*
+ * A hash table of fixed size. A cell keeps its handle for ever; what the handle means is one word,
+ * which says under which owner, too, and counts only while that one lives. So whatever ends, ends
+ * with one store into `owners`, nothing is ever freed, and a reader has all it needs in its word.
+ * PyTorch registers some 60 000 host functions.
+ */
+#define CELLS       (1u << 18)
+#define OWNERS      (1u << 16) /* at a time */
+#define MOST_PROBES 64
+
+/* A meaning: the owner's number in the upper half, the kernel's in the lower one. */
+#define REGISTERED 0x80000000u /* in an owner's number: holds host functions */
+#define UNTOLD     0x80000000u /* in a kernel's: its name is in `names` and was not told */
+
+struct cell {
+    _Atomic uintptr_t handle;
+    _Atomic uint64_t meaning; /* kernel 0: the owner itself; all 0: void */
+};
+
+/* An owner is found by its number; numbers whose place is taken are skipped. */
+struct owner {
+    _Atomic uint32_t number;    /* 0: nobody lives here */
+    _Atomic uint32_t companion; /* see companion_of() */
+};
+
+static struct cell cells[CELLS];
+static _Atomic(const char *) names[CELLS]; /* of host functions */
+static struct owner owners[OWNERS];
+static _Atomic uint32_t kernels_numbered;
+static _Atomic uint32_t owners_numbered;
+static _Atomic bool full;
+
+static uint64_t meaning_of(uint32_t owner, uint32_t kernel)
+{
+    return (uint64_t)owner << 32 | kernel;
+}
+
+static uint32_t owner_in(uint64_t meaning)
+{
+    return (uint32_t)(meaning >> 32);
+}
+
+static uint32_t kernel_in(uint64_t meaning)
+{
+    return (uint32_t)meaning & ~UNTOLD;
+}
+
+static void count_lost(void)
+{
+    atomic_store(&full, true);
+    if (gv_process.spool.header)
+        atomic_fetch_add(&gv_process.spool.header->lost.names, 1);
+}
+
+/* ---- handles ---- */
+
+static uint32_t hash_of(uintptr_t handle)
+{
+    return (uint32_t)(handle * 0x9e3779b97f4a7c15u >> 40);
+}
+
+static struct cell *cell_of(uintptr_t handle, bool make)
+{
+    uint32_t at = hash_of(handle);
+
+    if (!handle)
+        return NULL;
+    for (int probe = 0; probe < MOST_PROBES; probe++, at++) {
+        struct cell *cell = &cells[at % CELLS];
+        uintptr_t found = atomic_load_explicit(&cell->handle, memory_order_relaxed);
+
+        if (found == 0 && make && atomic_compare_exchange_strong(&cell->handle, &found, handle))
+            return cell;
+        if (found == handle)
+            return cell;
+        if (found == 0)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* ---- owners ---- */
+
+static bool lives(uint32_t owner)
+{
+    return owner &&
+           atomic_load_explicit(&owners[owner % OWNERS].number, memory_order_relaxed) == owner;
+}
+
+static uint64_t find_meaning(uintptr_t handle)
+{
+    struct cell *cell = cell_of(handle, false);
+    uint64_t meaning = cell ? atomic_load_explicit(&cell->meaning, memory_order_acquire) : 0;
+
+    return lives(owner_in(meaning)) ? meaning : 0;
+}
+
+/* A new owner; 0: there are too many. Place 0 stays free, for the companion of nobody. */
+static uint32_t make_owner(uint32_t kind)
+{
+    for (uint32_t tries = 0; tries < OWNERS; tries++) {
+        uint32_t number = (atomic_fetch_add(&owners_numbered, 1) + 1) % REGISTERED | kind;
+        uint32_t nobody = 0;
+
+        if (number % OWNERS &&
+            atomic_compare_exchange_strong(&owners[number % OWNERS].number, &nobody, number))
+            return number;
+    }
+    return 0;
+}
+
+static void end_owner(uint32_t owner)
+{
+    atomic_store(&full, false);
+    if (owner)
+        atomic_compare_exchange_strong(&owners[owner % OWNERS].number, &owner, 0);
+}
+
+/*
+ * The owner of handles that end with `owner`, and also when a context goes: of another handle of a
+ * host function, and, for owner 0, of kernels whose module is unknown.
+ */
+static uint32_t companion_of(uint32_t owner)
+{
+    _Atomic uint32_t *place = &owners[owner % OWNERS].companion;
+    uint32_t known = atomic_load(place);
+    uint32_t made;
+
+    if (lives(known))
+        return known;
+    made = make_owner(0);
+    if (!made || atomic_compare_exchange_strong(place, &known, made))
+        return made;
+    end_owner(made);
+    return known; /* another thread's */
+}
+
+static uint32_t find_owner(uintptr_t handle)
+{
+    uint64_t meaning = find_meaning(handle);
+
+    return kernel_in(meaning) ? 0 : owner_in(meaning);
+}
+
+uint32_t gv_names_add_owner(uintptr_t handle)
+{
+    struct cell *cell = cell_of(handle, true);
+    uint32_t owner = cell ? make_owner(0) : 0;
+
+    if (!owner) {
+        count_lost();
+        return 0;
+    }
+    end_owner(find_owner(handle)); /* whose end was not seen */
+    atomic_store(&cell->meaning, meaning_of(owner, 0));
+    return owner;
+}
+
+uint32_t gv_names_owner(uintptr_t handle)
+{
+    uint32_t owner = find_owner(handle);
+
+    return owner & REGISTERED ? 0 : owner;
+}
+
+/* ---- kernels ---- */
+
+static uint32_t next_kernel(void)
+{
+    return (atomic_fetch_add(&kernels_numbered, 1) + 1) % UNTOLD;
+}
+
+bool gv_names_add(uintptr_t handle, uintptr_t owner_handle, uint32_t *kernel)
+{
+    uint32_t owner = find_owner(owner_handle);
+    struct cell *cell = cell_of(handle, true);
+    uint64_t meaning;
+
+    if (cell && !owner)
+        owner = companion_of(0);
+    if (!cell || !owner) {
+        *kernel = 0;
+        count_lost();
+        return false;
+    }
+    meaning = atomic_load(&cell->meaning);
+    *kernel = kernel_in(meaning);
+    if (owner_in(meaning) == owner && *kernel)
+        return false;
+    *kernel = next_kernel();
+    if (atomic_compare_exchange_strong(&cell->meaning, &meaning, meaning_of(owner, *kernel)))
+        return true;
+    *kernel = kernel_in(meaning); /* another thread has just named it */
+    return false;
+}
+
+/* The name stands before its meaning does, and never beside an earlier one: who still finds that
+ * cannot mark it as told. */
+static void set_untold(struct cell *cell, uint32_t owner, uint32_t kernel, const char *name)
+{
+    atomic_store(&cell->meaning, 0);
+    atomic_store(&names[cell - cells], name);
+    atomic_store(&cell->meaning, meaning_of(owner, kernel | UNTOLD));
+}
+
+void gv_names_register(uintptr_t host_function, uintptr_t owner_handle, const char *name)
+{
+    struct cell *owner_cell = cell_of(owner_handle, true);
+    struct cell *cell = cell_of(host_function, true);
+    uint32_t owner = find_owner(owner_handle);
+
+    if (owner_cell && !(owner & REGISTERED)) {
+        owner = make_owner(REGISTERED);
+        atomic_store(&owner_cell->meaning, meaning_of(owner, 0));
+    }
+    if (!cell || !owner) {
+        count_lost();
+        return;
+    }
+    set_untold(cell, owner, next_kernel(), name);
+}
+
+void gv_names_alias(uintptr_t handle, uintptr_t known)
+{
+    uint64_t meaning = find_meaning(known), before = find_meaning(handle);
+    uint32_t owner = owner_in(meaning), kernel = kernel_in(meaning);
+    struct cell *cell;
+
+    if (handle == known || (kernel ? kernel == kernel_in(before) : meaning == before))
+        return;
+    if (!meaning) { /* what it meant before, it does not mean any more */
+        cell = cell_of(handle, false);
+        if (cell)
+            atomic_store(&cell->meaning, 0);
+        return;
+    }
+    if (owner & REGISTERED)
+        owner = companion_of(owner);
+    cell = cell_of(handle, true);
+    if (!cell || !owner)
+        count_lost();
+    else if (meaning & UNTOLD)
+        set_untold(cell, owner, kernel, atomic_load(&names[cell_of(known, false) - cells]));
+    else
+        atomic_store(&cell->meaning, meaning_of(owner, kernel));
+}
+
+/* Apart, so that finding saves no registers. */
+__attribute__((noinline)) static const char *tell(struct cell *cell, uint64_t meaning)
+{
+    const char *name = atomic_load(&names[cell - cells]);
+
+    return atomic_compare_exchange_strong(&cell->meaning, &meaning, meaning & ~(uint64_t)UNTOLD)
+               ? name
+               : NULL;
+}
+
+struct gv_names_answer gv_names_find(uintptr_t handle)
+{
+    struct gv_names_answer answer = {0, NULL};
+    struct cell *cell = cell_of(handle, false);
+    uint64_t meaning = cell ? atomic_load_explicit(&cell->meaning, memory_order_acquire) : 0;
+
+    if (!lives(owner_in(meaning)))
+        return answer;
+    answer.kernel = kernel_in(meaning);
+    if (__builtin_expect(meaning & UNTOLD, 0))
+        answer.name = tell(cell, meaning);
+    return answer;
+}
+
+/* ---- what goes ---- */
+
+uint32_t gv_names_void_owner(uintptr_t handle)
+{
+    uint32_t owner = find_owner(handle);
+
+    /* Kernels whose module is unknown may have been this one's. */
+    end_owner(atomic_exchange(&owners[0].companion, 0));
+    if (!owner)
+        return 0;
+    end_owner(atomic_exchange(&owners[owner % OWNERS].companion, 0));
+    end_owner(owner);
+    return owner & REGISTERED ? 0 : owner;
+}
+
+void gv_names_void_loaded(void)
+{
+    for (uint32_t i = 1; i < OWNERS; i++) {
+        uint32_t owner = atomic_load_explicit(&owners[i].number, memory_order_relaxed);
+
+        if (owner && !(owner & REGISTERED))
+            end_owner(owner);
+    }
+}
+
+bool gv_names_are_full(void)
+{
+    return atomic_load_explicit(&full, memory_order_relaxed);
+}
+
+void gv_names_start_over(void)
+{
+    gv_names_void_loaded();
+    for (uint32_t i = 0; i < CELLS; i++) {
+        uint64_t meaning = atomic_load_explicit(&cells[i].meaning, memory_order_relaxed);
+
+        if (owner_in(meaning) & REGISTERED && kernel_in(meaning))
+            atomic_compare_exchange_strong(&cells[i].meaning, &meaning, meaning | UNTOLD);
+    }
+}

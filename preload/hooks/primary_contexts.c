@@ -1,0 +1,56 @@
+#include "preload/hooks/primary_contexts.h"
+
+#include "preload/bind/entry_points.h"
+#include "preload/base/own_work.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DEVICES 64
+
+static _Atomic uint64_t primaries[DEVICES];
+
+static bool is_known(int device)
+{
+    return device >= 0 && device < DEVICES;
+}
+
+void gv_primary_note(int device, uint64_t context)
+{
+    if (is_known(device))
+        atomic_store(&primaries[device], context);
+}
+
+uint64_t gv_primary_reset(int device)
+{
+    return is_known(device) ? atomic_exchange(&primaries[device], 0) : 0;
+}
+
+uint64_t gv_primary_released(int device)
+{
+    struct gv_own_work work;
+    unsigned flags = 0;
+    int active = 1, result;
+
+    if (!gv_driver_calls.primary_context_get_state)
+        return 0;
+    gv_own_work_begin(&work);
+    result = gv_driver_calls.primary_context_get_state(device, &flags, &active);
+    gv_own_work_end(&work);
+    return result == 0 && !active ? gv_primary_reset(device) : 0;
+}
+
+uint64_t gv_primary_current(void)
+{
+    struct gv_own_work work;
+    void *context = NULL;
+
+    if (!gv_driver_calls.context_get_current)
+        return 0;
+    gv_own_work_begin(&work);
+    if (gv_driver_calls.context_get_current(&context) != 0)
+        context = NULL;
+    gv_own_work_end(&work);
+    return (uint64_t)(uintptr_t)context;
+}

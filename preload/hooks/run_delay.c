@@ -1,0 +1,65 @@
+#include "preload/hooks/run_delay.h"
+
+#include "preload/base/clock.h"
+#include "preload/base/hot.h"
+#include "preload/base/own_work.h"
+#include "trace/schedstat.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+GV_HOT uint64_t gv_run_delay_least_ns = UINT64_MAX;
+/* Built without it, or /proc is not there, or out of reach. */
+static atomic_bool is_missing;
+
+void gv_run_delay_prepare(const struct gv_settings *settings)
+{
+    gv_run_delay_least_ns = (uint64_t)settings->stall_us * 1000u;
+}
+
+/* The calls of libc may be another library's. */
+static bool read_own(uint64_t *delay_ns)
+{
+    char text[GV_SCHEDSTAT_BYTES + 1];
+    long fd = syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    long bytes;
+
+    if (fd < 0) {
+        /* No descriptor may be free now, and one later. */
+        if (errno == ENOENT || errno == EACCES || errno == EPERM || errno == ENOSYS)
+            atomic_store_explicit(&is_missing, true, memory_order_relaxed);
+        return false;
+    }
+    bytes = syscall(SYS_read, fd, text, sizeof text - 1);
+    syscall(SYS_close, fd);
+    if (bytes <= 0)
+        return false;
+    text[bytes] = '\0';
+    return gv_schedstat_delay(text, delay_ns);
+}
+
+void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns)
+{
+    struct gv_own_work work;
+    union gv_record *record;
+    uint64_t delay_ns;
+    bool known;
+
+    if (atomic_load_explicit(&is_missing, memory_order_relaxed))
+        return;
+    gv_own_work_begin(&work);
+    known = read_own(&delay_ns);
+    gv_own_work_end(&work);
+    record = known ? gv_thread_reserve(thread, room) : NULL;
+    if (!record)
+        return;
+    record->run_delay =
+        (struct gv_record_run_delay){.head = {.kind = GV_RECORD_RUN_DELAY, .flags = GV_RECORD_MORE},
+                                     .call_start_ns = thread->outer_start_ns,
+                                     .after_ns = end_ns,
+                                     .before_ns = gv_clock_now_ns(),
+                                     .delay_ns = delay_ns};
+    gv_thread_publish(thread);
+}

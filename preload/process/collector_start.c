@@ -1,0 +1,333 @@
+/*
+ * Starts the collector as nobody's child: no wait() of the program returns it, no SIGCHLD tells of
+ * it, and it holds nothing of the program's. Where orphans become the program's own children, it
+ * has a stand-in for a parent (preload/process/stand_in_parent.h).
+ *
+ * A grandchild by two vfork-like clones: fork() would copy the page tables of a process that may
+ * have mapped hundreds of gigabytes. The child in the middle is made without a termination signal,
+ * which hides it from the program's wait() until we have waited for it ourselves. Between clone and
+ * exec only system calls are made, on a stack of our own; signals are let in when none of the
+ * program's handlers is left.
+ */
+#include "preload/process/attach.h"
+
+#include "preload/base/clock.h"
+#include "preload/bind/entry_points.h"
+#include "preload/base/objects.h"
+#include "preload/process/stand_in_parent.h"
+#include "preload/process/warnings.h"
+#include "trace/session_id.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef GV_BINDIR
+#error "the build says where the gpuverify program is installed"
+#endif
+
+#define STACK_BYTES        32768u
+#define HIGHEST_FD_BY_HAND 65536
+#define LOOK_NS            20000000 /* how often the stand-in is looked at until it has begun */
+
+extern char **environ;
+
+typedef int clone_function(int (*run)(void *), void *stack, int flags, void *data, ...);
+
+struct start {
+    clone_function *clone;
+    const char *helper;
+    const char *session_path;
+    char **environment;
+    char *inner_stack;
+    char *outer_stack;
+    int lock_fd;
+    pid_t pid;             /* of the collector, once it is made */
+    int error;             /* errno of what failed in a child */
+    _Atomic uint32_t made; /* futex: the stand-in has made the collector, or has failed to */
+};
+
+/* ---- finding the program ---- */
+
+static bool is_helper(char *path, size_t bytes, const char *directory, const char *relative)
+{
+    int length = snprintf(path, bytes, "%s%s", directory, relative);
+
+    return length > 0 && (size_t)length < bytes && access(path, X_OK) == 0;
+}
+
+static int find_helper(const struct gv_settings *settings, char *path, size_t bytes)
+{
+    /* In the build tree; in a bundle or under any prefix; Debian's lib/x86_64-linux-gnu. */
+    static const char *const beside[] = {"/../report/gpuverify", "/../bin/gpuverify",
+                                         "/../../bin/gpuverify"};
+    struct gv_object object;
+    static char directory[GV_SESSION_PATH_BYTES]; /* by the one thread that attaches */
+    char *slash;
+
+    if (settings->collector[0])
+        return is_helper(path, bytes, settings->collector, "") ? 0 : -ENOENT;
+    if (gv_objects_at((uintptr_t)gv_plt_slots, &object)) {
+        snprintf(directory, sizeof directory, "%s", object.path);
+        slash = strrchr(directory, '/');
+        if (slash) {
+            *slash = 0;
+            for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
+                if (is_helper(path, bytes, directory, beside[i]))
+                    return 0;
+        }
+    }
+    return is_helper(path, bytes, GV_BINDIR, "/gpuverify") ? 0 : -ENOENT;
+}
+
+/* ---- the environment without what would bring us into the helper ---- */
+
+static bool is_kept(const char *variable)
+{
+    return strncmp(variable, "LD_PRELOAD=", 11) != 0 && strncmp(variable, "LD_AUDIT=", 9) != 0;
+}
+
+static void copy_environment(char **copy, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count && environ[i]; i++)
+        if (is_kept(environ[i]))
+            copy[kept++] = environ[i];
+    copy[kept] = NULL;
+}
+
+/* ---- the two children ---- */
+
+static void close_from(int first)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+        return;
+#endif
+    for (int fd = first; fd < HIGHEST_FD_BY_HAND; fd++)
+        close(fd);
+}
+
+/* Nothing that is open in the program stays open: a pipe held here would never end for a reader. */
+static int keep_only_lock(int lock_fd)
+{
+    int high = fcntl(lock_fd, F_DUPFD, GV_SESSION_LOCK_FD + 1);
+    int null;
+
+    if (high < 0)
+        return -1;
+    for (int fd = 0; fd < GV_SESSION_LOCK_FD; fd++)
+        close(fd);
+    null = open("/dev/null", O_RDWR);
+    if (null != 0 || dup(0) != 1 || dup(0) != 2)
+        return -1;
+    if (dup2(high, GV_SESSION_LOCK_FD) < 0)
+        return -1;
+    close_from(GV_SESSION_LOCK_FD + 1);
+    return 0;
+}
+
+/* Past our own _exit(), which is for the program. */
+__attribute__((noreturn)) static void leave_child(int code)
+{
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
+/* As the kernel has it. A handler of 0 is the default. */
+struct kernel_action {
+    uintptr_t handler;
+    unsigned long flags;
+    uintptr_t restorer;
+    uint64_t mask;
+};
+
+/* The program's handlers would run here, in its memory, and what it blocks or ignores would stay
+ * so in the helper, which may be any program: also one that has to be ended by a signal. */
+static void default_actions(void)
+{
+    static const struct kernel_action standard;
+
+    for (int number = 1; number < NSIG; number++)
+        syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof standard.mask);
+}
+
+static void reset_signals(void)
+{
+    static const uint64_t none;
+
+    default_actions();
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+}
+
+static int become_collector(void *data)
+{
+    struct start *start = data;
+    char *const arguments[] = {(char *)"gpuverify", (char *)"collect",
+                               (char *)(uintptr_t)start->session_path, NULL};
+
+    setsid();
+    errno = EIO;
+    reset_signals();
+    if (keep_only_lock(start->lock_fd) == 0)
+        execve(start->helper, arguments, start->environment);
+    start->error = errno;
+    leave_child(127);
+}
+
+static bool is_libc(const struct gv_object *object, void *context)
+{
+    *(clone_function **)context = NULL;
+    if (strcmp(gv_object_name(object), "libc.so.6") == 0)
+        *(void **)context = gv_object_symbol(object, "clone");
+    return *(clone_function **)context != NULL;
+}
+
+/* A sanitizer's own takes every clone() for a fork. */
+static clone_function *find_clone(void)
+{
+    clone_function *found = NULL;
+
+    return gv_objects_visit(is_libc, &found) ? found : clone;
+}
+
+static int start_and_leave(void *data)
+{
+    struct start *start = data;
+
+    start->pid = start->clone(become_collector, start->inner_stack + STACK_BYTES,
+                              CLONE_VM | CLONE_VFORK, start);
+    if (start->pid < 0)
+        start->error = errno;
+    leave_child(0);
+}
+
+/* Of the program's memory it has a copy, which it gives back. */
+static int start_and_stay(void *data)
+{
+    struct start *start = data;
+
+    setsid();
+    default_actions();
+    start->pid = start->clone(become_collector, start->inner_stack + STACK_BYTES,
+                              CLONE_VM | CLONE_VFORK, start);
+    if (start->pid < 0)
+        start->error = errno;
+    atomic_store(&start->made, 1);
+    syscall(SYS_futex, &start->made, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    close_from(0);
+    gv_stand_in_stay(start->outer_stack);
+}
+
+/* Nobody can tell us of the stand-in's end but itself: it has no termination signal. */
+static void await_stand_in(struct start *start, pid_t child)
+{
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    int status;
+
+    while (!atomic_load(&start->made)) {
+        syscall(SYS_futex, &start->made, FUTEX_WAIT, 0, &look, NULL, 0);
+        if (waitpid(child, &status, __WCLONE | WNOHANG) == child && !atomic_load(&start->made)) {
+            start->error = ECHILD;
+            return;
+        }
+    }
+}
+
+static int run_children(struct start *start)
+{
+    bool stays = gv_stand_in_is_needed();
+    sigset_t all, before;
+    int status;
+    pid_t child;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    child = start->clone(stays ? start_and_stay : start_and_leave, start->outer_stack + STACK_BYTES,
+                         stays ? CLONE_UNTRACED : CLONE_VM | CLONE_VFORK, start);
+    if (child < 0)
+        start->error = errno;
+    else if (stays)
+        await_stand_in(start, child);
+    else
+        while (waitpid(child, &status, __WCLONE) < 0 && errno == EINTR)
+            ;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return -start->error;
+}
+
+/* To be ended should it not be ours. One that is found without being named always is. */
+static void note_named_collector(struct gv_process *process, pid_t pid)
+{
+    struct gv_named_collector *named = &process->named_collector;
+
+    named->pid = 0;
+    if (pid <= 0 || !process->settings.collector[0] ||
+        gv_session_read_start_ticks((uint32_t)pid, &named->start_ticks) != 0)
+        return;
+    named->since_ns = gv_clock_monotonic_ns();
+    named->pid = (uint32_t)pid;
+}
+
+/* The children's stacks, what they are told, and their environment. Shared, not copied, with a
+ * stand-in. */
+static int make_start(struct start **made, void **memory, size_t *bytes)
+{
+    size_t variables = 0;
+    char *mapped;
+
+    while (environ && environ[variables])
+        variables++;
+    *bytes = 2 * STACK_BYTES + sizeof(struct start) + (variables + 1) * sizeof(char *);
+    mapped = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return -errno;
+    *memory = mapped;
+    *made = (struct start *)(void *)(mapped + 2 * STACK_BYTES);
+    (*made)->clone = find_clone();
+    (*made)->inner_stack = mapped;
+    (*made)->outer_stack = mapped + STACK_BYTES;
+    (*made)->environment = (char **)(void *)(*made + 1);
+    copy_environment((*made)->environment, variables);
+    return 0;
+}
+
+int gv_collector_start(struct gv_process *process, int lock_fd)
+{
+    static char helper[GV_SESSION_PATH_BYTES];
+    struct start *start = NULL;
+    void *memory = NULL;
+    size_t bytes = 0;
+    int error = 0;
+
+    if (strcmp(process->settings.collector, "off") == 0)
+        goto out;
+    error = find_helper(&process->settings, helper, sizeof helper);
+    if (!error)
+        error = make_start(&start, &memory, &bytes);
+    if (error)
+        goto out;
+    start->helper = helper;
+    start->session_path = process->session_path;
+    start->lock_fd = lock_fd;
+    error = run_children(start);
+    if (!error)
+        note_named_collector(process, start->pid);
+    munmap(memory, bytes);
+out:
+    close(lock_fd);
+    if (error)
+        gv_warn_of_no_collector(process, error);
+    return error;
+}

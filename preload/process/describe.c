@@ -1,0 +1,42 @@
+/* What a spool says about its process, for people who look at the trace later. */
+#include "preload/process/attach.h"
+
+#include "preload/base/clock.h"
+#include "trace/program_name.h"
+#include "trace/session_id.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void gv_process_program_name(char *name, size_t bytes)
+{
+    static char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* by the one thread that attaches */
+
+    gv_program_name(arguments, gv_program_read_arguments(0, arguments, sizeof arguments), name,
+                    bytes);
+}
+
+void gv_process_describe(struct gv_spool_header *header)
+{
+    ssize_t length;
+
+    snprintf(header->session, sizeof header->session, "%s", gv_process.session_id);
+    header->pid = (uint32_t)getpid();
+    header->parent_pid = (uint32_t)getppid();
+    header->forked = gv_process.forked;
+    if (gv_session_read_start_ticks(header->pid, &header->process_start_ticks) < 0)
+        header->process_start_ticks = 0;
+    header->attached_ns = gv_clock_now_ns();
+    length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
+    header->executable[length > 0 ? length : 0] = 0;
+    header->arguments_bytes =
+        (uint32_t)gv_program_read_arguments(0, header->arguments, sizeof header->arguments);
+    if (!getcwd(header->directory, sizeof header->directory))
+        header->directory[0] = 0;
+    gv_process_program_name(header->program, sizeof header->program);
+    /* The reader believes nothing of it before it sees this. */
+    atomic_thread_fence(memory_order_release);
+    memcpy(header->magic, GV_SPOOL_MAGIC, sizeof GV_SPOOL_MAGIC);
+}

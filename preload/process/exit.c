@@ -1,0 +1,308 @@
+/*
+ * The end of a process: by exit() and a return from main (our destructor), _exit(), _Exit() and
+ * quick_exit(), or by a signal that it sends itself (preload/process/deadly_signals.c). It waits,
+ * for GPUVERIFY_EXIT_WAIT at most, until the collector has everything in the trace. A process that
+ * is killed by others does not wait; the collector finds out by itself.
+ */
+#include "preload/process/attach.h"
+
+#include "preload/base/clock.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/gpu_start.h"
+#include "preload/base/loader.h"
+#include "preload/base/objects.h"
+#include "preload/base/own_work.h"
+#include "preload/process/process.h"
+#include "preload/process/run_note.h"
+#include "preload/process/warnings.h"
+#include "trace/session_id.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_NS 50000000 /* how often a waiting process looks whether its collector still lives */
+/* A flush takes milliseconds, but waits for the GPU when another thread loads code that does
+ * (driver 580): a program that ends itself because it is stuck there is not to be stuck in us. */
+#define FETCH_MOST_MS 1000
+/* A collector says that it is one in some milliseconds. */
+#define IMPOSTOR_NS 4500000000u
+
+static void ring(struct gv_session_file *session)
+{
+    atomic_fetch_add(&session->doorbell, 1);
+    syscall(SYS_futex, &session->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Nobody will drain us now: the collector cannot write the trace, it has died, or there never was
+ * one, so that nobody holds the lock. The lock is only tried when there is no pid to look at:
+ * trying it could make another process believe for a moment that a collector holds it. */
+static bool collector_is_no_use(const struct gv_process *process)
+{
+    uint32_t pid = atomic_load(&process->session->collector_pid);
+    bool gone;
+    int fd;
+
+    if (atomic_load(&process->session->trace_error))
+        return true;
+    if (pid)
+        return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    fd = open(process->session_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    gone = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return gone;
+}
+
+/*
+ * What GPUVERIFY_COLLECTOR names may be no collector of ours: it does not say that it is one, and
+ * would hold the session for ever. True: it had time enough, and is ended.
+ */
+static bool end_impostor(const struct gv_process *process)
+{
+    const struct gv_named_collector *named = &process->named_collector;
+
+    if (!named->pid || atomic_load(&process->session->collector_pid) ||
+        gv_clock_monotonic_ns() - named->since_ns < IMPOSTOR_NS)
+        return false;
+    if (gv_session_process_life(named->pid, named->start_ticks) == GV_SESSION_ALIVE)
+        syscall(SYS_kill, named->pid, SIGKILL);
+    return true;
+}
+
+/* Of what was recorded before this end. false: it is of no use to wait any longer. */
+static bool wait_until_drained(struct gv_process *process, uint32_t end)
+{
+    struct gv_spool_header *header = process->spool.header;
+    uint32_t drained;
+    uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
+    struct timespec look = {.tv_nsec = LOOK_NS};
+
+    while ((drained = atomic_load(&header->drained)) < end) {
+        uint64_t now_ns = gv_clock_monotonic_ns();
+
+        if (collector_is_no_use(process) || end_impostor(process))
+            return false;
+        if (now_ns >= end_ns)
+            return true;
+        look.tv_nsec = end_ns - now_ns < LOOK_NS ? (long)(end_ns - now_ns) : LOOK_NS;
+        syscall(SYS_futex, &header->drained, FUTEX_WAIT, drained, &look, NULL, 0);
+    }
+    return true;
+}
+
+/* Once: true if it was running until now. */
+static bool end_as(enum gv_process_state state)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    uint32_t running = GV_PROCESS_RUNNING;
+    uint32_t end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that tells of it */
+
+    if (!atomic_compare_exchange_strong(&header->state, &running, state))
+        return false;
+    atomic_store(&header->ended_ns, gv_clock_now_ns());
+    ring(gv_process.session);
+    if (!wait_until_drained(&gv_process, end))
+        gv_warn_of_collector(&gv_process);
+    gv_warn_of_trace(&gv_process);
+    gv_warn_of_taken_trace(&gv_process);
+    return true;
+}
+
+static void finish(bool knows_code, int code)
+{
+    struct gv_spool_header *header;
+    struct gv_own_work work;
+
+    if (!gv_process_is_attached_here())
+        return;
+    gv_own_work_begin(&work);
+    header = gv_process.spool.header;
+    gv_gpu_finish(gv_process.settings.exit_wait_ms);
+    if (knows_code) {
+        atomic_store(&header->exit_code, code);
+        atomic_store(&header->exit_code_known, 1);
+    }
+    end_as(GV_PROCESS_EXITING);
+    gv_own_work_end(&work);
+}
+
+/* CUPTI has once not answered in time: a program that tries one way to end after the other would
+ * wait for it each time. */
+static _Atomic bool fetch_hangs;
+
+static void fetch_unless_it_hangs(void)
+{
+    int64_t most_ms = gv_process.settings.exit_wait_ms;
+
+    if (most_ms > FETCH_MOST_MS)
+        most_ms = FETCH_MOST_MS;
+    if (!atomic_load(&fetch_hangs) && !gv_gpu_fetch(most_ms))
+        atomic_store(&fetch_hangs, true);
+}
+
+/* The process that one of its threads is ending by a signal: in the handler of another signal, or
+ * on another thread, nobody waits once more. A forked child is another process. */
+static _Atomic uint32_t dying_pid;
+
+bool gv_process_expect_death(int number)
+{
+    uint32_t others;
+    struct gv_own_work work;
+
+    if (!gv_process_is_attached_here())
+        return false;
+    others = atomic_load(&dying_pid);
+    if (others == gv_process.pid ||
+        !atomic_compare_exchange_strong(&dying_pid, &others, gv_process.pid))
+        return false;
+    gv_own_work_begin(&work);
+    if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
+        fetch_unless_it_hangs();
+        atomic_store(&gv_process.spool.header->exit_signal, number);
+        /* What other threads did while we waited is read by the collector when we are gone. */
+        if (end_as(GV_PROCESS_DYING))
+            fetch_unless_it_hangs();
+    }
+    gv_own_work_end(&work);
+    return true;
+}
+
+void gv_process_outlived(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    uint32_t dying = GV_PROCESS_DYING;
+
+    if (atomic_load(&header->state) == GV_PROCESS_DYING) {
+        gv_gpu_go_on();
+        atomic_store(&header->ended_ns, 0);
+        atomic_compare_exchange_strong(&header->state, &dying, GV_PROCESS_RUNNING);
+    }
+    atomic_store(&dying_pid, 0);
+}
+
+void gv_process_fetch(void)
+{
+    struct gv_own_work work;
+
+    if (!gv_process_is_attached_here() ||
+        atomic_load(&gv_process.spool.header->state) != GV_PROCESS_RUNNING)
+        return;
+    gv_own_work_begin(&work);
+    fetch_unless_it_hangs();
+    gv_gpu_go_on();
+    gv_own_work_end(&work);
+}
+
+/* The process that one of its threads is making another program of. */
+static _Atomic uint32_t leaving_pid;
+
+bool gv_process_expect_exec(void)
+{
+    struct gv_spool_header *header;
+    struct gv_own_work work;
+    uint32_t running = GV_PROCESS_RUNNING, others;
+
+    if (!gv_process_is_attached_here())
+        return false;
+    header = gv_process.spool.header;
+    others = atomic_load(&leaving_pid);
+    if (atomic_load(&header->state) != GV_PROCESS_RUNNING || others == gv_process.pid ||
+        !atomic_compare_exchange_strong(&leaving_pid, &others, gv_process.pid))
+        return false;
+    gv_own_work_begin(&work);
+    fetch_unless_it_hangs();
+    atomic_store(&header->ended_ns, gv_clock_now_ns());
+    atomic_compare_exchange_strong(&header->state, &running, GV_PROCESS_LEAVING);
+    gv_own_work_end(&work);
+    return true;
+}
+
+void gv_process_exec_failed(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    uint32_t leaving = GV_PROCESS_LEAVING;
+
+    if (atomic_load(&header->state) == GV_PROCESS_LEAVING) {
+        gv_gpu_go_on();
+        atomic_store(&header->ended_ns, 0);
+        atomic_compare_exchange_strong(&header->state, &leaving, GV_PROCESS_RUNNING);
+    }
+    atomic_store(&leaving_pid, 0);
+}
+
+/* Runs early among the exit handlers: only to learn the code, which a destructor is not told. */
+static void note_code(int code, void *context)
+{
+    (void)context;
+    if (!gv_process_is_attached_here())
+        return;
+    atomic_store(&gv_process.spool.header->exit_code, code & 0xff);
+    atomic_store(&gv_process.spool.header->exit_code_known, 1);
+}
+
+static void quick_exited(void)
+{
+    finish(false, 0);
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+    if (gv_process_is_ours() && !gv_process_is_attached_here())
+        gv_run_note_driver();
+    finish(false, 0);
+}
+
+int gv_process_watch_exit(void)
+{
+    static bool watched; /* a forked child has inherited the handlers */
+
+    /* dlclose() takes the lock of these handlers: a child may find it held for ever, and can leave
+     * by _exit() only. */
+    if (watched || gv_loader_is_broken())
+        return 0;
+    if (on_exit(note_code, NULL) != 0 || at_quick_exit(quick_exited) != 0)
+        return -ENOMEM;
+    watched = true;
+    return 0;
+}
+
+typedef void (*end_process)(int code) __attribute__((noreturn));
+
+/* Found by the constructor: _exit() may be called where nothing but a system call is safe. */
+static void *real__exit, *real__Exit;
+
+void gv_process_find_exits(void)
+{
+    real__exit = gv_objects_next((uintptr_t)gv_plt_slots, "_exit", NULL);
+    real__Exit = gv_objects_next((uintptr_t)gv_plt_slots, "_Exit", NULL);
+}
+
+/* The next one may be another preloaded library's; libc's makes the system call below. */
+__attribute__((noreturn)) static void end_by(void *next, int code)
+{
+    finish(true, code & 0xff);
+    if (next)
+        ((end_process)next)(code);
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
+__attribute__((visibility("default"), noreturn)) void _exit(int code)
+{
+    end_by(real__exit, code);
+}
+
+__attribute__((visibility("default"), noreturn)) void _Exit(int code)
+{
+    end_by(real__Exit, code);
+}

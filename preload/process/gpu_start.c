@@ -1,0 +1,391 @@
+#include "preload/process/gpu_start.h"
+
+#include "preload/base/helper_thread.h"
+#include "preload/base/clock.h"
+#include "preload/bind/entry_points.h"
+#include "preload/base/loader.h"
+#include "preload/base/log.h"
+#include "preload/base/objects.h"
+#include "preload/base/own_thread.h"
+#include "preload/base/own_work.h"
+#include "trace/gpu_module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEVICES_MOST      64
+#define PATIENCE_LEAST_MS 1000
+
+/* CUdevice_attribute */
+enum device_attribute {
+    ATTRIBUTE_CLOCK_KHZ = 13,
+    ATTRIBUTE_MULTIPROCESSORS = 16,
+    ATTRIBUTE_MEMORY_CLOCK_KHZ = 36,
+    ATTRIBUTE_CC_MAJOR = 75,
+    ATTRIBUTE_CC_MINOR = 76,
+};
+
+static struct gv_gpu_host host;
+/* Recording; inherited by a child, which must not use it. */
+static const struct gv_gpu_module *_Atomic module;
+static uint32_t module_pid;
+static _Atomic uint32_t started_pid; /* the process that has tried */
+static _Atomic int ended;
+
+/* The module is opened and started on a thread of its own, and not for ever: see
+ * preload/base/helper_thread.h.
+ */
+#define LOADER_PATIENCE_MS  2000  /* until the loader's lock was ours for the first time */
+#define MODULE_PATIENCE_MS  10000 /* from then on: large libraries, maybe from a slow disk */
+#define CLAIMED_PATIENCE_MS 1000
+/* Of the other threads, for all of that and the questions to the driver. */
+#define START_PATIENCE_MS                                                                          \
+    (LOADER_PATIENCE_MS + MODULE_PATIENCE_MS + CLAIMED_PATIENCE_MS + UINT64_C(1000))
+
+enum stage {
+    STAGE_WAITING, /* for the loader */
+    STAGE_STARTING,
+    STAGE_CLAIMED, /* all but done: not given up any more */
+    STAGE_GIVEN_UP,
+};
+static _Atomic int stage;
+static char why[GV_SPOOL_WHY_BYTES];
+
+/* ---- devices ---- */
+
+static uint32_t attribute(int device, enum device_attribute which)
+{
+    int value = 0;
+
+    if (!gv_driver_calls.device_get_attribute ||
+        gv_driver_calls.device_get_attribute(&value, (int)which, device) != 0 || value < 0)
+        return 0;
+    return (uint32_t)value;
+}
+
+static void write_device(struct gv_thread *thread, int ordinal)
+{
+    char name[256] = "";
+    union gv_record record = {.head = {.kind = GV_RECORD_DEVICE}};
+    union gv_record *into;
+    size_t memory_bytes = 0;
+    int device;
+
+    if (gv_driver_calls.device_get(&device, ordinal) != 0)
+        return;
+    if (gv_driver_calls.device_get_name)
+        gv_driver_calls.device_get_name(name, sizeof name, device);
+    name[sizeof name - 1] = 0;
+    if (gv_driver_calls.device_total_memory)
+        gv_driver_calls.device_total_memory(&memory_bytes, device);
+    if (gv_driver_calls.device_get_uuid)
+        gv_driver_calls.device_get_uuid(record.device.uuid, device);
+    record.head.api = (uint16_t)strlen(name);
+    record.head.flags = name[0] ? GV_RECORD_MORE : 0;
+    record.device.memory_bytes = memory_bytes;
+    record.device.device = (uint32_t)ordinal;
+    record.device.cc_major = attribute(device, ATTRIBUTE_CC_MAJOR);
+    record.device.cc_minor = attribute(device, ATTRIBUTE_CC_MINOR);
+    record.device.multiprocessors = attribute(device, ATTRIBUTE_MULTIPROCESSORS);
+    record.device.clock_khz = attribute(device, ATTRIBUTE_CLOCK_KHZ);
+    record.device.memory_clock_khz = attribute(device, ATTRIBUTE_MEMORY_CLOCK_KHZ);
+    into = gv_thread_reserve(thread, GV_ROOM_CODE);
+    if (!into)
+        return;
+    *into = record;
+    gv_thread_publish(thread);
+    gv_thread_write_text(thread, name, gv_thread_text_bytes(name), false);
+}
+
+static void write_devices(struct gv_thread *thread)
+{
+    int count = 0;
+    bool inside;
+
+    if (!gv_driver_calls.device_get_count || !gv_driver_calls.device_get ||
+        gv_driver_calls.device_get_count(&count) != 0)
+        return;
+    inside = gv_thread_begin_group(thread);
+    for (int i = 0; i < count && i < DEVICES_MOST; i++)
+        write_device(thread, i);
+    gv_thread_end_group(thread, inside);
+}
+
+/* ---- the module ---- */
+
+static void *open_beside(const char *relative)
+{
+    struct gv_object object;
+    static char path[GV_SESSION_PATH_BYTES]; /* once in a process, maybe on a small stack */
+    const char *slash;
+
+    if (!gv_objects_at((uintptr_t)gv_plt_slots, &object))
+        return NULL;
+    slash = strrchr(object.path, '/');
+    if (!slash ||
+        (size_t)snprintf(path, sizeof path, "%.*s%s/" GV_GPU_MODULE_FILE,
+                         (int)(slash - object.path), object.path, relative) >= sizeof path)
+        return NULL;
+    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static const struct gv_gpu_module *open_module(void)
+{
+    const struct gv_gpu_module *found;
+    void *handle = open_beside("");
+
+    if (!handle)
+        handle = open_beside("/../cupti"); /* in the build tree */
+    if (!handle) {
+        snprintf(why, sizeof why,
+                 GV_GPU_MODULE_FILE " does not lie beside libgpuverify.so, or cannot be opened");
+        return NULL;
+    }
+    found = dlsym(handle, GV_GPU_MODULE_SYMBOL);
+    if (found && found->version == GV_GPU_MODULE_VERSION)
+        return found;
+    snprintf(why, sizeof why, GV_GPU_MODULE_FILE " is of another version of gpuverify");
+    return NULL;
+}
+
+static void at_exit(int code, void *context)
+{
+    (void)code;
+    (void)context;
+    if (gv_process_is_attached_here())
+        gv_gpu_finish(gv_process.settings.exit_wait_ms);
+}
+
+static bool move_on(int from, int to)
+{
+    return atomic_compare_exchange_strong(&stage, &from, to);
+}
+
+static bool is_wanted(void)
+{
+    return atomic_load(&stage) != STAGE_GIVEN_UP;
+}
+
+static bool claim(void)
+{
+    return move_on(STAGE_STARTING, STAGE_CLAIMED);
+}
+
+/* On the thread beside. */
+static void open_and_start(void)
+{
+    const struct gv_gpu_module *found;
+
+    if (dlopen(NULL, RTLD_NOW | RTLD_NOLOAD)) /* waits for the lock, and is one more reference */
+        move_on(STAGE_WAITING, STAGE_STARTING);
+    found = is_wanted() ? open_module() : NULL;
+    if (!found)
+        return;
+    if (found->start(&host) == 0)
+        atomic_store(&module, found);
+}
+
+static struct gv_aside starting = {.work = open_and_start};
+
+/* The stage that it had come to; STAGE_CLAIMED: too far to be given up. */
+static int give_up(void)
+{
+    if (move_on(STAGE_WAITING, STAGE_GIVEN_UP))
+        return STAGE_WAITING;
+    return move_on(STAGE_STARTING, STAGE_GIVEN_UP) ? STAGE_STARTING : STAGE_CLAIMED;
+}
+
+/* In a constructor of its own, a thread has the loader's lock, and the one beside would wait. */
+static const char *start_beside(void)
+{
+    if (gv_loader_is_broken())
+        return "a child by fork, in the middle of another thread's dlopen() or dlclose(): no "
+               "library "
+               "can be loaded in it";
+    if (gv_loader_is_held_here()) {
+        open_and_start();
+        return why;
+    }
+    if (gv_aside_start(&starting))
+        return "no thread can be started";
+    if (gv_aside_await(&starting, LOADER_PATIENCE_MS))
+        return why;
+    if (atomic_load(&stage) != STAGE_WAITING && gv_aside_await(&starting, MODULE_PATIENCE_MS))
+        return why;
+    int reached = give_up();
+    if (reached == STAGE_CLAIMED && gv_aside_await(&starting, CLAIMED_PATIENCE_MS))
+        return why;
+    return reached == STAGE_WAITING
+               ? "the dynamic loader was busy: a library's constructor waits for this thread"
+               : "starting CUPTI did not end within 10 s; GPUVERIFY_GPU=off does not try it";
+}
+
+static bool start_module(void)
+{
+    struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
+    const char *reason = why;
+
+    if (module_pid) {
+        reason = "a child by fork without exec: CUPTI cannot be used in it";
+    } else {
+        module_pid = gv_process.pid;
+        host = (struct gv_gpu_host){
+            .now_ns = gv_clock_now_ns,
+            .spool = &gv_process.spool,
+            .cupti_path = gv_process.settings.cupti,
+            .correlation_offset = (char *)&gv_thread.correlation - gv_gpu_thread_pointer(),
+            .flush_ms = gv_process.settings.flush_ms,
+            .driver_version = atomic_load(&gv_process.spool.header->driver_version),
+            .graph_nodes = gv_process.settings.graphs == GV_GRAPHS_NODES,
+            .why = why,
+            .is_wanted = is_wanted,
+            .claim = claim,
+            .start_thread = gv_own_thread_start,
+        };
+        reason = start_beside();
+    }
+    if (reason == why && atomic_load(&module) && module_pid == gv_process.pid) {
+        /* Registered after the driver's own, it runs before them. */
+        on_exit(at_exit, NULL);
+        return true;
+    }
+    snprintf(gpu->why, sizeof gpu->why, "%s", reason);
+    return false;
+}
+
+static void choose(void)
+{
+    struct gv_spool_gpu *gpu = &gv_process.spool.header->gpu;
+
+    if (gv_process.settings.gpu == GV_SETTING_GPU_OFF) {
+        snprintf(gpu->why, sizeof gpu->why, "GPUVERIFY_GPU=off");
+        atomic_store(&gpu->state, GV_GPU_OFF);
+        return;
+    }
+    if (start_module()) {
+        atomic_store(&gpu->state, GV_GPU_SEEN);
+        return;
+    }
+    atomic_store(&gpu->state, GV_GPU_HOST_ONLY);
+    if (gv_process.settings.gpu == GV_SETTING_GPU_ON)
+        gv_log_error("the GPU's side is not recorded: %s", gpu->why);
+    else
+        gv_log_info("the GPU's side is not recorded: %s", gpu->why);
+}
+
+static void start_here(struct gv_thread *thread)
+{
+    struct gv_own_work work;
+
+    atomic_store(&started_pid, gv_process.pid);
+    gv_own_work_begin(&work);
+    gv_process_note_driver();
+    write_devices(thread);
+    choose();
+    gv_own_work_end(&work);
+}
+
+/* ---- the others wait ---- */
+
+static bool close_to_others(struct gv_process_own *own, const struct gv_thread *thread)
+{
+    uint32_t nobody = 0;
+
+    if (!atomic_compare_exchange_strong(&own->gpu_starter, &nobody, thread->tid))
+        return false;
+    atomic_store(&own->open, 0);
+    return true;
+}
+
+static void open_to_others(struct gv_process_own *own)
+{
+    atomic_store(&own->open, atomic_load(&own->token));
+    atomic_store(&own->gpu_starter, 0);
+    syscall(SYS_futex, &own->gpu_starter, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void await_starter(struct gv_process_own *own)
+{
+    uint64_t end_ns = gv_clock_monotonic_ns() + START_PATIENCE_MS * 1000000u;
+    uint32_t starter;
+
+    while ((starter = atomic_load(&own->gpu_starter)) != 0) {
+        uint64_t now_ns = gv_clock_monotonic_ns();
+        struct timespec left;
+
+        if (now_ns >= end_ns) {
+            open_to_others(own); /* nobody waits for it again */
+            return;
+        }
+        left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
+        left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
+        syscall(SYS_futex, &own->gpu_starter, FUTEX_WAIT_PRIVATE, starter, &left, NULL, 0);
+    }
+}
+
+void gv_gpu_await_start(const struct gv_thread *thread)
+{
+    struct gv_process_own *own = gv_process_own_now();
+    uint32_t starter = atomic_load(&own->gpu_starter);
+    struct gv_own_work work;
+
+    if (__builtin_expect(!starter || starter == thread->tid || thread->joining, 1))
+        return;
+    gv_own_work_begin(&work);
+    if (!gv_loader_is_held_here())
+        await_starter(own);
+    gv_own_work_end(&work);
+}
+
+void gv_gpu_start(struct gv_thread *thread)
+{
+    struct gv_process_own *own = gv_process_own_now();
+
+    if (atomic_load(&started_pid) == gv_process.pid || !close_to_others(own, thread)) {
+        gv_gpu_await_start(thread);
+        return;
+    }
+    /* Another one may have done it just before. */
+    if (atomic_load(&started_pid) != gv_process.pid)
+        start_here(thread);
+    open_to_others(own);
+}
+
+/* The module's thread answers within milliseconds, unless CUPTI hangs: who does not want to wait
+ * for the collector does not want to lose this. */
+static uint64_t patience_ns(int64_t patience_ms)
+{
+    return (uint64_t)(patience_ms < PATIENCE_LEAST_MS ? PATIENCE_LEAST_MS : patience_ms) * 1000000u;
+}
+
+void gv_gpu_finish(int64_t patience_ms)
+{
+    const struct gv_gpu_module *recording = atomic_load(&module);
+
+    /* Once: past the first of our exit handlers CUPTI may be gone. */
+    if (!recording || module_pid != gv_process.pid || atomic_exchange(&ended, 1))
+        return;
+    recording->finish(patience_ns(patience_ms));
+}
+
+bool gv_gpu_fetch(int64_t patience_ms)
+{
+    const struct gv_gpu_module *recording = atomic_load(&module);
+
+    return !recording || module_pid != gv_process.pid || atomic_load(&ended) ||
+           recording->fetch(patience_ns(patience_ms));
+}
+
+void gv_gpu_go_on(void)
+{
+    if (!atomic_load(&ended))
+        atomic_store(&gv_process.spool.header->gpu.finished, 0);
+}

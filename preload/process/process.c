@@ -1,0 +1,232 @@
+#include "preload/process/process.h"
+
+#include "trace/call_table.h"
+#include "preload/process/attach.h"
+#include "preload/base/clock.h"
+#include "preload/process/deadly_signals.h"
+#include "preload/bind/dlsym_filter.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/exec_calls.h"
+#include "preload/process/fork_watch.h"
+#include "preload/hooks/jumps.h"
+#include "preload/base/log.h"
+#include "preload/hooks/names.h"
+#include "preload/stacks/stacks.h"
+#include "preload/base/objects.h"
+#include "preload/hooks/run_delay.h"
+#include "preload/process/run_note.h"
+#include "preload/process/start_place.h"
+#include "preload/base/thread.h"
+#include "preload/process/warnings.h"
+#include "trace/session_id.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct gv_process gv_process;
+
+enum stage {
+    STAGE_ATTACHING,
+    STAGE_ATTACHED,
+    STAGE_REFUSED, /* it could not be done, and is not tried again */
+};
+
+static _Atomic int settings_read;
+
+static void read_settings(void)
+{
+    if (atomic_exchange(&settings_read, 1))
+        return;
+    gv_settings_read(&gv_process.settings, NULL, NULL);
+}
+
+bool gv_process_is_ours(void)
+{
+    return !getauxval(AT_SECURE);
+}
+
+bool gv_process_records_runtime(void)
+{
+    read_settings();
+    return gv_process.settings.runtime == GV_RUNTIME_ON;
+}
+
+static uint32_t pid_now(void)
+{
+    return (uint32_t)syscall(SYS_getpid);
+}
+
+bool gv_process_is_attached_here(void)
+{
+    return gv_process_is_recording() && pid_now() == gv_process.pid;
+}
+
+/* A child that goes on to exec shares the session by this variable, whether it has CUDA or not. */
+static void name_session(void)
+{
+    char id[GV_SESSION_ID_BYTES];
+    const char *given = getenv(GV_SETTING_SESSION);
+    uint64_t start_ticks;
+    uint32_t pid;
+
+    if (given && gv_session_id_parse(given, &pid, &start_ticks) == 0) {
+        strncpy(gv_process.session_id, given, sizeof gv_process.session_id - 1);
+        return;
+    }
+    if (gv_session_id_make(id) == 0) {
+        memcpy(gv_process.session_id, id, sizeof id);
+        setenv(GV_SETTING_SESSION, id, 1);
+    }
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    int saved_errno = errno;
+
+    if (!gv_process_is_ours())
+        return;
+    gv_start_place_note();
+    read_settings();
+    gv_log_look_at_stderr();
+    gv_dlsym_find_real();
+    gv_objects_note_startup();
+    gv_clock_note_load();
+    gv_jumps_find_real();
+    gv_process_find_exits();
+    gv_deadly_signals_find_real();
+    gv_exec_calls_find_real();
+    if (gv_fork_watch_start())
+        gv_log_info("forked children are not watched");
+    name_session();
+    gv_run_note_here();
+    errno = saved_errno;
+}
+
+/* The parent's spool and session stay mapped in the child until here; the child's are its own. */
+static void drop_parent(struct gv_process *process)
+{
+    if (process->spool.header)
+        gv_spool_writer_close(&process->spool, false);
+    if (process->session)
+        munmap(process->session, sizeof *process->session);
+    process->session = NULL;
+    if (process->forked)
+        gv_names_start_over();
+}
+
+static int attach(struct gv_process *process)
+{
+    static struct gv_settings settings;
+    int lock_fd = -1;
+    int error;
+
+    if (!process->session_id[0])
+        return -EINVAL;
+    process->forked = process->pid != 0;
+    process->named_collector.pid = 0;
+    drop_parent(process);
+    process->pid = pid_now();
+    gv_settings_read(&settings, NULL, NULL);
+    process->settings = settings;
+    gv_stacks_prepare(&settings, process->forked);
+    gv_run_delay_prepare(&settings);
+    error = gv_thread_prepare();
+    if (!error)
+        error = gv_session_join(process, &lock_fd);
+    gv_warn_of_settings(process);
+    if (error)
+        return error;
+    gv_clock = process->session->clock;
+    gv_warn_of_folder(process);
+    gv_process_describe(process->spool.header);
+    error = gv_process_watch_exit();
+    if (!error)
+        error = gv_fork_watch_set_token(process->spool.header->identity);
+    if (error) {
+        if (lock_fd >= 0)
+            close(lock_fd);
+        gv_spool_writer_close(&process->spool, true);
+        return error;
+    }
+    if (lock_fd >= 0)
+        gv_collector_start(process, lock_fd);
+    return 0;
+}
+
+/* Of this process, whoever it is: a forked child finds its parent's, and starts anew. */
+static _Atomic uint64_t attachment; /* pid << 32 | enum stage */
+
+static uint64_t attachment_of(uint32_t pid, enum stage stage)
+{
+    return (uint64_t)pid << 32 | stage;
+}
+
+/* If it takes for ever, we go without; it may still come through, for the calls after that. */
+static void wait_for_attacher(uint32_t pid)
+{
+    uint64_t attaching = attachment_of(pid, STAGE_ATTACHING);
+    struct timespec pause = {.tv_nsec = 100000};
+
+    for (int i = 0; i < 20000; i++) {
+        if (atomic_load(&attachment) != attaching)
+            return;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    atomic_compare_exchange_strong(&attachment, &attaching, attachment_of(pid, STAGE_REFUSED));
+}
+
+/* True if it is this thread's to attach the process. */
+static bool claim_attachment(uint32_t pid)
+{
+    uint64_t known = atomic_load(&attachment);
+
+    while (known >> 32 != pid)
+        if (atomic_compare_exchange_weak(&attachment, &known, attachment_of(pid, STAGE_ATTACHING)))
+            return true;
+    if (known == attachment_of(pid, STAGE_ATTACHING))
+        wait_for_attacher(pid);
+    return false;
+}
+
+/* A vfork()ed child shares our memory, and must not touch what is its parent's. */
+static bool is_vforked(uint32_t pid)
+{
+    return gv_process_is_recording() && gv_process.pid != pid;
+}
+
+bool gv_process_attach(void)
+{
+    uint32_t pid = pid_now();
+    int error;
+
+    if (!gv_process_is_ours() || is_vforked(pid))
+        return false;
+    if (claim_attachment(pid)) {
+        error = attach(&gv_process);
+        if (error && error != -ECANCELED) {
+            gv_log_error("cannot record: %s", strerror(-error));
+            gv_run_note_failed();
+        }
+        atomic_store(&attachment, attachment_of(pid, error ? STAGE_REFUSED : STAGE_ATTACHED));
+    }
+    return atomic_load(&attachment) == attachment_of(pid, STAGE_ATTACHED) &&
+           gv_process_is_recording();
+}
+
+void gv_process_note_driver(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    int version = 0;
+
+    if (atomic_load_explicit(&header->driver_version, memory_order_relaxed))
+        return;
+    if (gv_driver_calls.driver_get_version && gv_driver_calls.driver_get_version(&version) == 0)
+        atomic_store_explicit(&header->driver_version, version, memory_order_relaxed);
+}

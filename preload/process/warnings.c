@@ -1,0 +1,111 @@
+#include "preload/process/warnings.h"
+
+#include "preload/base/log.h"
+#include "trace/run_note.h"
+#include "trace/shell_word.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_first(const struct gv_process *process, uint32_t what)
+{
+    return !process->session || !(atomic_fetch_or(&process->session->told, what) & what);
+}
+
+static void tell_of_trace(const struct gv_process *process, int error)
+{
+    char word[GV_SHELL_WORD_BYTES];
+
+    if (is_first(process, GV_SESSION_TOLD_TRACE))
+        gv_log_error("cannot write the trace %s: %s; the records stay in shared memory: "
+                     "gpuverify recover -o FILE %s",
+                     process->session->trace_path, strerror(error),
+                     gv_shell_word(word, process->session_path));
+}
+
+static void tell_refused(const char *name, const char *value, const char *why, void *context)
+{
+    (void)context;
+    gv_log_error("%s=%s is ignored: %s", name, value, why);
+}
+
+static void tell_unknown(const char *name, const char *nearest, void *context)
+{
+    (void)context;
+    if (nearest)
+        gv_log_error("there is no setting %s; did you mean %s?", name, nearest);
+    else
+        gv_log_error("there is no setting %s; gpuverify help environment lists them", name);
+}
+
+void gv_warn_of_settings(const struct gv_process *process)
+{
+    static struct gv_settings settings; /* by the one thread that attaches */
+
+    if (process->settings.log < GV_LOG_ERROR || !is_first(process, GV_SESSION_TOLD_SETTINGS))
+        return;
+    gv_settings_read(&settings, tell_refused, NULL);
+    gv_settings_find_unknown(tell_unknown, NULL);
+}
+
+void gv_warn_of_folder(const struct gv_process *process)
+{
+    static char folder[GV_SESSION_PATH_BYTES]; /* by the one thread that attaches */
+    char *slash;
+    int saved_errno = errno;
+
+    snprintf(folder, sizeof folder, "%s", process->session->trace_path);
+    slash = strrchr(folder, '/');
+    if (!slash)
+        return;
+    slash[slash == folder] = 0;
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        tell_of_trace(process, errno);
+    errno = saved_errno;
+}
+
+void gv_warn_of_trace(const struct gv_process *process)
+{
+    int error = atomic_load(&process->session->trace_error);
+
+    if (error)
+        tell_of_trace(process, error);
+}
+
+void gv_warn_of_taken_trace(const struct gv_process *process)
+{
+    if (atomic_load(&process->session->trace_taken) && is_first(process, GV_SESSION_TOLD_TAKEN))
+        gv_log_error("the trace was taken away while it was written; what it held is counted as "
+                     "lost in the one that took its place, %s",
+                     process->session->trace_path);
+}
+
+void gv_warn_of_collector(const struct gv_process *process)
+{
+    int saved_errno = errno;
+    char word[GV_SHELL_WORD_BYTES];
+    bool is_ours = strcmp(process->settings.collector, "off") != 0 && !getenv(GV_RUN_NOTE) &&
+                   !atomic_load(&process->session->trace_error) &&
+                   access(process->session_path, F_OK) == 0;
+
+    if (is_ours && is_first(process, GV_SESSION_TOLD_COLLECTOR))
+        gv_log_error("the collector has ended too early; the records stay in shared memory: "
+                     "gpuverify recover %s",
+                     gv_shell_word(word, process->session_path));
+    errno = saved_errno;
+}
+
+void gv_warn_of_no_collector(const struct gv_process *process, int error)
+{
+    char word[GV_SHELL_WORD_BYTES];
+
+    if (is_first(process, GV_SESSION_TOLD_COLLECTOR))
+        gv_log_error("the collector did not start (%s); the records stay in shared memory: "
+                     "gpuverify recover %s",
+                     strerror(-error), gv_shell_word(word, process->session_path));
+}

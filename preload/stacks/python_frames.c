@@ -1,0 +1,285 @@
+#include "preload/stacks/python_frames.h"
+
+#include "preload/stacks/python_lines.h"
+
+#include <string.h>
+
+/* Places that are the same in all versions: CPython's objects on 64-bit Linux. */
+#define GV_PYTHON_OBJECT_TYPE  8
+#define GV_PYTHON_TEXT_LENGTH  16
+#define GV_PYTHON_TEXT_STATE   32
+#define GV_PYTHON_BYTES_LENGTH 16
+#define GV_PYTHON_BYTES_DATA   32
+#define GV_PYTHON_CODE_UNITS   16 /* from 3.11 on: how many instructions, of two bytes each */
+#define GV_PYTHON_LONGEST_TEXT (1 << 20)
+/* What of a name or a table of lines is mostly enough. */
+#define GV_PYTHON_USUAL_BYTES 128u
+/* What the self-test takes for a stack. */
+#define GV_PYTHON_DEEPEST     32768u
+#define GV_PYTHON_NAMES_TRIED 16u
+/* A frame's owner from here on is no Python function: a call from C to the interpreter. */
+#define GV_PYTHON_OWNED_BY_C 3
+#define GV_PYTHON_TAG_BITS   3u /* 3.14 keeps facts in a reference's lowest bits */
+
+static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
+{
+    uintptr_t found;
+
+    return gv_python_memory_pointer(python->memory, object + GV_PYTHON_OBJECT_TYPE, &found) &&
+           found == type;
+}
+
+static bool is_of_c(const struct gv_python *python, uintptr_t frame)
+{
+    uint8_t owner;
+
+    return python->layout.owner != GV_PYTHON_NONE && python->layout.minor >= 12 &&
+           gv_python_memory_read(python->memory, &owner, frame + python->layout.owner,
+                                 sizeof owner) &&
+           owner >= GV_PYTHON_OWNED_BY_C;
+}
+
+/* What should be its code. */
+static bool code_of(const struct gv_python *python, uintptr_t frame, uintptr_t *code)
+{
+    if (!gv_python_memory_pointer(python->memory, frame + python->layout.code, code))
+        return false;
+    *code &= ~(uintptr_t)GV_PYTHON_TAG_BITS;
+    return true;
+}
+
+static bool instruction_of(const struct gv_python *python, uintptr_t frame, uintptr_t code,
+                           uint32_t *instruction)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t at;
+    int32_t index;
+
+    if (layout->code_bytes != GV_PYTHON_NONE) {
+        if (!gv_python_memory_pointer(python->memory, frame + layout->instruction, &at))
+            return false;
+        uintptr_t start = code + layout->code_bytes;
+        *instruction = at >= start && at - start < UINT32_MAX ? (uint32_t)(at - start) : 0;
+        return true;
+    }
+    if (!gv_python_memory_read(python->memory, &index, frame + layout->instruction, sizeof index))
+        return false;
+    /* 3.10 counts instructions, 3.9 bytes; before the first one it is -1. */
+    *instruction = index < 0 ? 0 : (uint32_t)index * (layout->minor == 10 ? 2 : 1);
+    return true;
+}
+
+/* 0: this thread runs no Python. */
+static bool innermost(const struct gv_python *python, uintptr_t *frame)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t state = (uintptr_t)python->thread_state();
+
+    *frame = 0;
+    if (!state)
+        return true;
+    if (!gv_python_memory_pointer(python->memory, state + layout->frame, frame))
+        return false;
+    return layout->cframe_frame == GV_PYTHON_NONE || !*frame ||
+           gv_python_memory_pointer(python->memory, *frame + layout->cframe_frame, frame);
+}
+
+/* The characters of a text as UTF-8; of a longer one the end, which says more of a path. */
+static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
+{
+    char piece[4];
+    size_t bytes;
+
+    if (character < 0x80) {
+        piece[0] = (char)character;
+        bytes = 1;
+    } else if (character < 0x800) {
+        piece[0] = (char)(0xc0 | character >> 6);
+        piece[1] = (char)(0x80 | (character & 63));
+        bytes = 2;
+    } else if (character < 0x10000) {
+        piece[0] = (char)(0xe0 | character >> 12);
+        piece[1] = (char)(0x80 | (character >> 6 & 63));
+        piece[2] = (char)(0x80 | (character & 63));
+        bytes = 3;
+    } else {
+        piece[0] = (char)(0xf0 | (character >> 18 & 7));
+        piece[1] = (char)(0x80 | (character >> 12 & 63));
+        piece[2] = (char)(0x80 | (character >> 6 & 63));
+        piece[3] = (char)(0x80 | (character & 63));
+        bytes = 4;
+    }
+    if (used + bytes > size)
+        return used;
+    memcpy(out + used, piece, bytes);
+    return used + bytes;
+}
+
+static bool read_text(const struct gv_python *python, uintptr_t text, char *out, size_t *used)
+{
+    unsigned char raw[GV_PYTHON_TEXT_BYTES];
+    uint32_t state;
+    int64_t length;
+
+    *used = 0;
+    if (!is_of_type(python, text, python->text_type) ||
+        !gv_python_memory_read(python->memory, &length, text + GV_PYTHON_TEXT_LENGTH,
+                               sizeof length) ||
+        !gv_python_memory_read(python->memory, &state, text + GV_PYTHON_TEXT_STATE, sizeof state) ||
+        length < 0 || length > GV_PYTHON_LONGEST_TEXT)
+        return false;
+    unsigned width = state >> 2 & 7;
+    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    if (!compact || (width != 1 && width != 2 && width != 4))
+        return false;
+    size_t most = sizeof raw / width, skipped = (size_t)length > most ? (size_t)length - most : 0;
+    size_t count = (size_t)length - skipped;
+    uintptr_t data = text + python->layout.ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
+    if (!ascii && python->layout.minor < 12)
+        data += sizeof(void *);
+    if (count && !gv_python_memory_read(python->memory, raw, data + skipped * width, count * width))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t character = 0;
+
+        memcpy(&character, raw + i * width, width);
+        *used = put_utf8(out, *used, GV_PYTHON_TEXT_BYTES, character);
+    }
+    return true;
+}
+
+static int32_t line_of(const struct gv_python *python, const struct gv_python_frame *frame)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    struct gv_python_table table = {.memory = python->memory};
+    uintptr_t bytes;
+    int32_t first_line;
+    int64_t length;
+
+    if (!gv_python_memory_read(python->memory, &first_line, frame->code + layout->first_line,
+                               sizeof first_line) ||
+        !gv_python_memory_pointer(python->memory, frame->code + layout->line_table, &bytes) ||
+        !gv_python_memory_read(python->memory, &length, bytes + GV_PYTHON_BYTES_LENGTH,
+                               sizeof length) ||
+        length < 0)
+        return 0;
+    table.from = bytes + GV_PYTHON_BYTES_DATA;
+    table.bytes = (size_t)length;
+    return gv_python_line(layout->minor, &table, first_line, frame->instruction);
+}
+
+static uint16_t name_at(const struct gv_python_layout *layout)
+{
+    return layout->qualname != GV_PYTHON_NONE ? layout->qualname : layout->name;
+}
+
+bool gv_python_place(const struct gv_python *python, const struct gv_python_frame *frame,
+                     struct gv_python_place *place)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t file, function;
+
+    if (!is_of_type(python, frame->code, python->code_type) ||
+        !gv_python_memory_pointer(python->memory, frame->code + layout->filename, &file) ||
+        !gv_python_memory_pointer(python->memory, frame->code + name_at(layout), &function) ||
+        !read_text(python, file, place->file, &place->file_bytes) ||
+        !read_text(python, function, place->function, &place->function_bytes))
+        return false;
+    place->line = line_of(python, frame);
+    /* From 3.12 on, what checks the result of an `__init__`. Frozen modules are in there too, and
+     * have lines. */
+    place->is_hidden = !place->line && frame->code >= python->low && frame->code < python->high;
+    return true;
+}
+
+static bool is_in_code(const struct gv_python *python, const struct gv_python_frame *frame)
+{
+    int64_t units;
+
+    return python->layout.minor < 11 ||
+           (gv_python_memory_read(python->memory, &units, frame->code + GV_PYTHON_CODE_UNITS,
+                                  sizeof units) &&
+            units > 0 && frame->instruction < (uint64_t)units * 2);
+}
+
+/* `*lines` goes up for a frame whose line is known: code that a program makes may have none. */
+static bool looks_right(const struct gv_python *python, uintptr_t at, bool with_names,
+                        unsigned *lines)
+{
+    struct gv_python_frame frame;
+    struct gv_python_place place;
+
+    if (!code_of(python, at, &frame.code) || !is_of_type(python, frame.code, python->code_type) ||
+        !instruction_of(python, at, frame.code, &frame.instruction) || !is_in_code(python, &frame))
+        return false;
+    if (!with_names)
+        return true;
+    if (!gv_python_place(python, &frame, &place) || place.function_bytes == 0 || place.line < 0)
+        return false;
+    *lines += place.line > 0;
+    return true;
+}
+
+/* The self-test: all frames that there are, of the innermost ones the names too. */
+static bool look_right(const struct gv_python *python, uintptr_t frame)
+{
+    unsigned functions = 0, lines = 0;
+
+    for (unsigned steps = 0; frame; steps++) {
+        if (steps == GV_PYTHON_DEEPEST)
+            return false;
+        if (!is_of_c(python, frame) &&
+            !looks_right(python, frame, functions++ < GV_PYTHON_NAMES_TRIED, &lines))
+            return false;
+        if (!gv_python_memory_pointer(python->memory, frame + python->layout.previous, &frame))
+            return false;
+    }
+    return lines > 0;
+}
+
+bool gv_python_frames(const struct gv_python *python,
+                      struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST], unsigned *count)
+{
+    uintptr_t at;
+
+    *count = 0;
+    if (!innermost(python, &at) || (at && !python->trusted && !look_right(python, at)))
+        return false;
+    for (unsigned steps = 0; at && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
+        struct gv_python_frame *frame = &frames[*count];
+
+        if (!is_of_c(python, at)) {
+            if (!code_of(python, at, &frame->code) ||
+                !instruction_of(python, at, frame->code, &frame->instruction))
+                return false;
+            if (++*count == GV_PYTHON_FRAMES_MOST)
+                break;
+        }
+        if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
+            return false;
+    }
+    return true;
+}
+
+void gv_python_places_ahead(const struct gv_python *python, const struct gv_python_frame *frames,
+                            unsigned count)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    const uint16_t parts[] = {layout->filename, name_at(layout), layout->line_table};
+    struct gv_python_range ranges[GV_PYTHON_AHEAD * 3];
+    unsigned used = 0;
+
+    if (count == 0)
+        return;
+    if (count > GV_PYTHON_AHEAD)
+        count = GV_PYTHON_AHEAD;
+    for (unsigned i = 0; i < count; i++)
+        ranges[i] = (struct gv_python_range){frames[i].code, layout->line_table + sizeof(void *)};
+    gv_python_memory_bring(python->memory, ranges, count);
+    for (unsigned i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+            if (gv_python_memory_pointer(python->memory, frames[i].code + parts[k],
+                                         &ranges[used].from))
+                ranges[used++].bytes = GV_PYTHON_USUAL_BYTES;
+    gv_python_memory_bring(python->memory, ranges, used);
+}

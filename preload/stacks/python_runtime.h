@@ -1,0 +1,71 @@
+/*
+ * The CPython interpreter in this process, if there is one: its version, where it keeps things, and
+ * the state of the calling thread. Nothing is changed in it, no Python code is run, and the GIL is
+ * neither taken nor needed: a thread's frames are its own.
+ *
+ * Any thread. Nothing is allocated; the loader's list is locked while the interpreter is looked
+ * for.
+ */
+#ifndef GV_STACKS_PYTHON_RUNTIME_H
+#define GV_STACKS_PYTHON_RUNTIME_H
+
+#include "preload/stacks/python_memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GV_PYTHON_NONE UINT16_MAX
+
+struct gv_python_layout {
+    uint16_t minor;
+    uint16_t frame;
+    uint16_t cframe_frame;
+    uint16_t previous;
+    uint16_t code;
+    uint16_t instruction;
+    uint16_t owner;
+    uint16_t first_line;
+    uint16_t filename;
+    uint16_t name;
+    uint16_t qualname;
+    uint16_t line_table;
+    uint16_t code_bytes;
+    uint16_t ascii_bytes;
+};
+
+struct gv_python {
+    struct gv_python_layout layout;
+    uintptr_t code_type;
+    uintptr_t text_type;
+    void *(*thread_state)(void);
+    uintptr_t low; /* the object that holds the interpreter: [low, high) */
+    uintptr_t high;
+    bool trusted;                    /* the self-test has been passed */
+    struct gv_python_memory *memory; /* what the caller reads it with */
+};
+
+/*
+ * Finds the interpreter that a native stack goes through, unless one is known already, and copies
+ * what is known of it. False: there is none that is known, or it is not trusted.
+ *
+ * After true, and until gv_python_runtime_leave(), the interpreter stays mapped: a dlclose() waits.
+ * What is done in between is short, and takes no lock.
+ */
+bool gv_python_runtime_enter(struct gv_python *python, const uintptr_t *native, unsigned count);
+void gv_python_runtime_leave(void);
+
+/* By a thread that has entered: this interpreter's frames look as they should. */
+void gv_python_runtime_trust(void);
+
+/* They do not: no more of them in this process. */
+void gv_python_runtime_distrust(void);
+bool gv_python_runtime_is_distrusted(void);
+
+/* This native stack goes through an interpreter whose frames are not known, or not believed. */
+bool gv_python_runtime_is_missed(const uintptr_t *native, unsigned count);
+
+/* Around a dlclose(): nobody is inside meanwhile. Waits for who is, but not for ever. */
+void gv_python_runtime_begin_close(void);
+void gv_python_runtime_end_close(void);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * Which shared objects the addresses of stacks lie in, told once for each: the collector names
+ * addresses by them, also when they are long unmapped.
+ */
+#ifndef GV_STACKS_STACK_OBJECTS_H
+#define GV_STACKS_STACK_OBJECTS_H
+
+#include "preload/base/thread.h"
+
+#include <stdint.h>
+
+/* Writes the objects of these addresses that were not written yet, as records of a group that goes
+ * on. Any thread; takes the loader's lock. */
+void gv_stack_objects_tell(struct gv_thread *thread, const uintptr_t *addresses, unsigned count);
+
+#endif

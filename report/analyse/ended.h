@@ -1,0 +1,17 @@
+/* By which signal a process ended. Traces have it of some; `gpuverify run` knows it of its program.
+ */
+#ifndef GV_ANALYSE_ENDED_H
+#define GV_ANALYSE_ENDED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gv_ended {
+    int64_t pid;
+    int signal; /* 0: by none */
+};
+
+/* "crashed (SIGSEGV)", or "was killed (SIGKILL)". */
+const char *gv_ended_say(int64_t signal, char *out, size_t size);
+
+#endif

@@ -1,0 +1,35 @@
+#include "report/analyse/names/demangle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef GV_HAS_DEMANGLE
+/* The C++ library's, linked into the command: programs' names come from its compilers. */
+char *__cxa_demangle(const char *name, char *buffer, size_t *bytes, int *status);
+
+const char *gv_demangle(const char *name, char *out, size_t size)
+{
+    char *plain;
+    int status = -1;
+
+    if (!name || strncmp(name, "_Z", 2) != 0)
+        return name;
+    plain = __cxa_demangle(name, NULL, NULL, &status);
+    if (!plain || status != 0) {
+        free(plain);
+        return name;
+    }
+    /* Cut within ASCII: a mangled name is nothing else. */
+    snprintf(out, size, "%s", plain);
+    free(plain);
+    return out;
+}
+#else
+const char *gv_demangle(const char *name, char *out, size_t size)
+{
+    (void)out;
+    (void)size;
+    return name;
+}
+#endif

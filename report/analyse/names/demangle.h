@@ -1,0 +1,10 @@
+/* A kernel's name as it was written in C++, where it is a mangled one. */
+#ifndef GV_ANALYSE_NAMES_DEMANGLE_H
+#define GV_ANALYSE_NAMES_DEMANGLE_H
+
+#include <stddef.h>
+
+/* The readable name, or `name` itself; cut to fit. `out` is valid UTF-8 if `name` is. */
+const char *gv_demangle(const char *name, char *out, size_t size);
+
+#endif

@@ -1,0 +1,41 @@
+/* A kernel's name as people call it. */
+#ifndef GV_ANALYSE_NAMES_KERNEL_NAME_H
+#define GV_ANALYSE_NAMES_KERNEL_NAME_H
+
+#include <stddef.h>
+
+#define GV_KERNEL_NAME_BYTES 1024
+/* As much of a name is looked at. */
+#define GV_KERNEL_NAME_LONG 8192
+
+/*
+ * As it is written in C++, without the type that it returns and without its parameters:
+ * _Z5saxpyifPKfPf and void saxpy(int, float, float const*, float*) both give saxpy. Cut to fit,
+ * between characters. `name` may be anything, NULL too: an empty name.
+ */
+void gv_kernel_name_qualified(const char *name, char *out, size_t size);
+
+/*
+ * To be read only: without namespaces and the parameters of lambdas, and, while it is too wide,
+ * without the innermost template arguments: elementwise_kernel<main::{lambda#2}, 4>, or
+ * elementwise_kernel<...>. Kernels that are known to be of one trace
+ * (report/analyse/names/kernel_names.h) and would look alike keep more.
+ */
+void gv_kernel_name_short(const char *name, char *out, size_t size);
+
+/* A function of the host: as it is, unless it is too wide; then like a kernel, with its namespaces.
+ */
+void gv_function_name_short(const char *name, char *out, size_t size);
+
+/* How much of a kernel's name to show, least first. */
+enum gv_kernel_name_part {
+    GV_KERNEL_NAME_FITTING,  /* as many of the nested template arguments as make it fit */
+    GV_KERNEL_NAME_PLAIN,    /* all of them */
+    GV_KERNEL_NAME_LAMBDAS,  /* and all lambdas that are in each other */
+    GV_KERNEL_NAME_SCOPED,   /* and namespaces: as gv_kernel_name_qualified() */
+    GV_KERNEL_NAME_COMPLETE, /* and the parameters, which tell overloaded ones apart */
+};
+
+void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *out, size_t size);
+
+#endif

@@ -1,0 +1,200 @@
+#include "report/analyse/names/runtime_frames.h"
+
+#include "report/analyse/names/demangle.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names may be longer: what tells is at the start. */
+#define GV_RUNTIME_NAME_BYTES 512
+#define GV_RUNTIME_STUB       "__device_stub_"
+
+static const char *const gv_runtime_libraries[] = {
+#define GV_RUNTIME_LIBRARY(glob) glob,
+#define GV_RUNTIME_FILE(glob)
+#define GV_RUNTIME_FUNCTION(glob)
+#define GV_RUNTIME_LINKED(glob)
+#include "report/analyse/names/runtime_frames.def"
+    NULL,
+};
+
+static const char *const gv_runtime_files[] = {
+#define GV_RUNTIME_LIBRARY(glob)
+#define GV_RUNTIME_FILE(glob) glob,
+#define GV_RUNTIME_FUNCTION(glob)
+#define GV_RUNTIME_LINKED(glob)
+#include "report/analyse/names/runtime_frames.def"
+    NULL,
+};
+
+static const char *const gv_runtime_functions[] = {
+#define GV_RUNTIME_LIBRARY(glob)
+#define GV_RUNTIME_FILE(glob)
+#define GV_RUNTIME_FUNCTION(glob) glob,
+#define GV_RUNTIME_LINKED(glob)
+#include "report/analyse/names/runtime_frames.def"
+    NULL,
+};
+
+static const char *const gv_runtime_linked[] = {
+#define GV_RUNTIME_LIBRARY(glob)
+#define GV_RUNTIME_FILE(glob)
+#define GV_RUNTIME_FUNCTION(glob)
+#define GV_RUNTIME_LINKED(glob) glob,
+#include "report/analyse/names/runtime_frames.def"
+    NULL,
+};
+
+static bool gv_runtime_matches(const char *const *globs, const char *text)
+{
+    for (; text && *globs; globs++)
+        if (fnmatch(*globs, text, 0) == 0)
+            return true;
+    return false;
+}
+
+/* "cudaError cudaMalloc<float>(float**, unsigned long)" gives "cudaMalloc", and
+ * "void (anonymous namespace)::fill(int)" "(anonymous namespace)::fill". */
+static void gv_runtime_plain(const char *function, char out[GV_RUNTIME_NAME_BYTES])
+{
+    static const char unnamed[] = "(anonymous namespace)";
+    size_t used = 0, depth = 0;
+
+    for (const char *at = function; *at && used + sizeof(unnamed) < GV_RUNTIME_NAME_BYTES; at++) {
+        if (depth == 0 && strncmp(at, unnamed, sizeof(unnamed) - 1) == 0) {
+            memcpy(out + used, unnamed, sizeof(unnamed) - 1);
+            used += sizeof(unnamed) - 1;
+            at += sizeof(unnamed) - 2;
+        } else if (depth == 0 && *at == '(') {
+            break;
+        } else if (depth == 0 && *at == ' ') {
+            used = 0; /* the type that it returns */
+        } else {
+            depth += *at == '<';
+            if (depth == 0)
+                out[used++] = *at;
+            depth -= *at == '>' && depth > 0;
+        }
+    }
+    out[used] = '\0';
+}
+
+bool gv_runtime_file_is(const char *file)
+{
+    return gv_runtime_matches(gv_runtime_files, file);
+}
+
+bool gv_runtime_function_is(const char *function)
+{
+    char plain[GV_RUNTIME_NAME_BYTES];
+
+    gv_runtime_plain(function ? function : "", plain);
+    return gv_runtime_matches(gv_runtime_functions, plain);
+}
+
+bool gv_runtime_frame_is(const struct gv_runtime_frame *frame)
+{
+    char plain[GV_RUNTIME_NAME_BYTES];
+
+    if (gv_runtime_matches(gv_runtime_libraries, frame->library) ||
+        gv_runtime_file_is(frame->file) || gv_runtime_function_is(frame->function))
+        return true;
+    gv_runtime_plain(frame->function ? frame->function : "", plain);
+    return !frame->file && gv_runtime_matches(gv_runtime_linked, plain);
+}
+
+/* The function's own name in a linked one, "_ZN6detail4fillIfEEvT_" or "_Z4fillPf"; its length, or
+ * 0. */
+static size_t gv_runtime_linked_name(const char *linked, const char **name)
+{
+    size_t length = 0;
+
+    linked += strcspn(linked, "0123456789");
+    while (*linked >= '1' && *linked <= '9') {
+        char *rest;
+        length = strtoul(linked, &rest, 10);
+        if (length > strlen(rest))
+            return 0;
+        *name = rest;
+        linked = rest + length;
+        linked += *linked == 'L'; /* the next one is its file's own */
+    }
+    return length;
+}
+
+/* Stubs are called __device_stub_ and the kernel's linked name, or, of a template,
+ * SCOPE::__wrapper__device_stub_ and its plain one. */
+bool gv_runtime_kernel_is(const char *outer, const char *inner)
+{
+    char linked[GV_RUNTIME_NAME_BYTES], room[GV_RUNTIME_NAME_BYTES];
+    char plain[GV_RUNTIME_NAME_BYTES];
+    const char *stub = inner ? strstr(inner, GV_RUNTIME_STUB) : NULL;
+
+    if (!stub || !outer)
+        return false;
+    stub += sizeof(GV_RUNTIME_STUB) - 1;
+    snprintf(linked, sizeof(linked), "%.*s", (int)strcspn(stub, "(<"), stub);
+    gv_runtime_plain(outer, plain);
+    const char *scope = strrchr(plain, ':'), *name = scope ? scope + 1 : plain;
+    const char *kernel = gv_demangle(linked, room, sizeof(room));
+    if (kernel != linked && strchr(outer, '('))
+        return strcmp(kernel, outer) == 0;
+    if (kernel != linked) /* extern "C": the stub knows its parameters all the same */
+        return strncmp(kernel, plain, strlen(plain)) == 0 && kernel[strlen(plain)] == '(';
+    /* With a lambda in it, nvcc links by a way of its own. */
+    const char *own = linked;
+    size_t length =
+        strncmp(linked, "_Z", 2) ? strlen(linked) : gv_runtime_linked_name(linked, &own);
+    return length > 0 && strlen(name) == length && memcmp(own, name, length) == 0;
+}
+
+static int gv_runtime_mark(sqlite3 *trace, sqlite3_stmt *mark, sqlite3_stmt *row)
+{
+    int result;
+
+    sqlite3_reset(mark);
+    result = sqlite3_bind_int64(mark, 1, sqlite3_column_int64(row, 0));
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(mark, 2, sqlite3_column_int64(row, 1));
+    if (result == SQLITE_OK)
+        result = sqlite3_step(mark);
+    return gv_database_error(trace, result);
+}
+
+int gv_runtime_frames_mark(struct gv_database *database)
+{
+    sqlite3 *trace = database->handle;
+    sqlite3_stmt *rows = NULL, *mark = NULL;
+    char inner[GV_RUNTIME_NAME_BYTES] = "";
+    int64_t stack = 0;
+    int result = sqlite3_prepare_v2(trace,
+                                    "SELECT stack, depth, function, library, file FROM frame"
+                                    " WHERE kind <> 'python' ORDER BY stack, depth",
+                                    -1, &rows, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_prepare_v2(
+            trace, "UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?", -1, &mark,
+            NULL);
+    int error = gv_database_error(trace, result);
+
+    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_runtime_frame frame = {
+            .function = (const char *)sqlite3_column_text(rows, 2),
+            .library = (const char *)sqlite3_column_text(rows, 3),
+            .file = (const char *)sqlite3_column_text(rows, 4),
+        };
+        if (sqlite3_column_int64(rows, 0) != stack)
+            inner[0] = '\0';
+        stack = sqlite3_column_int64(rows, 0);
+        if (gv_runtime_frame_is(&frame) || gv_runtime_kernel_is(frame.function, inner))
+            error = gv_runtime_mark(trace, mark, rows);
+        snprintf(inner, sizeof(inner), "%s", frame.function ? frame.function : "");
+    }
+    if (!error)
+        error = gv_database_error(trace, result);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(mark);
+    return error;
+}

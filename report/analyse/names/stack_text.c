@@ -1,0 +1,101 @@
+#include "report/analyse/names/stack_text.h"
+
+#include "report/analyse/names/kernel_name.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GV_STACK_OWN     "NOT " GV_STACK_TEXT_SYSTEM_SQL("kind", "library")
+#define GV_STACK_PACKAGE GV_STACK_TEXT_PACKAGE_SQL("file")
+
+/* The frames that there are, down to main(), without CUDA's own. Where some are of the program
+ * itself, those of libraries only take the place. */
+static const char gv_stack_text_sql[] =
+    "WITH known AS (SELECT * FROM frames WHERE stack = ?1 AND kind <> 'runtime' AND (kind = "
+    "'python' OR depth <= "
+    "  coalesce((SELECT max(depth) FROM frames WHERE stack = ?1 AND kind <> 'python'"
+    "   AND function = 'main'), depth)))"
+    " SELECT function, library, file, line, address FROM known WHERE"
+    " CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python')"
+    "   THEN kind = 'python'"
+    "  WHEN EXISTS (SELECT 1 FROM known WHERE file IS NOT NULL AND " GV_STACK_OWN ")"
+    "   THEN file IS NOT NULL AND " GV_STACK_OWN
+    "  WHEN EXISTS (SELECT 1 FROM known WHERE function IS NOT NULL AND " GV_STACK_OWN ")"
+    "   THEN function IS NOT NULL AND " GV_STACK_OWN
+    "  ELSE function IS NOT NULL OR library IS NOT NULL END"
+    " ORDER BY ?2 = 1 AND kind = 'python' AND " GV_STACK_PACKAGE ", depth LIMIT ?2";
+
+static const char *gv_stack_text_base(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash ? slash + 1 : path;
+}
+
+static void gv_stack_text_add(sqlite3_stmt *frame, char *out, size_t size)
+{
+    const char *function = (const char *)sqlite3_column_text(frame, 0);
+    const char *library = gv_stack_text_base((const char *)sqlite3_column_text(frame, 1));
+    const char *file = gv_stack_text_base((const char *)sqlite3_column_text(frame, 2));
+    char short_name[GV_KERNEL_NAME_BYTES];
+    size_t used = strlen(out);
+    const char *arrow = used ? " <- " : "";
+
+    out += used;
+    size -= used;
+    if (function)
+        gv_function_name_short(function, short_name, sizeof(short_name));
+    if (file)
+        snprintf(out, size, "%s%s:%lld%s%s", arrow, file, (long long)sqlite3_column_int64(frame, 3),
+                 function ? " " : "", function ? short_name : "");
+    else if (function)
+        snprintf(out, size, "%s%s%s%s", arrow, library ? library : "", library ? " " : "",
+                 short_name);
+    else
+        snprintf(out, size, "%s%s+0x%llx", arrow, library ? library : "?",
+                 (unsigned long long)sqlite3_column_int64(frame, 4));
+}
+
+int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size)
+{
+    sqlite3_stmt *statement = NULL;
+    int result, error = 0;
+
+    out[0] = '\0';
+    if (stack == 0)
+        return 0;
+    if (sqlite3_prepare_v2(trace, gv_stack_text_sql, -1, &statement, NULL) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 1, stack) != SQLITE_OK ||
+        sqlite3_bind_int(statement, 2, frames) != SQLITE_OK)
+        error = -EIO;
+    while (!error && (result = sqlite3_step(statement)) != SQLITE_DONE) {
+        if (result == SQLITE_ROW)
+            gv_stack_text_add(statement, out, size);
+        else
+            error = -EIO;
+    }
+    sqlite3_finalize(statement);
+    return error;
+}
+
+static void gv_stack_text_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const char *name = (const char *)sqlite3_value_text(values[0]);
+    char short_name[GV_KERNEL_NAME_BYTES];
+
+    (void)count;
+    if (!name)
+        return;
+    gv_function_name_short(name, short_name, sizeof(short_name));
+    sqlite3_result_text(context, short_name, -1, SQLITE_TRANSIENT);
+}
+
+int gv_stack_text_install(sqlite3 *trace)
+{
+    return sqlite3_create_function(trace, "gv_short_function", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                   NULL, gv_stack_text_function, NULL, NULL) == SQLITE_OK
+               ? 0
+               : -EIO;
+}

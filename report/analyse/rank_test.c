@@ -1,0 +1,78 @@
+#include "report/analyse/rank_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static double gv_rank_distance(double one, double other)
+{
+    return one > other ? one - other : other - one;
+}
+
+/* Twice the rank of each value, so that it is whole: the place among all, the mean of the places
+ * where some are equal. */
+static void gv_rank_find(const double *values, size_t count, size_t *ranks)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t less = 0, equal = 0;
+        for (size_t j = 0; j < count; j++) {
+            less += values[j] < values[i];
+            equal += values[j] == values[i];
+        }
+        ranks[i] = 2 * less + equal + 1;
+    }
+}
+
+/* ways[k * sums + s]: how many sets of k ranks have the sum s. */
+static double *gv_rank_count(const size_t *ranks, size_t count, size_t taken, size_t sums)
+{
+    double *ways = calloc((taken + 1) * sums, sizeof(*ways));
+
+    if (!ways)
+        return NULL;
+    ways[0] = 1;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = taken; k > 0; k--)
+            for (size_t sum = sums; sum-- > ranks[i];)
+                ways[k * sums + sum] += ways[(k - 1) * sums + sum - ranks[i]];
+    return ways;
+}
+
+double gv_rank_test(const double *left, size_t left_count, const double *right, size_t right_count)
+{
+    size_t count = left_count + right_count, ranks[GV_RANK_TEST_MOST], found = 0;
+    size_t sums = count * (count + 1) + 1;
+    double values[GV_RANK_TEST_MOST], all = 0, as_far = 0;
+
+    if (left_count == 0 || right_count == 0 || left_count > GV_RANK_TEST_MOST ||
+        right_count > GV_RANK_TEST_MOST - left_count)
+        return 1;
+    memcpy(values, left, left_count * sizeof(*left));
+    memcpy(values + left_count, right, right_count * sizeof(*right));
+    gv_rank_find(values, count, ranks);
+    for (size_t i = 0; i < left_count; i++)
+        found += ranks[i];
+    double *ways = gv_rank_count(ranks, count, left_count, sums);
+    if (!ways)
+        return 1;
+    /* The mean of the sum, of doubled ranks. */
+    double mean = (double)(left_count * (count + 1)), far = gv_rank_distance((double)found, mean);
+    for (size_t sum = 0; sum < sums; sum++) {
+        double how_many = ways[left_count * sums + sum];
+        all += how_many;
+        if (gv_rank_distance((double)sum, mean) >= far)
+            as_far += how_many;
+    }
+    free(ways);
+    return as_far / all;
+}
+
+double gv_rank_test_least(size_t left_count, size_t right_count)
+{
+    double ways = 1;
+
+    if (left_count == 0 || right_count == 0)
+        return 1;
+    for (size_t i = 1; i <= left_count; i++)
+        ways = ways * (double)(right_count + i) / (double)i;
+    return ways > 2 ? 2 / ways : 1;
+}

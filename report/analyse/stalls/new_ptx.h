@@ -1,0 +1,18 @@
+/*
+ * Calls that loaded PTX which the run had not loaded before: the driver compiles it, unless its
+ * cache has it from an earlier run.
+ */
+#ifndef GV_ANALYSE_STALLS_NEW_PTX_H
+#define GV_ANALYSE_STALLS_NEW_PTX_H
+
+/* A query of one column, the calls' ids. */
+#define GV_NEW_PTX_CALLS_SQL                                                                       \
+    "(SELECT call FROM (SELECT call, image, row_number() OVER (PARTITION BY hash ORDER BY"         \
+    " start_ns) AS time FROM load) WHERE image IS 'ptx' AND time = 1 AND call IS NOT NULL)"
+
+/* Whether a row `s` of stalls may be compiling that was taken for waiting: only the GPU's side
+ * tells the two apart. */
+#define GV_NEW_PTX_UNSURE_SQL                                                                      \
+    "(s.cause = 'module-load' AND s.confidence = 'inferred' AND s.call IN " GV_NEW_PTX_CALLS_SQL ")"
+
+#endif

@@ -1,0 +1,160 @@
+#include "report/analyse/stalls/rows.h"
+
+#include "report/analyse/names/kernel_name.h"
+#include "report/analyse/stalls/new_ptx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_STALL_ROWS_WHERE                                                                        \
+    " WHERE (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2"                           \
+    " AND (s.expected = 0 OR ?3) AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)"
+
+/* Views are asked row by row: joined to, they would be computed whole. */
+#define GV_STALL_ROWS_SQL                                                                          \
+    "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
+    " s.waited_for, s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,"    \
+    " (SELECT start_ns + duration_ns FROM gpu_ops WHERE id = s.waited_for),"                       \
+    " (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, "                                  \
+    "s.expected, " GV_NEW_PTX_UNSURE_SQL ", s.cause,"                                              \
+    " s.confidence, s.advice, s.name, s.kernel,"                                                   \
+    " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
+    " (SELECT name FROM calls WHERE id = s.blocked_by)"                                            \
+    " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by" GV_STALL_ROWS_WHERE                \
+    " ORDER BY s.cause = 'unknown', s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
+
+static int gv_stall_rows_text(sqlite3_stmt *statement, int column, char **text)
+{
+    const char *found = (const char *)sqlite3_column_text(statement, column);
+
+    *text = found ? strdup(found) : NULL;
+    return found && !*text ? -ENOMEM : 0;
+}
+
+static int gv_stall_rows_shorten(char **name)
+{
+    char out[GV_KERNEL_NAME_BYTES];
+    char *copy;
+
+    if (!*name)
+        return 0;
+    gv_kernel_name_short(*name, out, sizeof(out));
+    copy = strdup(out);
+    if (!copy)
+        return -ENOMEM;
+    free(*name);
+    *name = copy;
+    return 0;
+}
+
+static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row, bool people)
+{
+    int64_t *const numbers[] = {
+        &row->id,
+        &row->call,
+        &row->start_ns,
+        &row->duration_ns,
+        &row->wait_ns,
+        &row->work_ns,
+        &row->jit_ns,
+        &row->waited_for,
+        &row->blocked_by,
+        &row->drained_count,
+        &row->drained_ns,
+        &row->process,
+        &row->thread,
+        &row->stack,
+        &row->waited_end_ns,
+        &row->blocked_thread,
+        &row->blocked_stall,
+    };
+    char **const texts[] = {&row->cause,  &row->confidence,  &row->advice,      &row->name,
+                            &row->kernel, &row->waited_name, &row->blocked_name};
+    int column = 0, error = 0;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        *numbers[i] = sqlite3_column_int64(statement, column++);
+    row->expected = sqlite3_column_int(statement, column++) != 0;
+    row->unsure = sqlite3_column_int(statement, column++) != 0;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
+        error = gv_stall_rows_text(statement, column++, texts[i]);
+    if (!error && people)
+        error = gv_stall_rows_shorten(&row->kernel);
+    if (!error && people)
+        error = gv_stall_rows_shorten(&row->waited_name);
+    return error;
+}
+
+static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement, bool people)
+{
+    if (rows->count == rows->room) {
+        size_t room = rows->room ? rows->room * 2 : 64;
+        struct gv_stall_row *grown = realloc(rows->rows, room * sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        rows->rows = grown;
+        rows->room = room;
+    }
+    struct gv_stall_row *row = &rows->rows[rows->count++];
+    memset(row, 0, sizeof(*row));
+    return gv_stall_rows_take(statement, row, people);
+}
+
+static int gv_stall_rows_prepare(sqlite3 *trace, const char *sql,
+                                 const struct gv_stall_filter *filter, sqlite3_stmt **statement)
+{
+    if (sqlite3_prepare_v2(trace, sql, -1, statement, NULL) != SQLITE_OK ||
+        sqlite3_bind_text(*statement, 1, filter->cause, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_int64(*statement, 2, filter->least_ns) != SQLITE_OK ||
+        sqlite3_bind_int(*statement, 3, filter->expected) != SQLITE_OK ||
+        sqlite3_bind_int64(*statement, 4, filter->id) != SQLITE_OK ||
+        sqlite3_bind_int64(*statement, 5, filter->blocked_by) != SQLITE_OK)
+        return -EIO;
+    return 0;
+}
+
+int gv_stall_rows_count(sqlite3 *trace, const struct gv_stall_filter *filter, int64_t *count)
+{
+    sqlite3_stmt *statement = NULL;
+    int error = gv_stall_rows_prepare(trace, "SELECT count(*) FROM stalls s" GV_STALL_ROWS_WHERE,
+                                      filter, &statement);
+
+    if (!error && sqlite3_step(statement) != SQLITE_ROW)
+        error = -EIO;
+    *count = error ? 0 : sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return error;
+}
+
+int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
+                       struct gv_stall_rows *rows)
+{
+    sqlite3_stmt *statement = NULL;
+    int error = gv_stall_rows_prepare(trace, GV_STALL_ROWS_SQL, filter, &statement), result = 0;
+
+    memset(rows, 0, sizeof(*rows));
+    if (!error && sqlite3_bind_int64(statement, 6, filter->limit ? filter->limit : -1) != SQLITE_OK)
+        error = -EIO;
+    while (!error && (result = sqlite3_step(statement)) == SQLITE_ROW)
+        error = gv_stall_rows_add(rows, statement, filter->people);
+    if (!error && result != SQLITE_DONE)
+        error = -EIO;
+    sqlite3_finalize(statement);
+    return error;
+}
+
+void gv_stall_rows_free(struct gv_stall_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        struct gv_stall_row *row = &rows->rows[i];
+        char *const texts[] = {row->cause,  row->confidence,  row->advice,      row->name,
+                               row->kernel, row->waited_name, row->blocked_name};
+
+        for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
+            free(texts[j]);
+    }
+    free(rows->rows);
+    memset(rows, 0, sizeof(*rows));
+}

@@ -1,0 +1,261 @@
+/*
+ * When each device was busy. The operations are stored in another order than they ran in: zones of
+ * ids that begin in a stretch of time are read together and sorted, one stretch after the other.
+ */
+#include "report/analyse/totals/run.h"
+
+#include "report/analyse/time_sum.h"
+#include "report/analyse/verdict/limits.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gv_busy_op {
+    int64_t start_ns, end_ns, call;
+    uint32_t device;
+    bool copies;
+    bool host_copies; /* between host and device */
+};
+
+struct gv_busy_batch {
+    struct gv_busy_op *ops;
+    size_t count, room;
+};
+
+static int gv_busy_compare(const void *left, const void *right)
+{
+    const struct gv_busy_op *one = left, *other = right;
+
+    return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
+}
+
+static int gv_busy_compare_zones(const void *left, const void *right)
+{
+    const struct gv_totals_zone *one = left, *other = right;
+
+    return one->from_ns < other->from_ns ? -1 : one->from_ns > other->from_ns;
+}
+
+/* The gap before an operation. Keeps the longest ones, sorted by their length. */
+static void gv_busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns)
+{
+    struct gv_totals_device *state = &run->devices[op->device];
+    int64_t end_ns = op->start_ns;
+    size_t at = run->gap_count;
+
+    if (end_ns > run->known_ns) /* what is missing may have filled it */
+        return;
+    state->gaps++;
+    if (end_ns - start_ns < GV_VERDICT_LIMIT_SHORT_GAP_NS) {
+        state->short_gaps++;
+        state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
+        gv_totals_gaps_note(run, start_ns, end_ns, op->call, state->after_copy || op->host_copies);
+    }
+    while (at > 0 && run->gaps[at - 1].end_ns - run->gaps[at - 1].start_ns < end_ns - start_ns)
+        at--;
+    if (at == GV_TOTALS_GAPS)
+        return;
+    if (run->gap_count < GV_TOTALS_GAPS)
+        run->gap_count++;
+    memmove(&run->gaps[at + 1], &run->gaps[at], (run->gap_count - 1 - at) * sizeof(run->gaps[0]));
+    run->gaps[at] = (struct gv_totals_gap){op->device, start_ns, end_ns, NULL};
+}
+
+/* What [start_ns, end_ns) adds to what is covered until *until_ns. */
+static int64_t gv_busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
+{
+    int64_t from_ns = start_ns > *until_ns ? start_ns : *until_ns;
+
+    if (end_ns <= from_ns)
+        return 0;
+    *until_ns = end_ns;
+    return end_ns - from_ns;
+}
+
+static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
+{
+    struct gv_totals_device *state = &run->devices[op->device];
+    int64_t before_ns = state->until_ns, added_ns;
+
+    if (state->operations++ == 0) {
+        state->first_ns = op->start_ns;
+        state->until_ns = state->kernel_until_ns = state->copy_until_ns = before_ns = op->start_ns;
+        state->host_copy_until_ns = op->start_ns;
+    }
+    if (op->start_ns > before_ns)
+        gv_busy_gap(run, op, before_ns);
+    added_ns = gv_busy_cover(&state->until_ns, op->start_ns, op->end_ns);
+    if (added_ns > 0)
+        state->after_copy = op->host_copies;
+    state->busy_ns += added_ns;
+    state->known.busy_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
+    if (added_ns > 0 && op->device < GV_TOTALS_LANES)
+        gv_lane_add(&run->busy[op->device], op->end_ns - added_ns, op->end_ns);
+    if (op->host_copies)
+        state->known.host_copy_ns += gv_totals_known_ns(
+            run, op->end_ns - gv_busy_cover(&state->host_copy_until_ns, op->start_ns, op->end_ns),
+            op->end_ns);
+    if (op->copies) {
+        added_ns = gv_busy_cover(&state->copy_until_ns, op->start_ns, op->end_ns);
+        state->copy_ns += added_ns;
+        state->known.copy_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
+        gv_lane_add(&run->copying, op->end_ns - added_ns, op->end_ns);
+    } else {
+        added_ns = gv_busy_cover(&state->kernel_until_ns, op->start_ns, op->end_ns);
+        state->kernel_ns += added_ns;
+        state->known.kernel_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
+    }
+    if (op->end_ns > state->last_ns)
+        state->last_ns = op->end_ns;
+}
+
+/* The low bits say from where to where: host or device, array or memory. */
+static bool gv_copy_is_with_host(int64_t copy_kind)
+{
+    return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
+}
+
+/* What is read of each operation; ?1 is the thread, or 0. */
+#define GV_BUSY_SELECT                                                                             \
+    "SELECT place, kind, start_ns, duration_ns, copy_kind, call FROM gpu_op WHERE duration_ns IS"  \
+    " NOT NULL AND start_ns IS NOT NULL AND (?1 = 0 OR (SELECT thread FROM call WHERE id ="        \
+    " gpu_op.call) = ?1)"
+
+static const char gv_busy_zone_sql[] = GV_BUSY_SELECT " AND id BETWEEN ?2 AND ?3";
+static const char gv_busy_sorted_sql[] = GV_BUSY_SELECT " AND start_ns >= ?2 ORDER BY start_ns";
+
+/* False: it is of another part. */
+static bool gv_busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct gv_busy_op *op)
+{
+    int64_t place = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
+    int64_t number = gv_id_table_get(&run->places, place, 2) - 1;
+    const struct gv_totals_part *part = &run->part;
+
+    op->start_ns = gv_totals_ns(row, 2);
+    if (!gv_totals_in_part(run, op->start_ns) ||
+        (part->process && gv_id_table_get(&run->places, place, 0) != part->process) ||
+        (part->device >= 0 && gv_id_table_get(&run->places, place, 1) != part->device) ||
+        number < 0 || (uint64_t)number >= run->device_count)
+        return false;
+    op->end_ns = gv_totals_end(row, 3, op->start_ns);
+    op->call = sqlite3_column_int64(row, 5);
+    op->device = (uint32_t)number;
+    op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
+    op->host_copies = kind == GV_GPU_COPY && gv_copy_is_with_host(sqlite3_column_int64(row, 4));
+    return true;
+}
+
+static int gv_busy_add(struct gv_busy_batch *batch, const struct gv_busy_op *op)
+{
+    if (batch->count == batch->room) {
+        size_t room = batch->room ? 2 * batch->room : 4096;
+        struct gv_busy_op *ops = realloc(batch->ops, room * sizeof(*ops));
+        if (!ops)
+            return -ENOMEM;
+        batch->ops = ops;
+        batch->room = room;
+    }
+    batch->ops[batch->count++] = *op;
+    return 0;
+}
+
+static int gv_busy_zone(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
+                        const struct gv_totals_zone *zone, int64_t from_ns, int64_t to_ns)
+{
+    int result = SQLITE_ROW, error = 0;
+
+    sqlite3_bind_int64(rows, 2, zone->first_id);
+    sqlite3_bind_int64(rows, 3, zone->last_id);
+    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_busy_op op;
+        if (gv_busy_read(run, rows, &op) && op.start_ns >= from_ns && op.start_ns < to_ns)
+            error = gv_busy_add(batch, &op);
+    }
+    sqlite3_reset(rows);
+    return error ? error : gv_database_error(run->trace, result);
+}
+
+/* One stretch of time. */
+static int gv_busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batch,
+                           sqlite3_stmt *rows, int64_t from_ns, int64_t to_ns)
+{
+    int error = 0;
+
+    batch->count = 0;
+    for (size_t i = 0; i < run->zone_count && run->zones[i].from_ns < to_ns && !error; i++)
+        if (run->zones[i].to_ns >= from_ns)
+            error = gv_busy_zone(run, batch, rows, &run->zones[i], from_ns, to_ns);
+    if (error)
+        return error;
+    if (batch->count == 0)
+        return 0;
+    qsort(batch->ops, batch->count, sizeof(*batch->ops), gv_busy_compare);
+    for (size_t i = 0; i < batch->count; i++)
+        gv_busy_take(run, &batch->ops[i]);
+    return 0;
+}
+
+/* All that begin from then on, sorted by SQLite, which has files for what is too much for memory.
+ */
+static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
+{
+    const int64_t values[] = {run->part.thread, from_ns};
+    sqlite3_stmt *rows = NULL;
+    int result = gv_database_ask(run->trace, gv_busy_sorted_sql, values, 2, &rows);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_busy_op op;
+        if (gv_busy_read(run, rows, &op))
+            gv_busy_take(run, &op);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(run->trace, result);
+}
+
+/* Where the stretch that begins at from_ns ends, such that few zones begin in it. False: so many
+ * overlap there, as those of many processes do, that they are too much for memory. */
+static bool gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns, int64_t *to_ns)
+{
+    size_t zones = 0, most = 0;
+
+    for (size_t i = 0; i < run->zone_count && run->zones[i].from_ns <= from_ns; i++)
+        most += run->zones[i].to_ns >= from_ns;
+    if (2 * most > GV_TOTALS_ZONES_MOST)
+        return false;
+    /* Each zone is not to be read many times. */
+    most = 2 * most > GV_TOTALS_ZONES_READ ? 2 * most : GV_TOTALS_ZONES_READ;
+    *to_ns = INT64_MAX;
+    for (size_t i = 0; i < run->zone_count; i++) {
+        if (run->zones[i].to_ns < from_ns)
+            continue;
+        if (++zones > most && run->zones[i].from_ns > from_ns) {
+            *to_ns = run->zones[i].from_ns;
+            break;
+        }
+    }
+    return true;
+}
+
+int gv_totals_busy(struct gv_totals_run *run)
+{
+    struct gv_busy_batch batch = {0};
+    sqlite3_stmt *rows = NULL;
+    int64_t from_ns = INT64_MIN, to_ns;
+    int error = gv_database_error(
+        run->trace, gv_database_ask(run->trace, gv_busy_zone_sql, &run->part.thread, 1, &rows));
+
+    if (run->zone_count > 0)
+        qsort(run->zones, run->zone_count, sizeof(*run->zones), gv_busy_compare_zones);
+    while (!error && run->zone_count > 0 && from_ns != INT64_MAX) {
+        bool fits = gv_busy_stretch_end(run, from_ns, &to_ns);
+        error =
+            fits ? gv_busy_stretch(run, &batch, rows, from_ns, to_ns) : gv_busy_rest(run, from_ns);
+        from_ns = fits ? to_ns : INT64_MAX;
+    }
+    sqlite3_finalize(rows);
+    free(batch.ops);
+    return error;
+}

@@ -1,0 +1,186 @@
+/* Sums of the calls, and what the host did in the longest gaps. */
+#include "report/analyse/totals/run.h"
+
+#include "report/analyse/time_sum.h"
+#include "report/store/database.h"
+
+/* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
+#define GV_NOT_READY 600
+
+static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
+{
+    if (kernel <= 0 || (uint64_t)kernel >= run->kernel_ids.rows)
+        return;
+    struct gv_totals_launches *launches = &run->launches[kernel];
+    run->launched_kernels += launches->count++ == 0;
+    launches->total_ns = gv_time_sum(launches->total_ns, duration_ns);
+}
+
+static void gv_totals_failed(struct gv_totals_run *run, int64_t api, int64_t result)
+{
+    size_t i = 0;
+
+    run->api_errors[api]++;
+    while (i < run->error_count && (run->errors[i].api != api || run->errors[i].result != result))
+        i++;
+    if (i == GV_TOTALS_ERRORS)
+        return;
+    if (i == run->error_count)
+        run->errors[run->error_count++] = (struct gv_totals_error){api, result, 0};
+    run->errors[i].count++;
+}
+
+static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t start_ns,
+                              int64_t end_ns)
+{
+    for (size_t i = 0; i < run->gap_count; i++) {
+        struct gv_totals_gap *gap = &run->gaps[i];
+        int64_t from_ns = start_ns > gap->start_ns ? start_ns : gap->start_ns;
+        int64_t to_ns = end_ns < gap->end_ns ? end_ns : gap->end_ns;
+        if (to_ns > from_ns)
+            gap->api_ns[api] = gv_time_sum(gap->api_ns[api], to_ns - from_ns);
+    }
+}
+
+static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class, int64_t start_ns,
+                           int64_t end_ns)
+{
+    if (!run->spans || start_ns < run->first_ns)
+        run->first_ns = start_ns;
+    if (!run->spans || end_ns > run->last_ns)
+        run->last_ns = end_ns;
+    run->spans = true;
+    if (class == GV_TOTALS_SYNC)
+        gv_lane_add(&run->waiting, start_ns, end_ns);
+    else if (class == GV_TOTALS_LOAD)
+        gv_lane_add(&run->loading, start_ns, end_ns);
+}
+
+static void gv_totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_class class,
+                                int64_t start_ns, int64_t end_ns, int64_t last_ns, int64_t count)
+{
+    if (thread->count == 0 || start_ns < thread->first_ns)
+        thread->first_ns = start_ns;
+    if (thread->count == 0 || last_ns > thread->last_ns)
+        thread->last_ns = last_ns;
+    thread->count = gv_time_sum(thread->count, count);
+    thread->total_ns = gv_time_sum(thread->total_ns, end_ns - start_ns);
+    if (class == GV_TOTALS_COPY)
+        thread->copy_ns = gv_time_sum(thread->copy_ns, end_ns - start_ns);
+    else if (class == GV_TOTALS_LAUNCH)
+        thread->launch_ns = gv_time_sum(thread->launch_ns, end_ns - start_ns);
+}
+
+static void gv_totals_starting(struct gv_totals_run *run, int64_t call)
+{
+    if (run->first_starting == 0 || call < run->first_starting)
+        run->first_starting = call;
+    if (run->last_starting == 0 || call > run->last_starting)
+        run->last_starting = call;
+}
+
+static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
+    int64_t start_ns = gv_totals_ns(row, GV_TOTALS_CALL_START);
+    int64_t end_ns = gv_totals_end(row, GV_TOTALS_CALL_DURATION, start_ns);
+    int64_t result = sqlite3_column_int64(row, GV_TOTALS_CALL_RESULT);
+    int64_t bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES);
+    int64_t count = sqlite3_column_int64(row, GV_TOTALS_CALL_COUNT);
+    int64_t last_ns = count > 1 ? gv_totals_end(row, GV_TOTALS_CALL_SPAN, start_ns) : end_ns;
+    enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
+
+    int64_t process = gv_id_table_get(&run->threads, thread, 0);
+    int64_t before = gv_totals_memory_context(run, row);
+    if ((run->part.thread && thread != run->part.thread) ||
+        (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns))
+        return 0;
+    if (count < 1)
+        count = 1;
+    gv_totals_span(run, class, start_ns, last_ns);
+    run->calls = gv_time_sum(run->calls, count);
+    run->class_count[class] = gv_time_sum(run->class_count[class], count);
+    run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
+    if (thread > 0 && (uint64_t)thread < run->threads.rows)
+        gv_totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
+    if (api <= 0 || (uint64_t)api >= run->apis.rows)
+        return 0;
+    if (result != 0 && result != GV_NOT_READY)
+        gv_totals_failed(run, api, result);
+    if (bytes > 0 && bytes < INT64_C(1) << 48)
+        run->api_bytes[api] += bytes;
+    gv_totals_in_gaps(run, api, start_ns, end_ns);
+    gv_totals_gaps_call(run, thread, class, start_ns, end_ns);
+    if (class == GV_TOTALS_LAUNCH && result == 0)
+        gv_totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL),
+                           end_ns - start_ns);
+    else if (class == GV_TOTALS_LAUNCH)
+        run->launch_failed++;
+    int error = gv_id_table_get(&run->memory, api, 0) && result == 0
+                    ? gv_totals_memory_call(run, row, before)
+                    : 0;
+    if (gv_id_table_get(&run->starts, api, 0))
+        gv_totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
+    return error ? error
+                 : gv_duration_total_add(&run->api_times[api], (end_ns - start_ns) / count, count);
+}
+
+/* A call that never returned is no call of the tables; its time is the run's all the same. */
+static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t process = sqlite3_column_int64(row, 0), thread = sqlite3_column_int64(row, 1);
+    int64_t start_ns = gv_totals_ns(row, 2), seen_ns = gv_totals_ns(row, 3);
+    enum gv_totals_class class =
+        (enum gv_totals_class)gv_id_table_get(&run->apis, sqlite3_column_int64(row, 4), 0);
+
+    if ((run->part.thread && thread != run->part.thread) ||
+        (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns) ||
+        seen_ns <= start_ns)
+        return;
+    gv_totals_span(run, class, start_ns, seen_ns);
+    if (thread > 0 && (uint64_t)thread < run->threads.rows) {
+        struct gv_totals_thread *times = &run->thread_times[thread];
+        times->total_ns = gv_time_sum(times->total_ns, seen_ns - start_ns);
+        times->last_ns = seen_ns > times->last_ns ? seen_ns : times->last_ns;
+    }
+}
+
+static int gv_totals_flights(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(
+        run->trace,
+        "SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api FROM flight f LEFT JOIN thread t ON"
+        " t.process = f.process AND t.serial = f.thread_serial",
+        -1, &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        gv_totals_flight(run, rows);
+    sqlite3_finalize(rows);
+    return gv_database_error(run->trace, result);
+}
+
+int gv_totals_calls(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int error = 0;
+    int result = sqlite3_prepare_v2(
+        run->trace,
+        "SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, context,"
+        " stream, CASE WHEN result = 600 THEN (SELECT count FROM call_fold WHERE call = id) END,"
+        " CASE WHEN result = 600 THEN (SELECT span_ns FROM call_fold WHERE call = id) END FROM "
+        "call",
+        -1, &rows, NULL);
+
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        error = gv_totals_call(run, rows);
+    sqlite3_finalize(rows);
+    if (!error)
+        error = gv_database_error(run->trace, result);
+    if (!error)
+        error = gv_totals_memory_end(run);
+    return error ? error : gv_totals_flights(run);
+}

@@ -1,0 +1,29 @@
+/*
+ * Count, sum, least, most and median of many durations, in memory that does not grow with them: the
+ * median is exact below a microsecond and right to a thousandth above.
+ */
+#ifndef GV_ANALYSE_TOTALS_DURATION_TOTAL_H
+#define GV_ANALYSE_TOTALS_DURATION_TOTAL_H
+
+#include <stdint.h>
+
+#define GV_DURATION_OCTAVES 54u
+
+struct gv_duration_total {
+    int64_t count;
+    int64_t total_ns;
+    int64_t min_ns;
+    int64_t max_ns;
+    /* Counts by length, in blocks of neighbours; both are made when needed. There may be many
+     * totals, of which most have seen similar lengths only. */
+    uint64_t **octaves[GV_DURATION_OCTAVES];
+};
+
+/* Adds a duration `count` times. Starts from all zeros. A duration below 0 counts as 0. 0 or
+ * -ENOMEM. */
+int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, int64_t count);
+/* The lower one of an even count; 0 of none. */
+int64_t gv_duration_total_median_ns(const struct gv_duration_total *total);
+void gv_duration_total_free(struct gv_duration_total *total);
+
+#endif

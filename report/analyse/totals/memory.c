@@ -1,0 +1,166 @@
+/* What of the calls is about memory, and what ends with contexts and processes. */
+#include "report/analyse/totals/run.h"
+
+#include "report/store/database.h"
+
+/* enum gv_memory_space of each call that allocates, frees, or makes or ends a context; whether what
+ * it allocates belongs to one. */
+static const char gv_totals_memory_sql[] =
+    "SELECT id, CASE WHEN class = 'free' THEN 4 WHEN name GLOB 'cuCtxCreate*' THEN 5 WHEN name GLOB"
+    " 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRelease*' OR name = 'cuCtxDetach' THEN 6"
+    " WHEN class = 'context' THEN 7 WHEN name GLOB '*Host*' THEN 2 WHEN name GLOB '*Managed*' THEN"
+    " 3 ELSE 1 END, name NOT GLOB 'cuMemCreate*'"
+    " FROM api WHERE class = 'free' OR class = 'alloc' AND (name GLOB '*[Aa]lloc*' OR name GLOB"
+    " 'cuMemCreate*' OR name GLOB '*HostRegister*') OR class = 'context' AND (name GLOB"
+    " 'cuCtxCreate*' OR name GLOB 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRe[sl]e*' OR name"
+    " IN ('cuCtxDetach', 'cudaDeviceReset', 'cudaThreadExit'))";
+
+/* What happened, until it is taken in the order of time: there may be more than memory holds. */
+static const char gv_memory_events_sql[] =
+    "DROP TABLE IF EXISTS temp.memory_event; CREATE TEMP TABLE memory_event"
+    " (at_ns, call, process, object, bytes, space, context)";
+static const char gv_memory_add_sql[] =
+    "INSERT INTO temp.memory_event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+static const char gv_memory_ordered_sql[] = "SELECT at_ns, call, process, object, bytes, space,"
+                                            " context FROM temp.memory_event ORDER BY 1, 2";
+
+static int gv_memory_execute(struct gv_totals_run *run, const char *sql)
+{
+    return gv_database_error(run->trace, sqlite3_exec(run->trace, sql, NULL, NULL, NULL));
+}
+
+int gv_totals_memory_open(struct gv_totals_run *run)
+{
+    int error = gv_id_table_read(&run->memory, run->trace, gv_totals_memory_sql);
+
+    if (!error)
+        error = gv_memory_execute(run, gv_memory_events_sql);
+    if (!error)
+        error = gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, gv_memory_add_sql, -1,
+                                                                 &run->memory_add, NULL));
+    if (!error)
+        error = gv_id_table_read(&run->contexts, run->trace, "SELECT id, handle FROM context");
+    return error ? error
+                 : gv_id_table_read(&run->streams, run->trace, "SELECT id, context FROM stream");
+}
+
+/* Where a call worked; 0: it does not say. */
+static int64_t gv_memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t context = sqlite3_column_int64(row, GV_TOTALS_CALL_CONTEXT);
+
+    if (!context)
+        context =
+            gv_id_table_get(&run->streams, sqlite3_column_int64(row, GV_TOTALS_CALL_STREAM), 0);
+    return gv_id_table_get(&run->contexts, context, 0);
+}
+
+int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
+
+    if (thread <= 0 || (uint64_t)thread >= run->threads.rows)
+        return 0;
+    int64_t *now = &run->thread_times[thread].context, before = *now;
+    int64_t context = gv_memory_worked_in(run, row);
+    if (gv_id_table_get(&run->memory, api, 0) == GV_MEMORY_CONTEXT_ENDED &&
+        sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT) != 0)
+        *now = 0; /* it says which one ended, not which one is current since */
+    else if (context)
+        *now = context;
+    return before ? before : context;
+}
+
+static int gv_memory_add(struct gv_totals_run *run, const struct gv_memory_event *event)
+{
+    const int64_t values[] = {event->at_ns, event->call,           event->process, event->object,
+                              event->bytes, (int64_t)event->space, event->context};
+    int result = SQLITE_OK;
+
+    for (int i = 0; i < 7 && result == SQLITE_OK; i++)
+        result = sqlite3_bind_int64(run->memory_add, i + 1, values[i]);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(run->memory_add);
+    sqlite3_reset(run->memory_add);
+    return gv_database_error(run->trace, result);
+}
+
+int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before)
+{
+    int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
+    int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
+    int64_t space = gv_id_table_get(&run->memory, api, 0);
+    struct gv_memory_event event = {
+        .at_ns = gv_totals_ns(row, GV_TOTALS_CALL_START),
+        .process = gv_id_table_get(&run->threads, thread, 0),
+        .object = sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT),
+        .bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES),
+        .call = sqlite3_column_int64(row, GV_TOTALS_CALL_ID),
+        .space = (enum gv_memory_space)space,
+    };
+
+    if (space == 0 || (event.object == 0 && space != GV_MEMORY_DEVICE_RESET))
+        return 0;
+    if (space == GV_MEMORY_DEVICE_RESET)
+        event.context = event.object ? event.object : before; /* by its end there may be none */
+    else if (gv_id_table_get(&run->memory, api, 1))
+        event.context = gv_memory_worked_in(run, row);
+    return gv_memory_add(run, &event);
+}
+
+/* After all calls of the same moment. */
+static int gv_totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
+{
+    struct gv_memory_event event = {
+        .at_ns = gv_totals_ns(row, 1),
+        .process = sqlite3_column_int64(row, 0),
+        .call = INT64_MAX,
+        .space = GV_MEMORY_PROCESS_ENDED,
+    };
+
+    return gv_totals_in_part(run, event.at_ns) ? gv_memory_add(run, &event) : 0;
+}
+
+/* In the order of time. */
+static int gv_memory_replay(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int error = 0;
+    int result = sqlite3_prepare_v2(run->trace, gv_memory_ordered_sql, -1, &rows, NULL);
+
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_memory_event event = {
+            .at_ns = sqlite3_column_int64(rows, 0),
+            .call = sqlite3_column_int64(rows, 1),
+            .process = sqlite3_column_int64(rows, 2),
+            .object = sqlite3_column_int64(rows, 3),
+            .bytes = sqlite3_column_int64(rows, 4),
+            .space = (enum gv_memory_space)sqlite3_column_int64(rows, 5),
+            .context = sqlite3_column_int64(rows, 6),
+        };
+        error = gv_memory_log_take(&run->memory_log, &event);
+    }
+    sqlite3_finalize(rows);
+    gv_memory_log_end(&run->memory_log);
+    return error ? error : gv_database_error(run->trace, result);
+}
+
+int gv_totals_memory_end(struct gv_totals_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int error = 0;
+    int result = sqlite3_prepare_v2(
+        run->trace, "SELECT id, end_ns FROM process WHERE end_ns IS NOT NULL", -1, &rows, NULL);
+
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        error = gv_totals_process_end(run, rows);
+    sqlite3_finalize(rows);
+    if (!error)
+        error = gv_database_error(run->trace, result);
+    if (!error)
+        error = gv_memory_replay(run);
+    return error ? error : gv_memory_execute(run, "DROP TABLE temp.memory_event");
+}

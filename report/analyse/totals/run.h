@@ -1,0 +1,234 @@
+/* What the parts of report/analyse/totals share while the sums are made. */
+#ifndef GV_ANALYSE_TOTALS_RUN_H
+#define GV_ANALYSE_TOTALS_RUN_H
+
+#include "report/analyse/totals/duration_total.h"
+#include "report/store/id_table.h"
+#include "report/analyse/totals/memory_log.h"
+#include "report/analyse/totals/timeline_lane.h"
+#include "report/analyse/totals/totals.h"
+
+#include <stddef.h>
+
+/* GV_GPU_COPY_KIND is below it. */
+#define GV_TOTALS_COPY_KINDS 256u
+#define GV_TOTALS_DEVICES    64u
+#define GV_TOTALS_LANES      8u
+#define GV_TOTALS_GAPS       20u
+#define GV_TOTALS_SHORT_GAPS 65536u
+#define GV_TOTALS_ERRORS     256u
+/* Operations in a zone; zones in memory at a time, as a rule and at most. */
+#define GV_TOTALS_ZONE       32768
+#define GV_TOTALS_ZONES_READ 12u
+#define GV_TOTALS_ZONES_MOST 32u
+/* Operations whose call is looked up for the time from one to the other. */
+#define GV_TOTALS_LATENCIES 40000
+
+/* Rows of api that start CUDA: not those that end something, or that change a limit, which may wait
+ * for long. */
+#define GV_TOTALS_STARTS                                                                           \
+    "class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB '*Destroy*' AND" \
+    " name NOT GLOB '*Reset*' AND name NOT GLOB '*Limit*' AND name NOT GLOB '*WaitEvent*' AND"     \
+    " name NOT IN ('cuCtxDetach', 'cudaThreadExit')"
+
+/* What is read of each call. */
+enum gv_totals_call_column {
+    GV_TOTALS_CALL_ID,
+    GV_TOTALS_CALL_THREAD,
+    GV_TOTALS_CALL_API,
+    GV_TOTALS_CALL_START,
+    GV_TOTALS_CALL_DURATION,
+    GV_TOTALS_CALL_RESULT,
+    GV_TOTALS_CALL_BYTES,
+    GV_TOTALS_CALL_KERNEL,
+    GV_TOTALS_CALL_OBJECT,
+    GV_TOTALS_CALL_CONTEXT,
+    GV_TOTALS_CALL_STREAM,
+    GV_TOTALS_CALL_COUNT, /* NULL: 1 */
+    GV_TOTALS_CALL_SPAN,
+};
+
+enum gv_gpu_kind { GV_GPU_KERNEL = 1, GV_GPU_COPY, GV_GPU_SET, GV_GPU_GRAPH };
+
+/* Classes of calls that are told apart; others are 0. */
+enum gv_totals_class {
+    GV_TOTALS_OTHER,
+#define GV_TOTALS_CLASS(name, text, fact) GV_TOTALS_##name,
+#include "report/analyse/totals/classes.def"
+    GV_TOTALS_CLASSES
+};
+
+/* Operations [first_id, last_id] begin in [from_ns, to_ns]. */
+struct gv_totals_zone {
+    int64_t first_id, last_id, from_ns, to_ns;
+};
+
+struct gv_totals_device {
+    int64_t device; /* a row of table device, or 0 */
+    int64_t operations, first_ns, last_ns, busy_ns, kernel_ns, copy_ns;
+    int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
+    int64_t host_copy_until_ns;
+    int64_t gaps, short_gaps, short_gap_ns;
+    bool after_copy; /* between host and device: what ended last was one */
+    struct gv_totals_known {
+        int64_t busy_ns, kernel_ns, copy_ns;
+        int64_t host_copy_ns; /* between host and device */
+    } known;                  /* the same up to where the GPU's side is known */
+};
+
+struct gv_totals_gap {
+    size_t device;
+    int64_t start_ns, end_ns;
+    int64_t *api_ns; /* by id of the api */
+};
+
+/* A gap too short to be told by itself, and what the thread whose call ended it did meanwhile. */
+struct gv_totals_short_gap {
+    uint64_t number;
+    int64_t start_ns, end_ns;
+    int64_t reach_ns; /* the latest end of this one and of those of the thread that began before */
+    int64_t call, thread;
+    int64_t launch_ns, copy_ns;
+    bool copies; /* before or after a copy between host and device */
+};
+
+struct gv_totals_kernel {
+    struct gv_duration_total time;
+    int64_t shape;  /* the last one seen */
+    int64_t shapes; /* how often another one came: 1 is a single shape */
+    int64_t device; /* a row of table device */
+};
+
+struct gv_totals_run {
+    sqlite3 *trace;
+    struct gv_totals_part part;
+    int64_t known_ns;           /* up to when the GPU's side is known, of all processes asked for */
+    struct gv_id_table threads; /* process */
+    struct gv_id_table apis;    /* enum gv_totals_class */
+    struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
+    struct gv_id_table shapes;  /* rank of the name, blocks */
+    struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
+    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space, of a context */
+    struct gv_id_table contexts, streams; /* handle; context */
+    struct gv_id_table kernel_ids;
+
+    struct gv_duration_total *api_times; /* by id of the api */
+    int64_t *api_errors, *api_bytes;
+    struct gv_totals_thread {
+        int64_t count, total_ns; /* in calls */
+        int64_t first_ns, last_ns;
+        int64_t copy_ns, launch_ns;
+        int64_t context;     /* handle of the one where it worked last */
+        int64_t launched_ns; /* the end of its last launch, if nothing else came after; 0: none */
+        size_t gaps_from, gaps_to; /* among the short ones */
+    } * thread_times;              /* by id of the thread */
+    int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
+    int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
+    bool spans; /* first_ns and last_ns are those of something */
+    struct gv_totals_launches {
+        int64_t count, total_ns;
+    } * launches; /* by id of the kernel */
+    struct gv_totals_error {
+        int64_t api, result, count;
+    } errors[GV_TOTALS_ERRORS];
+    size_t error_count;
+    sqlite3_stmt *memory_add;
+    struct gv_memory_log memory_log;
+
+    struct gv_totals_kernel *kernels; /* by rank of the name */
+    size_t kernel_count;
+    struct gv_duration_total copies[GV_TOTALS_COPY_KINDS], sets, latency;
+    int64_t copy_bytes[GV_TOTALS_COPY_KINDS], set_bytes;
+    double filled_ns;              /* time of kernels, times how much of the device they filled */
+    int64_t graphs, graph_time_ns; /* launched whole */
+    int64_t operations, found_operations, untimed, kernel_time_ns, underfilled_ns, blocks_known_ns;
+    struct gv_totals_device devices[GV_TOTALS_DEVICES];
+    size_t device_count;
+    struct gv_totals_place {
+        int64_t last_ns;     /* the end of its last operation */
+        int64_t launched_ns; /* of the first one whose times are not known, when it was launched */
+        bool untimed;
+    } * place_times; /* by id of the place */
+    struct gv_totals_zone *zones;
+    size_t zone_count, zone_room;
+    struct gv_totals_gap gaps[GV_TOTALS_GAPS];
+    size_t gap_count;
+    struct gv_totals_short_gap *short_gaps; /* all, or one of 2^thinned of them */
+    size_t short_gap_count;
+    unsigned int thinned;
+    uint64_t short_gaps_seen;
+    int64_t short_gaps_ns; /* of all that were seen */
+    int64_t launch_gaps, launch_gaps_ns, launch_gap_ns, copy_gap_ns;
+
+    int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
+    int64_t start_ns, loads, loading_ns, compiling_ns, first_use_ns;
+
+    struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
+};
+
+/* report/analyse/totals/gpu.c: sums of the operations, and the zones. */
+int gv_totals_gpu(struct gv_totals_run *run);
+/* Ends what is known of the GPU's side at the first operation that had not ended. */
+void gv_totals_gpu_known(struct gv_totals_run *run);
+/* report/analyse/totals/busy.c: when the devices were busy, after gv_totals_gpu. */
+int gv_totals_busy(struct gv_totals_run *run);
+/* report/analyse/totals/gaps.c: short gaps, each with the call that put on the device what ended
+ * it; to be opened when all are there; then the calls of each thread, in their order; then their
+ * sums. */
+int gv_totals_gaps_prepare(struct gv_totals_run *run);
+void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t end_ns, int64_t call,
+                         bool copies);
+int gv_totals_gaps_open(struct gv_totals_run *run);
+void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_totals_class class,
+                         int64_t start_ns, int64_t end_ns);
+void gv_totals_gaps_sum(struct gv_totals_run *run);
+/* report/analyse/totals/calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */
+int gv_totals_calls(struct gv_totals_run *run);
+/* report/analyse/totals/memory.c: of each call, also of those outside of the part: where its thread
+ * worked before it, as far as is known, and of those that ask for memory or end contexts: into the
+ * log. At the end the log is replayed. */
+int gv_totals_memory_open(struct gv_totals_run *run);
+int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
+int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
+int gv_totals_memory_end(struct gv_totals_run *run);
+/* report/analyse/totals/waits.c: takes waits out of what threads copied and launched, after
+ * gv_totals_calls. */
+int gv_totals_waits(struct gv_totals_run *run);
+/* report/analyse/totals/first_use.c: starting CUDA, loading and compiling, after gv_totals_calls.
+ */
+int gv_totals_first_use(struct gv_totals_run *run);
+/* report/analyse/totals/store.c: writes the (empty) tables. */
+int gv_totals_store(struct gv_totals_run *run);
+
+static inline bool gv_totals_in_part(const struct gv_totals_run *run, int64_t start_ns)
+{
+    return start_ns >= run->part.from_ns && start_ns < run->part.to_ns;
+}
+
+/* A time of a file that may say anything: such that sums of two cannot overflow. */
+static inline int64_t gv_totals_ns(sqlite3_stmt *row, int column)
+{
+    const int64_t most = INT64_C(1) << 60;
+    int64_t ns = sqlite3_column_int64(row, column);
+
+    return ns > most ? most : ns < -most ? -most : ns;
+}
+
+/* The end of what took `duration_ns`, which may be anything too. */
+static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start_ns)
+{
+    int64_t duration_ns = gv_totals_ns(row, column);
+
+    return duration_ns > 0 ? start_ns + duration_ns : start_ns;
+}
+
+/* Of what goes on from start_ns to end_ns, the time up to where the GPU's side is known. */
+static inline int64_t gv_totals_known_ns(const struct gv_totals_run *run, int64_t start_ns,
+                                         int64_t end_ns)
+{
+    if (end_ns > run->known_ns)
+        end_ns = run->known_ns;
+    return end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
+#endif

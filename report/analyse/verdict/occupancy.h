@@ -1,0 +1,17 @@
+/* How many of the warps that a multiprocessor can hold a kernel's blocks can fill. */
+#ifndef GV_ANALYSE_VERDICT_OCCUPANCY_H
+#define GV_ANALYSE_VERDICT_OCCUPANCY_H
+
+#include <stdint.h>
+
+struct gv_occupancy_use {
+    int64_t capability; /* 90 is 9.0 */
+    int64_t threads;    /* of a block */
+    int64_t registers;  /* of a thread */
+    int64_t shared_bytes;
+};
+
+/* 0 to 1; below 0: not known. */
+double gv_occupancy(const struct gv_occupancy_use *use);
+
+#endif

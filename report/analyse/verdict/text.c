@@ -1,0 +1,481 @@
+#include "report/analyse/verdict/text.h"
+
+#include "report/show/error_words.h"
+#include "report/show/format.h"
+#include "report/analyse/time_sum.h"
+#include "report/analyse/verdict/verdict.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+__attribute__((format(printf, 2, 3))) static void gv_say(char *out, const char *format, ...)
+{
+    va_list values;
+
+    if (!out)
+        return;
+    va_start(values, format);
+    vsnprintf(out, GV_VERDICT_TEXT_BYTES, format, values);
+    va_end(values);
+}
+
+static const char *gv_s(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static double gv_percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64_t whole)
+{
+    double percent = gv_percent(part < whole ? part : whole, whole);
+
+    snprintf(out, GV_FORMAT_BYTES, percent > 0 && percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
+    return out;
+}
+
+/* Whether the GPU's side is known for a part of the time only. */
+static bool gv_say_partly(const struct gv_run_facts *facts)
+{
+    return facts->known_ns < facts->window_ns;
+}
+
+/* Whether operations are missing that ran among those that are known. */
+static bool gv_say_gaps(const struct gv_run_facts *facts)
+{
+    return facts->gpu_lost > facts->operations_lost;
+}
+
+/* "10 runs of 1 kernel and 3 of graphs". */
+static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    int length = 0;
+
+    out[0] = '\0';
+    if (facts->kernels_run > 0)
+        length = snprintf(out, size, "%s%" PRId64 " run%s of %" PRId64 " kernel%s",
+                          gv_say_partly(facts) || gv_say_gaps(facts) ? "at least " : "",
+                          facts->kernels_run, gv_s(facts->kernels_run), facts->kernel_names,
+                          gv_s(facts->kernel_names));
+    if (facts->graphs > 0 && length >= 0 && (size_t)length < size)
+        snprintf(out + length, size - (size_t)length, "%s%" PRId64 "%s of %s",
+                 length ? " and " : "", facts->graphs,
+                 length               ? ""
+                 : facts->graphs == 1 ? " run"
+                                      : " runs",
+                 facts->graphs == 1 ? "a graph" : "graphs");
+}
+
+/* What is said of a part is not said of the run. */
+static const char *gv_say_part(const struct gv_run_facts *facts)
+{
+    return facts->whole ? "" : " in this part of the trace";
+}
+
+/* Nor is what is said of a run that goes on. */
+static const char *gv_say_where(const struct gv_run_facts *facts)
+{
+    return facts->whole && !facts->complete ? " so far" : gv_say_part(facts);
+}
+
+static const char *gv_say_gpu(const struct gv_run_facts *facts)
+{
+    return facts->simulated ? "simulated GPU" : "GPU";
+}
+
+/* Nothing of a part, or so far. */
+static const char *gv_say_not_run(const struct gv_run_facts *facts)
+{
+    if (!facts->whole || !facts->complete)
+        return "";
+    return facts->simulated ? ": the simulated GPU did not run your code"
+                            : ": the GPU did not run your code";
+}
+
+static void gv_say_seen(const struct gv_run_facts *facts, char *out)
+{
+    char busy[GV_FORMAT_BYTES], work[128], time[96], known[GV_FORMAT_BYTES];
+    const char *where = gv_say_gpu(facts), *least = gv_say_gaps(facts) ? "at least " : "";
+
+    gv_say_work(facts, work, sizeof(work));
+    snprintf(time, sizeof(time), "the time");
+    if (gv_say_partly(facts))
+        snprintf(time, sizeof(time), "the first %s; what it did after that is not known",
+                 gv_format_duration(known, facts->known_ns));
+    if (facts->kernels_run + facts->graphs == 0)
+        gv_say(out, "The %s ran no kernel that was seen%s: %" PRId64 " launch%s.", where,
+               gv_say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
+    else if (facts->devices_used > 1)
+        gv_say(out,
+               "The %ss ran your code%s: %s, on %" PRId64
+               " devices. Together they were busy %s%s of %s.",
+               where, gv_say_part(facts), work, facts->devices_used, least,
+               gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
+    else
+        gv_say(out, "The %s ran your code%s: %s. It was busy %s%s of %s.", where,
+               gv_say_part(facts), work, least,
+               gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
+}
+
+/* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", of what most launches failed with. */
+static void gv_say_launch_result(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    const char *name = gv_format_result(facts->launch_failed_most, facts->launch_result);
+
+    snprintf(out, size, "%s (%" PRId64 ")", name ? name : "error", facts->launch_result);
+}
+
+/* "3 launches of 1 kernel, 1 of which failed". */
+static void gv_say_launches(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    char failed[64] = "";
+
+    if (facts->launch_failed > 0)
+        snprintf(failed, sizeof(failed), ", %" PRId64 " of which failed", facts->launch_failed);
+    snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s", facts->launch_calls,
+             facts->launch_calls == 1 ? "" : "es", facts->launched_kernels,
+             gv_s(facts->launched_kernels), failed);
+}
+
+static void gv_say_launched(const struct gv_run_facts *facts, char *out)
+{
+    char launches[160];
+
+    gv_say_launches(facts, launches, sizeof(launches));
+    if (gv_run_facts_launches_failed(facts)) {
+        gv_say_launch_result(facts, launches, sizeof(launches));
+        gv_say(out, "Every launch%s failed, with %s%s.", gv_say_where(facts), launches,
+               gv_say_not_run(facts));
+    } else if (gv_run_facts_not_run(facts)) {
+        gv_say(out, "Your code made %s. The %s %s.", launches, gv_say_gpu(facts),
+               facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
+    } else {
+        gv_say(out,
+               "Your code made %s%s. What the GPU did with %s %s, so how busy it was is not known.",
+               launches, gv_say_where(facts), facts->launch_calls == 1 ? "it" : "them",
+               facts->gpu_full > 0 ? "got lost, as shared memory was full of other records"
+                                   : "was not seen");
+    }
+}
+
+void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
+{
+    if (facts->calls == 0)
+        gv_say(out, "No CUDA call was recorded%s.", gv_say_where(facts));
+    else if (facts->init_result != 0)
+        gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
+    else if (facts->launch_calls == 0 && facts->kernels_run == 0)
+        gv_say(out, "No kernel was launched%s.",
+               facts->whole && facts->complete ? gv_say_not_run(facts) : gv_say_where(facts));
+    else if (facts->operations > 0 && !gv_run_facts_launches_failed(facts) &&
+             !gv_run_facts_not_run(facts))
+        gv_say_seen(facts, out);
+    else
+        gv_say_launched(facts, out);
+}
+
+void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out)
+{
+    const struct gv_error_words *words = gv_error_words_of("launch", facts->launch_result);
+    char result[128];
+
+    gv_say_launch_result(facts, result, sizeof(result));
+    gv_say(out, "%" PRId64 " launch%s failed, %s%.60s with %s%s%s", facts->launch_failed,
+           facts->launch_failed == 1 ? "" : "es", facts->launch_failed == 1 ? "" : "mostly ",
+           facts->launch_failed_most, result, words ? ": " : "", words ? words->meaning : "");
+}
+
+void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out)
+{
+    char launches[160];
+
+    gv_say_launches(facts, launches, sizeof(launches));
+    gv_say(out, "%s, and no kernel or graph ended on the GPU", launches);
+}
+
+/* "3 loaded code", or "2 loaded code (1 failed)". */
+static void gv_say_done(int64_t calls, int64_t failed, const char *done, char *out, size_t size)
+{
+    int64_t well = calls > failed ? calls - failed : 0;
+
+    if (failed > 0)
+        snprintf(out, size, "%" PRId64 " %s (%" PRId64 " failed)", well, done, failed);
+    else
+        snprintf(out, size, "%" PRId64 " %s", well, done);
+}
+
+void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
+{
+    char load[64], copy[64];
+
+    if (facts->init_result == 0 && facts->load_calls + facts->copy_calls == 0) {
+        gv_say(out, "no launch, no load of code and no copy in %" PRId64 " call%s", facts->calls,
+               gv_s(facts->calls));
+        return;
+    }
+    if (facts->init_result == 0) {
+        gv_say_done(facts->load_calls, facts->load_failed, "loaded code", load, sizeof(load));
+        gv_say_done(facts->copy_calls, facts->copy_failed, "copied data", copy, sizeof(copy));
+        gv_say(out, "%" PRId64 " call%s: %s, %s, none launched", facts->calls, gv_s(facts->calls),
+               load, copy);
+        return;
+    }
+    const char *name = gv_format_result("cu", facts->init_result);
+    const struct gv_error_words *error = gv_error_words_of("init", facts->init_result);
+    if (error) {
+        gv_say(out, "%s (%" PRId64 "): %s; %s", name ? name : "error", facts->init_result,
+               error->meaning, error->remedy);
+        return;
+    }
+    gv_say(out, "%s (%" PRId64 ")", name ? name : "error", facts->init_result);
+}
+
+void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out)
+{
+    char flight[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out, "%.100s %s, %s %s of %s", facts->flight,
+           facts->flight_running ? "has not returned" : "had not returned when its process ended",
+           facts->flight_running ? "for" : "after", gv_format_duration(flight, facts->flight_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
+/* The GPU has to do its work all the same. */
+static void gv_say_gain(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    int64_t idle_ns = facts->window_ns - facts->busiest_ns;
+    char idle[GV_FORMAT_BYTES];
+
+    out[0] = '\0';
+    if (!facts->gpu_whole || facts->devices_used == 0 || idle_ns >= facts->wait_ns / 2)
+        return;
+    snprintf(out, size,
+             ". The GPU had work for all but %s of it: the run gets shorter by about that at most,"
+             " unless kernels can run at once; the rest is time for the host's own work",
+             gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0));
+}
+
+void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
+{
+    char wait[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], top[GV_FORMAT_BYTES];
+    const char *inferred = facts->gpu_seen ? "" : ", inferred from the calls";
+    char compiled[96] = "", jit[GV_FORMAT_BYTES], gain[256];
+    bool unsure = facts->unsure_ns > facts->wait_ns / 10;
+
+    gv_say_gain(facts, gain, sizeof(gain));
+
+    /* A list of stalls counts both. */
+    if (facts->wait_jit_ns > facts->wait_ns / 1000)
+        snprintf(compiled, sizeof(compiled), "; besides, %s compiled for %s",
+                 facts->waits == 1 ? "it" : "they", gv_format_duration(jit, facts->wait_jit_ns));
+    gv_format_duration(wait, facts->wait_ns);
+    gv_format_duration(window, facts->window_ns);
+    if (facts->waits == 1)
+        gv_say(out, "one call waited%s for %s in a run of %s ('%.40s'%s)%s%s",
+               unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall, inferred,
+               compiled, gain);
+    else
+        gv_say(out,
+               "%" PRId64
+               " calls waited%s for %s in a run of %s, most of it for '%.40s': %s in %" PRId64
+               " call%s%s%s%s",
+               facts->waits, unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall,
+               gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
+               gv_s(facts->top_stall_count), inferred, compiled, gain);
+}
+
+void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out)
+{
+    char delay[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out, "%" PRId64 " call%s held up for %s of %s: %s ready to run, but waited for a CPU",
+           facts->delays, facts->delays == 1 ? " was" : "s were",
+           gv_format_duration(delay, facts->delay_ns), gv_format_duration(window, facts->window_ns),
+           facts->delays == 1 ? "its thread was" : "their threads were");
+}
+
+void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
+{
+    char unknown[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out, "%" PRId64 " call%s took %s of %s, and nothing recorded explains it",
+           facts->unknowns, gv_s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
+           gv_format_duration(window, facts->window_ns));
+}
+
+/* What the same work would take if all code were loaded: roughly, from what was seen. */
+static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
+{
+    int64_t again_ns = gv_time_product(facts->launch_median_ns, facts->launch_calls);
+    char again[GV_FORMAT_BYTES];
+
+    out[0] = '\0';
+    if (facts->processes > 1)
+        again_ns /= facts->processes;
+    if (facts->busiest_ns > again_ns)
+        again_ns = facts->busiest_ns;
+    if (facts->gpu_whole && facts->kernels_run + facts->graphs > 0)
+        snprintf(out, size, "; a second time, its work takes about %s",
+                 gv_format_duration(again, again_ns));
+}
+
+void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
+{
+    char sum[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], start[GV_FORMAT_BYTES];
+    char loading[GV_FORMAT_BYTES], compiling[GV_FORMAT_BYTES], second[128];
+    char unsure[128] = "";
+    int64_t own_ns = facts->loading_ns - facts->compiling_ns;
+    int64_t compiling_ns =
+        facts->compiling_ns < facts->first_use_ns ? facts->compiling_ns : facts->first_use_ns;
+
+    if (facts->unsure_ns > 0)
+        snprintf(unsure, sizeof(unsure),
+                 "; up to %s more went into compiling new PTX, or waiting for the GPU in its place",
+                 gv_format_duration(compiling, facts->unsure_ns));
+    gv_say_second(facts, second, sizeof(second));
+    gv_format_duration(sum, facts->first_use_ns);
+    gv_format_duration(window, facts->window_ns);
+    gv_format_duration(start, facts->start_ns);
+    gv_format_duration(loading, own_ns > 0 ? own_ns : 0);
+    if (facts->gpu_whole)
+        gv_say(out,
+               "%s of %s went into starting CUDA (%s), loading code (%s) and compiling it (%s)%s",
+               sum, window, start, loading, gv_format_duration(compiling, compiling_ns), second);
+    else
+        gv_say(out, "%s of %s went into starting CUDA (%s) and loading or compiling code (%s)%s",
+               sum, window, start, gv_format_duration(loading, facts->loading_ns), unsure);
+}
+
+void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
+{
+    char size[GV_FORMAT_BYTES], copying[GV_FORMAT_BYTES], computing[GV_FORMAT_BYTES];
+    char pageable[GV_FORMAT_BYTES], part[64] = "", gap[GV_FORMAT_BYTES], gaps[96] = "";
+
+    if (facts->copy_gap_ns > facts->host_copy_ns / 10)
+        snprintf(gaps, sizeof(gaps), " on the GPU and %s more in gaps caused by these calls",
+                 gv_format_duration(gap, facts->copy_gap_ns));
+    if (facts->pageable_bytes > 0)
+        snprintf(part, sizeof(part), ", %s of it pageable",
+                 facts->pageable_bytes == facts->copied_bytes
+                     ? "all"
+                     : gv_format_size(pageable, facts->pageable_bytes));
+    gv_say(out,
+           "%s copied between host and device%s, in %" PRId64
+           " cop%s: %s%s, for %s of computing%s%.100s%s",
+           gv_format_size(size, facts->copied_bytes), part, facts->copies,
+           facts->copies == 1 ? "y" : "ies", gv_format_duration(copying, facts->host_copy_ns), gaps,
+           gv_format_duration(computing, facts->kernel_ns), facts->copy_where[0] ? " (" : "",
+           facts->copy_where, facts->copy_where[0] ? ")" : "");
+}
+
+/* Calls of several threads overlap. */
+static const char *gv_say_thread(const struct gv_run_facts *facts)
+{
+    return facts->threads > 1 ? " in the thread that did so most" : "";
+}
+
+void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)
+{
+    char copying[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
+
+    gv_say(out,
+           "%" PRId64
+           " calls that copy took %s of %s%s, without the waits that were found; how much more of "
+           "it they waited for kernels is not known",
+           facts->copy_calls, gv_format_duration(copying, facts->thread_copy_ns),
+           gv_format_duration(window, facts->window_ns), gv_say_thread(facts));
+}
+
+void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out)
+{
+    char kernel[GV_FORMAT_BYTES], gap[GV_FORMAT_BYTES], launch[GV_FORMAT_BYTES];
+
+    gv_say(out, "%" PRId64 " kernels of %s each, with %s between them: a launch takes the host %s",
+           facts->kernels_run,
+           gv_format_duration(kernel, facts->kernel_time_ns / facts->kernels_run),
+           gv_format_duration(gap, facts->launch_gaps_ns / facts->launch_gaps),
+           gv_format_duration(launch, facts->launch_median_ns));
+}
+
+void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
+{
+    char launching[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], launch[GV_FORMAT_BYTES];
+
+    gv_say(
+        out,
+        "%" PRId64
+        " launches took the host %s of %s%s, without the waits that were found; half of them took "
+        "%s or less",
+        facts->launch_calls, gv_format_duration(launching, facts->thread_launch_ns),
+        gv_format_duration(window, facts->window_ns), gv_say_thread(facts),
+        gv_format_duration(launch, facts->launch_median_ns));
+}
+
+void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
+{
+    double share = 100 * gv_run_facts_underfilled(facts);
+    double filled = 100 * gv_run_facts_filled(facts);
+    const char *whose = facts->graphs > 0 ? "kernels' and graphs'" : "kernels'";
+    int decimals = filled < 9.95 ? 1 : 0;
+
+    if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
+        gv_say(out,
+               "%" PRId64 " block%s on %" PRId64 " multiprocessors in %s; %.0f %% of the "
+               "%s time was like that, and %.*f %% of the device filled on average",
+               facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
+               facts->top_kernel, share, whose, decimals, filled);
+    else
+        gv_say(out,
+               "in %.0f %% of the %s time, kernels had fewer blocks than the device's %" PRId64
+               " multiprocessors, and filled %.*f %% of it on average",
+               share, whose, facts->multiprocessors, decimals, filled);
+}
+
+/* Who computes or waits: "it", or several. */
+static const char *gv_say_devices(const struct gv_run_facts *facts, char out[GV_FORMAT_BYTES])
+{
+    if (facts->devices_used > 1)
+        snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " devices", facts->devices_used);
+    else
+        snprintf(out, GV_FORMAT_BYTES, "it");
+    return out;
+}
+
+void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
+{
+    int64_t devices_ns = gv_run_facts_device_ns(facts);
+    char idle[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
+    char devices[GV_FORMAT_BYTES], call[GV_FORMAT_BYTES], most[160] = "";
+    const char *most_idle = gv_say_gaps(facts) ? "at most " : "";
+
+    if (gv_say_partly(facts)) {
+        gv_say(out, "%s had nothing to do for %s%s of the first %s%s",
+               gv_say_devices(facts, devices), most_idle,
+               gv_format_duration(idle, devices_ns - facts->busy_ns),
+               gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
+        return;
+    }
+    if (gv_run_facts_idle_in_calls(facts) && facts->gap_call_ns > 0)
+        snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
+                 facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
+    gv_say(out, "%s had nothing to do for %s%s of %s%s; the host was outside of CUDA for %s%s",
+           gv_say_devices(facts, devices), most_idle,
+           gv_format_duration(idle, devices_ns - facts->busy_ns),
+           gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
+           gv_format_duration(outside, gv_run_facts_outside_ns(facts)), most);
+}
+
+void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
+{
+    int64_t devices_ns = gv_run_facts_device_ns(facts);
+    int64_t computing_ns = facts->kernel_ns < devices_ns ? facts->kernel_ns : devices_ns;
+    char computing[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], devices[GV_FORMAT_BYTES];
+
+    gv_say(out, "%s computed for %s of %s%s%s, most of it in %s", gv_say_devices(facts, devices),
+           gv_format_duration(computing, computing_ns), gv_say_partly(facts) ? "the first " : "",
+           gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
+           facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
+}

@@ -1,0 +1,29 @@
+/*
+ * The evidence of each finding, in words. Each writes GV_VERDICT_TEXT_BYTES at most; `out` may be
+ * NULL.
+ */
+#ifndef GV_ANALYSE_VERDICT_TEXT_H
+#define GV_ANALYSE_VERDICT_TEXT_H
+
+#include "report/analyse/verdict/run_facts.h"
+
+#include <stdio.h>
+
+void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_load(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out);
+void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out);
+
+#endif

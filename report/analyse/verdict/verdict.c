@@ -1,0 +1,368 @@
+#include "report/analyse/verdict/verdict.h"
+
+#include "report/show/error_words.h"
+#include "report/show/shown_path.h"
+#include "report/analyse/time_sum.h"
+#include "report/analyse/verdict/limits.h"
+#include "report/analyse/verdict/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gv_verdict_row {
+    const char *name;
+    double threshold;
+    const char *of;
+    const char *meaning;
+    const char *next;
+};
+
+static const struct gv_verdict_row gv_verdict_rows[] = {
+#define GV_VERDICT(name, text, threshold, of, meaning, next) {text, threshold, of, meaning, next},
+#include "report/analyse/verdict/verdict.def"
+};
+
+const char *gv_verdict_name(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].name;
+}
+
+double gv_verdict_threshold(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].threshold;
+}
+
+const char *gv_verdict_of(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].of;
+}
+
+const char *gv_verdict_meaning(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].meaning;
+}
+
+const char *gv_verdict_next(enum gv_verdict_class class)
+{
+    return gv_verdict_rows[class].next;
+}
+
+const char *gv_verdict_next_of(const struct gv_finding *finding, const char *path,
+                               char out[GV_VERDICT_NEXT_BYTES])
+{
+    const char *place = strstr(finding->next, "FILE");
+    char word[GV_SHELL_WORD_BYTES];
+
+    if (place)
+        snprintf(out, GV_VERDICT_NEXT_BYTES, "%.*s%.1000s%s", (int)(place - finding->next),
+                 finding->next, gv_shown_word(word, path), place + strlen("FILE"));
+    else
+        snprintf(out, GV_VERDICT_NEXT_BYTES, "%s", finding->next);
+    return out;
+}
+
+/* Never more than all of it. */
+static double gv_verdict_share(int64_t part_ns, int64_t whole_ns)
+{
+    double share = whole_ns > 0 && part_ns > 0 ? (double)part_ns / (double)whole_ns : 0;
+
+    return share < 1 ? share : 1;
+}
+
+/* Of the time of the devices that were used. */
+static double gv_verdict_device_share(const struct gv_run_facts *facts, int64_t part_ns)
+{
+    return gv_verdict_share(part_ns, gv_run_facts_device_ns(facts));
+}
+
+/* What part of the GPU's work is not among what was seen: it may have filled as much of the time
+ * without work. Any lost record may have been an operation. */
+static double gv_verdict_missing(const struct gv_run_facts *facts)
+{
+    int64_t records = facts->gpu_lost - facts->operations_lost; /* all that is in known_ns */
+    double of_launches = gv_verdict_share(
+        facts->launches_missing, facts->launches_missing + facts->kernels_run + facts->graphs);
+    double of_records = gv_verdict_share(records, records + facts->operations);
+
+    return of_launches > of_records ? of_launches : of_records;
+}
+
+/* Of the gaps between operations: what can have been filled by nothing that is missing. */
+static int64_t gv_verdict_gap_ns(const struct gv_run_facts *facts, int64_t gap_ns)
+{
+    gap_ns -= (int64_t)(gv_verdict_missing(facts) * (double)gv_run_facts_device_ns(facts));
+    return gap_ns > 0 ? gap_ns : 0;
+}
+
+static double gv_verdict_thousandths(enum gv_verdict_limit limit)
+{
+    return (double)limit / 1000;
+}
+
+/* Returns where the evidence goes. */
+static char *gv_verdict_add(struct gv_verdict *verdict, enum gv_verdict_class class, double weight)
+{
+    struct gv_finding *finding = &verdict->findings[verdict->count];
+
+    if (verdict->count == GV_VERDICT_MOST)
+        return NULL;
+    verdict->count++;
+    finding->class = class;
+    finding->weight = weight;
+    finding->next = gv_verdict_next(class);
+    return finding->evidence;
+}
+
+static int gv_verdict_compare(const void *left, const void *right)
+{
+    const struct gv_finding *one = left, *other = right;
+
+    /* The end of a run matters more than the rest of it, what is not explained less. */
+    if ((one->class == GV_VERDICT_UNFINISHED) != (other->class == GV_VERDICT_UNFINISHED))
+        return one->class == GV_VERDICT_UNFINISHED ? -1 : 1;
+    if ((one->class == GV_VERDICT_UNEXPLAINED) != (other->class == GV_VERDICT_UNEXPLAINED))
+        return one->class == GV_VERDICT_UNEXPLAINED ? 1 : -1;
+    if (one->weight != other->weight)
+        return one->weight > other->weight ? -1 : 1;
+    return (int)one->class - (int)other->class;
+}
+
+/* Pinned memory helps where some is pageable, larger pieces where they are small, copying at the
+ * same time where there is computing to do meanwhile. */
+static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
+{
+    bool pinned = facts->pinned_bytes >= facts->copied_bytes;
+    bool large = facts->copied_bytes / facts->copies >= GV_VERDICT_LIMIT_LARGE_COPY;
+
+    if (!pinned && !large)
+        return gv_verdict_next(GV_VERDICT_TRANSFER);
+    if (!pinned)
+        return "keep the data on the GPU from one kernel to the next, copy it from pinned memory";
+    if (!large)
+        return "keep the data on the GPU from one kernel to the next, copy it in larger pieces";
+    if (facts->kernel_ns >= facts->host_copy_ns / GV_VERDICT_LIMIT_LITTLE_COMPUTING)
+        return "keep the data on the GPU from one kernel to the next; copy what has to be copied "
+               "on "
+               "a stream of its own, while another part is computed with";
+    return "keep the data on the GPU from one kernel to the next, copy less of it, or leave on the "
+           "CPU what is computed with it: it is little";
+}
+
+/* Does not depend on whether the process made any other call. */
+static void gv_verdict_unfinished(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->flight_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_UNFINISHED))
+        gv_verdict_say_unfinished(
+            facts, gv_verdict_add(verdict, GV_VERDICT_UNFINISHED, share < 1 ? share : 1));
+}
+
+static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->wait_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_STALLED))
+        gv_verdict_say_stalled(facts, gv_verdict_add(verdict, GV_VERDICT_STALLED, share));
+}
+
+static void gv_verdict_delayed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->delay_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_DESCHEDULED))
+        gv_verdict_say_delayed(facts, gv_verdict_add(verdict, GV_VERDICT_DESCHEDULED, share));
+}
+
+static void gv_verdict_unexplained(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_share(facts->unknown_ns, facts->window_ns);
+
+    if (share >= gv_verdict_threshold(GV_VERDICT_UNEXPLAINED))
+        gv_verdict_say_unexplained(facts, gv_verdict_add(verdict, GV_VERDICT_UNEXPLAINED, share));
+}
+
+/* What helps depends on which of the three it is. */
+static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
+{
+    int64_t half_ns = facts->first_use_ns / 2;
+
+    if (facts->unsure_ns > facts->first_use_ns)
+        return "ship machine code (SASS) for this GPU, not PTX, if it compiled: with CUPTI it is"
+               " known (gpuverify doctor)";
+    if (facts->start_ns >= half_ns)
+        return "CUDA starts once in each process: keep the process alive, and give it more to do";
+    if (facts->compiling_ns >= half_ns)
+        return "ship machine code (SASS) for this GPU, not PTX; keep what was compiled: the JIT "
+               "cache "
+               "(CUDA_CACHE_PATH), Numba's cache=True";
+    return gv_verdict_next(GV_VERDICT_LOAD);
+}
+
+static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share =
+        gv_verdict_share(gv_time_sum(facts->first_use_ns, facts->unsure_ns), facts->window_ns);
+
+    if (share < gv_verdict_threshold(GV_VERDICT_LOAD))
+        return;
+    gv_verdict_say_load(facts, gv_verdict_add(verdict, GV_VERDICT_LOAD, share));
+    verdict->findings[verdict->count - 1].next = gv_verdict_load_next(facts);
+}
+
+static void gv_verdict_add_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                                    double share)
+{
+    gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+    verdict->findings[verdict->count - 1].next = gv_verdict_transfer_next(facts);
+}
+
+static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    int64_t copying_ns =
+        gv_time_sum(facts->host_copy_ns, gv_verdict_gap_ns(facts, facts->copy_gap_ns));
+    double share = gv_verdict_device_share(facts, copying_ns);
+
+    if (facts->operations > 0) {
+        if (share >= gv_verdict_thousandths(GV_VERDICT_LIMIT_COPYING) && facts->copies > 0 &&
+            (double)copying_ns >=
+                gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
+            gv_verdict_add_transfer(facts, verdict, share);
+        return;
+    }
+    share = gv_verdict_share(facts->thread_copy_ns, facts->window_ns);
+    if (share > gv_verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_COPYING))
+        gv_verdict_say_transfer_calls(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+}
+
+static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_verdict_device_share(facts, gv_verdict_gap_ns(facts, facts->launch_gap_ns));
+
+    if (facts->operations > 0) {
+        if (facts->kernels_run >= GV_VERDICT_LIMIT_KERNELS &&
+            facts->launch_gaps >= GV_VERDICT_LIMIT_KERNELS &&
+            facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_LIMIT_KERNEL_NS &&
+            share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
+            gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
+        return;
+    }
+    share = gv_verdict_share(facts->thread_launch_ns, facts->window_ns);
+    if (facts->launch_calls >= GV_VERDICT_LIMIT_KERNELS &&
+        share > gv_verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_LAUNCHING))
+        gv_verdict_say_launch_calls(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
+}
+
+/* Small kernels that run at the same time may fill the device together. */
+static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    double share = gv_run_facts_underfilled(facts);
+    double filled = gv_run_facts_filled(facts);
+
+    if (share < gv_verdict_threshold(GV_VERDICT_UNDERFILLED) ||
+        filled >= gv_verdict_thousandths(GV_VERDICT_LIMIT_FILLED))
+        return false;
+    gv_verdict_say_underfilled(
+        facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
+                              gv_verdict_thousandths(GV_VERDICT_LIMIT_UNDERFILLED_WEIGHT) * share *
+                                  (1 - filled) * gv_verdict_device_share(facts, facts->kernel_ns)));
+    return true;
+}
+
+static bool gv_verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict_class class)
+{
+    for (size_t i = 0; i < verdict->count; i++)
+        if (verdict->findings[i].class == class)
+            return true;
+    return false;
+}
+
+/* Time without work that nothing else that is told explains. */
+static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    int64_t devices_ns = gv_run_facts_device_ns(facts);
+    double share = gv_verdict_share(devices_ns - facts->busy_ns, devices_ns);
+
+    if (gv_verdict_is_told(verdict, GV_VERDICT_LAUNCH))
+        share -= gv_verdict_device_share(facts, facts->launch_gap_ns);
+    if (gv_verdict_is_told(verdict, GV_VERDICT_TRANSFER))
+        share -= gv_verdict_device_share(facts, facts->copy_gap_ns);
+    if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
+        share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
+    share -= gv_verdict_missing(facts);
+    if (!facts->gpu_seen || facts->kernels_run + facts->graphs == 0 ||
+        share < gv_verdict_threshold(GV_VERDICT_IDLE))
+        return;
+    gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
+    if (gv_run_facts_idle_in_calls(facts))
+        verdict->findings[verdict->count - 1].next =
+            "see in which CUDA calls the host was meanwhile: gpuverify report FILE --section gaps";
+}
+
+/* What was seen of the GPU for a part of the time only is about no more than that part. */
+static void gv_verdict_weigh_seen(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                                  size_t from)
+{
+    for (size_t i = from; facts->operations > 0 && i < verdict->count; i++)
+        verdict->findings[i].weight *= gv_verdict_share(facts->known_ns, facts->window_ns);
+}
+
+static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    const struct gv_error_words *words = gv_error_words_of("launch", facts->launch_result);
+
+    gv_verdict_say_launch_failed(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH_FAILED, 1));
+    if (words)
+        verdict->findings[verdict->count - 1].next = words->remedy;
+}
+
+void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    bool ran = facts->kernels_run > 0 || facts->graphs > 0 || facts->launch_calls > 0;
+    double computed = gv_verdict_device_share(facts, facts->kernel_ns);
+    size_t before;
+
+    *verdict = (struct gv_verdict){0};
+    gv_verdict_say_headline(facts, verdict->headline);
+    gv_verdict_unfinished(facts, verdict);
+    if (!ran) {
+        bool failed = facts->init_result != 0;
+        /* The rest of the run may have launched, or may launch. */
+        if (!failed && !(facts->whole && facts->complete))
+            return;
+        gv_verdict_say_no_kernel(
+            facts,
+            gv_verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));
+        if (!failed && facts->killed > 0)
+            verdict->findings[verdict->count - 1].next =
+                "look why the program crashed, or was killed, before it launched anything";
+        else if (!failed && facts->failed > 0)
+            verdict->findings[verdict->count - 1].next =
+                "mend what failed: gpuverify report FILE --section errors";
+        return;
+    }
+    if (gv_run_facts_launches_failed(facts)) {
+        gv_verdict_launch_failed(facts, verdict);
+        return;
+    }
+    if (gv_run_facts_not_run(facts)) {
+        gv_verdict_say_not_run(facts, gv_verdict_add(verdict, GV_VERDICT_NOT_RUN, 1));
+        return;
+    }
+    gv_verdict_stalled(facts, verdict);
+    gv_verdict_delayed(facts, verdict);
+    gv_verdict_unexplained(facts, verdict);
+    gv_verdict_load(facts, verdict);
+    before = verdict->count;
+    gv_verdict_transfer(facts, verdict);
+    gv_verdict_launch(facts, verdict);
+    gv_verdict_idle(facts, verdict);
+    if (!gv_verdict_underfilled(facts, verdict) &&
+        computed >= gv_verdict_threshold(GV_VERDICT_ACCELERATED))
+        gv_verdict_say_accelerated(
+            facts,
+            gv_verdict_add(verdict, GV_VERDICT_ACCELERATED,
+                           gv_verdict_thousandths(GV_VERDICT_LIMIT_ACCELERATED_WEIGHT) * computed));
+    gv_verdict_weigh_seen(facts, verdict, before);
+    qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), gv_verdict_compare);
+}

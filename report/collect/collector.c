@@ -1,0 +1,299 @@
+#include "report/collect/collector.h"
+
+#include "report/collect/drain.h"
+#include "report/collect/nvml_samples.h"
+#include "report/collect/session_place.h"
+#include "report/collect/watchdog.h"
+#include "trace/session_id.h"
+#include "trace/trace_path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <malloc.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GV_COLLECTOR_IDLE_MS    50
+#define GV_COLLECTOR_EXITING_MS 5
+#define GV_COLLECTOR_AT_ONCE_MS 1
+/* A pass that stored as much as this has left more behind by now. */
+#define GV_COLLECTOR_BACKLOG 20000u
+/* A root that has ended stays a zombie until its parent asks. `gpuverify run` looks at the session
+ * in this time; a parent that never asks must not keep the session open. */
+#define GV_COLLECTOR_ZOMBIE_MS   500
+#define GV_COLLECTOR_RETRY_MS    100
+#define GV_COLLECTOR_RETRY_MOST  2000
+#define GV_COLLECTOR_GIVE_UP_MS  2000
+#define GV_COLLECTOR_LARGE_BYTES (256 * 1024)
+
+struct gv_collector {
+    struct gv_drain drain;
+    struct gv_session_file *session;
+    struct gv_samples samples;
+    struct gv_watchdog watchdog;
+    char directory[GV_SESSION_PATH_BYTES];
+    char name[NAME_MAX + 1];
+    int64_t zombie_since_ms; /* 0: the root is none */
+    int64_t failing_since_ms;
+    int64_t alone_since_ms; /* no process that could still record */
+};
+
+static int64_t gv_collector_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
+/* As far as it may go: a limit that was meant for the program. */
+static void gv_collector_lift_limit(int which)
+{
+    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+    struct rlimit limit;
+
+    if (which != RLIMIT_NOFILE && setrlimit((__rlimit_resource_t)which, &none) == 0)
+        return;
+
+    if (getrlimit((__rlimit_resource_t)which, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit((__rlimit_resource_t)which, &limit);
+}
+
+/* Become a process that nothing of the program's holds back, and that holds nothing of it. */
+static void gv_collector_detach(void)
+{
+    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGTSTP};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t none;
+    cpu_set_t all;
+    struct sched_param plain = {0};
+    static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_NOFILE};
+
+    setsid();
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        sigaction(ignored[i], &ignore, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    memset(&all, 0xff, sizeof(all));
+    sched_setaffinity(0, sizeof(all), &all);
+    /* The program may run in real time, or count its processor time, and we inherit that. */
+    sched_setscheduler(0, SCHED_BATCH, &plain);
+    setpriority(PRIO_PROCESS, 0, 19);
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        gv_collector_lift_limit(limits[i]);
+    /* What is large comes and goes with the parts of the work: it is given back at once. */
+    mallopt(M_MMAP_THRESHOLD, GV_COLLECTOR_LARGE_BYTES);
+    prctl(PR_SET_NAME, "gpuverify");
+    umask(077);
+    if (chdir("/") < 0)
+        umask(077); /* nothing depends on it: every path here is absolute */
+}
+
+static int gv_collector_prepare(struct gv_collector *collector, const char *path, int lock_fd)
+{
+    const char *slash = strrchr(path, '/');
+    char session[GV_SESSION_ID_BYTES];
+
+    if (!slash || slash == path || strlen(slash + 1) >= sizeof(collector->name) ||
+        (size_t)(slash - path) >= sizeof(collector->directory))
+        return -EINVAL;
+    strcpy(collector->name, slash + 1);
+    memcpy(collector->directory, path, (size_t)(slash - path));
+    if (!gv_session_place_id(collector->name, session))
+        return -EINVAL;
+    int error = gv_session_place_map(lock_fd, &collector->session);
+    if (error)
+        return error;
+    collector->session->trace_path[GV_SESSION_PATH_BYTES - 1] = '\0';
+    atomic_store(&collector->session->collector_pid, (uint32_t)getpid());
+    error = gv_drain_open(&collector->drain, collector->directory, session,
+                          collector->session->trace_path);
+    gv_drain_note_root(&collector->drain, collector->session);
+    return error;
+}
+
+static bool gv_collector_root_lives(struct gv_collector *collector)
+{
+    enum gv_session_life life =
+        gv_session_process_life(collector->session->root_pid, collector->session->root_start_ticks);
+    int64_t now = gv_collector_now_ms();
+
+    if (life != GV_SESSION_ZOMBIE)
+        return life == GV_SESSION_ALIVE;
+    if (collector->zombie_since_ms == 0)
+        collector->zombie_since_ms = now;
+    return now - collector->zombie_since_ms < GV_COLLECTOR_ZOMBIE_MS;
+}
+
+/* Or of the stand-in that the root, or a child of it that has ended, made to be our parent. */
+static bool gv_collector_is_child_of_root(const struct gv_collector *collector)
+{
+    uint32_t parent = (uint32_t)getppid(), above;
+
+    return parent == collector->session->root_pid ||
+           (gv_session_read_parent(parent, &above) == 0 && above == collector->session->root_pid);
+}
+
+static bool gv_collector_any_lives(const struct gv_collector *collector)
+{
+    for (size_t i = 0; i < collector->drain.count; i++) {
+        const struct gv_drain_spool *spool = collector->drain.spools[i];
+        if (gv_session_process_life(spool->pid, spool->process_start_ticks) == GV_SESSION_ALIVE)
+            return true;
+    }
+    return false;
+}
+
+/* Sleeps until a process rings, at most so long. `bell` was read before the last look. */
+static void gv_collector_wait(struct gv_collector *collector, uint32_t bell, int64_t ms)
+{
+    struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    syscall(SYS_futex, &collector->session->doorbell, FUTEX_WAIT, bell, &timeout, NULL, 0);
+}
+
+/* The programs read this path only when the collector has given it a new file's name. */
+static void gv_collector_tell_path(struct gv_collector *collector)
+{
+    const char *path = collector->drain.path;
+
+    if (collector->drain.was_taken)
+        atomic_store(&collector->session->trace_taken, 1);
+    if (path[0] && strcmp(collector->session->trace_path, path) != 0)
+        snprintf(collector->session->trace_path, sizeof(collector->session->trace_path), "%s",
+                 path);
+}
+
+/* 0: go on after a while; otherwise give up. Never sleeps on the bell, which may ring all the time.
+ */
+static int gv_collector_after_error(struct gv_collector *collector, int error)
+{
+    int64_t now = gv_collector_now_ms();
+
+    if (collector->failing_since_ms == 0)
+        collector->failing_since_ms = now;
+    /* It ends the programs' waiting. Somebody who reads the trace stops doing so. */
+    if (error != -EBUSY)
+        atomic_store(&collector->session->trace_error, -error);
+    if (gv_collector_any_lives(collector))
+        collector->alone_since_ms = 0;
+    else if (collector->alone_since_ms == 0)
+        collector->alone_since_ms = now;
+    else if (now - collector->alone_since_ms >= GV_COLLECTOR_GIVE_UP_MS)
+        return error;
+    int64_t wait_ms = GV_COLLECTOR_RETRY_MS + (now - collector->failing_since_ms) / 4;
+    if (wait_ms > GV_COLLECTOR_RETRY_MOST)
+        wait_ms = GV_COLLECTOR_RETRY_MOST;
+    usleep((useconds_t)(wait_ms * 1000));
+    return 0;
+}
+
+/* Drains until no process is left. */
+static int gv_collector_drain(struct gv_collector *collector)
+{
+    struct gv_drain *drain = &collector->drain;
+
+    for (;;) {
+        uint32_t bell = atomic_load(&collector->session->doorbell);
+        bool root_lives = gv_collector_root_lives(collector);
+        size_t stored = 0, exiting = 0;
+        uint32_t times_gone = drain->times_gone;
+        int error = gv_drain_find(drain);
+
+        gv_drain_look_for_trace(drain);
+        gv_collector_tell_path(collector);
+        if (!error)
+            error = gv_drain_pass(drain, &stored, &exiting);
+        if (!error)
+            error = gv_watchdog_look(&collector->watchdog, drain);
+        gv_collector_tell_path(collector);
+        /* Programs that are told of an error wait no more: something was taken away, that is all.
+         */
+        if (error && (error == -EAGAIN || drain->times_gone != times_gone)) {
+            usleep(GV_COLLECTOR_AT_ONCE_MS * 1000);
+            continue;
+        }
+        if (error) {
+            error = gv_collector_after_error(collector, error);
+            if (error)
+                return error;
+            continue;
+        }
+        atomic_store(&collector->session->trace_error, 0);
+        collector->failing_since_ms = collector->alone_since_ms = 0;
+        /* A root that collects the orphans of its session has got us too, and may wait for us. */
+        if (drain->count == 0 && (!root_lives || gv_collector_is_child_of_root(collector)))
+            return 0;
+        /* A root that nobody has asked for its status yet is there still. */
+        if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
+            gv_samples_take(&collector->samples, &drain->database,
+                            collector->session->clock.epoch_ns);
+        if (stored < GV_COLLECTOR_BACKLOG)
+            gv_collector_wait(collector, bell,
+                              exiting || !root_lives || collector->zombie_since_ms
+                                  ? GV_COLLECTOR_EXITING_MS
+                                  : GV_COLLECTOR_IDLE_MS);
+    }
+}
+
+/*
+ * Takes the session's file away, so that a process that comes now starts a collector of its own.
+ * One that came before saw the lock, and relies on this collector: its spool is there by now. Then
+ * the file is put back, unless a new collector has one already, which then has all spools to
+ * itself. 1: go on collecting. -errno: it cannot be known.
+ */
+static int gv_collector_close_session(struct gv_collector *collector)
+{
+    char aside[NAME_MAX + 16];
+    int directory = collector->drain.directory_fd, again = 0, error;
+
+    snprintf(aside, sizeof(aside), "%s.closing", collector->name);
+    if (renameat(directory, collector->name, directory, aside) < 0)
+        return 0;
+    error = gv_drain_find(&collector->drain);
+    if (error || collector->drain.count > 0)
+        again = linkat(directory, aside, directory, collector->name, 0) == 0;
+    unlinkat(directory, aside, 0);
+    return error ? error : again;
+}
+
+int gv_collector_run(const char *path, int lock_fd)
+{
+    struct gv_collector *collector = calloc(1, sizeof(*collector));
+    int error, again = 1;
+
+    if (!collector)
+        return -ENOMEM;
+    gv_collector_detach();
+    collector->drain.directory_fd = -1;
+    gv_watchdog_start(&collector->watchdog);
+    error = gv_collector_prepare(collector, path, lock_fd);
+    while (!error && again) {
+        error = gv_collector_drain(collector);
+        gv_drain_note_root(&collector->drain, collector->session);
+        if (!error)
+            error = gv_drain_finish(&collector->drain);
+        if (!error)
+            again = gv_collector_close_session(collector);
+        if (again < 0)
+            error = again;
+    }
+    gv_trace_path_leave(collector->directory);
+    gv_samples_close(&collector->samples);
+    gv_drain_close(&collector->drain);
+    gv_session_place_unmap(collector->session);
+    free(collector);
+    return error;
+}

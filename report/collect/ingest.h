@@ -1,0 +1,219 @@
+/*
+ * From a spool's records to the trace's rows, each exactly once.
+ *
+ * How many records of a thread are in the trace is stored with the rows themselves, in one
+ * transaction; a collector that takes over from a killed one goes on from there. What is known here
+ * in memory mirrors the database: after a rollback, or when another program has written to the
+ * trace, everything has to be closed and opened anew.
+ *
+ * All functions but open and close run inside a transaction of the caller's. 0 or -errno.
+ */
+#ifndef GV_COLLECT_INGEST_H
+#define GV_COLLECT_INGEST_H
+
+#include "report/collect/call_batch.h"
+#include "report/collect/call_delay.h"
+#include "report/collect/correlate.h"
+#include "report/analyse/gpu_work.h"
+#include "report/collect/known.h"
+#include "report/store/database.h"
+#include "trace/spool_reader.h"
+
+#include <stdbool.h>
+
+struct gv_ingest_pending_load {
+    int64_t load;
+    uint64_t outer_start_ns;
+};
+
+struct gv_ingest_thread {
+    uint64_t serial;
+    int64_t id;
+    uint64_t position; /* records of the thread that are in the trace, or skipped for good */
+    uint64_t stored_position;
+    char name[GV_SPOOL_COMM_BYTES];
+    bool awake; /* it has a segment: known inside gv_ingest_forget_threads() only */
+    /* loads whose outermost call has not been seen yet */
+    struct gv_ingest_pending_load *pending;
+    uint32_t pending_count;
+    uint32_t pending_room;
+    /* the last call's place: most calls of a thread go where the one before went */
+    bool place_known;
+    bool place_per_thread;
+    uint8_t place_flags;
+    uint64_t place_stream;
+    uint64_t place_context;
+    int64_t stream;  /* row; 0: none */
+    int64_t context; /* row, where the stream does not say it; 0: none */
+    uint32_t kernel_number;
+    int64_t kernel;
+    struct gv_delay_reading delay; /* its last; before_ns 0: none */
+};
+
+/* How long a thread had waited for a processor, read while it was in a call. */
+struct gv_delay_sight {
+    uint64_t thread, call_start_ns;
+    uint64_t delay_ns;
+};
+#define GV_DELAY_SIGHTS 256u
+
+/* A segment's number, in lists that are handed back after the commit. */
+struct gv_ingest_segments {
+    uint32_t *list;
+    size_t count;
+    size_t room;
+};
+
+/* What the process's calls started on its GPUs, and what came of it
+ * (report/collect/ingest_gpu_end.c). */
+struct gv_ingest_work {
+    uint64_t asked[GV_GPU_WORKS]; /* calls that succeeded */
+    uint64_t launched;            /* operations, kernels and whole graphs */
+    uint64_t moves_until_ns;      /* when the last copy or set returned, of the session's clock */
+};
+
+struct gv_ingest {
+    struct gv_database *database;
+    struct gv_spool_reader *reader;
+    int64_t *next_call; /* shared by all processes of the trace */
+    int64_t process;    /* row */
+    uint64_t epoch_ns;
+    int64_t *apis; /* row of each call's name, 0: not looked up yet; one more for unknown ones */
+    int8_t *per_thread;     /* whether stream 0 is the thread's own in this call */
+    int8_t *works;          /* enum gv_gpu_work of each call */
+    int8_t *ends_context;   /* whether the context that the call took is where it worked */
+    struct gv_known places; /* contexts and streams */
+    struct gv_known kernels;
+    struct gv_known modules;
+    struct gv_known gpu_names; /* numbers that the GPU's side gave -> rows */
+    struct gv_known gpu_shapes;
+    struct gv_known gpu_places; /* device, context, stream -> row */
+    struct gv_correlate correlate;
+    struct gv_ingest_work work;
+    bool inherited; /* another collector has stored part of this process: not in `work` */
+    bool resumed;   /* calls of this process are in the trace that `correlate` knows nothing of */
+    /* threads that records come of */
+    struct gv_key_map threads; /* serial -> index + 1 */
+    struct gv_ingest_thread *thread_list;
+    size_t thread_count;
+    size_t thread_room;
+    size_t thread_most;      /* with as many, those that are at rest are forgotten */
+    struct gv_known resting; /* serial -> row: they may have gone, or record again */
+    /* the scan that is under way */
+    struct gv_spool_view *views;
+    size_t view_count;
+    size_t view_room;
+    size_t view_next;
+    struct gv_ingest_thread *current;
+    bool waits; /* the current thread, for a segment that the scan did not see */
+    /* records of a group that is not complete yet */
+    union gv_record *group;
+    size_t group_count;
+    size_t group_room;
+    struct gv_ingest_segments held;     /* read, but their last group goes on elsewhere */
+    struct gv_ingest_segments consumed; /* to give back after the commit */
+    struct gv_call_batch calls;         /* not inserted yet */
+    struct gv_spool_status status;      /* as last stored */
+    struct gv_spool_status scanned;     /* before the scan: what it tells of is all in it */
+    bool status_stored;
+    /* the calls that the process is in */
+    uint64_t seen_ns; /* when it was last looked at, of the session's clock; 0: unknown */
+    struct gv_delay_sight delay_sights[GV_DELAY_SIGHTS];
+    size_t delay_sight_next;
+    uint64_t flights_shape; /* tells one set of calls from another; 0: none is stored */
+};
+
+/* Finds the spool's process in the trace, or adds it. */
+int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
+                   struct gv_spool_reader *reader, int64_t *next_call);
+void gv_ingest_close(struct gv_ingest *ingest);
+
+/* Looks which segments there are to read. No transaction needed. */
+int gv_ingest_scan(struct gv_ingest *ingest);
+/* Stores about `limit` records of them. *done: the scan is used up. With `final`, for a process
+ * that is gone, groups that were never completed are stored too. *stored is counted up. */
+int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *done, size_t *stored);
+/* To be called after the commit: gives segments back to the process. */
+void gv_ingest_committed(struct gv_ingest *ingest);
+
+/* Stores what was lost, and the driver's version, if they changed. */
+int gv_ingest_status(struct gv_ingest *ingest);
+/* Stores how the process ended, and the calls it was in. */
+int gv_ingest_end(struct gv_ingest *ingest);
+/* Stores the calls that the process is in now, with why; or that it is in none any more. */
+int gv_ingest_flights(struct gv_ingest *ingest);
+int gv_ingest_flights_clear(struct gv_ingest *ingest);
+
+/* Rows of things known by number or handle, added when new; *id 0 for number or handle 0.
+ * (report/collect/ingest_intern.c) */
+int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id);
+int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id);
+int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id);
+int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                           const struct gv_record_call *call);
+int gv_ingest_intern_load_all(struct gv_ingest *ingest);
+/* Calls `add` for each row of a statement that takes the process. */
+int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
+                   int (*add)(struct gv_ingest *, sqlite3_stmt *));
+
+/* The row of a segment's thread. Behind a scan, and before its first thread: those that have no
+ * segment any more are forgotten, when there are many. (report/collect/ingest_threads.c) */
+int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
+                            struct gv_ingest_thread **thread);
+int gv_ingest_forget_threads(struct gv_ingest *ingest);
+int gv_ingest_load_threads(struct gv_ingest *ingest);
+void gv_ingest_close_threads(struct gv_ingest *ingest);
+
+/* What the GPU's side tells: one record, whether text follows it, what the process says of it.
+ * (report/collect/ingest_gpu.c) */
+int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const char *text);
+bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes);
+int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status *now);
+/* The process is gone: what was never seen, and what never met its call.
+ * (report/collect/ingest_gpu_end.c)
+ */
+int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
+/* Statements, of which ?1 is the process. (report/collect/ingest_gpu_end.c) */
+int gv_ingest_execute(struct gv_ingest *ingest, const char *sql);
+/* The process is gone: kernels that CUPTI gave the name of one that was unloaded. */
+int gv_ingest_gpu_rename(struct gv_ingest *ingest, const struct gv_spool_status *status);
+int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
+void gv_ingest_gpu_close(struct gv_ingest *ingest);
+
+/* Stacks: what the records of one group say, in their order. (report/collect/ingest_stack.c) */
+struct gv_ingest_stack {
+    int64_t stack; /* whose frames follow; 0: none */
+    int64_t of_call;
+    uint64_t of_call_start_ns;
+    uint32_t native_frames; /* stored so far */
+    uint32_t python_frames;
+    uint32_t python_expected;
+    bool inside_python; /* an interpreter's frame has been seen */
+    uint64_t python_low;
+    uint64_t python_high;
+};
+int gv_ingest_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                    const union gv_record *record, const union gv_record *rest, size_t rest_count);
+/* To be called with each call's row: the stack that was told for it, if it is of this call. */
+int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call,
+                         uint64_t start_ns);
+
+/* Threads that wait for a processor: to be called again and again while the process lives; and with
+ * the row of each call that had such a record before it. (report/collect/ingest_delay.c) */
+void gv_ingest_delay_look(struct gv_ingest *ingest, uint32_t pid);
+int gv_ingest_delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                         const struct gv_record_run_delay *record,
+                         const struct gv_record_call *call, int64_t id);
+
+/* Stores one whole group of records. (report/collect/ingest_group.c) */
+int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                    const union gv_record *records, size_t count);
+
+/* Collects the text in records[at + 1] and on; returns its valid form in `out`, or NULL if empty.
+ * (report/collect/ingest_group.c) */
+const char *gv_ingest_text(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
+                           char *out, size_t size);
+
+int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);
+
+#endif

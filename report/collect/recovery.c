@@ -1,0 +1,129 @@
+#include "report/collect/recovery.h"
+
+#include "report/collect/drain.h"
+#include "report/collect/session_place.h"
+#include "trace/session_id.h"
+#include "trace/trace_path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Takes the session's lock, so that no collector starts meanwhile. *fd is -1 without a session
+ * file: then nobody can be at work but through the spools' own locks. */
+static int gv_recovery_lock(const char *directory, const char *session, int *fd,
+                            struct gv_session_file **file)
+{
+    struct stat status;
+
+    *file = NULL;
+    *fd = gv_session_place_open(directory, session);
+    if (*fd == -ENOENT) {
+        *fd = -1;
+        return 0;
+    }
+    if (*fd < 0)
+        return *fd;
+    /* Root may open everybody's, and must not take what it will not read for an unfinished one. */
+    if (fstat(*fd, &status) < 0)
+        return -errno;
+    if (status.st_uid != geteuid())
+        return -EPERM;
+    if (flock(*fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    /* A session file that was never finished says nothing, and is in nobody's way. */
+    if (gv_session_place_map(*fd, file) == 0)
+        (*file)->trace_path[GV_SESSION_PATH_BYTES - 1] = '\0';
+    return 0;
+}
+
+static int gv_recovery_drain(struct gv_drain *drain, struct gv_recovery *recovery)
+{
+    size_t stored, exiting;
+    int error = gv_drain_find(drain);
+
+    recovery->damaged = drain->damaged;
+    if (!error && drain->count == 0)
+        return 0;
+    if (!error)
+        error = gv_drain_pass(drain, &stored, &exiting);
+    if (!error) {
+        recovery->records = stored;
+        recovery->spools_left = drain->count;
+        snprintf(recovery->path, sizeof(recovery->path), "%s", drain->path);
+    } else {
+        snprintf(recovery->path, sizeof(recovery->path), "%s", drain->wanted);
+    }
+    return error;
+}
+
+/* Nothing is left to come: the trace is complete, also one whose spools were all stored before. */
+static int gv_recovery_finish(struct gv_drain *drain, const char *wanted, bool has_session_file,
+                              const char *directory)
+{
+    char session_path[GV_SESSION_PATH_BYTES * 2];
+    int error;
+
+    if (!drain->path[0] && wanted)
+        snprintf(drain->path, sizeof(drain->path), "%s", wanted);
+    error = gv_drain_finish(drain);
+    if (error == -ENOENT)
+        error = 0;
+    /* Also one that was never finished: its process was killed while it made it. */
+    if (!error && has_session_file) {
+        snprintf(session_path, sizeof(session_path), "%s/%s%s", directory, drain->session,
+                 GV_SESSION_SUFFIX);
+        unlink(session_path);
+    }
+    gv_trace_path_leave(directory);
+    return error;
+}
+
+static bool gv_recovery_root_lives(const char *session)
+{
+    uint32_t pid;
+    uint64_t ticks;
+
+    return gv_session_id_parse(session, &pid, &ticks) == 0 &&
+           gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
+}
+
+int gv_recovery_run(const char *directory, const char *session, const char *wanted,
+                    struct gv_recovery *recovery)
+{
+    struct gv_drain *drain = calloc(1, sizeof(*drain));
+    struct gv_session_file *file = NULL;
+    int fd = -1, error;
+    uint64_t ticks;
+    uint32_t pid;
+
+    memset(recovery, 0, sizeof(*recovery));
+    if (!drain)
+        return -ENOMEM;
+    /* It may come from a trace that somebody else made, and is about to name files. */
+    if (gv_session_id_parse(session, &pid, &ticks) < 0) {
+        free(drain);
+        return -EPROTO;
+    }
+    drain->directory_fd = -1;
+    error = gv_recovery_lock(directory, session, &fd, &file);
+    if (!error)
+        error = gv_drain_open(drain, directory, session,
+                              wanted ? wanted : (file ? file->trace_path : NULL));
+    if (!error)
+        error = gv_recovery_drain(drain, recovery);
+    if (file)
+        gv_drain_note_root(drain, file);
+    if (!error && drain->count == 0 && drain->damaged == 0 && !gv_recovery_root_lives(session))
+        error = gv_recovery_finish(drain, wanted, fd >= 0, directory);
+    gv_drain_close(drain);
+    free(drain);
+    gv_session_place_unmap(file);
+    if (fd >= 0)
+        close(fd);
+    return error;
+}

@@ -1,0 +1,133 @@
+#include "report/collect/session_watch.h"
+
+#include "report/collect/collector_search.h"
+#include "report/collect/recovery.h"
+#include "report/collect/session_place.h"
+#include "trace/program_name.h"
+#include "trace/session_id.h"
+#include "trace/settings.h"
+#include "report/store/trace_file.h"
+#include "trace/trace_path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GV_WATCH_STEP_MS 20
+#define GV_WATCH_MOST_MS 10000
+
+void gv_session_watch_start(struct gv_session_watch *watch, const char *session)
+{
+    memset(watch, 0, sizeof(*watch));
+    snprintf(watch->session, sizeof(watch->session), "%s", session);
+    uint64_t ticks;
+    if (gv_session_id_parse(session, &watch->root, &ticks) < 0)
+        watch->root = 0;
+    if (!getcwd(watch->root_directory, sizeof(watch->root_directory)))
+        watch->root_directory[0] = '\0';
+}
+
+static bool gv_session_watch_try(struct gv_session_watch *watch, const char *directory)
+{
+    int fd = gv_session_place_open(directory, watch->session);
+
+    if (fd < 0)
+        return false;
+    if (gv_session_place_map(fd, &watch->file) == 0)
+        snprintf(watch->directory, sizeof(watch->directory), "%s", directory);
+    close(fd);
+    return watch->file != NULL;
+}
+
+/* Its name; once it has ended, that stays as it was. */
+static void gv_session_watch_note_root(struct gv_session_watch *watch)
+{
+    char arguments[GV_SPOOL_ARGUMENTS_BYTES];
+    size_t bytes = gv_program_read_arguments(watch->root, arguments, sizeof(arguments));
+    if (bytes > 0)
+        gv_program_name(arguments, bytes, watch->root_program, sizeof(watch->root_program));
+}
+
+/* Beside the trace, where /dev/shm cannot be used. */
+static bool gv_session_watch_try_beside(struct gv_session_watch *watch,
+                                        const struct gv_settings *settings)
+{
+    char trace[GV_SESSION_PATH_BYTES], directory[GV_SESSION_PATH_BYTES];
+    struct gv_trace_owner owner = {
+        .pid = watch->root, .program = watch->root_program, .directory = watch->root_directory};
+
+    return gv_trace_path_expand(trace, sizeof(trace), settings->trace, &owner) == 0 &&
+           gv_trace_path_beside(directory, sizeof(directory), trace) == 0 &&
+           gv_session_watch_try(watch, directory);
+}
+
+bool gv_session_watch_look(struct gv_session_watch *watch)
+{
+    char directory[GV_SESSION_PATH_BYTES];
+    struct gv_settings settings;
+
+    if (watch->file)
+        return true;
+    gv_session_watch_note_root(watch);
+    gv_settings_read(&settings, NULL, NULL);
+    if (gv_trace_path_shared(directory, sizeof(directory), &settings, watch->root_directory) == 0 &&
+        gv_session_watch_try(watch, directory))
+        return true;
+    return gv_session_watch_try_beside(watch, &settings);
+}
+
+bool gv_session_watch_look_last(struct gv_session_watch *watch)
+{
+    char directory[GV_SESSION_PATH_BYTES];
+
+    return gv_session_watch_look(watch) ||
+           (gv_collector_search(watch->session, directory, sizeof(directory)) == 0 &&
+            gv_session_watch_try(watch, directory));
+}
+
+void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number)
+{
+    if (watch->file)
+        atomic_store(&watch->file->root_signal, (uint32_t)number);
+}
+
+/* True when the file at the session's path is a trace of this session. */
+static bool gv_session_watch_has_trace(struct gv_session_watch *watch, char *path, size_t size)
+{
+    struct gv_trace_probe probe;
+
+    snprintf(path, size, "%.*s", (int)sizeof(watch->file->trace_path) - 1, watch->file->trace_path);
+    return gv_trace_file_probe(path, &probe) == 0 && strcmp(probe.session, watch->session) == 0;
+}
+
+int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t size)
+{
+    struct gv_recovery recovery;
+    int error = -ETIMEDOUT;
+
+    if (!watch->file)
+        return -ENOENT;
+    for (int waited_ms = 0; waited_ms < GV_WATCH_MOST_MS; waited_ms += GV_WATCH_STEP_MS) {
+        if (gv_session_watch_has_trace(watch, path, size))
+            return 0;
+        error = -atomic_load(&watch->file->trace_error);
+        /* With its collector dead, or never started, the records are for us to bring in. */
+        int recovered = gv_recovery_run(watch->directory, watch->session, NULL, &recovery);
+        if (recovered == 0 && recovery.path[0]) {
+            snprintf(path, size, "%s", recovery.path);
+            return 0;
+        }
+        if (recovered != -EBUSY && recovered != 0)
+            return recovered;
+        usleep(GV_WATCH_STEP_MS * 1000);
+    }
+    return error ? error : -ETIMEDOUT;
+}
+
+void gv_session_watch_end(struct gv_session_watch *watch)
+{
+    gv_session_place_unmap(watch->file);
+    watch->file = NULL;
+}

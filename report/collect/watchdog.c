@@ -1,0 +1,79 @@
+#include "report/collect/watchdog.h"
+
+#include "trace/settings.h"
+
+#include <time.h>
+
+/* While a call hangs its rows say how long, not older than this. */
+#define GV_WATCHDOG_AGAIN_MS 1000
+#define GV_WATCHDOG_LEAST_MS 50
+
+static uint64_t gv_watchdog_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void gv_watchdog_start(struct gv_watchdog *watchdog)
+{
+    struct gv_settings settings;
+
+    gv_settings_read(&settings, NULL, NULL);
+    watchdog->limit_ms = settings.watchdog_ms;
+    watchdog->next_ms = 0;
+}
+
+static bool gv_watchdog_is_overdue(const struct gv_watchdog *watchdog,
+                                   const struct gv_spool_reader *reader, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < reader->slots_count; i++) {
+        struct gv_spool_flight flight;
+
+        if (gv_spool_reader_flight(reader, i, &flight) && flight.start_ns < now_ns &&
+            now_ns - flight.start_ns >= (uint64_t)watchdog->limit_ms * 1000000u)
+            return true;
+    }
+    return false;
+}
+
+static int gv_watchdog_write(struct gv_drain *drain, struct gv_ingest *ingest, bool overdue)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = overdue ? gv_ingest_flights(ingest) : gv_ingest_flights_clear(ingest);
+    if (!error)
+        error = gv_drain_commit(drain);
+    return error;
+}
+
+int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain)
+{
+    uint64_t now_ns = gv_watchdog_now_ns();
+    int64_t now_ms = (int64_t)(now_ns / 1000000u), step_ms = watchdog->limit_ms / 10;
+    bool any = false;
+    int error = 0;
+
+    for (size_t i = 0; i < drain->count; i++)
+        drain->spools[i]->ingest.seen_ns = now_ns;
+    if (watchdog->limit_ms == 0 || !drain->writing || now_ms < watchdog->next_ms)
+        return 0;
+    for (size_t i = 0; i < drain->count && !error; i++) {
+        struct gv_ingest *ingest = &drain->spools[i]->ingest;
+        if (!drain->spools[i]->ingesting)
+            continue;
+        bool overdue = gv_watchdog_is_overdue(watchdog, ingest->reader, now_ns);
+        /* Of one that has ended, its end has stored the calls that it was in: they stay. */
+        if (overdue || (ingest->flights_shape && !drain->spools[i]->ended))
+            error = gv_watchdog_write(drain, ingest, overdue);
+        any |= overdue;
+    }
+    if (error)
+        gv_drain_start_afresh(drain);
+    if (step_ms > GV_WATCHDOG_AGAIN_MS || any)
+        step_ms = GV_WATCHDOG_AGAIN_MS;
+    watchdog->next_ms = now_ms + (step_ms > GV_WATCHDOG_LEAST_MS ? step_ms : GV_WATCHDOG_LEAST_MS);
+    return error;
+}

@@ -1,0 +1,319 @@
+#include "report/commands/arguments.h"
+
+#include "report/commands/help/text.h"
+#include "report/commands/commands.h"
+#include "report/commands/option_words.h"
+#include "report/show/value_text.h"
+#include "trace/text.h"
+#include "trace/word_distance.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_REFUSAL_BYTES 512
+
+struct gv_parse {
+    const struct gv_command *command;
+    enum gv_command_id id;
+    struct gv_arguments *arguments;
+    char **argv;
+    int argc;
+    int at;
+    bool help;
+};
+
+int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
+{
+    char said[GV_REFUSAL_BYTES], shown[GV_REFUSAL_BYTES * 2];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(said, sizeof(said), format, arguments);
+    va_end(arguments);
+    gv_text_escape(shown, sizeof(shown), said); /* it holds words of the command line */
+    fflush(stdout);
+    fprintf(stderr, "gpuverify %s: %s\n", command->name, shown);
+    gv_command_text_usage(stderr, command);
+    return GV_EXIT_USAGE;
+}
+
+int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
+                             const char *what, const char *word)
+{
+    const char *words = gv_option_words(option);
+    char near[GV_WORD_BYTES];
+
+    if (gv_word_nearest(word, words, near))
+        return gv_arguments_refuse(command, "unknown %s '%s'; did you mean '%s'? Choose from:%s",
+                                   what, word, near, words);
+    return gv_arguments_refuse(command, "unknown %s '%s'; choose from:%s", what, word, words);
+}
+
+static int gv_parse_unknown(const struct gv_parse *parse, const char *word, size_t length)
+{
+    char name[GV_OPTION_NAME_BYTES], near[GV_OPTION_NAME_BYTES];
+    const struct gv_option *nearest = NULL;
+
+    if (length < sizeof(name)) {
+        memcpy(name, word, length);
+        name[length] = '\0';
+        nearest = gv_option_nearest(parse->id, name);
+    }
+    if (nearest)
+        return gv_arguments_refuse(parse->command,
+                                   "there is no option '--%.*s'; did you mean '--%s'?", (int)length,
+                                   word, gv_option_name(nearest, near));
+    return gv_arguments_refuse(parse->command, "there is no option '--%.*s'", (int)length, word);
+}
+
+const char *gv_option_expected(const struct gv_option *option)
+{
+    switch (option->kind) {
+    case GV_OPTION_IS_NUMBER:
+        return "a whole number";
+    case GV_OPTION_IS_DURATION:
+        return "a time with its unit, such as 500us, 10ms or 2s";
+    case GV_OPTION_IS_PERCENT:
+        return "a percentage, such as 50% or 0.5";
+    case GV_OPTION_IS_RATIO:
+        return "a ratio, such as 0.3 or 30%";
+    default:
+        return option->value;
+    }
+}
+
+int gv_option_read(const struct gv_option *option, struct gv_given *given)
+{
+    int index;
+
+    switch (option->kind) {
+    case GV_OPTION_IS_NUMBER:
+        return gv_value_number(given->text, &given->number);
+    case GV_OPTION_IS_DURATION:
+        return gv_value_duration(given->text, &given->number);
+    case GV_OPTION_IS_PERCENT:
+    case GV_OPTION_IS_RATIO:
+        index = gv_value_ratio(given->text, &given->fraction);
+        if (!index && option->kind == GV_OPTION_IS_PERCENT && given->fraction > 1)
+            return -ERANGE;
+        return index;
+    case GV_OPTION_IS_CHOICE:
+        index = gv_choice_find(option->value, given->text);
+        given->number = index;
+        return index < 0 ? -EINVAL : 0;
+    default:
+        return 0;
+    }
+}
+
+/* `value` NULL: the next word is it, if one is needed. 0 or the exit code. */
+static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option, const char *value)
+{
+    struct gv_given *given = &parse->arguments->given[parse->arguments->given_count];
+    char name[GV_OPTION_NAME_BYTES], near[GV_WORD_BYTES];
+
+    gv_option_name(option, name);
+    memset(given, 0, sizeof(*given));
+    given->option = (enum gv_option_id)(option - gv_options);
+    if (option->kind == GV_OPTION_IS_FLAG) {
+        if (value)
+            return gv_arguments_refuse(parse->command, "--%s takes no value", name);
+        parse->arguments->given_count++;
+        return 0;
+    }
+    if (!value && parse->at + 1 < parse->argc)
+        value = parse->argv[++parse->at];
+    if (!value)
+        return gv_arguments_refuse(parse->command, "--%s needs a value: %s", name,
+                                   gv_option_expected(option));
+    given->text = value;
+    if (gv_option_read(option, given) < 0 && option->kind == GV_OPTION_IS_CHOICE &&
+        gv_word_nearest(value, option->value, near))
+        return gv_arguments_refuse(
+            parse->command, "invalid value '%s' for --%s, which takes %s; did you mean '%s'?",
+            value, name, option->value, near);
+    if (gv_option_read(option, given) < 0)
+        return gv_arguments_refuse(parse->command, "invalid value '%s' for --%s, which takes %s",
+                                   value, name, gv_option_expected(option));
+    parse->arguments->given_count++;
+    return 0;
+}
+
+static int gv_parse_long(struct gv_parse *parse, const char *word)
+{
+    size_t length = strcspn(word, "=");
+    const struct gv_option *option = gv_option_find(parse->id, word, length);
+
+    if (option)
+        return gv_parse_take(parse, option, word[length] ? word + length + 1 : NULL);
+    if (strcmp(word, "help") == 0) {
+        parse->help = true;
+        return 0;
+    }
+    return gv_parse_unknown(parse, word, length);
+}
+
+/* "-o FILE", "-oFILE", and flags put together. */
+static int gv_parse_letters(struct gv_parse *parse, const char *word)
+{
+    for (const char *at = word; *at; at++) {
+        const struct gv_option *option = gv_option_find_letter(parse->id, *at);
+        if (!option && *at == 'h') {
+            parse->help = true;
+            return 0;
+        }
+        if (!option)
+            return gv_arguments_refuse(parse->command, "there is no option '-%c'", *at);
+        if (option->kind != GV_OPTION_IS_FLAG)
+            return gv_parse_take(parse, option, at[1] ? at + 1 : NULL);
+        int code = gv_parse_take(parse, option, NULL);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+static int gv_parse_words(struct gv_parse *parse)
+{
+    struct gv_arguments *arguments = parse->arguments;
+    bool only_operands = false;
+    int code = 0;
+
+    for (parse->at = 1; parse->at < parse->argc && !code && !parse->help; parse->at++) {
+        char *word = parse->argv[parse->at];
+        if (only_operands || word[0] != '-' || word[1] == '\0') {
+            arguments->operands[arguments->operand_count++] = word;
+            only_operands |= parse->command->placing == GV_PLACING_FIRST;
+        } else if (strcmp(word, "--") == 0) {
+            arguments->parted_at = arguments->operand_count;
+            only_operands = true;
+        } else if (word[1] == '-') {
+            code = gv_parse_long(parse, word + 2);
+        } else {
+            code = gv_parse_letters(parse, word + 1);
+        }
+    }
+    return code;
+}
+
+static int gv_parse_check_count(const struct gv_arguments *arguments)
+{
+    const struct gv_command *command = arguments->command;
+
+    if (arguments->operand_count == 0 && command->fewest > 0)
+        return gv_arguments_refuse(command, "%s is missing", command->operands);
+    if (arguments->operand_count < command->fewest)
+        return gv_arguments_refuse(command, "%s alone is not enough: %s", arguments->operands[0],
+                                   command->operands);
+    if (arguments->operand_count <= command->most)
+        return 0;
+    for (int i = 0; i < arguments->operand_count; i++)
+        if (gv_option_find((enum gv_command_id)(command - gv_commands), arguments->operands[i],
+                           strlen(arguments->operands[i])))
+            return gv_arguments_refuse(command, "'%s' is one too many; did you mean '--%s'?",
+                                       arguments->operands[i], arguments->operands[i]);
+    return gv_arguments_refuse(command, "'%s' is one too many", arguments->operands[command->most]);
+}
+
+/* Options that would be ignored are refused. */
+static int gv_parse_check_apart(const struct gv_arguments *arguments)
+{
+    static const struct {
+        enum gv_option_id option;
+        int other; /* -1: every other one */
+        bool operands;
+    } apart[] = {
+#define GV_APART(command, option, other)                                                           \
+    {GV_OPTION_##command##_##option, GV_OPTION_##command##_##other, true},
+#define GV_ALONE(command, option, operands) {GV_OPTION_##command##_##option, -1, operands},
+#include "report/commands/options_apart.def"
+    };
+    char one[GV_OPTION_NAME_BYTES], other[GV_OPTION_NAME_BYTES];
+
+    for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
+        if (!gv_arguments_has(arguments, apart[i].option))
+            continue;
+        gv_option_name(&gv_options[apart[i].option], one);
+        for (size_t j = 0; j < arguments->given_count; j++) {
+            enum gv_option_id given = arguments->given[j].option;
+            if (given != apart[i].option && (apart[i].other < 0 || (int)given == apart[i].other))
+                return gv_arguments_refuse(arguments->command, "--%s cannot be used with --%s", one,
+                                           gv_option_name(&gv_options[given], other));
+        }
+        if (!apart[i].operands && arguments->operand_count > 0)
+            return gv_arguments_refuse(arguments->command, "--%s cannot be used with '%s'", one,
+                                       arguments->operands[0]);
+    }
+    return 0;
+}
+
+bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,
+                        struct gv_arguments *arguments, int *code)
+{
+    struct gv_parse parse = {
+        .command = command,
+        .id = (enum gv_command_id)(command - gv_commands),
+        .arguments = arguments,
+        .argv = argv,
+        .argc = argc,
+    };
+    size_t letters = 1;
+
+    for (int i = 1; i < argc; i++)
+        letters += strlen(argv[i]); /* each may be a flag */
+    *arguments = (struct gv_arguments){.command = command, .parted_at = -1};
+    arguments->given = calloc(letters, sizeof(*arguments->given));
+    arguments->operands = calloc((size_t)argc + 1, sizeof(*arguments->operands));
+    if (!arguments->given || !arguments->operands) {
+        gv_message("there is no memory for the arguments");
+        *code = GV_EXIT_FAILED;
+        return false;
+    }
+    *code = gv_parse_words(&parse);
+    if (*code == 0 && parse.help)
+        gv_command_text_help(stdout, command);
+    else if (*code == 0)
+        *code = gv_parse_check_count(arguments);
+    if (*code == 0 && !parse.help)
+        *code = gv_parse_check_apart(arguments);
+    return *code == 0 && !parse.help;
+}
+
+void gv_arguments_free(struct gv_arguments *arguments)
+{
+    free(arguments->given);
+    free(arguments->operands);
+    memset(arguments, 0, sizeof(*arguments));
+}
+
+const struct gv_given *gv_arguments_find(const struct gv_arguments *arguments,
+                                         enum gv_option_id option)
+{
+    for (size_t i = arguments->given_count; i-- > 0;)
+        if (arguments->given[i].option == option)
+            return &arguments->given[i];
+    return NULL;
+}
+
+bool gv_arguments_has(const struct gv_arguments *arguments, enum gv_option_id option)
+{
+    return gv_arguments_find(arguments, option) != NULL;
+}
+
+const char *gv_arguments_text(const struct gv_arguments *arguments, enum gv_option_id option,
+                              const char *preset)
+{
+    const struct gv_given *given = gv_arguments_find(arguments, option);
+
+    return given ? given->text : preset;
+}
+
+int64_t gv_arguments_number(const struct gv_arguments *arguments, enum gv_option_id option,
+                            int64_t preset)
+{
+    const struct gv_given *given = gv_arguments_find(arguments, option);
+
+    return given ? given->number : preset;
+}

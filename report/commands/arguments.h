@@ -1,0 +1,61 @@
+/*
+ * What a command was told on its command line, checked against the tables of commands and options.
+ *
+ * Texts belong to argv and stay valid with it.
+ */
+#ifndef GV_COMMANDS_ARGUMENTS_H
+#define GV_COMMANDS_ARGUMENTS_H
+
+#include "report/commands/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One option as it was given. */
+struct gv_given {
+    enum gv_option_id option;
+    const char *text; /* NULL: a flag */
+    int64_t number;   /* of a NUMBER; a DURATION's nanoseconds; a CHOICE's index */
+    double fraction;  /* of a PERCENT or RATIO: 0.5 for 50% */
+};
+
+struct gv_arguments {
+    const struct gv_command *command;
+    struct gv_given *given; /* in the order of the command line */
+    size_t given_count;
+    char **operands; /* ended by a NULL */
+    int operand_count;
+    int parted_at; /* how many operands stood before "--"; -1: there was none */
+};
+
+/* Whether the command is to go on with what is in *arguments, which is to be freed in any case. If
+ * not, a message or the help was given, and *code is the exit code. argv[0] is the command's name.
+ */
+bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,
+                        struct gv_arguments *arguments, int *code);
+void gv_arguments_free(struct gv_arguments *arguments);
+
+/* What an option was given last; `preset` or NULL if it was not given. */
+const struct gv_given *gv_arguments_find(const struct gv_arguments *arguments,
+                                         enum gv_option_id option);
+bool gv_arguments_has(const struct gv_arguments *arguments, enum gv_option_id option);
+const char *gv_arguments_text(const struct gv_arguments *arguments, enum gv_option_id option,
+                              const char *preset);
+int64_t gv_arguments_number(const struct gv_arguments *arguments, enum gv_option_id option,
+                            int64_t preset);
+
+/* Reads given->text as a value of the option, into *given. 0 or -errno. */
+int gv_option_read(const struct gv_option *option, struct gv_given *given);
+/* What an option's value has to be, in words. */
+const char *gv_option_expected(const struct gv_option *option);
+
+/* Says what is wrong with the use of a command, and how it is used. Returns GV_EXIT_USAGE. */
+int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same of a word that is none of those that an option takes (gv_option_words): names the
+ * nearest one, and all. `what` is what they are, "section". */
+int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
+                             const char *what, const char *word);
+
+#endif

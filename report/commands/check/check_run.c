@@ -1,0 +1,217 @@
+#include "report/commands/check/check_run.h"
+
+#include "report/analyse/ended.h"
+#include "report/show/format.h"
+#include "report/analyse/names/kernel_name.h"
+#include "report/analyse/totals/totals.h"
+#include "trace/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_CHECK_FLAGS (SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS)
+
+static void gv_check_duration(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_FORMAT_BYTES];
+
+    (void)count;
+    gv_format_duration(text, sqlite3_value_int64(values[0]));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+static void gv_check_percent(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_FORMAT_BYTES];
+
+    (void)count;
+    snprintf(text, sizeof(text), "%.1f %%", sqlite3_value_double(values[0]) * 100);
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+static void gv_check_short_name(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[GV_KERNEL_NAME_BYTES];
+
+    (void)count;
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
+        return;
+    gv_kernel_name_short((const char *)sqlite3_value_text(values[0]), text, sizeof(text));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+static void gv_check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    char text[64] = "was killed, or crashed";
+    int64_t number = sqlite3_value_int64(values[0]);
+
+    (void)count;
+    if (number)
+        gv_ended_say(number, text, sizeof(text));
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+int gv_check_prepare(sqlite3 *trace)
+{
+    struct gv_totals_part all = GV_TOTALS_ALL;
+
+    if (sqlite3_create_function(trace, "duration", 1, GV_CHECK_FLAGS, NULL, gv_check_duration, NULL,
+                                NULL) != SQLITE_OK ||
+        sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, gv_check_percent, NULL,
+                                NULL) != SQLITE_OK ||
+        sqlite3_create_function(trace, "short_name", 1, GV_CHECK_FLAGS, NULL, gv_check_short_name,
+                                NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function(trace, "ended_by", 1, GV_CHECK_FLAGS, NULL, gv_check_ended_by, NULL,
+                                NULL) != SQLITE_OK)
+        return -EIO;
+    return gv_totals_ensure(trace, &all);
+}
+
+static int gv_check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
+{
+    const struct gv_option *option = &gv_options[rule->check->option];
+
+    if (sqlite3_bind_parameter_count(statement) < 1)
+        return SQLITE_OK;
+    if (rule->launches)
+        return sqlite3_bind_int64(statement, 2, rule->launches);
+    switch (option->kind) {
+    case GV_OPTION_IS_PERCENT:
+    case GV_OPTION_IS_RATIO:
+        return sqlite3_bind_double(statement, 1, rule->fraction);
+    case GV_OPTION_IS_NUMBER:
+    case GV_OPTION_IS_DURATION:
+        return sqlite3_bind_int64(statement, 1, rule->number);
+    default:
+        if (rule->check->option == GV_OPTION_check_no_load_after)
+            return sqlite3_bind_int64(statement, 1, rule->number);
+        return sqlite3_bind_text(statement, 1, rule->text, -1, SQLITE_STATIC);
+    }
+}
+
+static int gv_check_say(struct gv_check_result *result, enum gv_check_outcome outcome,
+                        const char *words)
+{
+    free(result->found);
+    result->outcome = outcome;
+    result->found = strdup(words);
+    return result->found ? 0 : -ENOMEM;
+}
+
+static int gv_check_run_sql(sqlite3 *trace, const char *sql, const struct gv_check_rule *rule,
+                            struct gv_check_result *result)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL), error = 0;
+
+    if (code == SQLITE_OK)
+        code = gv_check_bind(statement, rule);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        const char *found = (const char *)sqlite3_column_text(statement, 1);
+        enum gv_check_outcome outcome = sqlite3_column_type(statement, 0) == SQLITE_NULL
+                                            ? GV_CHECK_UNKNOWN
+                                        : sqlite3_column_int(statement, 0) ? GV_CHECK_BROKEN
+                                                                           : GV_CHECK_KEPT;
+        error = gv_check_say(result, outcome, found ? found : "");
+    } else if (code != SQLITE_DONE) {
+        error = gv_check_say(result, GV_CHECK_UNKNOWN, sqlite3_errmsg(trace));
+    }
+    sqlite3_finalize(statement);
+    return error;
+}
+
+static bool gv_check_is_of_calls(enum gv_check_needs needs)
+{
+    return needs == GV_CHECK_NEEDS_CALLS_LEAST || needs == GV_CHECK_NEEDS_CALLS_MOST;
+}
+
+/* The outcome that nothing which was not seen could change. */
+static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
+{
+    if (needs == GV_CHECK_NEEDS_GPU_LEAST || needs == GV_CHECK_NEEDS_GPU_SHARE ||
+        needs == GV_CHECK_NEEDS_CALLS_LEAST)
+        return GV_CHECK_KEPT;
+    if (needs == GV_CHECK_NEEDS_GPU_MOST || needs == GV_CHECK_NEEDS_CALLS_MOST)
+        return GV_CHECK_BROKEN;
+    return GV_CHECK_UNKNOWN;
+}
+
+#define GV_CHECK_RUNS                                                                              \
+    "SELECT NULL, 'process ' || pid || ' still runs' FROM processes WHERE ended IS NULL AND"       \
+    " (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'"
+
+/* Where a part of the GPU's side is missing, the outcome is not known. */
+static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
+                          struct gv_check_result *result)
+{
+    static const char missing[] =
+        "SELECT NULL, 'of what the GPU did for process ' || pid || ', ' || printf('%d %s missing',"
+        " count, CASE count WHEN 1 THEN 'record is' ELSE 'records are' END) FROM (SELECT"
+        " process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' OR what = 'record'"
+        " GROUP BY process) l JOIN processes p ON p.id = l.process WHERE count > 0 UNION "
+        "ALL " GV_CHECK_RUNS
+        " UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation had not"
+        " ended' FROM fact WHERE key = 'untimed_operations' AND value > 0 LIMIT 1";
+
+    return gv_check_run_sql(trace, missing, rule, result);
+}
+
+/* What a rule needs of the calls may change while the program runs, and was not all kept. */
+static int gv_check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
+                                struct gv_check_result *result)
+{
+    int error = gv_check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);
+    char *sql = NULL;
+
+    if (error || result->outcome == GV_CHECK_UNKNOWN)
+        return error;
+    sql = sqlite3_mprintf(
+        "SELECT NULL, printf('%%d record%%s lost, and could change it', n, CASE n WHEN 1 THEN"
+        " ' was' ELSE 's were' END) FROM (SELECT sum(count) AS n FROM losses WHERE (%s))"
+        " WHERE n > 0",
+        rule->check->lost);
+    if (!sql)
+        return -ENOMEM;
+    error = gv_check_run_sql(trace, sql, rule, result);
+    sqlite3_free(sql);
+    return error;
+}
+
+int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
+                      struct gv_check_result *result)
+{
+    static const char unseen[] =
+        "SELECT NULL, 'the GPU''s side of process ' || pid || ' was not seen: ' ||"
+        " coalesce(gpu_why, gpu) FROM processes WHERE gpu <> 'cupti' ORDER BY id LIMIT 1";
+    enum gv_check_needs needs = rule->check->needs;
+    int error = 0;
+
+    memset(result, 0, sizeof(*result));
+    if (!gv_check_is_of_calls(needs))
+        error = gv_check_run_sql(trace, unseen, rule, result);
+    if (error || result->found)
+        return error;
+    error = gv_check_run_sql(trace, rule->check->sql, rule, result);
+    bool sure = result->outcome == gv_check_sure(needs);
+    if (error || (sure && needs != GV_CHECK_NEEDS_GPU_SHARE))
+        return error;
+    if (!sure && !gv_check_is_of_calls(needs))
+        error = gv_check_doubt(trace, rule, result);
+    else if (result->outcome != GV_CHECK_UNKNOWN) /* which says more */
+        error = gv_check_doubt_calls(trace, rule, result);
+    return error;
+}
+
+void gv_check_rule_print(FILE *out, const struct gv_check_rule *rule)
+{
+    char name[GV_OPTION_NAME_BYTES];
+
+    fputs(gv_option_name(&gv_options[rule->check->option], name), out);
+    if (rule->text) {
+        fputc(' ', out);
+        gv_format_text(out, rule->text, 200, 0);
+    }
+}

@@ -1,0 +1,253 @@
+/* gpuverify check FILE RULES: a gate for CI. */
+#include "report/commands/check/check_run.h"
+#include "report/commands/commands.h"
+#include "report/show/format.h"
+#include "report/show/output_file.h"
+#include "report/store/progress.h"
+#include "report/commands/report/report.h"
+#include "report/show/rows.h"
+#include "report/show/terminal.h"
+#include "report/show/text_lines.h"
+#include "report/commands/trace_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define GV_CHECK_FILE_BYTES (1u << 20)
+#define GV_CHECK_WORDS      400
+
+static const char *const gv_check_words[] = {
+    [GV_CHECK_KEPT] = "kept", [GV_CHECK_BROKEN] = "broken", [GV_CHECK_UNKNOWN] = "not known"};
+
+/* A named pipe that nobody writes to would be waited for; one of the caller's, as /dev/stdin or
+ * the shell's <(...), is read. 0 or -errno. */
+static int gv_check_open_file(const char *path, FILE **file)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return -errno;
+    if (S_ISFIFO(status.st_mode) && strncmp(path, "/dev/", 5) != 0 &&
+        strncmp(path, "/proc/", 6) != 0)
+        return -ESPIPE;
+    *file = fopen(path, "r");
+    return *file ? 0 : -errno;
+}
+
+/* 0, or the exit code, after a message. */
+static int gv_check_read_file(const struct gv_command *command, const char *path,
+                              struct gv_check_rules *rules)
+{
+    char why[GV_CHECK_WHY_BYTES] = "", *text = malloc(GV_CHECK_FILE_BYTES);
+    FILE *file = NULL;
+    int error = text ? gv_check_open_file(path, &file) : -ENOMEM;
+    size_t bytes = 0;
+
+    if (!error)
+        bytes = fread(text, 1, GV_CHECK_FILE_BYTES, file);
+    if (!error && ferror(file))
+        error = -errno;
+    if (!error && bytes == GV_CHECK_FILE_BYTES)
+        error = -EFBIG;
+    if (file)
+        fclose(file);
+    if (error) {
+        gv_message("cannot read %s: %s", path, strerror(-error));
+        free(text);
+        return GV_EXIT_FAILED;
+    }
+    error = gv_check_rules_parse(rules, text, bytes, why);
+    free(text);
+    return error ? gv_arguments_refuse(command, "%s: %s", path,
+                                       error == -EINVAL ? why : strerror(-error))
+                 : 0;
+}
+
+/* 0, or the exit code, after a message. */
+static int gv_check_collect(const struct gv_arguments *arguments, struct gv_check_rules *rules)
+{
+    char why[GV_CHECK_WHY_BYTES] = "";
+    int code = 0;
+
+    for (size_t i = 0; i < arguments->given_count && !code; i++) {
+        const struct gv_given *given = &arguments->given[i];
+        if (given->option == GV_OPTION_check_rules) {
+            code = gv_check_read_file(arguments->command, given->text, rules);
+            continue;
+        }
+        int error = gv_check_rules_add(rules, given, why);
+        if (error)
+            code = gv_arguments_refuse(arguments->command, "%s",
+                                       error == -EINVAL ? why : strerror(-error));
+    }
+    if (!code && rules->count == 0)
+        code = gv_arguments_refuse(arguments->command, "there is no rule to check; --help shows "
+                                                       "them");
+    return code;
+}
+
+static void gv_check_put(FILE *out, const struct gv_check_rule *rule,
+                         const struct gv_check_result *result)
+{
+    fprintf(out, "%s: ", gv_check_words[result->outcome]);
+    gv_check_rule_print(out, rule);
+    if (result->outcome != GV_CHECK_KEPT) {
+        fputs(": ", out);
+        gv_format_text(out, result->found, GV_CHECK_WORDS, 0);
+    }
+}
+
+/* As wide as the terminal; one line, for grep and the like, where there is none. */
+static void gv_check_print_one(const struct gv_check_rule *rule,
+                               const struct gv_check_result *result)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = gv_terminal_width(stdout) ? open_memstream(&text, &bytes) : NULL;
+
+    gv_check_put(out ? out : stdout, rule, result);
+    if (!out)
+        putchar('\n');
+    else if (fclose(out) == 0)
+        gv_text_lines(stdout, 4, "", text, gv_report_columns(stdout));
+    free(text);
+}
+
+static void gv_check_print_text(const struct gv_check_rules *rules,
+                                const struct gv_check_result *results, bool all)
+{
+    size_t broken = 0, unknown = 0;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        broken += results[i].outcome == GV_CHECK_BROKEN;
+        unknown += results[i].outcome == GV_CHECK_UNKNOWN;
+        if (results[i].outcome == GV_CHECK_KEPT && !all)
+            continue;
+        gv_check_print_one(&rules->rules[i], &results[i]);
+    }
+    printf("%zu rule%s: %zu broken", rules->count, rules->count == 1 ? "" : "s", broken);
+    if (unknown)
+        printf(", %zu cannot be checked with this trace", unknown);
+    putchar('\n');
+}
+
+static int gv_check_print_rows(const struct gv_check_rules *rules,
+                               const struct gv_check_result *results, enum gv_format format)
+{
+    static const struct gv_column columns[] = {{"rule", GV_COLUMN_TEXT},
+                                               {"value", GV_COLUMN_TEXT},
+                                               {"outcome", GV_COLUMN_TEXT},
+                                               {"found", GV_COLUMN_TEXT}};
+    char name[GV_OPTION_NAME_BYTES];
+    struct gv_rows rows;
+
+    gv_rows_begin(&rows, stdout, format, columns, 4, NULL);
+    for (size_t i = 0; i < rules->count; i++) {
+        gv_rows_text(&rows, gv_option_name(&gv_options[rules->rules[i].check->option], name));
+        gv_rows_text(&rows, rules->rules[i].text);
+        gv_rows_text(&rows, gv_check_words[results[i].outcome]);
+        gv_rows_text(&rows, results[i].outcome == GV_CHECK_KEPT ? NULL : results[i].found);
+    }
+    return gv_rows_end(&rows);
+}
+
+static int gv_check_write_junit(const char *path, const char *trace,
+                                const struct gv_check_rules *rules,
+                                const struct gv_check_result *results)
+{
+    struct gv_output_file file;
+    int error = gv_output_file_open(&file, path);
+
+    if (!error) {
+        gv_check_junit_print(file.out, trace, rules, results);
+        error = gv_output_file_close(&file);
+    }
+    if (error)
+        gv_message("cannot write %s: %s", path, strerror(-error));
+    return error;
+}
+
+/* Losses make "there was none" a weaker word. */
+static void gv_check_warn(sqlite3 *trace)
+{
+    sqlite3_stmt *statement = NULL;
+
+    if (sqlite3_prepare_v2(trace, "SELECT sum(count) FROM losses", -1, &statement, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int64(statement, 0) > 0)
+        gv_message("%lld record%s of this trace %s lost; --max-losses 0 takes that for a finding",
+                   (long long)sqlite3_column_int64(statement, 0),
+                   sqlite3_column_int64(statement, 0) == 1 ? "" : "s",
+                   sqlite3_column_int64(statement, 0) == 1 ? "was" : "were");
+    sqlite3_finalize(statement);
+}
+
+static int gv_check_code(const struct gv_check_rules *rules, const struct gv_check_result *results)
+{
+    int code = GV_EXIT_FINE;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        if (results[i].outcome == GV_CHECK_BROKEN)
+            return GV_EXIT_FINDING;
+        if (results[i].outcome == GV_CHECK_UNKNOWN)
+            code = GV_EXIT_FAILED;
+    }
+    return code;
+}
+
+static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
+                          const struct gv_check_rules *rules, struct gv_check_result *results)
+{
+    const char *path = arguments->operands[0];
+    const char *format = gv_arguments_text(arguments, GV_OPTION_check_format, "text");
+    const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
+    int error = gv_check_prepare(trace);
+
+    gv_progress_begin(trace, "gpuverify: checking");
+    for (size_t i = 0; i < rules->count && !error; i++)
+        error = gv_check_rule_run(trace, &rules->rules[i], &results[i]);
+    gv_progress_end(trace);
+    if (error) {
+        gv_message("cannot check %s: %s", path, gv_trace_view_why(trace, error));
+        return GV_EXIT_FAILED;
+    }
+    if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))
+        gv_check_warn(trace);
+    if (junit && gv_output_file_is_stdout(junit))
+        ; /* stdout is for that alone */
+    else if (strcmp(format, "text") == 0)
+        gv_check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));
+    else
+        error = gv_check_print_rows(rules, results, gv_format_find(format));
+    if (!error && junit)
+        error = gv_check_write_junit(junit, path, rules, results);
+    return error ? GV_EXIT_FAILED : gv_check_code(rules, results);
+}
+
+int gv_command_check(const struct gv_arguments *arguments)
+{
+    struct gv_check_rules rules = {0};
+    struct gv_check_result *results = NULL;
+    sqlite3 *trace = NULL;
+    const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
+
+    if (junit && gv_output_file_is_stdout(junit) &&
+        gv_arguments_has(arguments, GV_OPTION_check_format))
+        return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");
+    int code = gv_check_collect(arguments, &rules);
+
+    if (code == 0) {
+        code = GV_EXIT_FAILED;
+        results = calloc(rules.count, sizeof(*results));
+        if (results && gv_trace_view_open(arguments->operands[0], &trace) == 0)
+            code = gv_check_trace(arguments, trace, &rules, results);
+    }
+    for (size_t i = 0; results && i < rules.count; i++)
+        free(results[i].found);
+    free(results);
+    gv_check_rules_free(&rules);
+    sqlite3_close(trace);
+    return code;
+}

@@ -1,0 +1,214 @@
+#include "report/commands/check/rules.h"
+
+#include "report/commands/option_words.h"
+#include "report/analyse/stalls/rules.h"
+#include "report/show/value_text.h"
+#include "trace/word_distance.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_CHECK_LINE_BYTES 1024u
+
+static const struct gv_check gv_checks[] = {
+#define GV_CHECK(option, needs, lost, sql)                                                         \
+    {GV_OPTION_check_##option, GV_CHECK_NEEDS_##needs, lost, sql},
+#include "report/commands/check/rules.def"
+};
+
+#define GV_CHECKS_COUNT (sizeof(gv_checks) / sizeof(gv_checks[0]))
+
+static const struct gv_check *gv_check_find(enum gv_option_id option)
+{
+    for (size_t i = 0; i < GV_CHECKS_COUNT; i++)
+        if (gv_checks[i].option == option)
+            return &gv_checks[i];
+    return NULL;
+}
+
+/* "2s" or "100 launches". */
+static int gv_check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+{
+    char number[GV_OPTION_NAME_BYTES];
+    size_t digits = strspn(rule->text, "0123456789");
+    const char *unit = rule->text + digits;
+
+    if (gv_value_duration(rule->text, &rule->number) == 0)
+        return 0;
+    unit += *unit == ' ';
+    snprintf(number, sizeof(number), "%.*s", (int)digits, rule->text);
+    if ((strcmp(unit, "launches") == 0 || strcmp(unit, "launch") == 0) &&
+        gv_value_number(number, &rule->launches) == 0 && rule->launches > 0)
+        return 0;
+    snprintf(
+        why, GV_CHECK_WHY_BYTES,
+        "invalid value '%.64s' for no-load-after, which takes a time, such as 2s, or a number of "
+        "launches, such as '100 launches'",
+        rule->text);
+    return -EINVAL;
+}
+
+static int gv_check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+{
+    char near[GV_WORD_BYTES];
+    const char *causes = gv_option_words(GV_OPTION_check_no_stall);
+
+    if (strcmp(rule->text, "any") == 0 || gv_cause_find(rule->text) != GV_CAUSE_COUNT)
+        return 0;
+    if (gv_word_nearest(rule->text, causes, near))
+        snprintf(why, GV_CHECK_WHY_BYTES,
+                 "unknown cause '%.64s'; did you mean '%s'? Choose from:%s", rule->text, near,
+                 causes);
+    else
+        snprintf(why, GV_CHECK_WHY_BYTES, "unknown cause '%.64s'; choose from:%s", rule->text,
+                 causes);
+    return -EINVAL;
+}
+
+int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *given,
+                       char why[GV_CHECK_WHY_BYTES])
+{
+    struct gv_check_rule rule = {.check = gv_check_find(given->option),
+                                 .number = given->number,
+                                 .fraction = given->fraction};
+    int error = 0;
+
+    if (!rule.check)
+        return 0;
+    struct gv_check_rule *grown = realloc(rules->rules, (rules->count + 1) * sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    rules->rules = grown;
+    rule.text = given->text ? strdup(given->text) : NULL;
+    if (given->text && !rule.text)
+        return -ENOMEM;
+    if (given->option == GV_OPTION_check_no_load_after)
+        error = gv_check_read_after(&rule, why);
+    else if (given->option == GV_OPTION_check_no_stall)
+        error = gv_check_read_cause(&rule, why);
+    if (error)
+        free(rule.text);
+    else
+        rules->rules[rules->count++] = rule;
+    return error;
+}
+
+/* The nearest rule to a word; NULL: none is near. */
+static const char *gv_check_nearest(const char *word, char name[GV_OPTION_NAME_BYTES])
+{
+    char known[GV_OPTION_NAME_BYTES];
+    size_t least = GV_WORD_TYPO;
+
+    name[0] = '\0';
+    for (size_t i = 0; i < GV_CHECKS_COUNT; i++)
+        if (gv_word_is_nearer(word, gv_option_name(&gv_options[gv_checks[i].option], known),
+                              &least))
+            strcpy(name, known);
+    return name[0] ? name : NULL;
+}
+
+static int gv_check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
+{
+    char near[GV_OPTION_NAME_BYTES];
+
+    if (gv_check_nearest(word, near))
+        snprintf(why, GV_CHECK_WHY_BYTES, "there is no rule '%.64s'; did you mean '%s'?", word,
+                 near);
+    else
+        snprintf(why, GV_CHECK_WHY_BYTES, "there is no rule '%.64s'; see 'gpuverify check --help'",
+                 word);
+    return -EINVAL;
+}
+
+/* What is between quotes; or else up to a comment, without blanks around it. NULL: more than a
+ * comment follows the quotes. */
+static char *gv_check_trim(char *text)
+{
+    char *end = *text == '\'' || *text == '"' ? strchr(text + 1, *text) : NULL;
+
+    if (end) {
+        const char *more = end + 1 + strspn(end + 1, " \t\r");
+        *end = '\0';
+        return *more == '\0' || (*more == '#' && more > end + 1) ? text + 1 : NULL;
+    }
+    for (char *hash = strchr(text, '#'); hash; hash = strchr(hash + 1, '#'))
+        if (hash == text || isspace((unsigned char)hash[-1])) {
+            *hash = '\0';
+            break;
+        }
+    for (size_t length = strlen(text); length > 0 && isspace((unsigned char)text[length - 1]);)
+        text[--length] = '\0';
+    return text;
+}
+
+static int gv_check_rule_line(struct gv_check_rules *rules, char *line,
+                              char why[GV_CHECK_WHY_BYTES])
+{
+    char *word = line + strspn(line, " \t-"), *value;
+    size_t length = strcspn(word, " \t\r=");
+    struct gv_given given = {.number = 0};
+
+    if (*word == '\0' || *word == '#' || *word == '\r')
+        return 0;
+    value = word + length;
+    if (*value) {
+        *value++ = '\0';
+        value += strspn(value, " \t=");
+    }
+    value = gv_check_trim(value);
+    if (!value) {
+        snprintf(why, GV_CHECK_WHY_BYTES, "something follows the quoted value of %.64s", word);
+        return -EINVAL;
+    }
+    const struct gv_option *option = gv_option_find(GV_COMMAND_check, word, length);
+    if (!option || !gv_check_find((enum gv_option_id)(option - gv_options)))
+        return gv_check_refuse_word(word, why);
+    given.option = (enum gv_option_id)(option - gv_options);
+    given.text = option->kind == GV_OPTION_IS_FLAG ? NULL : value;
+    if (!given.text && *value) {
+        snprintf(why, GV_CHECK_WHY_BYTES, "%s takes no value", word);
+        return -EINVAL;
+    }
+    if (given.text && (!*value || gv_option_read(option, &given) < 0)) {
+        snprintf(why, GV_CHECK_WHY_BYTES, "invalid value '%.64s' for %s, which takes %s", value,
+                 word, gv_option_expected(option));
+        return -EINVAL;
+    }
+    return gv_check_rules_add(rules, &given, why);
+}
+
+int gv_check_rules_parse(struct gv_check_rules *rules, const char *text, size_t bytes,
+                         char why[GV_CHECK_WHY_BYTES])
+{
+    char line[GV_CHECK_LINE_BYTES], what[GV_CHECK_WHY_BYTES] = "";
+    size_t number = 1;
+    int error = 0;
+
+    for (size_t at = 0; at < bytes && !error; number++) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t length = end ? (size_t)(end - text) - at : bytes - at;
+        if (length >= sizeof(line) || memchr(text + at, '\0', length)) {
+            snprintf(what, sizeof(what), "that is no text of rules");
+            error = -EINVAL;
+        } else {
+            memcpy(line, text + at, length);
+            line[length] = '\0';
+            error = gv_check_rule_line(rules, line, what);
+        }
+        if (error == -EINVAL)
+            snprintf(why, GV_CHECK_WHY_BYTES, "line %zu: %.450s", number, what);
+        at += length + 1;
+    }
+    return error;
+}
+
+void gv_check_rules_free(struct gv_check_rules *rules)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        free(rules->rules[i].text);
+    free(rules->rules);
+    memset(rules, 0, sizeof(*rules));
+}

@@ -1,0 +1,56 @@
+/* The rules that a trace is to keep: from the command line and from files. */
+#ifndef GV_COMMANDS_CHECK_RULES_H
+#define GV_COMMANDS_CHECK_RULES_H
+
+#include "report/commands/arguments.h"
+
+#include <stddef.h>
+
+/* What a rule rests on. */
+enum gv_check_needs {
+    GV_CHECK_NEEDS_CALLS_LEAST, /* more calls can only keep it */
+    GV_CHECK_NEEDS_CALLS_MOST,  /* more calls can only break it */
+    GV_CHECK_NEEDS_GPU,
+    GV_CHECK_NEEDS_GPU_LEAST, /* more of the GPU's side can only keep it */
+    GV_CHECK_NEEDS_GPU_SHARE, /* the same, but more time can break it */
+    GV_CHECK_NEEDS_GPU_MOST,  /* more of the GPU's side can only break it */
+};
+
+/* One of check_rules.def. */
+struct gv_check {
+    enum gv_option_id option;
+    enum gv_check_needs needs;
+    const char *lost; /* the losses that could make the outcome another one: a condition in SQL */
+    const char *sql;
+};
+
+struct gv_check_rule {
+    const struct gv_check *check;
+    char *text;       /* its value as it was given; NULL: it has none */
+    int64_t number;   /* as in struct gv_given */
+    double fraction;  /* as in struct gv_given */
+    int64_t launches; /* of no-load-after; 0: it is a time */
+};
+
+struct gv_check_rules {
+    struct gv_check_rule *rules;
+    size_t count;
+};
+
+#define GV_CHECK_WHY_BYTES 512
+
+/* Adds a rule; what is no rule's option is left out. 0; -EINVAL: its value is wrong, *why says how;
+ * or -ENOMEM. */
+int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *given,
+                       char why[GV_CHECK_WHY_BYTES]);
+
+/* Adds the rules of a text: one in each line, as "max-stall 10ms", with or without dashes before
+ * and
+ * "=" between; # begins a comment. 0; -EINVAL: *why says what is wrong, and in which line; -ENOMEM.
+ */
+int gv_check_rules_parse(struct gv_check_rules *rules, const char *text, size_t bytes,
+                         char why[GV_CHECK_WHY_BYTES]);
+
+void gv_check_rules_free(struct gv_check_rules *rules);
+
+#endif

@@ -1,0 +1,149 @@
+/* gpuverify diff BEFORE AFTER: what changed between runs. */
+#include "report/commands/commands.h"
+#include "report/commands/diff/diff.h"
+#include "report/store/progress.h"
+#include "report/commands/report/report.h"
+#include "report/commands/trace_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GV_DIFF_TOP          10
+#define GV_DIFF_LEAST_CHANGE 0.05
+
+static bool gv_diff_pick(struct gv_diff *diff, const char *name)
+{
+    for (size_t i = 0; i < GV_DIFF_AREAS; i++)
+        if (strcmp(gv_diff_areas[i].name, name) == 0) {
+            diff->wanted[i] = true;
+            return true;
+        }
+    return false;
+}
+
+/* 0, or the exit code, after a message. */
+static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct gv_diff *diff)
+{
+    bool picked = false;
+
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        if (arguments->given[i].option != GV_OPTION_diff_section)
+            continue;
+        picked = true;
+        if (!gv_diff_pick(diff, arguments->given[i].text))
+            return gv_arguments_refuse_word(arguments->command, GV_OPTION_diff_section, "section",
+                                            arguments->given[i].text);
+    }
+    for (size_t i = 0; i < GV_DIFF_AREAS; i++)
+        diff->wanted[i] |= !picked;
+    return 0;
+}
+
+/* Which traces are on which side. 0, or the exit code, after a message. */
+static int gv_diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
+{
+    int count = arguments->operand_count, parted_at = arguments->parted_at;
+
+    for (int i = parted_at; i >= 0 && i < count; i++)
+        if (arguments->operands[i][0] == '-' && access(arguments->operands[i], F_OK) < 0)
+            return gv_arguments_refuse(arguments->command,
+                                       "%s stands behind the --, where only traces are: options go "
+                                       "before it",
+                                       arguments->operands[i]);
+    if (parted_at < 0 && count == 2)
+        parted_at = 1;
+    if (parted_at <= 0 || parted_at >= count)
+        return gv_arguments_refuse(arguments->command,
+                                   "which traces are before, and which after? Part them by --");
+    if (count > (int)GV_DIFF_TRACES)
+        return gv_arguments_refuse(arguments->command, "%d traces are too many: at most %u", count,
+                                   GV_DIFF_TRACES);
+    diff->counts[0] = (size_t)parted_at;
+    diff->counts[1] = (size_t)(count - parted_at);
+    return 0;
+}
+
+/* Reads one trace after the other: only one is open at a time. 0 or the exit code. */
+static int gv_diff_read_all(const struct gv_arguments *arguments, struct gv_diff *diff)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < diff->counts[0] + diff->counts[1] && !code; i++) {
+        sqlite3 *trace = NULL;
+        diff->runs[i].path = arguments->operands[i];
+        if (gv_trace_view_open(diff->runs[i].path, &trace))
+            return GV_EXIT_FAILED;
+        gv_progress_begin(trace, "gpuverify: reading");
+        int error = gv_diff_read(diff, i, trace);
+        gv_progress_end(trace);
+        if (error) {
+            gv_message("cannot read %s: %s", diff->runs[i].path, gv_trace_view_why(trace, error));
+            code = GV_EXIT_FAILED;
+        }
+        sqlite3_close(trace);
+    }
+    return code;
+}
+
+static int gv_diff_write(const struct gv_arguments *arguments, const struct gv_diff *diff)
+{
+    struct gv_diff_style style = {
+        .format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_diff_format, "text")),
+        .out = stdout,
+        .columns = gv_report_columns(stdout),
+        .top = gv_arguments_number(arguments, GV_OPTION_diff_top, GV_DIFF_TOP),
+        .all = gv_arguments_has(arguments, GV_OPTION_diff_all),
+    };
+
+    if (style.format == GV_FORMAT_JSON)
+        return gv_diff_print_json(diff, &style);
+    if (style.format == GV_FORMAT_CSV)
+        return gv_diff_print_csv(diff, &style);
+    return gv_diff_print(diff, &style);
+}
+
+static int gv_diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
+{
+    int error = gv_diff_begin(diff), code;
+
+    if (error) {
+        gv_message("cannot compare: %s", strerror(-error));
+        return GV_EXIT_FAILED;
+    }
+    code = gv_diff_read_all(arguments, diff);
+    if (code)
+        return code;
+    error = gv_diff_compare(diff);
+    if (!error)
+        error = gv_diff_write(arguments, diff);
+    if (error) {
+        gv_message("cannot compare: %s", strerror(-error));
+        return GV_EXIT_FAILED;
+    }
+    return gv_arguments_has(arguments, GV_OPTION_diff_exit_code) && gv_diff_any(diff)
+               ? GV_EXIT_FINDING
+               : GV_EXIT_FINE;
+}
+
+int gv_command_diff(const struct gv_arguments *arguments)
+{
+    const struct gv_given *least = gv_arguments_find(arguments, GV_OPTION_diff_min_change);
+    struct gv_diff diff = {.least_change = least ? least->fraction : GV_DIFF_LEAST_CHANGE};
+    int code = gv_diff_choose_sides(arguments, &diff);
+
+    if (!code)
+        code = gv_diff_choose_sections(arguments, &diff);
+    if (code)
+        return code;
+    diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
+    if (!diff.runs) {
+        gv_message("there is no memory for so many traces");
+        return GV_EXIT_FAILED;
+    }
+    code = gv_diff_run(arguments, &diff);
+    gv_diff_free(&diff);
+    free(diff.runs);
+    return code;
+}

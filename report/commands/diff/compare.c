@@ -1,0 +1,283 @@
+#include "report/commands/diff/diff.h"
+
+#include "report/analyse/rank_test.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the rank test calls more than noise. */
+#define GV_DIFF_CHANCE 0.05
+/* Less time than this share of the longer run is nothing; nor is less of a share than that. */
+#define GV_DIFF_SHORT 0.001
+/* The same, as long as noise is not known: a run's start alone differs by this much. */
+#define GV_DIFF_SHORT_ONCE 0.005
+#define GV_DIFF_SMALL      0.01
+#define GV_DIFF_FIRST_ROOM 64u
+
+_Static_assert(GV_DIFF_TRACES <= GV_RANK_TEST_MOST, "more traces than the test takes");
+
+/* One thing, while its values are read. */
+struct gv_diff_thing {
+    enum gv_diff_area_id area;
+    bool of_gpu;
+    char *what;
+    double values[GV_DIFF_UNITS][GV_DIFF_TRACES];
+    bool known[GV_DIFF_UNITS][GV_DIFF_TRACES];
+    bool used[GV_DIFF_UNITS];
+};
+
+static double gv_diff_size(double change)
+{
+    return change < 0 ? -change : change;
+}
+
+static int gv_diff_order_values(const void *left, const void *right)
+{
+    double one = *(const double *)left, other = *(const double *)right;
+
+    return (one > other) - (one < other);
+}
+
+/* Whether the GPU's side was seen of some traces only. */
+static bool gv_diff_is_mixed(const struct gv_diff *diff)
+{
+    size_t count = diff->counts[0] + diff->counts[1], seen = 0;
+
+    for (size_t i = 0; i < count; i++)
+        seen += diff->runs[i].gpu_seen;
+    return seen > 0 && seen < count;
+}
+
+/* Whether a trace that does not have the thing says by that that it was not there: a 0. */
+static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing *thing,
+                            size_t run)
+{
+    if (thing->area == GV_DIFF_AREA_run || thing->area == GV_DIFF_AREA_memory)
+        return false;
+    if (!thing->of_gpu || diff->runs[run].gpu_seen)
+        return true;
+    if (thing->area != GV_DIFF_AREA_verdict && thing->area != GV_DIFF_AREA_stalls)
+        return false;
+    /* A verdict is another one without the GPU's side, and compiling is told by other signs; those
+     * can be compared with each other. */
+    return !gv_diff_is_mixed(diff);
+}
+
+/* One side's values, sorted. Returns how many. */
+static size_t gv_diff_gather(const struct gv_diff *diff, const struct gv_diff_thing *thing,
+                             enum gv_diff_unit unit, size_t side, double values[GV_DIFF_TRACES])
+{
+    size_t first = side == 0 ? 0 : diff->counts[0], count = 0;
+
+    for (size_t run = first; run < first + diff->counts[side]; run++) {
+        if (thing->known[unit][run])
+            values[count++] = thing->values[unit][run];
+        else if (gv_diff_is_zero(diff, thing, run))
+            values[count++] = 0;
+    }
+    if (count > 0)
+        qsort(values, count, sizeof(*values), gv_diff_order_values);
+    return count;
+}
+
+/* Of values that are sorted. */
+static struct gv_diff_range gv_diff_range_of(const double *values, size_t count)
+{
+    if (count == 0)
+        return (struct gv_diff_range){0};
+    return (struct gv_diff_range){
+        .count = count,
+        .least = values[0],
+        .middle = values[(count - 1) / 2] / 2 + values[count / 2] / 2,
+        .most = values[count - 1],
+    };
+}
+
+/* Whether a change is more than noise, as far as that can be known, and large. */
+static void gv_diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDES][GV_DIFF_TRACES],
+                          struct gv_diff_change *change)
+{
+    const struct gv_diff_range *before = &change->sides[0], *after = &change->sides[1];
+    double size = gv_diff_size(change->change);
+    double larger = before->middle > after->middle ? before->middle : after->middle;
+
+    change->p = -1;
+    if (diff->test == GV_DIFF_TEST_RANK) {
+        change->p = gv_rank_test(values[0], before->count, values[1], after->count);
+        change->more = change->p <= GV_DIFF_CHANCE;
+    } else {
+        change->more = before->most < after->least || after->most < before->least;
+    }
+    change->different = change->more && size > 0 && size >= diff->least_change * larger &&
+                        (change->unit != GV_DIFF_SHARE || size >= GV_DIFF_SMALL);
+}
+
+/* NULL: there is no memory. */
+static struct gv_diff_change *gv_diff_add(struct gv_diff *diff)
+{
+    if (diff->count == diff->room) {
+        size_t room = diff->room ? diff->room * 2 : GV_DIFF_FIRST_ROOM;
+        struct gv_diff_change *changes = realloc(diff->changes, room * sizeof(*changes));
+        if (!changes)
+            return NULL;
+        diff->changes = changes;
+        diff->room = room;
+    }
+    diff->changes[diff->count] = (struct gv_diff_change){0};
+    return &diff->changes[diff->count++];
+}
+
+/* A thing's change in one unit; what did not change, or is not known on both sides, is none. */
+static int gv_diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *thing,
+                                enum gv_diff_unit unit)
+{
+    double values[GV_DIFF_SIDES][GV_DIFF_TRACES];
+    struct gv_diff_range ranges[GV_DIFF_SIDES];
+
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
+        ranges[side] =
+            gv_diff_range_of(values[side], gv_diff_gather(diff, thing, unit, side, values[side]));
+    if (ranges[0].count == 0 || ranges[1].count == 0 || ranges[0].middle == ranges[1].middle)
+        return 0;
+    struct gv_diff_change *change = gv_diff_add(diff);
+    if (!change)
+        return -ENOMEM;
+    change->area = thing->area;
+    change->unit = unit;
+    change->sides[0] = ranges[0];
+    change->sides[1] = ranges[1];
+    change->change = ranges[1].middle - ranges[0].middle;
+    change->what = strdup(thing->what);
+    if (!change->what)
+        return -ENOMEM;
+    gv_diff_judge(diff, values, change);
+    return 0;
+}
+
+static int gv_diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *thing)
+{
+    size_t first = diff->count;
+    double window_ns = 0;
+    /* Without the GPU's side a class rests on something else, and weighs something else. */
+    if (thing->area == GV_DIFF_AREA_verdict && gv_diff_is_mixed(diff))
+        return 0;
+    double least = diff->test == GV_DIFF_TEST_NONE ? GV_DIFF_SHORT_ONCE : GV_DIFF_SHORT;
+    int error = 0;
+
+    for (size_t run = 0; run < diff->counts[0] + diff->counts[1]; run++)
+        if ((double)diff->runs[run].window_ns > window_ns)
+            window_ns = (double)diff->runs[run].window_ns;
+    for (int unit = 0; unit < GV_DIFF_UNITS && !error; unit++)
+        if (thing->used[unit])
+            error = gv_diff_compare_unit(diff, thing, (enum gv_diff_unit)unit);
+    for (size_t i = first; i < diff->count; i++) {
+        struct gv_diff_change *change = &diff->changes[i];
+        change->thing = first;
+        /* Where the time is the same, how often it was matters less than any time. */
+        if (diff->changes[first].unit == GV_DIFF_NS || !thing->used[GV_DIFF_NS])
+            change->weight = gv_diff_size(diff->changes[first].change);
+        if (change->unit == GV_DIFF_NS)
+            change->different &= gv_diff_size(change->change) >= least * window_ns;
+    }
+    return error;
+}
+
+static int gv_diff_order_changes(const void *left, const void *right)
+{
+    const struct gv_diff_change *one = left, *other = right;
+
+    if (one->area != other->area)
+        return one->area < other->area ? -1 : 1;
+    /* Its things have one unit each: times come first. */
+    if (one->area == GV_DIFF_AREA_run && one->unit != other->unit)
+        return one->unit < other->unit ? -1 : 1;
+    if (one->weight != other->weight)
+        return one->weight > other->weight ? -1 : 1;
+    if (one->thing != other->thing)
+        return one->thing < other->thing ? -1 : 1;
+    return one->unit < other->unit ? -1 : one->unit > other->unit;
+}
+
+static void gv_diff_choose_test(struct gv_diff *diff)
+{
+    diff->chance = gv_rank_test_least(diff->counts[0], diff->counts[1]);
+    if (diff->counts[0] + diff->counts[1] <= GV_DIFF_SIDES) {
+        diff->test = GV_DIFF_TEST_NONE;
+    } else if (diff->chance > GV_DIFF_CHANCE) {
+        diff->test = GV_DIFF_TEST_RANGES;
+    } else {
+        diff->test = GV_DIFF_TEST_RANK;
+        diff->chance = GV_DIFF_CHANCE;
+    }
+}
+
+/* Takes a row of the values' table; the last thing is compared when the next one begins. */
+static int gv_diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlite3_stmt *rows)
+{
+    enum gv_diff_area_id area = (enum gv_diff_area_id)sqlite3_column_int(rows, 0);
+    const char *what = (const char *)sqlite3_column_text(rows, 1);
+    int unit = sqlite3_column_int(rows, 3), run = sqlite3_column_int(rows, 4), error = 0;
+
+    if (!what)
+        return -ENOMEM;
+    if (!thing->what || thing->area != area || strcmp(thing->what, what) != 0) {
+        if (thing->what)
+            error = gv_diff_compare_thing(diff, thing);
+        free(thing->what);
+        *thing = (struct gv_diff_thing){
+            .area = area, .of_gpu = sqlite3_column_int(rows, 2) != 0, .what = strdup(what)};
+        if (!thing->what)
+            return -ENOMEM;
+    }
+    thing->used[unit] = true;
+    thing->known[unit][run] = true;
+    thing->values[unit][run] = sqlite3_column_double(rows, 5);
+    return error;
+}
+
+int gv_diff_compare(struct gv_diff *diff)
+{
+    struct gv_diff_thing thing = {.what = NULL};
+    sqlite3_stmt *rows = NULL;
+    int result, error = 0;
+
+    gv_diff_choose_test(diff);
+    result = sqlite3_prepare_v2(diff->values,
+                                "SELECT area, what, of_gpu, unit, run, value FROM value ORDER BY"
+                                " area, what, of_gpu, unit, run",
+                                -1, &rows, NULL);
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        error = gv_diff_take(diff, &thing, rows);
+    if (!error)
+        error = gv_database_error(diff->values, result);
+    if (!error && thing.what)
+        error = gv_diff_compare_thing(diff, &thing);
+    free(thing.what);
+    sqlite3_finalize(rows);
+    if (!error && diff->count > 0)
+        qsort(diff->changes, diff->count, sizeof(*diff->changes), gv_diff_order_changes);
+    return error;
+}
+
+bool gv_diff_any(const struct gv_diff *diff)
+{
+    for (size_t i = 0; i < diff->count; i++)
+        if (diff->changes[i].different)
+            return true;
+    return false;
+}
+
+bool gv_diff_shows(const struct gv_diff_change *change, const struct gv_diff_style *style,
+                   int64_t *shown, size_t *thing)
+{
+    if (!style->all && !change->different)
+        return false;
+    if (change->thing != *thing) {
+        *thing = change->thing;
+        (*shown)++;
+    }
+    return style->top <= 0 || *shown <= style->top;
+}

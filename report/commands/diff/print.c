@@ -1,0 +1,251 @@
+/* A comparison for people: text and markdown. */
+#include "report/commands/diff/diff.h"
+
+#include "report/commands/diff/text.h"
+#include "report/show/format.h"
+#include "report/analyse/names/kernel_name.h"
+#include "report/show/terminal.h"
+#include "report/show/text_lines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What report/commands/report/facts.def calls these times. */
+#define GV_RUN_STALLED "stalled"
+#define GV_RUN_ASKED   "waiting as asked"
+
+#define GV_DIFF_INDENT     8
+#define GV_DIFF_LINE_BYTES 1400
+#define GV_DIFF_COLUMNS    6u
+#define GV_DIFF_NAME_BYTES (2 * GV_KERNEL_NAME_BYTES)
+
+/* A line of the head; `first` is no longer than the indent. */
+static void gv_diff_line(const struct gv_diff_style *style, const char *first, const char *text)
+{
+    if (style->format == GV_FORMAT_MARKDOWN) {
+        fputs(first[0] ? "- " : "  ", style->out);
+        gv_text_lines(style->out, 0, first, text, INT32_MAX);
+    } else {
+        gv_text_lines(style->out, GV_DIFF_INDENT, first, text, style->columns);
+    }
+}
+
+/* Adds "stalled, accelerated (2 of 3)" to a text. */
+static void gv_diff_say_classes(const struct gv_diff *diff, size_t side, char *text, size_t size)
+{
+    const char *between = "";
+    enum gv_verdict_class classes[GV_VERDICT_CLASSES];
+    size_t count = gv_diff_classes(diff, side, classes);
+
+    for (size_t i = 0; i < count; i++) {
+        size_t tellings = gv_diff_tellings(diff, side, classes[i]), length = strlen(text);
+        snprintf(text + length, size - length, "%s%s", between, gv_verdict_name(classes[i]));
+        length = strlen(text);
+        if (tellings < diff->counts[side])
+            snprintf(text + length, size - length, " (%zu of %zu)", tellings, diff->counts[side]);
+        between = ", ";
+    }
+    if (!*between)
+        snprintf(text + strlen(text), size - strlen(text), "nothing to say");
+}
+
+static void gv_diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
+                               size_t side)
+{
+    const struct gv_diff_run *run = &diff->runs[side ? diff->counts[0] : 0];
+    char text[GV_DIFF_LINE_BYTES], more[32] = "";
+
+    if (diff->counts[side] > 1)
+        snprintf(more, sizeof(more), " and %zu more", diff->counts[side] - 1);
+    snprintf(text, sizeof(text), "%.800s%s: ", run->path, more);
+    gv_diff_say_classes(diff, side, text, sizeof(text));
+    gv_diff_line(style, side == 0 ? "before  " : "after   ", text);
+    if (diff->counts[side] == 1)
+        gv_diff_line(style, "", run->verdict.headline);
+}
+
+/* What makes the comparison a weaker one. */
+static void gv_diff_print_doubts(const struct gv_diff *diff, size_t number,
+                                 const struct gv_diff_style *style)
+{
+    const struct gv_diff_run *first = &diff->runs[0], *run = &diff->runs[number];
+    char text[GV_DIFF_LINE_BYTES];
+
+    if (run->gpu_seen && first->gpu_seen && strcmp(first->device, run->device) != 0) {
+        snprintf(text, sizeof(text), "%.400s ran on %.200s, %.400s on %.200s.", run->path,
+                 run->device[0] ? run->device : "a device without a name", first->path,
+                 first->device[0] ? first->device : "one without a name");
+        gv_diff_line(style, "!", text);
+    }
+    if (!run->complete) {
+        snprintf(text, sizeof(text), "%.400s is not finished.", run->path);
+        gv_diff_line(style, "!", text);
+    }
+    if (run->lost > 0) {
+        snprintf(text, sizeof(text), "%.400s lost %" PRId64 " record%s.", run->path, run->lost,
+                 run->lost == 1 ? "" : "s");
+        gv_diff_line(style, "!", text);
+    }
+}
+
+static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    char text[GV_DIFF_LINE_BYTES];
+    bool seen = true;
+
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
+        gv_diff_print_side(diff, style, side);
+    for (size_t run = 0; run < diff->counts[0] + diff->counts[1]; run++) {
+        gv_diff_print_doubts(diff, run, style);
+        seen &= diff->runs[run].gpu_seen;
+    }
+    fputs(style->format == GV_FORMAT_MARKDOWN ? "\n" : "", style->out);
+    int columns = style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns;
+    if (!seen)
+        gv_text_lines(style->out, 0, "",
+                      "What the GPU did was not seen on both sides, or not all of it: only calls "
+                      "are compared.",
+                      columns);
+    gv_diff_say_test(text, sizeof(text), diff);
+    gv_text_lines(style->out, 0, "", text, columns);
+}
+
+/* A change of a time of the run; 0: it is none that is told. */
+static double gv_diff_of_run(const struct gv_diff *diff, const char *what)
+{
+    for (size_t i = 0; i < diff->count; i++)
+        if (diff->changes[i].area == GV_DIFF_AREA_run && diff->changes[i].unit == GV_DIFF_NS &&
+            diff->changes[i].different && strcmp(diff->changes[i].what, what) == 0)
+            return diff->changes[i].change;
+    return 0;
+}
+
+/* A stall that is gone may leave the run as long as it was: what that is good for is said. */
+static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    double stalled = -gv_diff_of_run(diff, GV_RUN_STALLED);
+    double asked = gv_diff_of_run(diff, GV_RUN_ASKED);
+    char text[GV_DIFF_LINE_BYTES], time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
+
+    if (stalled <= 0 || asked < stalled / 2)
+        return;
+    snprintf(
+        text, sizeof(text),
+        "Calls hold the program up for %s less than before. It spends %s more where it asks to "
+        "wait for the GPU: until it gets there, the host is free for other work.",
+        gv_format_duration(time, gv_diff_whole(stalled)),
+        gv_format_duration(waited, gv_diff_whole(asked)));
+    fputc('\n', style->out);
+    gv_text_lines(style->out, 0, "", text,
+                  style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+}
+
+static void gv_diff_print_title(const struct gv_diff_style *style, const char *title)
+{
+    bool bold = style->format == GV_FORMAT_TABLE && gv_terminal_has_colours(style->out);
+
+    if (style->format == GV_FORMAT_MARKDOWN)
+        fprintf(style->out, "\n## %s\n\n", title);
+    else
+        fprintf(style->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
+}
+
+/* The line of a number beside those of times says what it counts. */
+static void gv_diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_change *change,
+                             const char *name)
+{
+    const char *counted = gv_diff_areas[change->area].counted;
+
+    if (change->unit == GV_DIFF_COUNT && counted[0])
+        snprintf(out, GV_DIFF_NAME_BYTES, "%s, %s", name, counted);
+    else
+        snprintf(out, GV_DIFF_NAME_BYTES, "%s", name);
+}
+
+static void gv_diff_print_change(const struct gv_diff *diff, const struct gv_diff_change *change,
+                                 struct gv_rows *rows)
+{
+    char text[GV_DIFF_TEXT_BYTES], name[GV_KERNEL_NAME_BYTES], what[GV_DIFF_NAME_BYTES];
+
+    if (gv_diff_areas[change->area].kernels)
+        gv_kernel_name_short(change->what, name, sizeof(name));
+    gv_diff_say_what(what, change, gv_diff_areas[change->area].kernels ? name : change->what);
+    gv_rows_text(rows, what);
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
+        gv_rows_text(rows, gv_diff_say_range(text, change->unit, &change->sides[side]));
+    gv_rows_text(rows, gv_diff_say_change(text, change));
+    gv_rows_text(rows, gv_diff_say_ratio(text, change));
+    if (diff->test != GV_DIFF_TEST_NONE)
+        gv_rows_text(rows, gv_diff_say_noise(text, change));
+}
+
+/* The changes from `first` on that belong to one area. Returns the first of the next one. */
+static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_diff_style *style,
+                                 size_t first, size_t *written, int *error)
+{
+    const struct gv_diff_area *area = &gv_diff_areas[diff->changes[first].area];
+    const struct gv_column columns[GV_DIFF_COLUMNS] = {
+        {area->what, GV_COLUMN_TEXT}, {"before", GV_COLUMN_TEXT},
+        {"after", GV_COLUMN_TEXT},    {"change", GV_COLUMN_TEXT},
+        {"by", GV_COLUMN_TEXT},       {"more than noise", GV_COLUMN_TEXT}};
+    size_t thing = SIZE_MAX, i;
+    int64_t shown = 0;
+    struct gv_rows rows;
+    bool begun = false;
+
+    for (i = first; i < diff->count && diff->changes[i].area == diff->changes[first].area; i++) {
+        if (!gv_diff_shows(&diff->changes[i], style, &shown, &thing))
+            continue;
+        if (!begun) {
+            gv_diff_print_title(style, area->title);
+            gv_rows_begin(&rows, style->out, style->format, columns,
+                          GV_DIFF_COLUMNS - (diff->test == GV_DIFF_TEST_NONE), NULL);
+        }
+        begun = true;
+        (*written)++;
+        gv_diff_print_change(diff, &diff->changes[i], &rows);
+    }
+    if (begun)
+        *error = gv_rows_end(&rows);
+    return i;
+}
+
+/* What is left to see, and how. */
+static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_style *style,
+                              size_t written)
+{
+    bool several = diff->test != GV_DIFF_TEST_NONE;
+    char text[GV_DIFF_LINE_BYTES];
+
+    if (diff->count == 0)
+        fputs("\nNothing changed.\n", style->out);
+    else if (!gv_diff_any(diff))
+        fprintf(style->out, "\nNothing changed by much%s%s.\n",
+                several ? ", or by more than the noise" : "",
+                style->all ? "" : " (--all shows all)");
+    else if (written < diff->count) {
+        snprintf(text, sizeof(text),
+                 "%zu more changed, by less than %.3g %%, %sby little time, or are further down"
+                 " (--all, --top 0).",
+                 diff->count - written, diff->least_change * 100,
+                 several ? "within the noise, " : "");
+        fputc('\n', style->out);
+        gv_text_lines(style->out, 0, "", text,
+                      style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+    }
+}
+
+int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    size_t written = 0;
+    int error = 0;
+
+    gv_diff_print_head(diff, style);
+    gv_diff_print_freed(diff, style);
+    for (size_t i = 0; i < diff->count && !error;)
+        i = gv_diff_print_area(diff, style, i, &written, &error);
+    if (!error)
+        gv_diff_print_end(diff, style, written);
+    return error;
+}

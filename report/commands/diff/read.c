@@ -1,0 +1,209 @@
+#include "report/commands/diff/diff.h"
+
+#include "report/commands/report/report.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS] = {
+#define GV_DIFF_AREA(name, title, what, counted, kernels) {#name, title, what, counted, kernels},
+#include "report/commands/diff/areas.def"
+};
+
+struct gv_diff_query {
+    enum gv_diff_area_id area;
+    bool of_gpu;
+    const char *sql;
+    enum gv_diff_unit units[GV_DIFF_UNITS]; /* as many as the query has columns after the first */
+};
+
+static const struct gv_diff_query gv_diff_queries[] = {
+#define GV_DIFF_QUERY(area, of_gpu, sql, ...) {GV_DIFF_AREA_##area, of_gpu, sql, {__VA_ARGS__}},
+#include "report/commands/diff/areas.def"
+};
+
+/* One value that is to be kept. */
+struct gv_diff_value {
+    enum gv_diff_area_id area;
+    const char *what;
+    bool of_gpu;
+    enum gv_diff_unit unit;
+    size_t run;
+    double value;
+};
+
+int gv_diff_begin(struct gv_diff *diff)
+{
+    int result = sqlite3_open_v2(":memory:", &diff->values,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                                     SQLITE_OPEN_PRIVATECACHE,
+                                 NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_exec(diff->values,
+                              "CREATE TABLE value (area INTEGER, what TEXT, of_gpu INTEGER, unit"
+                              " INTEGER, run INTEGER, value REAL, PRIMARY KEY (area, what, of_gpu,"
+                              " unit, run)) WITHOUT ROWID; BEGIN",
+                              NULL, NULL, NULL);
+    return gv_database_error(diff->values, result);
+}
+
+static int gv_diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
+{
+    int result;
+
+    sqlite3_bind_int(insert, 1, (int)value->area);
+    sqlite3_bind_text(insert, 2, value->what, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int(insert, 3, value->of_gpu);
+    sqlite3_bind_int(insert, 4, (int)value->unit);
+    sqlite3_bind_int64(insert, 5, (int64_t)value->run);
+    sqlite3_bind_double(insert, 6, value->value);
+    result = sqlite3_step(insert);
+    sqlite3_reset(insert);
+    return gv_database_error(sqlite3_db_handle(insert), result);
+}
+
+static int gv_diff_read_query(const struct gv_diff_query *query, size_t run, sqlite3 *trace,
+                              sqlite3_stmt *insert)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(trace, query->sql, -1, &rows, NULL), error = 0;
+
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *what = (const char *)sqlite3_column_text(rows, 0);
+        struct gv_diff_value value = {
+            .area = query->area, .what = what ? what : "?", .of_gpu = query->of_gpu, .run = run};
+        for (int i = 1; i < sqlite3_column_count(rows) && !error; i++) {
+            value.unit = query->units[i - 1];
+            value.value = sqlite3_column_double(rows, i);
+            error = gv_diff_keep(insert, &value);
+        }
+    }
+    if (!error)
+        error = gv_database_error(trace, result);
+    sqlite3_finalize(rows);
+    return error;
+}
+
+static bool gv_diff_ends_in(const char *key, const char *end)
+{
+    size_t length = strlen(key), tail = strlen(end);
+
+    return length > tail && strcmp(key + length - tail, end) == 0;
+}
+
+static int gv_diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3_stmt *insert)
+{
+    const struct {
+        const char *key;
+        const char *label;
+        int64_t value;
+        bool known;
+    } values[] = {
+#define GV_REPORT_FACT(key, label, value, known) {key, label, value, known},
+#include "report/commands/report/facts.def"
+    };
+    int error = 0;
+
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !error; i++) {
+        const char *key = values[i].key;
+        struct gv_diff_value value = {
+            .area = GV_DIFF_AREA_run,
+            .what = values[i].label,
+            .of_gpu = true, /* where it is not known it is not 0 */
+            .unit = gv_diff_ends_in(key, "_ns")      ? GV_DIFF_NS
+                    : gv_diff_ends_in(key, "_bytes") ? GV_DIFF_BYTES
+                                                     : GV_DIFF_COUNT,
+            .run = run,
+            .value = (double)values[i].value,
+        };
+        if (values[i].known)
+            error = gv_diff_keep(insert, &value);
+    }
+    return error;
+}
+
+static int gv_diff_read_verdict(const struct gv_verdict *verdict, size_t run, sqlite3_stmt *insert)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < verdict->count && !error; i++) {
+        struct gv_diff_value value = {.area = GV_DIFF_AREA_verdict,
+                                      .what = gv_verdict_name(verdict->findings[i].class),
+                                      .of_gpu = true,
+                                      .unit = GV_DIFF_SHARE,
+                                      .run = run,
+                                      .value = verdict->findings[i].weight};
+        error = gv_diff_keep(insert, &value);
+    }
+    return error;
+}
+
+static void gv_diff_describe(struct gv_diff_run *run, const struct gv_run_facts *facts)
+{
+    run->gpu_seen = facts->gpu_whole;
+    run->complete = facts->complete;
+    run->lost = facts->lost;
+    run->window_ns = facts->window_ns;
+    snprintf(run->device, sizeof(run->device), "%s",
+             facts->simulated ? "a simulated GPU" : facts->device);
+    gv_verdict_make(facts, &run->verdict);
+}
+
+/* The trace has the functions and the sums that the queries want. */
+static int gv_diff_read_prepared(struct gv_diff *diff, size_t number, struct gv_report *report,
+                                 sqlite3_stmt *insert)
+{
+    struct gv_diff_run *run = &diff->runs[number];
+    int error = 0;
+
+    gv_diff_describe(run, &report->facts);
+    if (diff->wanted[GV_DIFF_AREA_verdict])
+        error = gv_diff_read_verdict(&run->verdict, number, insert);
+    if (!error && diff->wanted[GV_DIFF_AREA_run])
+        error = gv_diff_read_facts(&report->facts, number, insert);
+    for (size_t i = 0; i < sizeof(gv_diff_queries) / sizeof(gv_diff_queries[0]) && !error; i++)
+        if (diff->wanted[gv_diff_queries[i].area] &&
+            (run->gpu_seen || !gv_diff_queries[i].of_gpu ||
+             gv_diff_queries[i].area == GV_DIFF_AREA_stalls))
+            error = gv_diff_read_query(&gv_diff_queries[i], number, report->trace, insert);
+    return error;
+}
+
+int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
+{
+    const struct gv_totals_part all = GV_TOTALS_ALL;
+    struct gv_report *report = calloc(1, sizeof(*report)); /* what the queries' functions ask */
+    sqlite3_stmt *insert = NULL;
+    int error = 0;
+
+    if (!report)
+        return -ENOMEM;
+    report->trace = trace;
+    error = gv_report_values_register(report);
+    if (!error)
+        error = gv_run_facts_read(trace, &all, &report->facts);
+    /* Of two kernels that have one name only after all the first one counts. */
+    if (!error)
+        error = gv_database_error(
+            diff->values, sqlite3_prepare_v2(
+                              diff->values, "INSERT OR IGNORE INTO value VALUES (?, ?, ?, ?, ?, ?)",
+                              -1, &insert, NULL));
+    if (!error)
+        error = gv_diff_read_prepared(diff, number, report, insert);
+    sqlite3_finalize(insert);
+    free(report);
+    return error;
+}
+
+void gv_diff_free(struct gv_diff *diff)
+{
+    for (size_t i = 0; i < diff->count; i++)
+        free(diff->changes[i].what);
+    free(diff->changes);
+    sqlite3_close(diff->values);
+}

@@ -1,0 +1,162 @@
+/* A comparison for programs: JSON and CSV. */
+#include "report/commands/diff/diff.h"
+
+#include "report/commands/diff/text.h"
+
+static const char *const gv_diff_units[] = {
+    [GV_DIFF_NS] = "ns",
+    [GV_DIFF_BYTES] = "bytes",
+    [GV_DIFF_COUNT] = "count",
+    [GV_DIFF_SHARE] = "share",
+};
+
+static const char *const gv_diff_tests[] = {
+    [GV_DIFF_TEST_NONE] = "none",
+    [GV_DIFF_TEST_RANGES] = "ranges",
+    [GV_DIFF_TEST_RANK] = "rank",
+};
+
+static const struct gv_column gv_diff_columns[] = {
+    {"area", GV_COLUMN_TEXT},         {"what", GV_COLUMN_TEXT},
+    {"unit", GV_COLUMN_TEXT},         {"before", GV_COLUMN_NUMBER},
+    {"after", GV_COLUMN_NUMBER},      {"change", GV_COLUMN_NUMBER},
+    {"ratio", GV_COLUMN_NUMBER},      {"before_min", GV_COLUMN_NUMBER},
+    {"before_max", GV_COLUMN_NUMBER}, {"after_min", GV_COLUMN_NUMBER},
+    {"after_max", GV_COLUMN_NUMBER},  {"more_than_noise", GV_COLUMN_NUMBER},
+    {"p", GV_COLUMN_NUMBER},          {"different", GV_COLUMN_NUMBER}};
+
+static void gv_diff_write_value(struct gv_rows *rows, enum gv_diff_unit unit, double value)
+{
+    if (unit == GV_DIFF_SHARE)
+        gv_rows_real(rows, value);
+    else
+        gv_rows_number(rows, gv_diff_whole(value));
+}
+
+static void gv_diff_write_change(const struct gv_diff *diff, const struct gv_diff_change *change,
+                                 struct gv_rows *rows)
+{
+    gv_rows_text(rows, gv_diff_areas[change->area].name);
+    gv_rows_text(rows, change->what);
+    gv_rows_text(rows, gv_diff_units[change->unit]);
+    gv_diff_write_value(rows, change->unit, change->sides[0].middle);
+    gv_diff_write_value(rows, change->unit, change->sides[1].middle);
+    gv_diff_write_value(rows, change->unit, change->change);
+    if (change->sides[0].middle > 0)
+        gv_rows_real(rows, change->sides[1].middle / change->sides[0].middle);
+    else
+        gv_rows_null(rows);
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++) {
+        gv_diff_write_value(rows, change->unit, change->sides[side].least);
+        gv_diff_write_value(rows, change->unit, change->sides[side].most);
+    }
+    /* Ranges that do not overlap prove nothing. */
+    if (diff->test == GV_DIFF_TEST_RANK || (diff->test == GV_DIFF_TEST_RANGES && !change->more))
+        gv_rows_number(rows, change->more);
+    else
+        gv_rows_null(rows);
+    if (change->p >= 0)
+        gv_rows_real(rows, change->p);
+    else
+        gv_rows_null(rows);
+    gv_rows_number(rows, change->different);
+}
+
+static int gv_diff_write_changes(const struct gv_diff *diff, const struct gv_diff_style *style,
+                                 struct gv_json *json)
+{
+    size_t thing = SIZE_MAX;
+    int64_t shown = 0;
+    struct gv_rows rows;
+
+    gv_rows_begin(&rows, style->out, style->format, gv_diff_columns,
+                  sizeof(gv_diff_columns) / sizeof(gv_diff_columns[0]), json);
+    for (size_t i = 0; i < diff->count; i++) {
+        if (i > 0 && diff->changes[i].area != diff->changes[i - 1].area) {
+            thing = SIZE_MAX;
+            shown = 0;
+        }
+        if (gv_diff_shows(&diff->changes[i], style, &shown, &thing))
+            gv_diff_write_change(diff, &diff->changes[i], &rows);
+    }
+    return gv_rows_end(&rows);
+}
+
+static void gv_diff_write_run(const struct gv_diff_run *run, struct gv_json *json)
+{
+    gv_json_open(json, '{');
+    gv_json_key(json, "trace");
+    gv_json_text(json, run->path);
+    gv_json_key(json, "headline");
+    gv_json_text(json, run->verdict.headline);
+    gv_json_key(json, "device");
+    gv_json_text(json, run->device[0] ? run->device : NULL);
+    gv_json_key(json, "gpu_seen");
+    gv_json_bool(json, run->gpu_seen);
+    gv_json_key(json, "complete");
+    gv_json_bool(json, run->complete);
+    gv_json_key(json, "lost_records");
+    gv_json_number(json, run->lost);
+    gv_json_close(json, '}');
+}
+
+static void gv_diff_write_side(const struct gv_diff *diff, size_t side, struct gv_json *json)
+{
+    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
+    enum gv_verdict_class classes[GV_VERDICT_CLASSES];
+    size_t count = gv_diff_classes(diff, side, classes);
+    bool seen = true;
+
+    gv_json_key(json, side == 0 ? "before" : "after");
+    gv_json_open(json, '{');
+    gv_json_key(json, "traces");
+    gv_json_open(json, '[');
+    for (size_t i = 0; i < diff->counts[side]; i++)
+        gv_json_text(json, runs[i].path);
+    gv_json_close(json, ']');
+    gv_json_key(json, "verdict");
+    gv_json_open(json, '[');
+    for (size_t i = 0; i < count; i++)
+        gv_json_text(json, gv_verdict_name(classes[i]));
+    gv_json_close(json, ']');
+    for (size_t i = 0; i < diff->counts[side]; i++)
+        seen &= runs[i].gpu_seen;
+    gv_json_key(json, "gpu_seen");
+    gv_json_bool(json, seen);
+    gv_json_key(json, "runs");
+    gv_json_open(json, '[');
+    for (size_t i = 0; i < diff->counts[side]; i++)
+        gv_diff_write_run(&runs[i], json);
+    gv_json_close(json, ']');
+    gv_json_close(json, '}');
+}
+
+int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    struct gv_json json;
+    int error;
+
+    gv_json_begin(&json, style->out);
+    gv_json_open(&json, '{');
+    for (size_t side = 0; side < GV_DIFF_SIDES; side++)
+        gv_diff_write_side(diff, side, &json);
+    gv_json_key(&json, "test");
+    gv_json_text(&json, gv_diff_tests[diff->test]);
+    gv_json_key(&json, "chance");
+    if (diff->test == GV_DIFF_TEST_NONE)
+        gv_json_null(&json);
+    else
+        gv_json_real(&json, diff->chance);
+    gv_json_key(&json, "different");
+    gv_json_bool(&json, gv_diff_any(diff));
+    gv_json_key(&json, "changes");
+    error = gv_diff_write_changes(diff, style, &json);
+    gv_json_close(&json, '}');
+    gv_json_end(&json);
+    return error;
+}
+
+int gv_diff_print_csv(const struct gv_diff *diff, const struct gv_diff_style *style)
+{
+    return gv_diff_write_changes(diff, style, NULL);
+}

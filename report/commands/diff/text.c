@@ -1,0 +1,181 @@
+#include "report/commands/diff/text.h"
+
+#include "report/show/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* From here on "times" is easier to read than a percentage. */
+#define GV_DIFF_MANY_TIMES 10.0
+/* And from here on the number says nothing: there was next to none before. */
+#define GV_DIFF_FAR_MORE 100.0
+/* Beyond it a double is no int64_t. */
+#define GV_DIFF_WHOLE_MOST 9.2e18
+
+int64_t gv_diff_whole(double value)
+{
+    if (value >= GV_DIFF_WHOLE_MOST)
+        return INT64_MAX;
+    if (value <= -GV_DIFF_WHOLE_MOST)
+        return INT64_MIN;
+    return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
+{
+    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
+    size_t tellings = 0;
+
+    for (size_t i = 0; i < diff->counts[side]; i++)
+        for (size_t j = 0; j < runs[i].verdict.count && j < GV_VERDICT_TOLD; j++)
+            tellings += runs[i].verdict.findings[j].class == class;
+    return tellings;
+}
+
+/* Where a class stands in a side's verdicts: before those that fewer of them tell, or later. */
+static size_t gv_diff_place(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
+{
+    const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
+    size_t place = 0;
+
+    for (size_t i = 0; i < diff->counts[side]; i++) {
+        size_t at = 0;
+        while (at < runs[i].verdict.count && at < GV_VERDICT_TOLD &&
+               runs[i].verdict.findings[at].class != class)
+            at++;
+        place += at < runs[i].verdict.count && at < GV_VERDICT_TOLD ? at : GV_VERDICT_MOST;
+    }
+    return place;
+}
+
+size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
+                       enum gv_verdict_class classes[GV_VERDICT_CLASSES])
+{
+    size_t places[GV_VERDICT_CLASSES], count = 0;
+
+    for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++) {
+        if (gv_diff_tellings(diff, side, (enum gv_verdict_class) class) == 0)
+            continue;
+        size_t place = gv_diff_place(diff, side, (enum gv_verdict_class) class), at = count++;
+        for (; at > 0 && places[at - 1] > place; at--) {
+            places[at] = places[at - 1];
+            classes[at] = classes[at - 1];
+        }
+        places[at] = place;
+        classes[at] = (enum gv_verdict_class) class;
+    }
+    return count;
+}
+
+static const char *gv_diff_say(char out[GV_FORMAT_BYTES], enum gv_diff_unit unit, double value)
+{
+    switch (unit) {
+    case GV_DIFF_NS:
+        return gv_format_duration(out, gv_diff_whole(value));
+    case GV_DIFF_BYTES:
+        return gv_format_size(out, gv_diff_whole(value));
+    case GV_DIFF_SHARE:
+        snprintf(out, GV_FORMAT_BYTES, "%.1f %%", value * 100);
+        return out;
+    default:
+        snprintf(out, GV_FORMAT_BYTES, "%" PRId64, gv_diff_whole(value));
+        return out;
+    }
+}
+
+const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], enum gv_diff_unit unit,
+                              const struct gv_diff_range *range)
+{
+    char least[GV_FORMAT_BYTES], middle[GV_FORMAT_BYTES], most[GV_FORMAT_BYTES];
+
+    gv_diff_say(middle, unit, range->middle);
+    if (range->least < range->most)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s (%s to %s)", middle,
+                 gv_diff_say(least, unit, range->least), gv_diff_say(most, unit, range->most));
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s", middle);
+    return out;
+}
+
+const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change)
+{
+    double size = change->change < 0 ? -change->change : change->change;
+    char text[GV_FORMAT_BYTES];
+
+    if (change->unit == GV_DIFF_SHARE)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%+.1f points", change->change * 100);
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s%s", change->change < 0 ? "-" : "+",
+                 gv_diff_say(text, change->unit, size));
+    return out;
+}
+
+const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change)
+{
+    double before = change->sides[0].middle, after = change->sides[1].middle;
+
+    if (before == 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "new");
+    else if (after == 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "gone");
+    else if (change->unit == GV_DIFF_SHARE || before < 0 || after < 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "-"); /* a share of a share says nothing more */
+    else if (after >= before * GV_DIFF_FAR_MORE)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "far more");
+    else if (after >= before * GV_DIFF_MANY_TIMES)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%.1f times", after / before);
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%+.1f %%", (after - before) / before * 100);
+    return out;
+}
+
+const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change)
+{
+    if (change->p >= 0)
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s, p %.2g", change->more ? "yes" : "no", change->p);
+    else
+        snprintf(out, GV_DIFF_TEXT_BYTES, "%s", change->more ? "perhaps" : "no");
+    return out;
+}
+
+/* The chance of ranges that do not overlap is 2 of all the ways to deal the traces out. */
+static const char *gv_diff_say_chance(char out[GV_FORMAT_BYTES], double chance)
+{
+    int64_t ways = gv_diff_whole(2 / chance);
+
+    if (ways == 4)
+        return "half of the time";
+    if (ways % 2 == 0)
+        snprintf(out, GV_FORMAT_BYTES, "1 time in %" PRId64, ways / 2);
+    else
+        snprintf(out, GV_FORMAT_BYTES, "2 times in %" PRId64, ways);
+    return out;
+}
+
+void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
+{
+    char chance[GV_FORMAT_BYTES];
+
+    switch (diff->test) {
+    case GV_DIFF_TEST_NONE:
+        snprintf(out, size,
+                 "One trace on each side: how much comes and goes from run to run is not known. "
+                 "Several of each say it: gpuverify diff BEFORE... -- AFTER...");
+        break;
+    case GV_DIFF_TEST_RANGES:
+        snprintf(out, size,
+                 "%zu and %zu traces: the values are medians, with their ranges. That is too few "
+                 "to tell "
+                 "a change from noise: by chance alone, ranges do not overlap %s. "
+                 "4 and 4 are enough.",
+                 diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
+        break;
+    default:
+        snprintf(out, size,
+                 "%zu and %zu traces: the values are medians, with their ranges. What changed by "
+                 "more than noise has a p of 5 %% or less in Mann and Whitney's rank test: of a "
+                 "hundred things that did not change, five may come out like that.",
+                 diff->counts[0], diff->counts[1]);
+        break;
+    }
+}

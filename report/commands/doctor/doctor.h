@@ -1,0 +1,63 @@
+/*
+ * What gpuverify doctor looks at: one check each, with what was found and, where something would
+ * not be seen, what to do about it.
+ */
+#ifndef GV_COMMANDS_DOCTOR_DOCTOR_H
+#define GV_COMMANDS_DOCTOR_DOCTOR_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum gv_check_state {
+    GV_CHECK_FINE,
+    GV_CHECK_NOTE,   /* to be known; nothing is lost by it */
+    GV_CHECK_UNSEEN, /* something would not be seen */
+};
+
+struct gv_doctor_check {
+    enum gv_check_state state;
+    char about[16]; /* machine, or program */
+    char what[24];
+    char found[512];
+    char fix[512]; /* empty: nothing is to be done */
+};
+
+#define GV_DOCTOR_CHECKS 48u
+
+struct gv_doctor {
+    struct gv_doctor_check checks[GV_DOCTOR_CHECKS];
+    size_t count;
+    const char *about; /* of those that are added */
+    char command[256]; /* PROGRAM and its arguments, for a shell */
+    bool looked_not;   /* something that may matter was left out */
+    bool may_start;    /* programs, to see what they do */
+};
+
+/* Adds a check, as long as there is room. Its fix is empty. */
+struct gv_doctor_check *gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state,
+                                      const char *what, const char *found, ...)
+    __attribute__((format(printf, 4, 5)));
+/* What to do about the check that was added last. */
+void gv_doctor_fix(struct gv_doctor *doctor, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Whether something would not be seen. */
+bool gv_doctor_is_unwell(const struct gv_doctor *doctor);
+
+/* report/commands/doctor/machine.c: files, memory and variables. */
+void gv_doctor_look_at_machine(struct gv_doctor *doctor);
+/* The driver cannot be loaded. */
+void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why);
+/* The same without a trial: whether there is a driver to load. */
+void gv_doctor_look_for_driver(struct gv_doctor *doctor);
+/* report/commands/doctor/trial.c: starts CUDA in a program of our own, with the library, for some
+ * seconds at most. */
+void gv_doctor_try(struct gv_doctor *doctor);
+/* report/commands/doctor/program.c: whether the library would get into this program, and what it
+ * would see. After it come its arguments, and NULL: they are only repeated. */
+void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *program);
+/* report/commands/doctor/shim.c: runs what is called like a Python interpreter, for some seconds at
+ * most, and tells the program that it is then. 0 or -errno. */
+int gv_doctor_ask_python(const char *name, char path[PATH_MAX]);
+
+#endif

@@ -1,0 +1,170 @@
+/* What of this machine decides what is seen: the driver's files, shared memory, other tools. */
+#include "report/commands/doctor/doctor.h"
+#include "report/commands/doctor/driver_file.h"
+#include "report/show/format.h"
+#include "report/commands/run/environment.h"
+#include "report/collect/session_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* Less of it, and records of a busy program may get lost. */
+#define GV_SHARED_LEAST_BYTES (64 << 20)
+
+static void gv_machine_driver(struct gv_doctor *doctor)
+{
+    char line[256] = "";
+    int fd = open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+    if (fd >= 0)
+        close(fd);
+    if (count <= 0) {
+        gv_doctor_add(
+            doctor, GV_CHECK_NOTE, "kernel driver",
+            "there is no /proc/driver/nvidia/version: NVIDIA's driver is not loaded here");
+        return;
+    }
+    line[strcspn(line, "\n")] = '\0';
+    gv_doctor_add(doctor, GV_CHECK_FINE, "kernel driver", "%s", line);
+}
+
+static void gv_machine_files(struct gv_doctor *doctor)
+{
+    glob_t files;
+
+    if (glob("/dev/nvidia[0-9]*", 0, NULL, &files) != 0)
+        return;
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        if (access(files.gl_pathv[i], R_OK | W_OK) < 0) {
+            gv_doctor_add(doctor, GV_CHECK_UNSEEN, "permissions", "%s cannot be opened: %s",
+                          files.gl_pathv[i], strerror(errno));
+            gv_doctor_fix(doctor, "give this user or container the device");
+        }
+    globfree(&files);
+}
+
+/* The folder that holds the records' folder, unless that is a file system of its own. */
+static void gv_machine_shared_folder(char *directory)
+{
+    struct stat inner, outer;
+    char *slash = strrchr(directory, '/');
+
+    if (!slash || slash == directory)
+        return;
+    *slash = '\0';
+    int error = stat(directory, &outer);
+    *slash = '/';
+    if (stat(directory, &inner) < 0 || (!error && inner.st_dev == outer.st_dev))
+        *slash = '\0';
+}
+
+static void gv_machine_shared_memory(struct gv_doctor *doctor)
+{
+    char directory[GV_SESSION_PATH_BYTES], size[GV_FORMAT_BYTES], left[GV_FORMAT_BYTES];
+    struct statvfs status;
+    struct statfs kind;
+
+    gv_session_place_default(directory, sizeof(directory));
+    gv_machine_shared_folder(directory);
+    if (statvfs(directory, &status) < 0 || statfs(directory, &kind) < 0 ||
+        access(directory, W_OK | X_OK) < 0) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory", "%s cannot be used: %s", directory,
+                      strerror(errno));
+        gv_doctor_fix(doctor, "records go to files beside the trace, which makes calls slower; set "
+                              "GPUVERIFY_SPOOL_DIR to a folder in memory");
+        return;
+    }
+    if (kind.f_type != TMPFS_MAGIC && kind.f_type != RAMFS_MAGIC) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory",
+                      "%s is on a disk: writing records there makes calls slower", directory);
+        gv_doctor_fix(doctor, "set GPUVERIFY_SPOOL_DIR to a folder in memory, or leave it unset");
+        return;
+    }
+    int64_t free_bytes = (int64_t)(status.f_bavail * status.f_frsize);
+    bool small = free_bytes < GV_SHARED_LEAST_BYTES;
+    gv_doctor_add(doctor, small ? GV_CHECK_NOTE : GV_CHECK_FINE, "shared memory",
+                  "%s: %s, %s of it free", directory,
+                  gv_format_size(size, (int64_t)(status.f_blocks * status.f_frsize)),
+                  gv_format_size(left, free_bytes));
+    if (small)
+        gv_doctor_fix(doctor,
+                      "a busy program may lose records: give the container more (docker run "
+                      "--shm-size=1g), or set GPUVERIFY_SPOOL_DIR");
+}
+
+static void gv_machine_library(struct gv_doctor *doctor)
+{
+    char path[PATH_MAX];
+
+    int error = gv_run_find_library(path, sizeof(path));
+    if (!error) {
+        gv_doctor_add(doctor, GV_CHECK_FINE, "library", "%s", path);
+        return;
+    }
+    if (error == -EBADF) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
+                      "%.300s: LD_PRELOAD cannot hold a path with a space or a colon", path);
+        gv_doctor_fix(doctor, "install gpuverify in a folder whose path has neither");
+        return;
+    }
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library", "libgpuverify.so is not where it belongs");
+    gv_doctor_fix(doctor, "install gpuverify anew, with its library");
+}
+
+static void gv_machine_profilers(struct gv_doctor *doctor)
+{
+    static const char *const injections[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
+    const char *preload = getenv("LD_PRELOAD");
+
+    for (size_t i = 0; i < sizeof(injections) / sizeof(injections[0]); i++) {
+        const char *value = getenv(injections[i]);
+        if (!value || !*value)
+            continue;
+        gv_doctor_add(doctor, i == 0 ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "other profiler",
+                      "%s=%.300s", injections[i], value);
+        gv_doctor_fix(doctor, "only one tool can have CUPTI: unset it, or calls alone are seen");
+    }
+    if (preload && *preload) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "LD_PRELOAD", "%.400s", preload);
+        gv_doctor_fix(doctor, "it is kept, behind our library; unset it if the two disagree");
+    }
+}
+
+void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
+{
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "%.400s", why);
+    gv_doctor_fix(doctor, "install NVIDIA's driver; in a container, start it with its GPUs");
+}
+
+void gv_doctor_look_for_driver(struct gv_doctor *doctor)
+{
+    char why[400];
+
+    if (!gv_driver_file_loads(why, sizeof(why))) {
+        gv_doctor_add_missing_driver(doctor, why);
+        return;
+    }
+    doctor->looked_not = true;
+    gv_doctor_add(doctor, GV_CHECK_NOTE, "driver",
+                  "libcuda.so.1 can be loaded; whether CUDA starts was not tried (--no-trial)");
+}
+
+void gv_doctor_look_at_machine(struct gv_doctor *doctor)
+{
+    gv_machine_library(doctor);
+    gv_machine_driver(doctor);
+    gv_machine_files(doctor);
+    gv_machine_shared_memory(doctor);
+    gv_machine_profilers(doctor);
+}

@@ -1,0 +1,298 @@
+/* Whether the library would get into a program, and what it would see there. */
+#include "report/commands/doctor/doctor.h"
+#include "report/commands/doctor/elf_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Scripts whose interpreter is a script. */
+#define GV_PROGRAM_SCRIPTS 4
+
+/* As a shell finds it. 0 or -errno. */
+static int gv_program_find(const char *name, char path[PATH_MAX])
+{
+    const char *places = getenv("PATH");
+    char candidate[PATH_MAX];
+
+    if (strchr(name, '/'))
+        return realpath(name, path) ? 0 : -errno;
+    for (const char *at = places ? places : "/usr/bin:/bin"; *at;) {
+        int length = (int)strcspn(at, ":");
+        snprintf(candidate, sizeof(candidate), "%.*s/%s", length, at, name);
+        if (access(candidate, X_OK) == 0 && realpath(candidate, path))
+            return 0;
+        at += length + (at[length] == ':');
+    }
+    return -ENOENT;
+}
+
+/* The interpreter of a script: its path, or with env its name. 1: found, 0: this is no script. */
+static int gv_program_interpreter(const char *path, char name[PATH_MAX])
+{
+    char line[512], word[PATH_MAX] = "", next[PATH_MAX] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t count = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+    if (fd >= 0)
+        close(fd);
+    if (count < 3)
+        return 0;
+    line[count] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    if (strncmp(line, "#!", 2) != 0 || sscanf(line + 2, " %500s %500s", word, next) < 1)
+        return 0;
+    const char *slash = strrchr(word, '/');
+    bool by_env = slash && strcmp(slash, "/env") == 0 && next[0] && next[0] != '-';
+    snprintf(name, PATH_MAX, "%s", by_env ? next : word);
+    return 1;
+}
+
+/* A script that names no interpreter. */
+static bool gv_program_is_python(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    char name[PATH_MAX];
+
+    return dot && strcmp(dot, ".py") == 0 && !gv_program_interpreter(path, name);
+}
+
+/* Whether the system would preload a library into it. */
+static bool gv_program_rights(struct gv_doctor *doctor, const char *path)
+{
+    struct stat status;
+    bool special = stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID));
+
+    if (!special && getxattr(path, "security.capability", NULL, 0) <= 0)
+        return true;
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "rights",
+                  "%.300s %s: the system does not preload libraries into it", path,
+                  special ? "is set-user-id or set-group-id" : "has capabilities of its own");
+    gv_doctor_fix(doctor, "run a copy of it without them, as a user who may do what it does");
+    return false;
+}
+
+static void gv_program_runtime(struct gv_doctor *doctor, const struct gv_elf_file *elf)
+{
+    const char *runtime = gv_elf_file_needs(elf, "libcudart");
+
+    if (runtime)
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+                      "%s, shared: its calls are seen by their own names", runtime);
+    else if (elf->has_device_code)
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+                      "static: its calls are seen as those of the driver that they make");
+    else if (gv_elf_file_needs(elf, "libcuda.so"))
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+                      "none: the program calls the driver itself");
+    else
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "CUDA runtime",
+                      "the file itself asks for none; libraries that it loads may");
+}
+
+static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_file *elf)
+{
+    const char *sanitizer = gv_elf_file_needs(elf, "libasan");
+
+    if (!sanitizer)
+        sanitizer = gv_elf_file_needs(elf, "libtsan");
+    if (sanitizer) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "sanitizer",
+                      "%s: it stands in for the same functions of the C library", sanitizer);
+        gv_doctor_fix(doctor, "build the program without it; UBSan is no hindrance");
+    }
+    if (elf->opens_libraries) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "plugins",
+                      "it can open libraries: those opened with RTLD_DEEPBIND look for symbols in "
+                      "themselves first, and calls that they make by name would not be seen");
+        gv_doctor_fix(doctor, "if calls are missing, have it open them without that flag");
+    }
+}
+
+/* This command's file is made for the machine that the library is made for. */
+static bool gv_program_is_of_ours(const struct gv_elf_file *elf)
+{
+    struct gv_elf_file *own = malloc(sizeof(*own));
+    bool same = !own || gv_elf_file_read("/proc/self/exe", own) || own->machine == elf->machine;
+
+    free(own);
+    return same;
+}
+
+static void gv_program_elf(struct gv_doctor *doctor, const char *path,
+                           const struct gv_elf_file *elf)
+{
+    struct utsname system = {.machine = ""};
+
+    uname(&system);
+    if (!elf->is_64_bit || !gv_program_is_of_ours(elf)) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine",
+                      "%.300s is for another machine (ELF machine %u, %d bits)", path,
+                      (unsigned)elf->machine, elf->is_64_bit ? 64 : 32);
+        gv_doctor_fix(doctor, "build it for this machine, %.65s", system.machine);
+        return;
+    }
+    if (!elf->is_dynamic) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "linking",
+                      "%.300s is static: no library can be preloaded into it", path);
+        gv_doctor_fix(doctor, "link it without -static; CUDA's own libraries may stay static");
+        return;
+    }
+    if (strstr(elf->interpreter, "ld-musl")) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "C library",
+                      "%.200s is made for musl, the library for glibc", path);
+        gv_doctor_fix(doctor, "run it where it is built for glibc");
+        return;
+    }
+    gv_doctor_add(doctor, GV_CHECK_FINE, "linking", "%.300s is dynamic: the library gets into it",
+                  path);
+    gv_program_runtime(doctor, elf);
+    gv_program_libraries(doctor, elf);
+}
+
+/* Whether what a script of this interpreter does is to start other programs. */
+static bool gv_program_is_shell(const char *path)
+{
+    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
+    const char *slash = strrchr(path, '/');
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(slash ? slash + 1 : path, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* python, python3, python3.12: and no other, which would be started. */
+static bool gv_program_is_called_python(const char *called)
+{
+    static const char python[] = "python";
+    const char *slash = strrchr(called, '/'), *name = slash ? slash + 1 : called;
+
+    if (strncmp(name, python, sizeof(python) - 1) != 0)
+        return false;
+    name += sizeof(python) - 1;
+    return name[strspn(name, "0123456789.")] == '\0';
+}
+
+/* pyenv, asdf and the like put scripts called python3 before the interpreters on the PATH.
+ * `called`: the name by which the file at `path` was found, which is replaced by that of the
+ * interpreter. */
+static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
+{
+    char name[PATH_MAX], found[PATH_MAX];
+
+    if (!doctor->may_start || !gv_program_is_called_python(called) ||
+        !gv_program_interpreter(path, name) || !gv_program_is_shell(name) ||
+        gv_doctor_ask_python(called, found) != 0)
+        return false;
+    gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is a shell script that starts %.200s",
+                  path, found);
+    strcpy(path, found);
+    return true;
+}
+
+/* From a script to what runs it, which takes its place in `path`. `called`: by which name it was
+ * found. 0 or -errno. */
+static int gv_program_follow(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
+{
+    char name[PATH_MAX];
+    int error = 0;
+    bool script = false;
+
+    for (int i = 0; !error && i < GV_PROGRAM_SCRIPTS; i++) {
+        if (gv_program_is_shim(doctor, i ? name : called, path))
+            return 0;
+        if (!gv_program_interpreter(path, name))
+            break;
+        gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is run by %.200s", path, name);
+        error = gv_program_find(name, path);
+        script = true;
+    }
+    if (!error && script && gv_program_is_shell(name)) {
+        doctor->looked_not = true;
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "starts",
+                      "what a shell script starts is decided while it runs, and not looked at");
+        gv_doctor_fix(doctor,
+                      "see what is seen: gpuverify run -- %.300s; or name the program that "
+                      "the script starts in the end",
+                      doctor->command);
+    }
+    return error;
+}
+
+/* Adds a word for a shell. One that has a quote of its own would be hard to read. */
+static bool gv_program_add_word(struct gv_doctor *doctor, const char *word)
+{
+    size_t used = strlen(doctor->command), room = sizeof(doctor->command) - sizeof(" ...");
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789%+,-./:=@_");
+    const char *quote = word[plain] || !*word ? "'" : "";
+    bool fits = !strchr(word, '\'') && used + strlen(word) + strlen(" ''") < room;
+
+    if (fits)
+        sprintf(doctor->command + used, "%s%s%s%s", used ? " " : "", quote, word, quote);
+    else
+        strcpy(doctor->command + used, used ? " ..." : "PROGRAM");
+    return fits;
+}
+
+/* What is started with, if that is not NULL, and then the words; what does not fit, and all that
+ * follows, is left out. */
+static void gv_program_command(struct gv_doctor *doctor, char *const *with, char *const *words)
+{
+    bool fits = true;
+
+    doctor->command[0] = '\0';
+    for (; with && *with && fits; with++)
+        fits = gv_program_add_word(doctor, *with);
+    for (; *words && fits; words++)
+        fits = gv_program_add_word(doctor, *words);
+}
+
+void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
+{
+    const char *program = words[0];
+    char path[PATH_MAX];
+    struct gv_elf_file *elf = malloc(sizeof(*elf));
+
+    gv_program_command(doctor, NULL, words);
+    bool here = !strchr(program, '/') && access(program, F_OK) == 0;
+    int error = elf ? gv_program_find(program, path) : -ENOMEM;
+
+    if (!error)
+        error = gv_program_follow(doctor, program, path);
+    if (!error && gv_program_is_python(path)) {
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
+                      "%.200s does not say what runs it; looked at is python3", path);
+        char *python[] = {"python3", NULL};
+        gv_program_command(doctor, python, words);
+        gv_doctor_fix(doctor, "start it so: gpuverify run -- %.300s", doctor->command);
+        error = gv_program_find("python3", path);
+        if (!error)
+            error = gv_program_follow(doctor, "python3", path);
+    }
+    if (!error)
+        error = gv_elf_file_read(path, elf);
+    if (error == -ENOEXEC) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is no program of this system", path);
+        gv_doctor_fix(doctor, "name the program that gpuverify run is to start");
+    } else if (error == -ENOENT && here) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file",
+                      "%.300s is not on the PATH, where programs are looked for", program);
+        gv_doctor_fix(doctor, "it is in this folder: gpuverify doctor ./%.200s", program);
+    } else if (error) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s: %s", program, strerror(-error));
+        gv_doctor_fix(doctor, "name a program that is there, and may be read");
+    } else {
+        if (gv_program_rights(doctor, path))
+            gv_program_elf(doctor, path, elf);
+    }
+    free(elf);
+}

@@ -1,0 +1,172 @@
+#include "report/analyse/ended.h"
+#include "report/commands/explain/explain.h"
+#include "report/commands/explain/hang.h"
+#include "report/commands/explain/lines.h"
+#include "report/show/format.h"
+#include "report/analyse/names/kernel_name.h"
+#include "report/analyse/time_sum.h"
+#include "report/commands/explain/timeline.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* How much of a call is drawn of which nobody knows how long it took. */
+#define GV_FLIGHT_UNKNOWN_NS 1000000
+
+enum gv_flight_column {
+    GV_FLIGHT_PROCESS,
+    GV_FLIGHT_THREAD,
+    GV_FLIGHT_NAME,
+    GV_FLIGHT_KERNEL,
+    GV_FLIGHT_START,
+    GV_FLIGHT_ELAPSED,
+    GV_FLIGHT_CAUSE,
+    GV_FLIGHT_BLOCKED_BY,
+    GV_FLIGHT_CONFIDENCE,
+    GV_FLIGHT_STATE,
+    GV_FLIGHT_ADVICE,
+    GV_FLIGHT_ENDED,
+    GV_FLIGHT_PID,
+    GV_FLIGHT_SIGNAL,
+};
+
+static const char gv_flights_sql[] =
+    "SELECT f.process, f.thread, f.name, f.kernel, f.start_ns, f.elapsed_ns, f.cause,"
+    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal"
+    " FROM in_flight f LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
+
+static const char *gv_flight_text(sqlite3_stmt *row, enum gv_flight_column column)
+{
+    return (const char *)sqlite3_column_text(row, column);
+}
+
+static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
+{
+    const char *name = gv_flight_text(row, GV_FLIGHT_NAME);
+    char kernel[GV_KERNEL_NAME_BYTES];
+    bool ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL;
+    char elapsed[GV_FORMAT_BYTES];
+
+    gv_kernel_name_short(gv_flight_text(row, GV_FLIGHT_KERNEL), kernel, sizeof(kernel));
+    fprintf(text,
+            "thread %lld of process %lld called " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME
+            " %.3f s into the run",
+            sqlite3_column_int64(row, GV_FLIGHT_THREAD), sqlite3_column_int64(row, GV_FLIGHT_PID),
+            name ? name : "a call", kernel[0] ? " of " : "", kernel,
+            (double)sqlite3_column_int64(row, GV_FLIGHT_START) / 1e9);
+    fputs(ended ? ", and the process ended inside it" : ", and is still inside it", text);
+    if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) != SQLITE_NULL)
+        fprintf(text, ", after %s",
+                gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
+}
+
+/* A call that nothing explains: how its process ended may. */
+static void gv_explain_flight_unknown(sqlite3_stmt *row, FILE *text)
+{
+    const char *ended = gv_flight_text(row, GV_FLIGHT_ENDED);
+    int64_t signal = sqlite3_column_int64(row, GV_FLIGHT_SIGNAL);
+    char how[64];
+
+    fputs("Nothing recorded explains it: the process ", text);
+    if (ended && strcmp(ended, "exec") == 0)
+        fputs("became another program", text);
+    else if (ended && strcmp(ended, "exit") == 0)
+        fputs("ended by itself", text);
+    else if (signal > 0)
+        fputs(gv_ended_say(signal, how, sizeof(how)), text);
+    else
+        fputs("may have crashed in it, or was killed", text);
+    fputs(" before it could return.", text);
+}
+
+static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
+{
+    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
+    bool waits;
+
+    if (cause && strcmp(cause, "unknown") == 0 &&
+        sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL) {
+        gv_explain_flight_unknown(row, text);
+        return;
+    }
+    fputs(gv_explain_why(gv_flight_text(row, GV_FLIGHT_CAUSE), &waits), text);
+    if (sqlite3_column_type(row, GV_FLIGHT_BLOCKED_BY) != SQLITE_NULL)
+        fprintf(text, ": thread %lld", sqlite3_column_int64(row, GV_FLIGHT_BLOCKED_BY));
+    fputc('.', text);
+}
+
+static int gv_explain_flight_section(FILE *out, const char *title, int columns,
+                                     void (*write)(sqlite3_stmt *, FILE *), sqlite3_stmt *row)
+{
+    struct gv_explain_paragraph paragraph;
+    FILE *text = gv_explain_paragraph_begin(&paragraph);
+
+    if (!text)
+        return -ENOMEM;
+    write(row, text);
+    return gv_explain_paragraph_end(&paragraph, out, title, columns);
+}
+
+static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int columns)
+{
+    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
+    const char *state = gv_flight_text(row, GV_FLIGHT_STATE);
+    const char *advice = gv_flight_text(row, GV_FLIGHT_ADVICE);
+    int64_t start_ns = sqlite3_column_int64(row, GV_FLIGHT_START);
+    struct gv_timeline_focus focus = {
+        .process = sqlite3_column_int64(row, GV_FLIGHT_PROCESS),
+        .thread = sqlite3_column_int64(row, GV_FLIGHT_THREAD),
+        .other_thread = sqlite3_column_int64(row, GV_FLIGHT_BLOCKED_BY),
+        .start_ns = start_ns,
+        .end_ns = gv_time_sum(start_ns, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)),
+    };
+    struct gv_explain_hang hang = {
+        .process = focus.process,
+        .pid = sqlite3_column_int64(row, GV_FLIGHT_PID),
+        .seen_ns = focus.end_ns,
+        .ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL,
+    };
+    int error;
+
+    if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
+        focus.end_ns = gv_time_sum(start_ns, GV_FLIGHT_UNKNOWN_NS);
+    fputs("not returned   ", out);
+    gv_format_text(out, cause ? cause : "unknown", 40, 0);
+    fputs("   ", out);
+    gv_format_text(out, gv_flight_text(row, GV_FLIGHT_CONFIDENCE), 40, 0);
+    fputc('\n', out);
+    error = gv_explain_flight_section(out, "what", columns, gv_explain_flight_what, row);
+    if (!error && cause)
+        error = gv_explain_flight_section(out, "why", columns, gv_explain_flight_why, row);
+    if (!error)
+        error = gv_timeline_print(trace, &focus, out, columns);
+    if (!error && state)
+        gv_explain_lines(out, "state", state, columns);
+    if (!error && cause && strcmp(cause, "unknown") != 0 && focus.end_ns > start_ns)
+        error = gv_explain_hang(trace, &hang, out, columns);
+    if (!error && advice)
+        gv_explain_lines(out, "fix", advice, columns);
+    return error;
+}
+
+int gv_explain_flights(sqlite3 *trace, FILE *out, int columns, int *told)
+{
+    sqlite3_stmt *rows = NULL;
+    int result, error = 0;
+
+    *told = 0;
+    if (sqlite3_prepare_v2(trace, gv_flights_sql, -1, &rows, NULL) != SQLITE_OK)
+        error = -EIO;
+    while (!error && (result = sqlite3_step(rows)) != SQLITE_DONE) {
+        if (result != SQLITE_ROW) {
+            error = -EIO;
+        } else {
+            if ((*told)++)
+                fputc('\n', out);
+            error = gv_explain_flight(trace, rows, out, columns);
+        }
+    }
+    sqlite3_finalize(rows);
+    return error;
+}

@@ -1,0 +1,123 @@
+#include "report/commands/explain/gain.h"
+
+#include "report/commands/explain/lines.h"
+#include "report/show/format.h"
+#include "report/analyse/time_union.h"
+#include "report/store/database.h"
+
+/* The thread's next wait that was asked for. */
+struct gv_gain_sync {
+    int64_t place; /* of the operation that it waited for; 0: there is no such wait */
+    int64_t start_ns, end_ns;
+    char name[128];
+};
+
+static int gv_gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row,
+                             struct gv_gain_sync *sync)
+{
+    const int64_t values[] = {row->thread, gv_time_sum(row->start_ns, row->duration_ns)};
+    sqlite3_stmt *found = NULL;
+    int result = gv_database_ask(
+        trace,
+        "SELECT s.name, s.start_ns, s.duration_ns, o.place FROM stalls s JOIN gpu_op o ON o.id ="
+        " s.waited_for WHERE s.thread = ?1 AND s.expected AND s.wait_ns > 0 AND s.start_ns >= ?2"
+        " ORDER BY s.start_ns LIMIT 1",
+        values, 2, &found);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(found)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(found, 0);
+        snprintf(sync->name, sizeof(sync->name), "%s", name ? name : "a call");
+        sync->start_ns = sqlite3_column_int64(found, 1);
+        sync->end_ns = gv_time_sum(sync->start_ns, sqlite3_column_int64(found, 2));
+        sync->place = sqlite3_column_int64(found, 3);
+    }
+    sqlite3_finalize(found);
+    return gv_database_error(trace, result);
+}
+
+/* How long the stream had work from the stall's start to the wait's end; -1: the stall waited for
+ * another stream, with which things could have run at the same time. */
+static int gv_gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
+                        const struct gv_gain_sync *sync, int64_t *busy_ns)
+{
+    const int64_t values[] = {sync->place, row->start_ns, sync->end_ns, row->waited_for};
+    struct gv_time_union busy = {0};
+    sqlite3_stmt *rows = NULL;
+    bool same = false;
+    int result = gv_database_ask(
+        trace,
+        "SELECT max(start_ns, ?2), min(start_ns + duration_ns, ?3), id = ?4 FROM gpu_op WHERE place"
+        " = ?1 AND start_ns < ?3 AND start_ns + duration_ns > ?2 ORDER BY start_ns",
+        values, 4, &rows);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        gv_time_union_add(&busy, sqlite3_column_int64(rows, 0), sqlite3_column_int64(rows, 1));
+        same |= sqlite3_column_int(rows, 2) != 0;
+    }
+    sqlite3_finalize(rows);
+    *busy_ns = same ? busy.sum_ns : -1;
+    return gv_database_error(trace, result);
+}
+
+/* What a synchronisation of the call's stream, made right after it, has to wait for, the call may
+ * as well. */
+static int gv_gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *syncs, FILE *out,
+                             int columns)
+{
+    const int64_t values[] = {row->call, row->wait_ns / 10};
+    sqlite3_stmt *found = NULL;
+    char text[512];
+    int result = gv_database_ask(
+        trace,
+        "SELECT a.name, a.class = 'sync' AND n.stream = c.stream AND n.start_ns - c.start_ns -"
+        " c.duration_ns < ?2 FROM call c JOIN call n ON n.thread = c.thread AND n.id > c.id JOIN"
+        " api a ON a.id = n.api WHERE c.id = ?1 ORDER BY n.id LIMIT 1",
+        values, 2, &found);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(found)) == SQLITE_ROW &&
+        sqlite3_column_int(found, 1)) {
+        const char *name = (const char *)sqlite3_column_text(found, 0);
+        *syncs = true;
+        snprintf(text, sizeof(text),
+                 "Little: the thread's next call is %.100s, for the same stream. Without this stall"
+                 " it would wait there, unless it has something else to do before.",
+                 name ? name : "a synchronisation");
+        gv_explain_lines(out, "gain", text, columns);
+    }
+    sqlite3_finalize(found);
+    return gv_database_error(trace, result);
+}
+
+int gv_explain_gain(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+{
+    struct gv_gain_sync sync = {0};
+    char text[512], idle[GV_FORMAT_BYTES];
+    int64_t busy_ns = -1, idle_ns;
+    bool told = false;
+    int error = 0;
+
+    if (row->expected || row->waited_for == 0 || row->wait_ns <= 0)
+        return 0;
+    error = gv_gain_next_call(trace, row, &told, out, columns);
+    if (error || told)
+        return error;
+    error = gv_gain_find_sync(trace, row, &sync);
+    if (!error && sync.place)
+        error = gv_gain_busy(trace, row, &sync, &busy_ns);
+    if (error || busy_ns < 0)
+        return error;
+    idle_ns = gv_time_difference(gv_time_difference(sync.end_ns, row->start_ns), busy_ns);
+    if (idle_ns >= row->wait_ns / 2)
+        return 0;
+    snprintf(
+        text, sizeof(text),
+        "Less than it lost: the thread waits for the same stream in %s, %.3f s into the run, as"
+        " the program asks to, and until that ended the stream had work but for %s. Without"
+        " this stall the run would be shorter by about that at most; the rest is time that the"
+        " host has for something else.",
+        sync.name, (double)sync.start_ns / 1e9,
+        gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0));
+    gv_explain_lines(out, "gain", text, columns);
+    return 0;
+}

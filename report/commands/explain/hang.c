@@ -1,0 +1,90 @@
+#include "report/commands/explain/hang.h"
+
+#include "report/commands/explain/lines.h"
+#include "report/analyse/stalls/flight_work.h"
+#include "report/show/format.h"
+#include "report/analyse/names/stack_text.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* Kernels that take so long are rare; a watchdog that is set to less speaks of shorter ones. */
+#define GV_HANG_LEAST_NS INT64_C(1000000000)
+
+/* The line that launched it; "": no stack was kept. */
+static int gv_explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t size)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t stack = 0;
+    int result =
+        sqlite3_prepare_v2(trace, "SELECT stack FROM call_stack WHERE call = ?", -1, &row, NULL);
+
+    out[0] = '\0';
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(row, 1, call);
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW)
+        stack = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    if (result != SQLITE_ROW)
+        return gv_database_error(trace, result);
+    return gv_stack_text(trace, stack, 1, out, size);
+}
+
+static void gv_explain_hang_kernel(const struct gv_explain_hang *hang,
+                                   const struct gv_flight_work *work, const char *where, FILE *text)
+{
+    char age[GV_FORMAT_BYTES];
+
+    fprintf(text,
+            "%s may never end: %s after its launch, %.3f s into the run, it was not known to have"
+            " ended.",
+            work->kernel[0] ? work->kernel : "the kernel that it waits for",
+            gv_format_duration(age, hang->seen_ns - work->start_ns), (double)work->start_ns / 1e9);
+    if (where[0])
+        fprintf(text, " It was launched at " GV_EXPLAIN_NAME ".", where);
+    else
+        fputs(" Where it was launched is kept with GPUVERIFY_STACKS=all.", text);
+}
+
+static void gv_explain_hang_look(const struct gv_explain_hang *hang, FILE *text)
+{
+    if (hang->ended)
+        fputs(
+            "if it hangs again: cuda-gdb -p PID, then 'info cuda kernels' and 'bt', shows where the"
+            " kernel is; gdb -p PID, or py-spy dump --pid PID, where the program waits.",
+            text);
+    else
+        fprintf(text,
+                "cuda-gdb -p %" PRId64 ", then 'info cuda kernels' and 'bt', shows where the kernel"
+                " is; gdb -p %" PRId64 ", or py-spy dump --pid %" PRId64
+                ", where the program waits.",
+                hang->pid, hang->pid, hang->pid);
+}
+
+int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang, FILE *out, int columns)
+{
+    struct gv_flight_work work;
+    struct gv_explain_paragraph paragraph;
+    char where[512];
+    FILE *text;
+    int error = gv_flight_work_read(trace, hang->process, NULL, &work);
+
+    if (error || work.unfinished == 0 || hang->seen_ns - work.start_ns < GV_HANG_LEAST_NS)
+        return error;
+    error = gv_explain_hang_where(trace, work.call, where, sizeof(where));
+    if (error)
+        return error;
+    text = gv_explain_paragraph_begin(&paragraph);
+    if (!text)
+        return -ENOMEM;
+    gv_explain_hang_kernel(hang, &work, where, text);
+    error = gv_explain_paragraph_end(&paragraph, out, "kernel", columns);
+    if (error)
+        return error;
+    text = gv_explain_paragraph_begin(&paragraph);
+    if (!text)
+        return -ENOMEM;
+    gv_explain_hang_look(hang, text);
+    return gv_explain_paragraph_end(&paragraph, out, "look", columns);
+}

@@ -1,0 +1,65 @@
+/* gpuverify help: the commands, one of them, the environment, the manual page. */
+#include "report/commands/help/text.h"
+#include "report/commands/commands.h"
+
+#include "trace/settings.h"
+
+#include <string.h>
+
+static void gv_help_setting(const struct gv_setting *setting, const char *allowed,
+                            const char *preset, void *context)
+{
+    (void)context;
+    printf("%s", setting->name);
+    if (setting->kind != GV_SETTING_IS_TEXT)
+        printf("=%s (%s)", allowed, preset);
+    putchar('\n');
+    gv_command_text_wrap(stdout, setting->help, 4);
+}
+
+static int gv_help_environment(void)
+{
+    puts("Environment variables, with what they may be and their defaults:\n");
+    gv_settings_describe(gv_help_setting, NULL);
+    return GV_EXIT_FINE;
+}
+
+static int gv_help_general(void)
+{
+    puts("gpuverify shows whether a program uses the GPU, and which of its CUDA calls wait.\n\n"
+         "usage: gpuverify COMMAND [ARGUMENT...]\n"
+         "       LD_PRELOAD=libgpuverify.so PROGRAM\n");
+    gv_command_text_list(stdout);
+    puts("\n  --version  the version\n\n"
+         "'gpuverify help COMMAND' says more, 'gpuverify help environment' lists the variables.\n"
+         "Text and tables are as wide as the terminal, or as COLUMNS says.");
+    gv_command_text_wrap(stdout, "Exit code: " GV_EXIT_TEXT, 0);
+    return GV_EXIT_FINE;
+}
+
+int gv_command_help(const struct gv_arguments *arguments)
+{
+    const char *shell = gv_arguments_text(arguments, GV_OPTION_help_completion, NULL);
+    const char *name = arguments->operands[0];
+
+    if (gv_arguments_has(arguments, GV_OPTION_help_man)) {
+        gv_man_print(stdout);
+        return GV_EXIT_FINE;
+    }
+    if (shell) {
+        if (strcmp(shell, "bash") == 0)
+            gv_completion_print_bash(stdout);
+        else
+            gv_completion_print_zsh(stdout);
+        return GV_EXIT_FINE;
+    }
+    if (!name)
+        return gv_help_general();
+    if (strcmp(name, "environment") == 0)
+        return gv_help_environment();
+    const struct gv_command *command = gv_command_find(name);
+    if (!command)
+        return gv_command_text_unknown(name);
+    gv_command_text_help(stdout, command);
+    return GV_EXIT_FINE;
+}

@@ -1,0 +1,200 @@
+/* What completes gpuverify's words in bash and zsh. */
+#include "report/commands/help/text.h"
+#include "report/commands/option_words.h"
+
+#include <string.h>
+
+/* For the shells: a|b|c as "a b c". */
+static void gv_completion_choices(FILE *out, const char *choices)
+{
+    for (; *choices; choices++)
+        fputc(*choices == '|' ? ' ' : *choices, out);
+}
+
+/* What check takes besides the causes. */
+static const char *gv_completion_any(enum gv_option_id option)
+{
+    return option == GV_OPTION_check_no_stall ? " any" : "";
+}
+
+static void gv_completion_commands(FILE *out)
+{
+    for (int i = 0; i < GV_COMMANDS_COUNT; i++)
+        if (gv_commands[i].listed)
+            fprintf(out, " %s", gv_commands[i].name);
+}
+
+/* case "$command $before" in ...: the values of choices; of all others, files. */
+static void gv_completion_bash_values(FILE *out)
+{
+    char name[GV_OPTION_NAME_BYTES];
+
+    for (int i = 0; i < GV_OPTIONS_COUNT; i++) {
+        const struct gv_option *option = &gv_options[i];
+        if (option->kind == GV_OPTION_IS_FLAG)
+            continue;
+        fprintf(out, "        '%s --%s'", gv_commands[option->command].name,
+                gv_option_name(option, name));
+        if (option->letter)
+            fprintf(out, " | '%s -%c'", gv_commands[option->command].name, option->letter);
+        fputs(") ", out);
+        const char *words = gv_option_words((enum gv_option_id)i);
+        if (option->kind == GV_OPTION_IS_CHOICE) {
+            fputs("words='", out);
+            gv_completion_choices(out, option->value);
+            fputs("' ;;\n", out);
+        } else if (words) {
+            fprintf(out, "words='%s%s' ;;\n", words + 1, gv_completion_any((enum gv_option_id)i));
+        } else {
+            fprintf(out, "%s ;;\n", option->kind == GV_OPTION_IS_PATH ? "files=-f" : "return");
+        }
+    }
+}
+
+static void gv_completion_bash_options(FILE *out)
+{
+    char name[GV_OPTION_NAME_BYTES];
+
+    for (int i = 0; i < GV_COMMANDS_COUNT; i++) {
+        if (!gv_commands[i].listed)
+            continue;
+        fprintf(out, "        %s) words='--help", gv_commands[i].name);
+        for (int j = 0; j < GV_OPTIONS_COUNT; j++)
+            if ((int)gv_options[j].command == i)
+                fprintf(out, " --%s", gv_option_name(&gv_options[j], name));
+        fputs("' ;;\n", out);
+    }
+}
+
+void gv_completion_print_bash(FILE *out)
+{
+    fputs("# gpuverify's words in bash; made by 'gpuverify help --completion bash'.\n"
+          "_gpuverify() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local command=${COMP_WORDS[1]} words='' files=''\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -W '--help --version",
+          out);
+    gv_completion_commands(out);
+    fputs("' -- \"$word\")\n"
+          "        return\n"
+          "    fi\n"
+          "    case \"$command $before\" in\n",
+          out);
+    gv_completion_bash_values(out);
+    fputs("        help\\ *) words='environment", out);
+    gv_completion_commands(out);
+    fputs("' ;;\n        query\\ *) files=-f words='", out);
+    gv_operand_words_print(out, GV_COMMAND_query);
+    fputs("' ;;\n        schema\\ *) words='", out);
+    gv_operand_words_print(out, GV_COMMAND_schema);
+    fputs("' ;;\n"
+          "        *) files=-f ;;\n"
+          "    esac\n"
+          "    if [ \"$command$files\" = run-f ]; then files=-cf; fi\n"
+          "    if [ \"${word:0:1}\" = - ]; then\n"
+          "        files=''\n"
+          "        case \"$command\" in\n",
+          out);
+    gv_completion_bash_options(out);
+    fputs("        esac\n"
+          "    fi\n"
+          "    mapfile -t COMPREPLY < <(\n"
+          "        compgen -W \"$words\" -- \"$word\"\n"
+          "        [ -z \"$files\" ] || compgen \"$files\" -- \"$word\")\n"
+          "}\n"
+          "complete -o filenames -F _gpuverify gpuverify\n",
+          out);
+}
+
+/* A word inside '...' of zsh's _arguments: [, ] and : would end it. */
+static void gv_completion_zsh_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else if (strchr("[]:\\", *text))
+            fprintf(out, "\\%c", *text);
+        else
+            fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+static void gv_completion_zsh_option(FILE *out, const struct gv_option *option)
+{
+    enum gv_option_id id = (enum gv_option_id)(option - gv_options);
+    char name[GV_OPTION_NAME_BYTES];
+
+    fprintf(out, "                '*--%s%s[", gv_option_name(option, name),
+            option->kind == GV_OPTION_IS_FLAG ? "" : "=");
+    gv_completion_zsh_text(out, option->help);
+    fputc(']', out);
+    if (option->kind == GV_OPTION_IS_CHOICE) {
+        fputs(":value:(", out);
+        gv_completion_choices(out, option->value);
+        fputc(')', out);
+    } else if (gv_option_words(id)) {
+        fprintf(out, ":value:(%s%s)", gv_option_words(id) + 1, gv_completion_any(id));
+    } else if (option->kind != GV_OPTION_IS_FLAG) {
+        fputs(option->kind == GV_OPTION_IS_PATH ? ":file:_files" : ":value: ", out);
+    }
+    fputs("' \\\n", out);
+}
+
+static void gv_completion_zsh_command(FILE *out, int number)
+{
+    const struct gv_command *command = &gv_commands[number];
+
+    fprintf(out, "        %s) _arguments \\\n                '--help[how to use it]' \\\n",
+            command->name);
+    for (int i = 0; i < GV_OPTIONS_COUNT; i++)
+        if ((int)gv_options[i].command == number)
+            gv_completion_zsh_option(out, &gv_options[i]);
+    if (number == GV_COMMAND_help) {
+        fputs("                '*:command:(environment", out);
+        gv_completion_commands(out);
+        fputs(")' ;;\n", out);
+    } else if (number == GV_COMMAND_query || number == GV_COMMAND_schema) {
+        fputs(number == GV_COMMAND_query ? "                '1:file:_files' '2:query:("
+                                         : "                '1:view:(",
+              out);
+        gv_operand_words_print(out, (enum gv_command_id)number);
+        fputs(")' ;;\n", out);
+    } else {
+        fprintf(out, "                '*:%s' ;;\n",
+                command->placing == GV_PLACING_FIRST ? ": _normal" : "file:_files");
+    }
+}
+
+void gv_completion_print_zsh(FILE *out)
+{
+    fputs("#compdef gpuverify\n"
+          "# gpuverify's words in zsh; made by 'gpuverify help --completion zsh'.\n"
+          "_gpuverify() {\n"
+          "    local -a commands\n"
+          "    commands=(\n",
+          out);
+    for (int i = 0; i < GV_COMMANDS_COUNT; i++)
+        if (gv_commands[i].listed) {
+            fprintf(out, "        '%s:", gv_commands[i].name);
+            gv_completion_zsh_text(out, gv_commands[i].summary);
+            fputs("'\n", out);
+        }
+    fputs("    )\n"
+          "    if (( CURRENT == 2 )); then\n"
+          "        _describe command commands\n"
+          "        return\n"
+          "    fi\n"
+          "    local name=$words[2]\n"
+          "    shift words\n"
+          "    (( CURRENT-- ))\n"
+          "    case \"$name\" in\n",
+          out);
+    for (int i = 0; i < GV_COMMANDS_COUNT; i++)
+        if (gv_commands[i].listed)
+            gv_completion_zsh_command(out, i);
+    fputs("    esac\n"
+          "}\n"
+          "_gpuverify \"$@\"\n",
+          out);
+}

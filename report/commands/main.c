@@ -1,0 +1,83 @@
+/* gpuverify: finds the command that was asked for. */
+#include "report/commands/command_stack.h"
+#include "report/commands/help/text.h"
+#include "report/commands/commands.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <string.h>
+
+typedef int gv_command_function(const struct gv_arguments *arguments);
+
+static gv_command_function *const gv_command_functions[GV_COMMANDS_COUNT] = {
+#define GV_COMMAND(name, function, operands, fewest, most, placing, summary, listed)               \
+    [GV_COMMAND_##name] = function,
+#include "report/commands/commands.def"
+};
+
+/* What went to stdout has to have arrived, or the exit code is worth nothing. */
+static int gv_finish_output(int code)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        gv_message("cannot write the output");
+        return GV_EXIT_FAILED;
+    }
+    return code;
+}
+
+/* One thread uses SQLite here; its locks and its memory statistics cost a fifth of an insert. */
+static int gv_configure_sqlite(void)
+{
+    return sqlite3_config(SQLITE_CONFIG_SINGLETHREAD) == SQLITE_OK &&
+                   sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK
+               ? 0
+               : -EINVAL;
+}
+
+static int gv_command_run_by_name(const char *name, int argc, char **argv)
+{
+    const struct gv_command *command = gv_command_find(name);
+    struct gv_arguments arguments;
+    int code;
+
+    if (!command)
+        return gv_command_text_unknown(name);
+    if (gv_arguments_parse(command, argc, argv, &arguments, &code))
+        code = gv_command_functions[command - gv_commands](&arguments);
+    gv_arguments_free(&arguments);
+    return gv_finish_output(code);
+}
+
+struct gv_command_line {
+    int argc;
+    char **argv;
+};
+
+static int gv_command_line_run(void *data)
+{
+    const struct gv_command_line *line = data;
+    int argc = line->argc;
+    char **argv = line->argv;
+
+    if (gv_configure_sqlite())
+        fputs("gpuverify: SQLite could not be set up; going on with its defaults\n", stderr);
+    if (argc < 2) {
+        fputs("usage: gpuverify COMMAND [ARGUMENT...]\n", stderr);
+        gv_command_text_list(stderr);
+        return GV_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("gpuverify " GV_VERSION);
+        return gv_finish_output(GV_EXIT_FINE);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return gv_command_run_by_name("help", 1, argv + 1);
+    return gv_command_run_by_name(argv[1], argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    struct gv_command_line line = {argc, argv};
+
+    return gv_command_stack_run(gv_command_line_run, &line);
+}

@@ -1,0 +1,218 @@
+/* gpuverify recover: records that no collector took. */
+#include "report/commands/commands.h"
+
+#include "report/collect/recovery.h"
+#include "report/collect/session_place.h"
+#include "report/commands/trace_view.h"
+#include "report/collect/unwritten_trace.h"
+#include "report/store/trace_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A session that was asked for. */
+struct gv_recover_job {
+    char *directory;
+    char *trace; /* that it was named by; NULL: none */
+    char session[GV_SESSION_ID_BYTES];
+};
+
+struct gv_recover {
+    const char *wanted; /* -o */
+    struct gv_recover_job *jobs;
+    size_t count;
+    unsigned int recovered;
+    bool failed;
+};
+
+static void gv_recover_free(struct gv_recover *recover)
+{
+    for (size_t i = 0; i < recover->count; i++) {
+        free(recover->jobs[i].directory);
+        free(recover->jobs[i].trace);
+    }
+    free(recover->jobs);
+}
+
+/* `trace` may be NULL. 0 or -ENOMEM. */
+static int gv_recover_add(struct gv_recover *recover, const char *directory, const char *session,
+                          const char *trace)
+{
+    struct gv_recover_job *jobs;
+
+    for (size_t i = 0; i < recover->count; i++)
+        if (strcmp(recover->jobs[i].session, session) == 0 &&
+            strcmp(recover->jobs[i].directory, directory) == 0)
+            return 0;
+    jobs = realloc(recover->jobs, (recover->count + 1) * sizeof(*jobs));
+    if (!jobs)
+        return -ENOMEM;
+    recover->jobs = jobs;
+    jobs += recover->count;
+    strcpy(jobs->session, session);
+    jobs->directory = strdup(directory);
+    jobs->trace = trace ? strdup(trace) : NULL;
+    recover->count++;
+    return jobs->directory && (jobs->trace || !trace) ? 0 : -ENOMEM;
+}
+
+static void gv_recover_session(struct gv_recover *recover, const struct gv_recover_job *job)
+{
+    struct gv_recovery *recovery = calloc(1, sizeof(*recovery));
+    const char *wanted = recover->wanted ? recover->wanted : job->trace;
+    int error =
+        recovery ? gv_recovery_run(job->directory, job->session, wanted, recovery) : -ENOMEM;
+
+    if (error == -EBUSY) {
+        gv_message("%s: its collector is at work, left to it", job->session);
+    } else if (error && recovery && recovery->path[0] && error != -EPROTO) {
+        gv_message("%s: cannot write %s: %s%s", job->session, recovery->path, strerror(-error),
+                   recover->wanted ? "" : " (-o names another file)");
+        recover->failed = true;
+    } else if (error == -EPERM) {
+        gv_message("%s: it belongs to another user", job->session);
+        recover->failed = true;
+    } else if (error) {
+        gv_message("%s: cannot be recovered: %s", job->session, strerror(-error));
+        recover->failed = true;
+    } else if (recovery->path[0]) {
+        recover->recovered++;
+        printf("%s: %zu records\n", recovery->path, recovery->records);
+        if (recovery->spools_left > 0)
+            gv_message("%s: %zu of its processes still run", job->session, recovery->spools_left);
+    }
+    if (!error && recovery->damaged > 0) {
+        gv_message(
+            "%s: %zu of its spools in %s are cut or damaged and cannot be read; they are left "
+            "there, to be removed by hand",
+            job->session, recovery->damaged, job->directory);
+        recover->failed = true;
+    }
+    free(recovery);
+}
+
+static int gv_recover_compare(const void *left, const void *right)
+{
+    const struct gv_recover_job *one = left, *other = right;
+
+    return strcmp(one->session, other->session);
+}
+
+/* All sessions that have a file in a directory. */
+static int gv_recover_directory(struct gv_recover *recover, const char *directory)
+{
+    DIR *stream = opendir(directory);
+    size_t first = recover->count;
+    struct dirent *entry;
+    int error = 0;
+
+    if (!stream)
+        return -errno;
+    while (!error && (entry = readdir(stream))) {
+        char session[GV_SESSION_ID_BYTES];
+        if (gv_session_place_id(entry->d_name, session))
+            error = gv_recover_add(recover, directory, session, NULL);
+    }
+    closedir(stream);
+    if (recover->count > first)
+        qsort(recover->jobs + first, recover->count - first, sizeof(*recover->jobs),
+              gv_recover_compare);
+    return error;
+}
+
+static bool gv_recover_ends_in(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), wanted = strlen(suffix);
+
+    return length > wanted && strcmp(name + length - wanted, suffix) == 0;
+}
+
+static int gv_recover_trace(struct gv_recover *recover, const char *path)
+{
+    struct gv_trace_probe probe;
+    int error = gv_trace_file_probe(path, &probe);
+
+    if (error)
+        return error;
+    if (!gv_trace_file_session_remains(probe.spool_directory, probe.session) && probe.complete)
+        return 0;
+    return gv_recover_add(recover, probe.spool_directory, probe.session, path);
+}
+
+static int gv_recover_path(struct gv_recover *recover, const char *given)
+{
+    char path[PATH_MAX], session[GV_SESSION_ID_BYTES];
+    struct stat status;
+
+    if (access(given, F_OK) < 0 && errno == ENOENT &&
+        gv_unwritten_trace_find(given, path, sizeof(path), session) == 0)
+        return gv_recover_add(recover, path, session, NULL);
+    if (!realpath(given, path) || stat(path, &status) < 0)
+        return -errno;
+    if (S_ISDIR(status.st_mode))
+        return gv_recover_directory(recover, path);
+    char *slash = strrchr(path, '/');
+    if ((gv_recover_ends_in(path, GV_SESSION_SUFFIX) ||
+         gv_recover_ends_in(path, GV_SPOOL_SUFFIX)) &&
+        slash != path && gv_session_place_id(slash + 1, session)) {
+        *slash = '\0';
+        return gv_recover_add(recover, path, session, NULL);
+    }
+    return gv_recover_trace(recover, path);
+}
+
+static void gv_recover_given(struct gv_recover *recover, const char *given)
+{
+    int error = gv_recover_path(recover, given);
+
+    if (error == -EPROTO || error == -ENODATA)
+        gv_message("%s is neither a trace nor a spool of gpuverify", given);
+    else if (error)
+        gv_trace_view_say(given, error);
+    recover->failed |= error != 0;
+}
+
+/* Nothing is stored before it is known that -o can name where all of it goes. */
+static int gv_recover_all(struct gv_recover *recover)
+{
+    if (recover->wanted && recover->count > 1) {
+        gv_message("-o names one file, but there are %zu sessions; name one of their files",
+                   recover->count);
+        return GV_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < recover->count; i++)
+        gv_recover_session(recover, &recover->jobs[i]);
+    if (recover->failed)
+        return GV_EXIT_FAILED;
+    if (recover->recovered == 0)
+        gv_message("there is nothing to recover");
+    return GV_EXIT_FINE;
+}
+
+int gv_command_recover(const struct gv_arguments *arguments)
+{
+    struct gv_recover recover = {0};
+    char directory[PATH_MAX];
+    int code;
+
+    recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);
+    if (arguments->operand_count == 0) {
+        gv_session_place_default(directory, sizeof(directory));
+        int error = gv_recover_directory(&recover, directory);
+        if (error && error != -ENOENT) {
+            gv_message("cannot read %s: %s", directory, strerror(-error));
+            recover.failed = true;
+        }
+    }
+    for (int i = 0; i < arguments->operand_count; i++)
+        gv_recover_given(&recover, arguments->operands[i]);
+    code = gv_recover_all(&recover);
+    gv_recover_free(&recover);
+    return code;
+}

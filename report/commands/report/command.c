@@ -1,0 +1,143 @@
+/* gpuverify report: whether the GPU did the work, what held it back, and what a trace holds. */
+#include "report/commands/commands.h"
+#include "report/commands/report/report.h"
+#include "report/commands/trace_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_REPORT_TOP 15
+
+/* The id of the process or thread that has this number; 0: there is none. */
+static int64_t gv_report_find(sqlite3 *trace, const char *sql, int64_t number)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t id = 0;
+
+    if (sqlite3_prepare_v2(trace, sql, -1, &row, NULL) == SQLITE_OK) {
+        sqlite3_bind_int64(row, 1, number);
+        if (sqlite3_step(row) == SQLITE_ROW)
+            id = sqlite3_column_int64(row, 0);
+    }
+    sqlite3_finalize(row);
+    return id;
+}
+
+/* Names the numbers that there are. */
+static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
+{
+    sqlite3_stmt *row = NULL;
+    const char *list = NULL;
+
+    if (sqlite3_prepare_v2(trace,
+                           "SELECT group_concat(device, ', ') FROM (SELECT DISTINCT device FROM"
+                           " device ORDER BY device LIMIT 64)",
+                           -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW)
+        list = (const char *)sqlite3_column_text(row, 0);
+    if (list)
+        gv_message("there is no device %lld in this trace, which has: %.300s", (long long)device,
+                   list);
+    else
+        gv_message("there is no device %lld in this trace: no device was seen in it",
+                   (long long)device);
+    sqlite3_finalize(row);
+}
+
+/* What part of the trace is asked for. False: a message was given. */
+static bool gv_report_choose_part(const struct gv_arguments *arguments, struct gv_report *report)
+{
+    int64_t pid = gv_arguments_number(arguments, GV_OPTION_report_process, 0);
+    int64_t tid = gv_arguments_number(arguments, GV_OPTION_report_thread, 0);
+    struct gv_totals_part *part = &report->part;
+
+    *part = GV_TOTALS_ALL;
+    part->device = gv_arguments_number(arguments, GV_OPTION_report_device, -1);
+    part->from_ns = gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN);
+    part->to_ns = gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX);
+    if (gv_arguments_has(arguments, GV_OPTION_report_process))
+        part->process = gv_report_find(
+            report->trace, "SELECT id FROM process WHERE pid = ? ORDER BY id LIMIT 1", pid);
+    if (gv_arguments_has(arguments, GV_OPTION_report_thread))
+        part->thread = gv_report_find(
+            report->trace, "SELECT id FROM threads WHERE tid = ? ORDER BY id LIMIT 1", tid);
+    if (gv_arguments_has(arguments, GV_OPTION_report_process) && part->process == 0)
+        gv_message("no process of this trace has the PID %lld: --section processes lists them",
+                   (long long)pid);
+    else if (gv_arguments_has(arguments, GV_OPTION_report_thread) && part->thread == 0)
+        gv_message("no thread of this trace has the TID %lld", (long long)tid);
+    else if (part->device >= 0 &&
+             gv_report_find(report->trace, "SELECT id FROM device WHERE device = ?",
+                            part->device) == 0)
+        gv_report_refuse_device(report->trace, part->device);
+    else
+        return true;
+    return false;
+}
+
+/* True, or a message was given. */
+static bool gv_report_choose_sections(const struct gv_arguments *arguments,
+                                      struct gv_report *report)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct gv_given *given = &arguments->given[i];
+        if (given->option != GV_OPTION_report_section)
+            continue;
+        report->picked = true;
+        if (!gv_report_pick(report, given->text)) {
+            gv_arguments_refuse_word(arguments->command, GV_OPTION_report_section, "section",
+                                     given->text);
+            return false;
+        }
+    }
+    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
+        report->wanted[i] |= !report->picked;
+    return true;
+}
+
+static int gv_report_open(const struct gv_arguments *arguments, struct gv_report *report)
+{
+    int error = 0;
+
+    if (gv_trace_view_open(report->path, &report->trace) < 0)
+        return GV_EXIT_FAILED;
+    if (!gv_report_choose_part(arguments, report)) {
+        sqlite3_close(report->trace);
+        return GV_EXIT_FAILED;
+    }
+    error = gv_report_write(report);
+    if (error)
+        gv_message("cannot read %s: %s", report->path, gv_trace_view_why(report->trace, error));
+    sqlite3_close(report->trace);
+    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+}
+
+int gv_command_report(const struct gv_arguments *arguments)
+{
+    struct gv_report *report;
+    int code = GV_EXIT_USAGE;
+
+    if (gv_arguments_has(arguments, GV_OPTION_report_explain_verdict)) {
+        gv_verdict_explain(stdout, gv_report_columns(stdout));
+        return GV_EXIT_FINE;
+    }
+    if (!arguments->operands[0])
+        return gv_arguments_refuse(arguments->command, "FILE is missing");
+    report = calloc(1, sizeof(*report));
+    if (!report)
+        return GV_EXIT_FAILED;
+    report->path = arguments->operands[0];
+    report->out = stdout;
+    report->columns = gv_report_columns(stdout);
+    report->format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_report_format, "text"));
+    report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);
+    if (report->top == 0)
+        report->top = -1;
+    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
+        gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
+        gv_arguments_refuse(arguments->command, "--from is not before --to");
+    else if (gv_report_choose_sections(arguments, report))
+        code = gv_report_open(arguments, report);
+    free(report);
+    return code;
+}

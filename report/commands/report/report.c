@@ -1,0 +1,421 @@
+#include "report/commands/report/report.h"
+
+#include "report/commands/error_notes.h"
+#include "report/show/format.h"
+#include "report/store/progress.h"
+#include "report/commands/stalls/lines.h"
+#include "report/analyse/stalls/sums.h"
+#include "report/show/terminal.h"
+#include "report/commands/run/verdict_print.h"
+#include "report/store/database.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_REPORT_STALLS 3
+#define GV_REPORT_ERRORS 10
+/* How wide text is where nothing says it, and at least and most. */
+#define GV_REPORT_WIDTH       100
+#define GV_REPORT_LEAST_WIDTH 40
+#define GV_REPORT_MOST_WIDTH  160
+#define GV_REPORT_COLUMNS     16
+#define GV_REPORT_LABEL       18
+#define GV_REPORT_CELL        400
+#define GV_REPORT_KEY         40
+/* Stacks are taken of calls that were held up, if no more is asked for. */
+#define GV_SECTION_PLACES "\nWhere each was made is recorded with GPUVERIFY_STACKS=all.\n"
+/* Calls that failed get one too, but for those that came later. */
+#define GV_SECTION_FAILED                                                                          \
+    "\nWhere a call failed is recorded for the first four failures\n"                              \
+    "of each function, unless GPUVERIFY_STACKS=off.\n"
+
+enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
+
+struct gv_section {
+    const char *name;
+    enum gv_section_shape shape;
+    const char *title;
+    const char *sql;
+    struct gv_column columns[GV_REPORT_COLUMNS]; /* ended by one without a name */
+};
+
+static const struct gv_section gv_sections[] = {
+    {.name = "verdict"},
+#define GV_SECTION(name, shape, title, sql, ...)                                                   \
+    {#name, GV_SHAPE_##shape, title, sql, {__VA_ARGS__}},
+#include "report/commands/report/sections.def"
+};
+
+int gv_report_columns(FILE *out)
+{
+    unsigned int width = gv_terminal_width(out);
+
+    if (width == 0)
+        return GV_REPORT_WIDTH;
+    if (width < GV_REPORT_LEAST_WIDTH)
+        return GV_REPORT_LEAST_WIDTH;
+    return (int)(width > GV_REPORT_MOST_WIDTH ? GV_REPORT_MOST_WIDTH : width);
+}
+
+bool gv_report_pick(struct gv_report *report, const char *name)
+{
+    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
+        if (strcmp(gv_sections[i].name, name) == 0) {
+            report->wanted[i] = true;
+            return true;
+        }
+    return false;
+}
+
+const char *gv_report_section_names(void)
+{
+    return " verdict"
+#define GV_SECTION(name, shape, title, sql, ...) " " #name
+#include "report/commands/report/sections.def"
+        ;
+}
+
+void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } parameters[] = {
+        {":process", report->part.process}, {":thread", report->part.thread},
+        {":device", report->part.device},   {":from", report->part.from_ns},
+        {":to", report->part.to_ns},        {":top", report->top},
+    };
+
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+        int index = sqlite3_bind_parameter_index(rows, parameters[i].name);
+        if (index > 0)
+            sqlite3_bind_int64(rows, index, parameters[i].value);
+    }
+}
+
+static size_t gv_section_columns(const struct gv_section *section)
+{
+    size_t count = 0;
+
+    while (count < GV_REPORT_COLUMNS && section->columns[count].name)
+        count++;
+    return count;
+}
+
+/* What a column is called where programs read it: a word, with its unit. */
+static const char *gv_section_key(const struct gv_column *column, char key[GV_REPORT_KEY])
+{
+    size_t length = 0, tail;
+    const char *unit = "";
+
+    if (column->kind == GV_COLUMN_DURATION || column->kind == GV_COLUMN_MOMENT)
+        unit = "_ns";
+    else if (column->kind == GV_COLUMN_SIZE)
+        unit = "_bytes";
+    for (const char *at = column->name; *at && length < GV_REPORT_KEY - 8; at++)
+        key[length++] = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '_';
+    key[length] = '\0';
+    tail = strlen(unit);
+    if (length < tail || strcmp(key + length - tail, unit) != 0)
+        strcpy(key + length, unit);
+    return key;
+}
+
+/* What kind of value the query's column has. A trace can hold a text where a number belongs: it is
+ * none that could be known. */
+static int gv_section_type(sqlite3_stmt *row, int column, enum gv_column_kind kind)
+{
+    int type = sqlite3_column_type(row, column);
+    bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+
+    return is_number || kind == GV_COLUMN_TEXT ? type : SQLITE_NULL;
+}
+
+/* The next value of a row, from the query's column. */
+static void gv_section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
+{
+    switch (gv_section_type(row, column, rows->columns[column].kind)) {
+    case SQLITE_NULL:
+        gv_rows_null(rows);
+        break;
+    case SQLITE_INTEGER:
+        gv_rows_number(rows, sqlite3_column_int64(row, column));
+        break;
+    case SQLITE_FLOAT:
+        gv_rows_real(rows, sqlite3_column_double(row, column));
+        break;
+    default:
+        gv_rows_text(rows, (const char *)sqlite3_column_text(row, column));
+        break;
+    }
+}
+
+static void gv_report_title(struct gv_report *report, const char *title)
+{
+    bool bold = report->format == GV_FORMAT_TABLE && gv_terminal_has_colours(report->out);
+
+    if (report->format == GV_FORMAT_MARKDOWN)
+        fprintf(report->out, "\n## %s\n\n", title);
+    else if (report->format == GV_FORMAT_TABLE)
+        fprintf(report->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
+}
+
+/* What an empty section of that name tells: where the GPU was not seen, nothing of what it did. */
+static const char *gv_section_empty(const struct gv_report *report,
+                                    const struct gv_section *section)
+{
+    static const char *const of_gpu[] = {"devices", "kernels", "copies", "latency", "gaps"};
+
+    for (size_t i = 0; !report->facts.gpu_whole && i < sizeof(of_gpu) / sizeof(of_gpu[0]); i++)
+        if (strcmp(section->name, of_gpu[i]) == 0)
+            return "not seen: what the GPU did is not known, or not all of it\n";
+    return "none\n";
+}
+
+/* Under the table: what the results mean, and what to do. */
+static int gv_section_error_words(struct gv_report *report)
+{
+    struct gv_error_notes notes = {
+        .path = report->path,
+        .first = "  ",
+        .most = GV_REPORT_ERRORS,
+        .fatal = true,
+        .other = true,
+    };
+
+    fputc('\n', report->out);
+    return gv_error_notes_print(report->out, report->trace, &notes, report->columns);
+}
+
+/* Also of an empty query, if it was asked for by name. */
+static int gv_section_table(struct gv_report *report, const struct gv_section *section,
+                            sqlite3_stmt *query)
+{
+    struct gv_rows rows;
+    struct gv_column named[GV_REPORT_COLUMNS];
+    char keys[GV_REPORT_COLUMNS][GV_REPORT_KEY];
+    bool read_by_people = report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN;
+    int columns = (int)gv_section_columns(section), result = sqlite3_step(query), error;
+
+    if (result == SQLITE_DONE && !report->picked && read_by_people)
+        return 0;
+    if (result == SQLITE_DONE && report->format == GV_FORMAT_TABLE) {
+        gv_report_title(report, section->title);
+        fputs(gv_section_empty(report, section), report->out);
+        return 0;
+    }
+    for (int i = 0; i < columns; i++) {
+        named[i] = section->columns[i];
+        if (!read_by_people)
+            named[i].name = gv_section_key(&named[i], keys[i]);
+    }
+    bool placed = true;
+    gv_report_title(report, section->title);
+    gv_rows_begin(&rows, report->out, report->format, named, (size_t)columns,
+                  report->format == GV_FORMAT_JSON ? &report->json : NULL);
+    for (; result == SQLITE_ROW; result = sqlite3_step(query))
+        for (int i = 0; i < columns; i++) {
+            gv_section_value(&rows, query, i);
+            placed &=
+                strcmp(named[i].name, "where") != 0 || sqlite3_column_type(query, i) != SQLITE_NULL;
+        }
+    error = gv_rows_end(&rows);
+    if (!placed && read_by_people)
+        fputs(strcmp(section->name, "errors") == 0 ? GV_SECTION_FAILED : GV_SECTION_PLACES,
+              report->out);
+    if (!error && report->format == GV_FORMAT_TABLE && strcmp(section->name, "errors") == 0)
+        error = gv_section_error_words(report);
+    return error ? error : gv_database_error(report->trace, result);
+}
+
+static void gv_section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_stmt *row,
+                                   int column)
+{
+    char text[GV_FORMAT_BYTES];
+    int64_t number = sqlite3_column_int64(row, column);
+
+    if (gv_section_type(row, column, kind) == SQLITE_NULL)
+        fputc('-', out);
+    else if (kind == GV_COLUMN_DURATION || kind == GV_COLUMN_MOMENT)
+        fputs(gv_format_duration(text, number), out);
+    else if (kind == GV_COLUMN_SIZE)
+        fputs(gv_format_size(text, number), out);
+    else if (kind == GV_COLUMN_SHARE)
+        fprintf(out, "%.1f %%", sqlite3_column_double(row, column) * 100);
+    else
+        gv_format_text(out, (const char *)sqlite3_column_text(row, column), GV_REPORT_CELL, 0);
+}
+
+/* What a name of a column does not say by itself, behind its value. */
+static const char *gv_section_gloss(const char *name)
+{
+    static const char *const glosses[][2] = {
+        {"with their call", "operations whose call is known"},
+        {"queued on average", "operations that had not begun"},
+    };
+
+    for (size_t i = 0; i < sizeof(glosses) / sizeof(glosses[0]); i++)
+        if (strcmp(glosses[i][0], name) == 0)
+            return glosses[i][1];
+    return NULL;
+}
+
+static int gv_section_record(struct gv_report *report, const struct gv_section *section,
+                             sqlite3_stmt *query)
+{
+    int result;
+
+    if (report->format != GV_FORMAT_TABLE)
+        return gv_section_table(report, section, query);
+    result = sqlite3_step(query);
+    if (result == SQLITE_ROW || report->picked)
+        gv_report_title(report, section->title);
+    if (result == SQLITE_DONE && report->picked)
+        fputs(gv_section_empty(report, section), report->out);
+    for (int i = 0; result == SQLITE_ROW && i < (int)gv_section_columns(section); i++) {
+        fprintf(report->out, "%-*s", GV_REPORT_LABEL, section->columns[i].name);
+        const char *gloss = gv_section_gloss(section->columns[i].name);
+        gv_section_print_value(report->out, section->columns[i].kind, query, i);
+        if (gloss && sqlite3_column_type(query, i) != SQLITE_NULL)
+            fprintf(report->out, " (%s)", gloss);
+        fputc('\n', report->out);
+    }
+    return gv_database_error(report->trace, result);
+}
+
+/* What is drawn for people keeps its form in markdown, between fences. */
+static int gv_report_draw(struct gv_report *report, int (*draw)(struct gv_report *))
+{
+    FILE *out = report->out;
+    char *text = NULL;
+    size_t bytes = 0;
+
+    if (report->format != GV_FORMAT_MARKDOWN)
+        return draw(report);
+    report->out = open_memstream(&text, &bytes);
+    if (!report->out) {
+        report->out = out;
+        return -errno;
+    }
+    int error = draw(report);
+    if (fclose(report->out) == EOF && !error)
+        error = -errno;
+    report->out = out;
+    if (bytes > 0)
+        fprintf(out, "\n```\n%s```\n", text + (text[0] == '\n'));
+    free(text);
+    return error;
+}
+
+static int gv_section_write(struct gv_report *report, enum gv_section_id id)
+{
+    const struct gv_section *section = &gv_sections[id];
+    sqlite3_stmt *query = NULL;
+    int error;
+
+    if (section->shape == GV_SHAPE_PICTURE &&
+        (report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN))
+        return gv_report_draw(report,
+                              id == GV_SECTION_timeline ? gv_section_timeline : gv_section_samples);
+    error = gv_database_error(report->trace,
+                              sqlite3_prepare_v2(report->trace, section->sql, -1, &query, NULL));
+    if (!error) {
+        gv_report_bind(report, query);
+        if (report->format == GV_FORMAT_JSON)
+            gv_json_key(&report->json, section->name);
+        error = section->shape == GV_SHAPE_RECORD ? gv_section_record(report, section, query)
+                                                  : gv_section_table(report, section, query);
+    }
+    sqlite3_finalize(query);
+    return error;
+}
+
+static int gv_report_verdict(struct gv_report *report)
+{
+    struct gv_stall_sums sums;
+    int error = gv_verdict_print(report->out, report->trace, report->path, &report->facts,
+                                 &report->verdict, &report->ended, report->columns);
+
+    /* The lines are of the whole trace. */
+    if (error || !gv_totals_is_all(&report->part))
+        return error;
+    error = gv_stall_sums_read(report->trace, &sums);
+    if (error || gv_stall_sums_are_small(&sums))
+        return error;
+    return gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS,
+                                report->columns);
+}
+
+/* What is a picture for people is thousands of rows for programs: those that ask for it get it. */
+static bool gv_report_is_for_programs(const struct gv_report *report, size_t section)
+{
+    return report->wanted[section] &&
+           (report->picked || gv_sections[section].shape != GV_SHAPE_PICTURE);
+}
+
+static int gv_report_json(struct gv_report *report)
+{
+    int error = 0;
+
+    gv_json_begin(&report->json, report->out);
+    gv_json_open(&report->json, '{');
+    gv_json_key(&report->json, "trace");
+    gv_json_text(&report->json, report->path);
+    gv_report_json_facts(report);
+    if (report->wanted[GV_SECTION_verdict])
+        error = gv_report_json_verdict(report);
+    gv_json_key(&report->json, "sections");
+    gv_json_open(&report->json, '{');
+    for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
+        if (gv_report_is_for_programs(report, i))
+            error = gv_section_write(report, (enum gv_section_id)i);
+    gv_json_close(&report->json, '}');
+    gv_json_close(&report->json, '}');
+    gv_json_end(&report->json);
+    return error;
+}
+
+/* One section is a table and nothing else. */
+static int gv_report_csv(struct gv_report *report)
+{
+    size_t wanted = 0, written = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
+        wanted += gv_report_is_for_programs(report, i);
+    for (size_t i = 0; i < GV_SECTIONS_COUNT && !error; i++) {
+        if (!gv_report_is_for_programs(report, i))
+            continue;
+        if (wanted > 1)
+            fprintf(report->out, "%s# %s\n", written++ ? "\n" : "", gv_sections[i].name);
+        error = i == GV_SECTION_verdict ? gv_report_csv_verdict(report)
+                                        : gv_section_write(report, (enum gv_section_id)i);
+    }
+    return error;
+}
+
+int gv_report_write(struct gv_report *report)
+{
+    int error = gv_report_values_register(report);
+
+    gv_progress_begin(report->trace, "gpuverify: reading");
+    if (!error)
+        error = gv_run_facts_read(report->trace, &report->part, &report->facts);
+    gv_progress_end(report->trace);
+    if (error)
+        return error;
+    gv_verdict_make(&report->facts, &report->verdict);
+    if (report->format == GV_FORMAT_JSON)
+        return gv_report_json(report);
+    if (report->format == GV_FORMAT_CSV)
+        return gv_report_csv(report);
+    if (report->wanted[GV_SECTION_verdict])
+        error = gv_report_draw(report, gv_report_verdict);
+    for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
+        if (report->wanted[i])
+            error = gv_section_write(report, (enum gv_section_id)i);
+    return error;
+}

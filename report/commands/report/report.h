@@ -1,0 +1,66 @@
+/*
+ * A report of a trace: the verdict, and sections (report/commands/report/sections.def), as text,
+ * JSON, CSV or markdown.
+ */
+#ifndef GV_COMMANDS_REPORT_REPORT_H
+#define GV_COMMANDS_REPORT_REPORT_H
+
+#include "report/analyse/ended.h"
+#include "report/show/json.h"
+#include "report/show/rows.h"
+#include "report/analyse/verdict/verdict.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum gv_section_id {
+    GV_SECTION_verdict,
+#define GV_SECTION(name, shape, title, sql, ...) GV_SECTION_##name,
+#include "report/commands/report/sections.def"
+    GV_SECTIONS_COUNT
+};
+
+struct gv_report {
+    sqlite3 *trace;
+    const char *path;
+    FILE *out;
+    enum gv_format format;
+    int columns; /* of text */
+    int64_t top; /* rows of a section; -1: all */
+    struct gv_totals_part part;
+    struct gv_ended ended; /* of a process, where that is known */
+    bool wanted[GV_SECTIONS_COUNT];
+    bool picked; /* only those that were named, also if they are empty */
+    struct gv_run_facts facts;
+    struct gv_verdict verdict;
+    struct gv_json json;
+};
+
+/* Writes it. 0 or -errno. */
+int gv_report_write(struct gv_report *report);
+
+/* How wide text is on what it is printed to. */
+int gv_report_columns(FILE *out);
+
+/* Marks the section of that name as wanted. False: there is none. */
+bool gv_report_pick(struct gv_report *report, const char *name);
+/* " verdict run ...": for a message. */
+const char *gv_report_section_names(void);
+
+/* report/commands/report/values.c: functions that the sections' queries call. 0 or -errno. */
+int gv_report_values_register(struct gv_report *report);
+/* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
+void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
+
+/* report/commands/report/verdict.c: what is no section's rows, for programs. 0 or -errno. */
+void gv_report_json_facts(struct gv_report *report);
+int gv_report_json_verdict(struct gv_report *report);
+int gv_report_csv_verdict(struct gv_report *report);
+
+/* report/commands/report/section_lines.c: sections that are pictures when people read them. 0 or
+ * -errno. */
+int gv_section_timeline(struct gv_report *report);
+int gv_section_samples(struct gv_report *report);
+
+#endif

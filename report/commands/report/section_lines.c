@@ -1,0 +1,253 @@
+/* The sections that are lines of heights when people read them: the run over time, and samples. */
+#include "report/show/format.h"
+#include "report/commands/report/report.h"
+#include "report/show/sparkline.h"
+#include "report/show/terminal.h"
+#include "report/analyse/time_sum.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define GV_LINE_LABEL   14
+#define GV_LINE_MOST    120
+#define GV_LINE_NUMBERS 30 /* columns after a line of samples */
+#define GV_LINE_NAME    64
+
+struct gv_line {
+    double levels[GV_LINE_MOST];
+    size_t count;
+    int64_t from_ns, to_ns;
+};
+
+static void gv_line_begin(struct gv_line *line, const struct gv_report *report, int columns)
+{
+    memset(line, 0, sizeof(*line));
+    line->count = columns > GV_LINE_MOST ? GV_LINE_MOST : columns > 10 ? (size_t)columns : 10;
+    line->from_ns = report->facts.first_ns;
+    line->to_ns = report->facts.last_ns > line->from_ns ? report->facts.last_ns : line->from_ns + 1;
+}
+
+/* Spreads `taken` of [start, end) over the line's columns. */
+static void gv_line_add(struct gv_line *line, int64_t start_ns, int64_t end_ns, double taken_ns)
+{
+    double column_ns = (double)(line->to_ns - line->from_ns) / (double)line->count;
+    double first = ((double)start_ns - (double)line->from_ns) / column_ns;
+    double last = ((double)end_ns - (double)line->from_ns) / column_ns;
+    double from = first > 0 ? first : 0;
+    double to = last < (double)line->count ? last : (double)line->count;
+
+    if (last <= first || to <= from)
+        return;
+    taken_ns = taken_ns / (to - from);
+    for (double at = floor(from); at < to; at += 1) {
+        double part = (at + 1 < to ? at + 1 : to) - (at > from ? at : from);
+        line->levels[(size_t)at] += taken_ns * part / column_ns;
+    }
+}
+
+static void gv_line_print(FILE *out, const char *label, const struct gv_line *line)
+{
+    gv_format_text(out, label, GV_LINE_LABEL, 1);
+    gv_sparkline(out, line->levels, line->count);
+    fputc('\n', out);
+}
+
+/* "busy 1" is the first device of the table device_total. */
+static void gv_line_label(struct gv_report *report, const char *lane, char label[GV_LINE_NAME])
+{
+    int number;
+
+    if (sscanf(lane, "busy %d", &number) == 1 && report->facts.devices_used > 1)
+        snprintf(label, GV_LINE_NAME, "GPU %d busy", number - 1);
+    else if (strncmp(lane, "busy", 4) == 0)
+        snprintf(label, GV_LINE_NAME, "GPU busy");
+    else
+        snprintf(label, GV_LINE_NAME, "%s",
+                 strcmp(lane, "copy") == 0   ? "copying"
+                 : strcmp(lane, "sync") == 0 ? "host waits"
+                 : strcmp(lane, "load") == 0 ? "host loads"
+                                             : lane);
+}
+
+static int gv_timeline_lanes(struct gv_report *report, struct gv_line *line)
+{
+    sqlite3_stmt *rows = NULL;
+    char lane[GV_LINE_NAME] = "", label[GV_LINE_NAME] = "";
+    int result = sqlite3_prepare_v2(report->trace,
+                                    "SELECT lane, stretch * s.value, (stretch + 1) * s.value, "
+                                    "taken_ns FROM timeline, fact s WHERE"
+                                    " s.key = 'stretch_ns' ORDER BY lane, stretch",
+                                    -1, &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(rows, 0);
+        if (strncmp(lane, name ? name : "", sizeof(lane) - 1) != 0) {
+            if (lane[0])
+                gv_line_print(report->out, label, line);
+            gv_line_begin(line, report, report->columns - GV_LINE_LABEL);
+            snprintf(lane, sizeof(lane), "%s", name ? name : "");
+            gv_line_label(report, lane, label);
+        }
+        gv_line_add(line, sqlite3_column_int64(rows, 1), sqlite3_column_int64(rows, 2),
+                    sqlite3_column_double(rows, 3));
+    }
+    sqlite3_finalize(rows);
+    if (lane[0])
+        gv_line_print(report->out, label, line);
+    return gv_database_error(report->trace, result);
+}
+
+static int gv_timeline_stalls(struct gv_report *report, struct gv_line *line)
+{
+    sqlite3_stmt *rows = NULL;
+    bool any = false;
+    int result = sqlite3_prepare_v2(report->trace,
+                                    "SELECT start_ns, duration_ns, wait_ns + jit_ns FROM stalls "
+                                    "WHERE NOT expected AND start_ns >="
+                                    " :from AND start_ns < :to AND (:process = 0 OR process = "
+                                    ":process) AND (:thread = 0 OR thread ="
+                                    " :thread) ORDER BY wait_ns + jit_ns DESC LIMIT 100000",
+                                    -1, &rows, NULL);
+
+    gv_line_begin(line, report, report->columns - GV_LINE_LABEL);
+    if (result == SQLITE_OK)
+        gv_report_bind(report, rows);
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        int64_t start_ns = sqlite3_column_int64(rows, 0);
+        gv_line_add(line, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(rows, 1)),
+                    sqlite3_column_double(rows, 2));
+        any = true;
+    }
+    sqlite3_finalize(rows);
+    if (any)
+        gv_line_print(report->out, "stalls", line);
+    return gv_database_error(report->trace, result);
+}
+
+int gv_section_timeline(struct gv_report *report)
+{
+    struct gv_line line;
+    char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES];
+    bool bold = gv_terminal_has_colours(report->out);
+    int error;
+
+    if (report->facts.calls == 0)
+        return 0;
+    fprintf(report->out, "\n%sOver time%s, from %s to %s\n", bold ? "\x1b[1m" : "",
+            bold ? "\x1b[0m" : "", gv_format_duration(from, report->facts.first_ns),
+            gv_format_duration(to, report->facts.last_ns));
+    error = gv_timeline_lanes(report, &line);
+    return error ? error : gv_timeline_stalls(report, &line);
+}
+
+/* One column of the samples: what it is called, its highest value (0: what was seen), its unit. */
+struct gv_sampled {
+    const char *label;
+    const char *column;
+    double most;
+    const char *unit;
+    double scale;
+};
+
+static const struct gv_sampled gv_sampled[] = {
+    {"GPU", "gpu_percent", 100, "%", 1},
+    {"memory bus", "memory_percent", 100, "%", 1},
+    {"memory used", "memory_used_bytes", 0, "GiB", 1.0 / (1 << 30)},
+    {"power", "power_mw", 0, "W", 0.001},
+    {"SM clock", "sm_clock_mhz", 0, "MHz", 1},
+    {"temperature", "temperature_c", 100, "C", 1},
+};
+
+static int gv_samples_line(struct gv_report *report, const struct gv_sampled *what, int64_t samples,
+                           sqlite3_stmt *rows)
+{
+    struct gv_line line;
+    int counts[GV_LINE_MOST] = {0}, result, seen = 0;
+    double sum = 0, most = 0, highest = what->most;
+
+    gv_line_begin(&line, report, report->columns - GV_LINE_LABEL - GV_LINE_NUMBERS);
+    if (samples > 0 && (uint64_t)samples < line.count)
+        line.count = (size_t)samples;
+    while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
+        double at = ((double)sqlite3_column_int64(rows, 0) - (double)line.from_ns) /
+                    (double)(line.to_ns - line.from_ns) * (double)line.count;
+        double value = sqlite3_column_double(rows, 1);
+        if (sqlite3_column_type(rows, 1) == SQLITE_NULL || at < 0 || at >= (double)line.count)
+            continue;
+        line.levels[(size_t)at] += value;
+        counts[(size_t)at]++;
+        sum += value;
+        seen++;
+        most = value > most ? value : most;
+    }
+    if (highest <= 0)
+        highest = most;
+    for (size_t i = 0; i < line.count; i++)
+        line.levels[i] = counts[i] && highest > 0 ? line.levels[i] / counts[i] / highest
+                         : counts[i]              ? 0
+                                                  : -1;
+    if (seen > 0) {
+        gv_format_text(report->out, what->label, GV_LINE_LABEL, 1);
+        gv_sparkline(report->out, line.levels, line.count);
+        fprintf(report->out, "  mean %.4g, most %.4g %s\n", sum / seen * what->scale,
+                most * what->scale, what->unit);
+    }
+    return gv_database_error(report->trace, result);
+}
+
+static int gv_samples_device(struct gv_report *report, const char *uuid, int64_t samples)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < sizeof(gv_sampled) / sizeof(gv_sampled[0]) && !error; i++) {
+        sqlite3_stmt *rows = NULL;
+        char sql[160];
+        sqlite3_snprintf(sizeof(sql), sql,
+                         "SELECT at_ns, %s FROM sample WHERE uuid IS ?1 ORDER BY at_ns",
+                         gv_sampled[i].column);
+        error = gv_database_error(report->trace,
+                                  sqlite3_prepare_v2(report->trace, sql, -1, &rows, NULL));
+        if (!error) {
+            sqlite3_bind_text(rows, 1, uuid, -1, SQLITE_TRANSIENT);
+            error = gv_samples_line(report, &gv_sampled[i], samples, rows);
+        }
+        sqlite3_finalize(rows);
+    }
+    return error;
+}
+
+int gv_section_samples(struct gv_report *report)
+{
+    sqlite3_stmt *rows = NULL;
+    int error = 0, result;
+    bool bold = gv_terminal_has_colours(report->out);
+
+    result =
+        sqlite3_prepare_v2(report->trace,
+                           "SELECT s.uuid, (SELECT gv_device(d.name) FROM device d WHERE d.uuid ="
+                           " s.uuid), count(*) FROM sample s WHERE s.at_ns BETWEEN ?1 AND ?2 GROUP"
+                           " BY 1 ORDER BY 1 LIMIT 64",
+                           -1, &rows, NULL);
+    if (result == SQLITE_OK) {
+        sqlite3_bind_int64(rows, 1, report->facts.first_ns);
+        sqlite3_bind_int64(rows, 2, report->facts.last_ns);
+    }
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(rows, 1);
+        fprintf(report->out, "\n%sSamples of the device%s ", bold ? "\x1b[1m" : "",
+                bold ? "\x1b[0m" : "");
+        gv_format_text(report->out, name ? name : (const char *)sqlite3_column_text(rows, 0), 80,
+                       0);
+        fprintf(report->out, ", %" PRId64 "\n", (int64_t)sqlite3_column_int64(rows, 2));
+        error = gv_samples_device(report, (const char *)sqlite3_column_text(rows, 0),
+                                  sqlite3_column_int64(rows, 2));
+    }
+    sqlite3_finalize(rows);
+    return error ? error : gv_database_error(report->trace, result);
+}

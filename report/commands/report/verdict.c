@@ -1,0 +1,114 @@
+/* The verdict, and the facts that it is made of, for programs. */
+#include "report/commands/report/report.h"
+#include "report/show/rows.h"
+#include "report/commands/run/verdict_print.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gv_report_json_facts(struct gv_report *report)
+{
+    const struct gv_run_facts *facts = &report->facts;
+    const struct {
+        const char *key;
+        int64_t value;
+        bool known;
+    } values[] = {
+#define GV_REPORT_FACT(key, label, value, known) {key, value, known},
+#include "report/commands/report/facts.def"
+    };
+
+    gv_json_key(&report->json, "facts");
+    gv_json_open(&report->json, '{');
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        gv_json_key(&report->json, values[i].key);
+        if (values[i].known)
+            gv_json_number(&report->json, values[i].value);
+        else
+            gv_json_null(&report->json);
+    }
+    gv_json_close(&report->json, '}');
+}
+
+/* As they are told in text, each on a line of its own. */
+static int gv_report_json_notes(struct gv_report *report)
+{
+    char *text = NULL, *rest = NULL;
+    size_t bytes = 0;
+    FILE *lines = open_memstream(&text, &bytes);
+    int error =
+        lines ? gv_verdict_print_broken(lines, report->trace, report->path, &report->facts, INT_MAX)
+              : -ENOMEM;
+
+    if (!error)
+        error = gv_verdict_print_notes(lines, report->trace, report->path, &report->facts,
+                                       &report->ended, INT_MAX);
+    if (lines && fclose(lines) != 0 && !error)
+        error = -ENOMEM;
+    gv_json_key(&report->json, "notes");
+    gv_json_open(&report->json, '[');
+    for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest)) {
+        line += strlen(GV_VERDICT_NOTE);
+        gv_json_text(&report->json, line + strspn(line, " "));
+    }
+    gv_json_close(&report->json, ']');
+    free(text);
+    return error;
+}
+
+int gv_report_json_verdict(struct gv_report *report)
+{
+    int error;
+    struct gv_json *json = &report->json;
+    char next[GV_VERDICT_NEXT_BYTES];
+
+    gv_json_key(json, "verdict");
+    gv_json_open(json, '{');
+    gv_json_key(json, "headline");
+    gv_json_text(json, report->verdict.headline);
+    gv_json_key(json, "findings");
+    gv_json_open(json, '[');
+    for (size_t i = 0; i < report->verdict.count; i++) {
+        const struct gv_finding *finding = &report->verdict.findings[i];
+        gv_json_open(json, '{');
+        gv_json_key(json, "class");
+        gv_json_text(json, gv_verdict_name(finding->class));
+        gv_json_key(json, "weight");
+        gv_json_real(json, finding->weight);
+        gv_json_key(json, "evidence");
+        gv_json_text(json, finding->evidence);
+        gv_json_key(json, "next");
+        gv_json_text(json, gv_verdict_next_of(finding, report->path, next));
+        gv_json_close(json, '}');
+    }
+    gv_json_close(json, ']');
+    error = gv_report_json_notes(report);
+    gv_json_close(json, '}');
+    return error;
+}
+
+int gv_report_csv_verdict(struct gv_report *report)
+{
+    static const struct gv_column columns[] = {
+        {"class", GV_COLUMN_TEXT},
+        {"weight", GV_COLUMN_NUMBER},
+        {"evidence", GV_COLUMN_TEXT},
+        {"next", GV_COLUMN_TEXT},
+    };
+    char next[GV_VERDICT_NEXT_BYTES];
+    struct gv_rows rows;
+
+    gv_rows_begin(&rows, report->out, GV_FORMAT_CSV, columns, sizeof(columns) / sizeof(columns[0]),
+                  NULL);
+    for (size_t i = 0; i < report->verdict.count; i++) {
+        const struct gv_finding *finding = &report->verdict.findings[i];
+        gv_rows_text(&rows, gv_verdict_name(finding->class));
+        gv_rows_real(&rows, finding->weight);
+        gv_rows_text(&rows, finding->evidence);
+        gv_rows_text(&rows, gv_verdict_next_of(finding, report->path, next));
+    }
+    return gv_rows_end(&rows);
+}

@@ -1,0 +1,303 @@
+/* gpuverify run: a program with the library, and its summary. */
+#include "report/commands/commands.h"
+
+#include "report/commands/run/environment.h"
+#include "report/commands/run/note.h"
+#include "report/collect/session_watch.h"
+#include "report/commands/report/report.h"
+#include "report/show/shown_path.h"
+#include "report/commands/trace_view.h"
+#include "report/commands/run/verdict_print.h"
+#include "trace/program_name.h"
+#include "trace/session_id.h"
+#include "report/store/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GV_EXIT_NOT_EXECUTABLE 126
+#define GV_EXIT_NOT_FOUND      127
+/* How often a running program's session file is looked for. */
+#define GV_RUN_LOOK_MS 100
+
+static volatile sig_atomic_t gv_run_child;
+
+/* A signal that was meant for the program but came to us alone. */
+static void gv_run_pass_on(int number)
+{
+    if (gv_run_child > 0)
+        kill((pid_t)gv_run_child, number);
+}
+
+/* The terminal's keys reach the program by themselves: it is in the same process group. */
+static void gv_run_set_signals(void)
+{
+    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    struct sigaction pass = {.sa_handler = gv_run_pass_on, .sa_flags = SA_RESTART};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+    for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+        struct sigaction old;
+        if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(passed[i], &pass, NULL);
+    }
+    sigaction(SIGINT, &ignore, NULL);
+    sigaction(SIGQUIT, &ignore, NULL);
+}
+
+/* In the child. The session's root is the program itself. */
+static void gv_run_become(char **argv, uint32_t random, int report_fd, const sigset_t *mask)
+{
+    char session[GV_SESSION_ID_BYTES];
+    uint64_t ticks = 0;
+    int error = -gv_session_read_start_ticks((uint32_t)getpid(), &ticks);
+
+    if (!error) {
+        gv_session_id_write(session, (uint32_t)getpid(), ticks, random);
+        error = setenv("GPUVERIFY_SESSION", session, 1) < 0 ? errno : 0;
+    }
+    if (!error) {
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        execvp(argv[0], argv);
+        error = errno;
+    }
+    ssize_t sent = write(report_fd, &error, sizeof(error));
+    _exit(sent == (ssize_t)sizeof(error) ? GV_EXIT_NOT_FOUND : GV_EXIT_FAILED);
+}
+
+/* Starts the program. 0, or -errno of what failed, also in the child. */
+static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
+{
+    uint32_t random = gv_session_random();
+    uint64_t ticks = 0;
+    int ends[2], error = 0;
+    sigset_t all, mask;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    /* A signal that comes before there is somebody to pass it on to waits until there is. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &mask);
+    pid_t child = fork();
+    if (child == 0)
+        gv_run_become(argv, random, ends[1], &mask);
+    if (child < 0)
+        error = errno;
+    close(ends[1]);
+    gv_run_child = child;
+    gv_run_set_signals();
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    if (child > 0) {
+        gv_session_read_start_ticks((uint32_t)child, &ticks);
+        gv_session_id_write(session, (uint32_t)child, ticks, random);
+        ssize_t got;
+        do
+            got = read(ends[0], &error, sizeof(error));
+        while (got < 0 && errno == EINTR);
+        if (error)
+            waitpid(child, NULL, 0);
+    }
+    close(ends[0]);
+    return -error;
+}
+
+/* Waits for the program's end, without taking it yet: its session is looked at before. */
+static int gv_run_wait(struct gv_session_watch *watch)
+{
+    struct timespec step = {.tv_nsec = GV_RUN_LOOK_MS * 1000000};
+    siginfo_t info;
+    int status;
+
+    for (;;) {
+        memset(&info, 0, sizeof(info));
+        bool known = gv_session_watch_look(watch);
+        int flags = WEXITED | WNOWAIT | (known ? 0 : WNOHANG);
+        if (waitid(P_PID, (id_t)gv_run_child, &info, flags) < 0 && errno != EINTR)
+            return -errno;
+        if (info.si_pid != 0)
+            break;
+        if (!known)
+            nanosleep(&step, NULL);
+    }
+    gv_session_watch_look_last(watch);
+    /* A collector keeps the session open for a while, as long as the program is a zombie. */
+    if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+        gv_session_watch_tell_signal(watch, info.si_status);
+    if (waitpid((pid_t)gv_run_child, &status, 0) < 0)
+        return -errno;
+    gv_run_child = 0;
+    return status;
+}
+
+static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct gv_ended *ended)
+{
+    struct gv_report *report = calloc(1, sizeof(*report));
+
+    if (!report)
+        return;
+    report->trace = trace;
+    report->path = path;
+    report->out = stderr;
+    report->columns = gv_report_columns(stderr);
+    report->part = GV_TOTALS_ALL;
+    report->ended = *ended;
+    report->wanted[GV_SECTION_verdict] = true;
+    int error = gv_report_write(report);
+    if (error)
+        gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, error));
+    else
+        gv_verdict_print_more(stderr, path);
+    free(report);
+}
+
+/* What its trace would be called: train for python3 train.py. */
+static void gv_run_name(char **program, char *name, size_t size)
+{
+    char arguments[PATH_MAX];
+    size_t bytes = 0;
+
+    for (; *program && bytes + strlen(*program) < sizeof(arguments); program++) {
+        strcpy(arguments + bytes, *program);
+        bytes += strlen(*program) + 1;
+    }
+    gv_program_name(arguments, bytes, name, size);
+}
+
+static void gv_run_summary(struct gv_session_watch *watch, char **program, int note, int64_t pid,
+                           int status)
+{
+    struct gv_ended ended = {pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    char path[GV_SESSION_PATH_BYTES], name[256];
+    sqlite3 *trace = NULL;
+
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    int error = gv_session_watch_trace(watch, path, sizeof(path));
+    if (error == -ENOENT) {
+        fputc('\n', stderr);
+        gv_run_name(program, name, sizeof(name));
+        gv_verdict_print_without(stderr, name, program[0], gv_run_note_read(note, status),
+                                 gv_report_columns(stderr));
+        return;
+    }
+    if (error) {
+        gv_message("the trace could not be written: %s", strerror(-error));
+        return;
+    }
+    if (gv_trace_view_open(path, &trace) < 0)
+        return;
+    fputc('\n', stderr);
+    gv_run_print_verdict(trace, path, &ended);
+    sqlite3_close(trace);
+}
+
+/* Ends as the program did. */
+static int gv_run_end(int status)
+{
+    struct rlimit none = {0, 0};
+
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    setrlimit(RLIMIT_CORE, &none);
+    signal(WTERMSIG(status), SIG_DFL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, WTERMSIG(status));
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+/* Before the program starts: a trace that nobody can write is better known now than at its end. */
+static int gv_run_check_place(const char *trace)
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    const char *slash = strrchr(trace, '/');
+    int length = slash ? (int)(slash - trace) + 1 : 1;
+
+    if ((size_t)snprintf(folder, sizeof(folder), "%.*s", length, slash ? trace : ".") >=
+        sizeof(folder))
+        return -ENAMETOOLONG;
+    if (stat(trace, &status) == 0 && !S_ISREG(status.st_mode))
+        return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
+    return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+/* What is no trace is not written over; the summary names the file that is written. An earlier
+ * run's trace goes now: this run may leave none, and what is then there would pass for its own. */
+static void gv_run_check_file(const char *trace)
+{
+    struct gv_trace_probe probe;
+    int error = gv_trace_file_probe(trace, &probe);
+
+    if (error == -EPROTO)
+        gv_message(
+            "%s is no gpuverify trace: it is left alone, and the trace gets a name beside it",
+            gv_shown_path(trace));
+    else if (error == -EUCLEAN || error == -EMEDIUMTYPE)
+        gv_message("%s is a trace that is damaged, or whose journal is no regular file: it is left "
+                   "alone, and the trace gets a name beside it",
+                   gv_shown_path(trace));
+    else if (error == 0 && gv_trace_file_drop(trace) < 0)
+        gv_message("%s is left alone, for another run still writes it or it cannot be removed; the "
+                   "trace gets a name beside it",
+                   gv_shown_path(trace));
+}
+
+int gv_command_run(const struct gv_arguments *arguments)
+{
+    const char *wanted = gv_arguments_text(arguments, GV_OPTION_run_output, NULL);
+    char **program = arguments->operands;
+    char library[PATH_MAX], session[GV_SESSION_ID_BYTES];
+    struct gv_session_watch watch;
+    int error;
+
+    error = wanted ? gv_run_check_place(wanted) : 0;
+    if (error) {
+        gv_message("cannot write %s: %s%s", wanted, strerror(-error),
+                   error == -EISDIR ? "; -o names a file" : "");
+        return GV_EXIT_FAILED;
+    }
+    error = gv_run_find_library(library, sizeof(library));
+    if (error) {
+        if (error == -EBADF)
+            gv_message("cannot preload %s: LD_PRELOAD cannot hold a path with a space or a colon; "
+                       "install gpuverify in a folder whose path has neither",
+                       library);
+        else
+            gv_message("libgpuverify.so is not where it belongs");
+        return GV_EXIT_FAILED;
+    }
+    if (wanted)
+        gv_run_check_file(wanted);
+    error = gv_run_set_environment(library, wanted);
+    int note = gv_run_note_open();
+    if (!error)
+        error = gv_run_start(program, session);
+    if (error) {
+        gv_message("cannot run %s: %s", program[0], strerror(-error));
+        return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
+    }
+    gv_session_watch_start(&watch, session);
+    int64_t pid = gv_run_child;
+    int status = gv_run_wait(&watch);
+    if (status < 0) {
+        gv_message("cannot wait for %s: %s", program[0], strerror(-status));
+        return GV_EXIT_FAILED;
+    }
+    gv_run_summary(&watch, program, note, pid, status);
+    gv_session_watch_end(&watch);
+    return gv_run_end(status);
+}

@@ -1,0 +1,89 @@
+#include "report/commands/run/environment.h"
+
+#include "trace/trace_path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GV_LIBRARY "libgpuverify.so"
+
+static int gv_run_directory_of_self(char *out, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", out, size - 1);
+
+    if (length <= 0)
+        return -ENOENT;
+    out[length] = '\0';
+    char *slash = strrchr(out, '/');
+    if (!slash)
+        return -ENOENT;
+    *slash = '\0';
+    return 0;
+}
+
+/* The file at `directory`/`relative`, without "..": 1, or 0 if it is not there. */
+static int gv_run_try(const char *directory, const char *relative, char *path, size_t size)
+{
+    char candidate[2 * PATH_MAX], resolved[PATH_MAX];
+
+    snprintf(candidate, sizeof(candidate), "%s/%s/" GV_LIBRARY, directory, relative);
+    if (!realpath(candidate, resolved))
+        return 0;
+    return (size_t)snprintf(path, size, "%s", resolved) < size;
+}
+
+/* LD_PRELOAD separates its entries with these, and knows no way to quote them. */
+static int gv_run_check_path(const char *path)
+{
+    return path[strcspn(path, " \t\n:")] ? -EBADF : 0;
+}
+
+int gv_run_find_library(char *path, size_t size)
+{
+    /* GV_LIBRARY_RELATIVE: from the installed program's folder to the library's. */
+    static const char *const beside[] = {"../preload", GV_LIBRARY_RELATIVE, "../lib"};
+    char directory[PATH_MAX];
+    int error = gv_run_directory_of_self(directory, sizeof(directory));
+
+    if (error)
+        return error;
+    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+        if (gv_run_try(directory, beside[i], path, size))
+            return gv_run_check_path(path);
+    return gv_run_try(GV_LIBRARY_FOLDER, ".", path, size) ? gv_run_check_path(path) : -ENOENT;
+}
+
+static int gv_run_set_trace(const char *trace)
+{
+    char here[PATH_MAX], path[2 * PATH_MAX];
+
+    if (trace[0] == '/')
+        return setenv("GPUVERIFY_TRACE", trace, 1) < 0 ? -errno : 0;
+    if (!getcwd(here, sizeof(here)))
+        return -errno;
+    int error = gv_trace_path_absolute(path, sizeof(path), here, trace, true);
+    if (error)
+        return error;
+    return setenv("GPUVERIFY_TRACE", path, 1) < 0 ? -errno : 0;
+}
+
+int gv_run_set_environment(const char *library, const char *trace)
+{
+    const char *others = getenv("LD_PRELOAD");
+    size_t size = strlen(library) + (others ? strlen(others) : 0) + 2;
+    char *value = malloc(size);
+    int error;
+
+    if (!value)
+        return -ENOMEM;
+    snprintf(value, size, "%s%s%s", library, others && *others ? ":" : "", others ? others : "");
+    error = setenv("LD_PRELOAD", value, 1) < 0 ? -errno : 0;
+    free(value);
+    if (!error && trace)
+        error = gv_run_set_trace(trace);
+    return error;
+}

@@ -1,0 +1,220 @@
+#include "report/commands/trace_view.h"
+
+#include "report/commands/commands.h"
+#include "report/analyse/names/kernel_names.h"
+#include "report/store/progress.h"
+#include "report/collect/recovery.h"
+#include "report/store/safe_sum.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/store/trusted_schema.h"
+#include "report/collect/unwritten_trace.h"
+#include "report/store/schema.h"
+#include "trace/session_id.h"
+#include "report/store/trace_file.h"
+#include "trace/shell_word.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GV_TRACE_VIEW_STEP_MS 50
+#define GV_TRACE_VIEW_SAY_MS  500
+#define GV_TRACE_VIEW_WAIT_MS 30000
+#define GV_TRACE_VIEW_BUSY_MS 10000
+/* No value that gpuverify writes is near it. */
+#define GV_TRACE_VIEW_VALUE_BYTES (16 << 20)
+
+/* Whether a process that the trace knows goes on, or the session's first one, which may start more.
+ */
+static bool gv_trace_view_any_lives(const char *path, const char *session)
+{
+    sqlite3 *trace = NULL;
+    sqlite3_stmt *rows = NULL;
+    uint32_t pid;
+    uint64_t ticks;
+    bool lives = gv_session_id_parse(session, &pid, &ticks) == 0 &&
+                 gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
+
+    if (!lives && sqlite3_open_v2(path, &trace, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
+        sqlite3_busy_timeout(trace, GV_TRACE_VIEW_BUSY_MS);
+        sqlite3_prepare_v2(trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL", -1,
+                           &rows, NULL);
+        while (rows && !lives && sqlite3_step(rows) == SQLITE_ROW)
+            lives = gv_session_process_life((uint32_t)sqlite3_column_int64(rows, 0),
+                                            (uint64_t)sqlite3_column_int64(rows, 1)) ==
+                    GV_SESSION_ALIVE;
+        sqlite3_finalize(rows);
+    }
+    sqlite3_close(trace);
+    return lives;
+}
+
+/* Waits while the program has ended and its collector has not. Then the records that no collector
+ * took are brought in. */
+static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
+{
+    struct gv_recovery recovery;
+    int error = 0;
+
+    for (int waited_ms = 0; !error && !probe->complete && waited_ms < GV_TRACE_VIEW_WAIT_MS;
+         waited_ms += GV_TRACE_VIEW_STEP_MS) {
+        error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
+        if (error == 0 && recovery.spools_left > 0) {
+            gv_message("some of its processes still run: this is what is known so far");
+            return 0;
+        }
+        if (error == 0 && recovery.damaged > 0)
+            gv_message("some of its records cannot be had: a file in %s is cut or damaged",
+                       probe->spool_directory);
+        if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
+            break;
+        if (error == -EBUSY) {
+            if (gv_trace_view_any_lives(path, probe->session)) {
+                gv_message("the program still runs: this is what is known so far");
+                return 0;
+            }
+            if (waited_ms == GV_TRACE_VIEW_SAY_MS)
+                gv_message("waiting for the rest of the records");
+            usleep(GV_TRACE_VIEW_STEP_MS * 1000);
+            error = gv_trace_file_probe(path, probe);
+        }
+    }
+    return error == -ENOENT ? 0 : error;
+}
+
+/* Opens the file so that nothing in it is run but what is known to be ours. */
+static int gv_trace_view_open_safely(const char *path, sqlite3 **trace)
+{
+    int64_t version = 0;
+    int error = 0, set = 0;
+
+    if (sqlite3_open_v2(path, trace,
+                        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK)
+        error = -EIO;
+    if (!error) {
+        sqlite3_busy_timeout(*trace, GV_TRACE_VIEW_BUSY_MS);
+        sqlite3_limit(*trace, SQLITE_LIMIT_LENGTH, GV_TRACE_VIEW_VALUE_BYTES);
+        sqlite3_db_config(*trace, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, &set);
+        if (sqlite3_db_config(*trace, SQLITE_DBCONFIG_DEFENSIVE, 1, &set) != SQLITE_OK ||
+            sqlite3_db_config(*trace, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &set) != SQLITE_OK)
+            error = -EIO;
+    }
+    if (!error)
+        error = gv_safe_sum_install(*trace);
+    if (!error)
+        error = gv_trusted_schema_ensure(*trace, &version);
+    if (error == -ENOTSUP)
+        gv_message("%s was written by another version of gpuverify: its schema is %lld, this one "
+                   "reads %d to %d",
+                   path, (long long)version, GV_SCHEMA_VERSION_OLDEST, GV_SCHEMA_VERSION);
+    if (error == -EBADMSG)
+        gv_message("the tables of %s are not those of this version of gpuverify", path);
+    if (error) {
+        sqlite3_close(*trace);
+        *trace = NULL;
+    }
+    return error;
+}
+
+static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
+{
+    struct gv_trace_probe probe;
+    int error = gv_trace_file_probe(path, &probe);
+
+    if (!error) /* before anything else is asked of it */
+        error = gv_trace_view_open_safely(path, trace);
+    if (error)
+        return error;
+    if (!probe.complete) {
+        sqlite3_close(*trace);
+        *trace = NULL;
+        error = gv_trace_view_settle(path, &probe);
+        if (error)
+            gv_message("the records still in shared memory cannot be brought into %s: %s", path,
+                       strerror(-error));
+        error = gv_trace_view_open_safely(path, trace);
+        if (error)
+            return error;
+    }
+    gv_kernel_names_learn(*trace);
+    gv_progress_begin(*trace, "gpuverify: looking for stalls");
+    error = gv_stalls_ensure(*trace);
+    gv_progress_end(*trace);
+    if (error)
+        gv_message("the stalls of %s cannot be found: %s", path, gv_trace_view_why(*trace, error));
+    return 0;
+}
+
+/* A trace that was never written, or never begun, is made now, if its records are still there; or
+ * it is waited for, if its collector is about to write its first word. */
+static void gv_trace_view_make(const char *path)
+{
+    char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
+    char place[PATH_MAX + GV_SESSION_ID_BYTES + 16], word[GV_SHELL_WORD_BYTES];
+    struct gv_recovery recovery;
+    struct stat status;
+
+    for (int waited_ms = 0; waited_ms < GV_TRACE_VIEW_WAIT_MS; waited_ms += GV_TRACE_VIEW_STEP_MS) {
+        if (stat(path, &status) < 0 ? errno != ENOENT : status.st_size > 0)
+            return;
+        if (gv_unwritten_trace_find(path, directory, sizeof(directory), session) != 0)
+            return;
+        int error = gv_recovery_run(directory, session, NULL, &recovery);
+        if (error && error != -EBUSY && recovery.path[0]) {
+            snprintf(place, sizeof(place), "%s/%s" GV_SESSION_SUFFIX, directory, session);
+            gv_message("its records are still in shared memory, but %s cannot be written: %s; "
+                       "gpuverify recover -o FILE %s",
+                       recovery.path, strerror(-error), gv_shell_word(word, place));
+        }
+        if (error != -EBUSY)
+            return;
+        if (waited_ms == GV_TRACE_VIEW_SAY_MS)
+            gv_message("waiting for the first records");
+        usleep(GV_TRACE_VIEW_STEP_MS * 1000);
+    }
+}
+
+void gv_trace_view_say(const char *path, int error)
+{
+    if (error == -EPROTO || error == -ENODATA)
+        gv_message("%s is no gpuverify trace", path);
+    else if (error == -EUCLEAN)
+        gv_message("%s is a gpuverify trace that is cut off or damaged", path);
+    else if (error == -EMEDIUMTYPE)
+        gv_message("beside %s, a file of that name and -journal, -wal or -shm is no regular file: "
+                   "it has to be moved away",
+                   path);
+    else if (error == -EBUSY)
+        gv_message("%s is locked by another program", path);
+    else
+        gv_message("cannot read %s: %s", path, strerror(-error));
+}
+
+int gv_trace_view_open(const char *path, sqlite3 **trace)
+{
+    char resolved[PATH_MAX];
+    int error;
+
+    gv_trace_view_make(path);
+    error = realpath(path, resolved) ? gv_trace_view_open_resolved(resolved, trace) : -errno;
+    if (error && error != -ENOTSUP && error != -EBADMSG)
+        gv_trace_view_say(path, error);
+    return error;
+}
+
+const char *gv_trace_view_why(sqlite3 *trace, int error)
+{
+    switch (sqlite3_errcode(trace) & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return error == -EPROTO ? "it holds numbers that no trace has" : strerror(-error);
+    default:
+        return sqlite3_errmsg(trace);
+    }
+}

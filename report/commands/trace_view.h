@@ -1,0 +1,18 @@
+/* A trace opened for reading, whoever made it: nothing in it is run, and nothing is written. */
+#ifndef GV_COMMANDS_TRACE_VIEW_H
+#define GV_COMMANDS_TRACE_VIEW_H
+
+#include <sqlite3.h>
+
+/* Waits for a collector that is about to finish, recovers what a dead one left behind, and opens
+ * the trace. 0, or a message was given: -EPROTO: no trace; -errno. */
+int gv_trace_view_open(const char *path, sqlite3 **trace);
+
+/* Says why a file cannot be read as a trace, by what gv_trace_file_probe() returned. */
+void gv_trace_view_say(const char *path, int error);
+
+/* What went wrong with an open trace, in words, right after it did: SQLite's if it has any, or
+ * those of a -errno. */
+const char *gv_trace_view_why(sqlite3 *trace, int error);
+
+#endif

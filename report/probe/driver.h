@@ -1,0 +1,27 @@
+/*
+ * The driver and the runtime as the probe reaches them: opened at run time, so that gpuverify
+ * starts on machines without either. Only in a child of the probe.
+ */
+#ifndef GV_PROBE_DRIVER_H
+#define GV_PROBE_DRIVER_H
+
+#include <cuda.h>
+#include <stddef.h>
+
+/* The members carry the symbols' names; cuda.h turns cuMemAlloc into cuMemAlloc_v2 here, too. */
+struct gv_probe_driver {
+#define GV_PROBE_DRIVER(call)                __typeof__(call) *call;
+#define GV_PROBE_BY_HAND(symbol, parameters) CUresult(*symbol) parameters;
+#define GV_PROBE_RUNTIME(symbol, parameters) int(*symbol) parameters;
+#include "report/probe/entry_points.def"
+};
+
+extern struct gv_probe_driver gv_probe_cuda;
+
+/* Fills gv_probe_cuda. -ENOENT: there is no driver. */
+int gv_probe_driver_open(void);
+
+/* "580.159.04", or an empty text. */
+void gv_probe_driver_version(char *out, size_t size);
+
+#endif

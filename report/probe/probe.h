@@ -1,0 +1,102 @@
+/*
+ * Which CUDA calls wait for a busy GPU on this machine, and which wait behind another thread's load
+ * of code: measured in children, one for each loading mode.
+ */
+#ifndef GV_PROBE_PROBE_H
+#define GV_PROBE_PROBE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#define GV_PROBE_TEXT_BYTES 128
+
+enum gv_probe_beside {
+    GV_PROBE_BESIDE_GPU,
+    GV_PROBE_BESIDE_LOAD,
+};
+
+enum gv_probe_mode {
+    GV_PROBE_LAZY,
+    GV_PROBE_EAGER,
+    GV_PROBE_MODES,
+};
+
+/* What became of a row; a positive one is what CUDA said. */
+enum gv_probe_status {
+    GV_PROBE_MEASURED = 0,
+    GV_PROBE_NOT_REACHED = -1, /* the time was up, or nothing could be measured at all */
+    GV_PROBE_NOT_HERE = -2,    /* this machine's driver or runtime does not have the call */
+    GV_PROBE_HUNG = -3,
+    GV_PROBE_DIED = -4,
+    GV_PROBE_NO_LOAD = -5, /* the other thread's load did not wait */
+};
+
+/* A row of report/probe/calls.def, without its steps. */
+struct gv_probe_subject {
+    enum gv_probe_beside beside;
+    const char *cause;
+    const char *call;
+    const char *what;
+};
+
+#define GV_PROBE_CALL(beside, cause, call, what, prepare, act, clean) +1
+enum {
+    GV_PROBE_CALLS = 0
+#include "report/probe/calls.def"
+};
+
+extern const struct gv_probe_subject gv_probe_subjects[GV_PROBE_CALLS];
+extern const char *const gv_probe_mode_names[GV_PROBE_MODES];
+
+struct gv_probe_row {
+    int32_t status;
+    int32_t rounds; /* with the GPU busy */
+    int32_t waited; /* in how many of them the call waited */
+    int64_t idle_ns;
+    int64_t busy_ns;
+    int64_t kernel_ns; /* how long the GPU was busy */
+};
+
+struct gv_probe_machine {
+    char gpu[GV_PROBE_TEXT_BYTES];
+    char driver[GV_PROBE_TEXT_BYTES]; /* "580.159.04", or empty: not known */
+    int32_t cuda_version;             /* 13000, as the driver says */
+    int32_t runtime_version;          /* 0: no libcudart was found */
+};
+
+/* How long may be waited for what, before it counts as hung. */
+struct gv_probe_limits {
+    int64_t start_ms; /* for the driver; one that was not loaded yet takes its time */
+    int64_t call_ms;  /* for all rounds of one row */
+    int64_t whole_ms; /* for everything; what is not measured then stays so */
+};
+
+struct gv_probe_request {
+    int gpu;
+    int64_t kernel_ns;
+    struct gv_probe_limits limits;
+};
+
+struct gv_probe_result {
+    struct gv_probe_machine machine;
+    time_t when;
+    int64_t kernel_ns;
+    int64_t took_ns;
+    struct gv_probe_row rows[GV_PROBE_MODES][GV_PROBE_CALLS];
+};
+
+/*
+ * Measures; -ENODEV if there was nothing to measure, and a message has said why. Forks, so the
+ * caller may have no other threads. No child outlives it, whatever the driver does.
+ */
+int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_result *result);
+
+/* Whether the call waits, as most rounds showed. */
+int gv_probe_waits(const struct gv_probe_row *row);
+
+int gv_probe_print(const struct gv_probe_result *result, FILE *out);
+int gv_probe_print_markdown(const struct gv_probe_result *result, FILE *out);
+int gv_probe_print_json(const struct gv_probe_result *result, FILE *out);
+
+#endif

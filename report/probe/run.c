@@ -1,0 +1,217 @@
+#include "report/probe/run.h"
+#include "report/probe/loader.h"
+#include "report/probe/steps.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GV_PROBE_ROUNDS     3
+#define GV_PROBE_MORE       2 /* if the first ones disagree */
+#define GV_PROBE_ALL_ROUNDS (GV_PROBE_ROUNDS + GV_PROBE_MORE)
+/* The kernel runs for so many times what the call takes by itself, but not for ever. */
+#define GV_PROBE_OUTLAST    3
+#define GV_PROBE_LONGEST_NS 600000000ll
+
+struct gv_probe_call {
+    enum gv_probe_beside beside;
+    int (*prepare)(struct gv_probe_stage *stage);
+    int (*act)(struct gv_probe_stage *stage);
+    int (*clean)(struct gv_probe_stage *stage);
+};
+
+static const struct gv_probe_call gv_probe_calls[] = {
+#define GV_PROBE_CALL(beside, cause, call, what, prepare, act, clean)                              \
+    {GV_PROBE_BESIDE_##beside, gv_probe_##prepare, gv_probe_##act, gv_probe_##clean},
+#include "report/probe/calls.def"
+};
+
+struct gv_probe_round {
+    int64_t took_ns;
+    bool waited;
+    bool void_; /* the other thread's load did not do what it was for */
+};
+
+int64_t gv_probe_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The call, with nothing else going on if kernel_ns is 0. */
+static int gv_probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                        int64_t kernel_ns, struct gv_probe_round *round)
+{
+    struct gv_probe_loader loader;
+    bool beside = kernel_ns && call->beside == GV_PROBE_BESIDE_LOAD;
+    int64_t start_ns;
+    int error = kernel_ns ? gv_probe_stage_busy(stage, kernel_ns) : 0;
+
+    if (!error && beside)
+        error = gv_probe_loader_start(&loader, stage);
+    if (error)
+        return error;
+    start_ns = gv_probe_clock_ns();
+    error = call->act(stage);
+    round->took_ns = gv_probe_clock_ns() - start_ns;
+    if (kernel_ns)
+        round->waited = gv_probe_cuda.cuEventQuery(stage->ended) != CUDA_ERROR_NOT_READY;
+    if (beside) {
+        int loader_error = gv_probe_loader_join(&loader);
+        round->void_ =
+            loader.left_ns < start_ns || loader.left_ns - loader.entered_ns < kernel_ns / 2;
+        error = error ? error : loader_error;
+    }
+    return error;
+}
+
+static int gv_probe_round(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                          int64_t kernel_ns, struct gv_probe_round *round)
+{
+    int error;
+
+    memset(round, 0, sizeof(*round));
+    memset(&stage->made, 0, sizeof(stage->made));
+    error = call->prepare(stage);
+    if (!error)
+        error = (int)gv_probe_cuda.cuCtxSynchronize();
+    if (!error)
+        error = gv_probe_act(stage, call, kernel_ns, round);
+    if (!error)
+        error = (int)gv_probe_cuda.cuCtxSynchronize();
+    if (!error)
+        error = call->clean(stage);
+    return error;
+}
+
+static int gv_probe_compare(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+static int64_t gv_probe_median(int64_t *values, int count)
+{
+    qsort(values, (size_t)count, sizeof(*values), gv_probe_compare);
+    return values[count / 2];
+}
+
+/* The first round is for what is done only once. */
+static int gv_probe_idle(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                         struct gv_probe_row *row, int64_t *longest_ns)
+{
+    int64_t took_ns[GV_PROBE_ROUNDS];
+    struct gv_probe_round round;
+    int error = gv_probe_round(stage, call, 0, &round);
+
+    for (int i = 0; i < GV_PROBE_ROUNDS && !error; i++) {
+        error = gv_probe_round(stage, call, 0, &round);
+        took_ns[i] = round.took_ns;
+    }
+    if (!error) {
+        row->idle_ns = gv_probe_median(took_ns, GV_PROBE_ROUNDS);
+        *longest_ns = took_ns[GV_PROBE_ROUNDS - 1];
+    }
+    return error;
+}
+
+static int gv_probe_busy(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                         struct gv_probe_row *row)
+{
+    int64_t took_ns[GV_PROBE_ALL_ROUNDS];
+    struct gv_probe_round round;
+    int wanted = GV_PROBE_ROUNDS, voids = 0, error = 0;
+
+    while (row->rounds < wanted && !error) {
+        error = gv_probe_round(stage, call, row->kernel_ns, &round);
+        if (!error && round.void_) {
+            if (++voids > GV_PROBE_ROUNDS)
+                error = GV_PROBE_NO_LOAD;
+            continue;
+        }
+        took_ns[row->rounds++] = round.took_ns;
+        row->waited += round.waited;
+        if (row->rounds == GV_PROBE_ROUNDS && row->waited % GV_PROBE_ROUNDS)
+            wanted = GV_PROBE_ALL_ROUNDS;
+    }
+    if (!error)
+        row->busy_ns = gv_probe_median(took_ns, row->rounds);
+    return error;
+}
+
+static void gv_probe_row(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                         int64_t kernel_ns, struct gv_probe_row *row)
+{
+    int64_t longest_ns = 0;
+    int error = gv_probe_idle(stage, call, row, &longest_ns);
+
+    row->kernel_ns = kernel_ns;
+    if (longest_ns * GV_PROBE_OUTLAST > kernel_ns)
+        row->kernel_ns = longest_ns * GV_PROBE_OUTLAST;
+    if (row->kernel_ns > GV_PROBE_LONGEST_NS)
+        row->kernel_ns = GV_PROBE_LONGEST_NS;
+    if (!error)
+        error = gv_probe_busy(stage, call, row);
+    row->status = error == CUDA_ERROR_NOT_FOUND ? GV_PROBE_NOT_HERE : error;
+}
+
+static void gv_probe_read_machine(const struct gv_probe_stage *stage,
+                                  struct gv_probe_machine *machine)
+{
+    if (gv_probe_cuda.cuDeviceGetName(machine->gpu, sizeof(machine->gpu), stage->device))
+        strcpy(machine->gpu, "unknown");
+    if (gv_probe_cuda.cuDriverGetVersion(&machine->cuda_version))
+        machine->cuda_version = 0;
+    if (gv_probe_cuda.cudaRuntimeGetVersion(&machine->runtime_version))
+        machine->runtime_version = 0;
+    gv_probe_driver_version(machine->driver, sizeof(machine->driver));
+}
+
+static void gv_probe_send(int out, const struct gv_probe_message *message)
+{
+    if (write(out, message, sizeof(*message)) != (ssize_t)sizeof(*message))
+        _exit(1);
+}
+
+static void gv_probe_fail(int out, const char *text, int error) __attribute__((noreturn));
+static void gv_probe_fail(int out, const char *text, int error)
+{
+    struct gv_probe_message message = {.kind = GV_PROBE_FAILED, .error = error};
+
+    snprintf(message.text, sizeof(message.text), "%s", text);
+    gv_probe_send(out, &message);
+    _exit(1);
+}
+
+void gv_probe_run(const struct gv_probe_request *request, enum gv_probe_mode mode, int first,
+                  int out)
+{
+    static struct gv_probe_stage stage;
+    struct gv_probe_message message = {.kind = GV_PROBE_READY};
+    int error;
+
+    /* The compiler's cache would remember what is compiled here, and not compile it. */
+    if (setenv("CUDA_MODULE_LOADING", gv_probe_mode_names[mode], 1) ||
+        setenv("CUDA_CACHE_DISABLE", "1", 1))
+        _exit(1);
+    if (gv_probe_driver_open())
+        gv_probe_fail(out, "this machine has no CUDA driver (libcuda.so.1)", 0);
+    error = gv_probe_stage_open(&stage, request->gpu);
+    if (error)
+        gv_probe_fail(out, "the GPU cannot be used", error);
+    gv_probe_read_machine(&stage, &message.machine);
+    gv_probe_send(out, &message);
+    message.kind = GV_PROBE_ROW;
+    for (int call = first; call < GV_PROBE_CALLS; call++) {
+        memset(&message.row, 0, sizeof(message.row));
+        message.call = call;
+        gv_probe_row(&stage, &gv_probe_calls[call], request->kernel_ns, &message.row);
+        gv_probe_send(out, &message);
+    }
+    _exit(0);
+}

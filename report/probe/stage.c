@@ -1,0 +1,84 @@
+#include "report/probe/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs for so long by the GPU's own clock. */
+static const char gv_probe_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                                   ".visible .entry empty()\n{\n    ret;\n}\n"
+                                   ".visible .entry spin(.param .u64 spin_ns)\n{\n"
+                                   "    .reg .pred %p<2>;\n    .reg .b64 %rd<5>;\n"
+                                   "    ld.param.u64 %rd1, [spin_ns];\n"
+                                   "    mov.u64 %rd2, %globaltimer;\n"
+                                   "    add.u64 %rd3, %rd2, %rd1;\n"
+                                   "AGAIN:\n"
+                                   "    mov.u64 %rd4, %globaltimer;\n"
+                                   "    setp.lt.u64 %p1, %rd4, %rd3;\n"
+                                   "    @%p1 bra AGAIN;\n"
+                                   "    ret;\n}\n";
+
+/* Ends the function with what the driver said, unless that is 0. */
+#define GV_PROBE_TRY(call)                                                                         \
+    do {                                                                                           \
+        int try_result = (int)(call);                                                              \
+        if (try_result)                                                                            \
+            return try_result;                                                                     \
+    } while (0)
+
+static int gv_probe_stage_context(struct gv_probe_stage *stage, int gpu)
+{
+    GV_PROBE_TRY(gv_probe_cuda.cuInit(0));
+    GV_PROBE_TRY(gv_probe_cuda.cuDeviceGet(&stage->device, gpu));
+    GV_PROBE_TRY(gv_probe_cuda.cuDevicePrimaryCtxRetain(&stage->context, stage->device));
+    GV_PROBE_TRY(gv_probe_cuda.cuCtxSetCurrent(stage->context));
+    GV_PROBE_TRY(gv_probe_cuda.cuStreamCreate(&stage->busy, CU_STREAM_NON_BLOCKING));
+    GV_PROBE_TRY(gv_probe_cuda.cuStreamCreate(&stage->other, CU_STREAM_NON_BLOCKING));
+    GV_PROBE_TRY(gv_probe_cuda.cuEventCreate(&stage->ended, CU_EVENT_DISABLE_TIMING));
+    GV_PROBE_TRY(gv_probe_cuda.cuEventCreate(&stage->early, CU_EVENT_DISABLE_TIMING));
+    GV_PROBE_TRY(gv_probe_cuda.cuEventRecord(stage->early, stage->other));
+    GV_PROBE_TRY(gv_probe_cuda.cuModuleLoadData(&stage->module, gv_probe_ptx));
+    GV_PROBE_TRY(gv_probe_cuda.cuModuleGetFunction(&stage->spin, stage->module, "spin"));
+    GV_PROBE_TRY(gv_probe_cuda.cuModuleGetFunction(&stage->empty, stage->module, "empty"));
+    return CUDA_SUCCESS;
+}
+
+static int gv_probe_stage_memory(struct gv_probe_stage *stage)
+{
+    void *pinned;
+
+    GV_PROBE_TRY(gv_probe_cuda.cuMemAlloc(&stage->memory, GV_PROBE_LARGE));
+    GV_PROBE_TRY(gv_probe_cuda.cuMemAllocHost(&pinned, GV_PROBE_LARGE));
+    stage->pinned = pinned;
+    stage->pageable = malloc(GV_PROBE_LARGE);
+    if (!stage->pageable)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memset(stage->pageable, 1, GV_PROBE_LARGE);
+    memset(stage->pinned, 1, GV_PROBE_LARGE);
+    return CUDA_SUCCESS;
+}
+
+int gv_probe_stage_open(struct gv_probe_stage *stage, int gpu)
+{
+    memset(stage, 0, sizeof(*stage));
+    GV_PROBE_TRY(gv_probe_stage_context(stage, gpu));
+    GV_PROBE_TRY(gv_probe_stage_memory(stage));
+    GV_PROBE_TRY(gv_probe_code_make(stage, &stage->code));
+    GV_PROBE_TRY(gv_probe_code_make(stage, &stage->loader));
+    GV_PROBE_TRY(gv_probe_cuda.cuCtxGetLimit(&stage->stack_bytes, CU_LIMIT_STACK_SIZE));
+    stage->limit_bytes = stage->stack_bytes;
+    /* Both kernels have been launched before anything is measured. */
+    GV_PROBE_TRY(gv_probe_stage_busy(stage, 0));
+    GV_PROBE_TRY(
+        gv_probe_cuda.cuLaunchKernel(stage->empty, 1, 1, 1, 1, 1, 1, 0, stage->other, NULL, NULL));
+    return (int)gv_probe_cuda.cuCtxSynchronize();
+}
+
+int gv_probe_stage_busy(struct gv_probe_stage *stage, int64_t ns)
+{
+    uint64_t spin_ns = (uint64_t)ns;
+    void *parameters[] = {&spin_ns};
+
+    GV_PROBE_TRY(gv_probe_cuda.cuLaunchKernel(stage->spin, 1, 1, 1, 1, 1, 1, 0, stage->busy,
+                                              parameters, NULL));
+    return (int)gv_probe_cuda.cuEventRecord(stage->ended, stage->busy);
+}

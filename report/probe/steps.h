@@ -1,0 +1,16 @@
+/*
+ * What is done before, as and after a call that the probe measures: the functions that
+ * report/probe/calls.def names. Each returns 0 or what CUDA said.
+ */
+#ifndef GV_PROBE_STEPS_H
+#define GV_PROBE_STEPS_H
+
+#include "report/probe/stage.h"
+
+#define GV_PROBE_CALL(beside, cause, call, what, prepare, act, clean)                              \
+    int gv_probe_##prepare(struct gv_probe_stage *stage);                                          \
+    int gv_probe_##act(struct gv_probe_stage *stage);                                              \
+    int gv_probe_##clean(struct gv_probe_stage *stage);
+#include "report/probe/calls.def"
+
+#endif

@@ -1,0 +1,18 @@
+/* Where what the probe measured is kept, and how it is found again. */
+#ifndef GV_PROBE_STORE_H
+#define GV_PROBE_STORE_H
+
+#include "report/probe/probe.h"
+
+#include <stddef.h>
+
+/* $XDG_DATA_HOME/gpuverify, or ~/.local/share/gpuverify. -ENOENT: neither can be said. */
+int gv_probe_store_folder(char *out, size_t size);
+
+/* The file for a machine's result in that folder; makes the folder. */
+int gv_probe_store_path(const struct gv_probe_machine *machine, char *out, size_t size);
+
+/* Writes a file as a whole, or leaves what was there. */
+int gv_probe_store_write(const struct gv_probe_result *result, const char *path);
+
+#endif

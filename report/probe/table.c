@@ -1,0 +1,172 @@
+/* What the probe measured, for people: as text, or as a part of a Markdown document. */
+#include "report/show/format.h"
+#include "report/probe/probe.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define GV_PROBE_WORD_BYTES 96
+
+/* How a table looks. */
+struct gv_probe_style {
+    const char *head;  /* call, with, idle, busy, waits */
+    const char *row;   /* the same */
+    const char *quote; /* around the name of a call */
+    const char *title; /* before a title */
+    const char *empty; /* where nothing was measured */
+};
+
+static const struct gv_probe_style gv_probe_as_text = {
+    "%-31s %-43s %9s %9s  %s\n", "%-31s %-43s %9s %9s  %s\n", "", "", "",
+};
+static const struct gv_probe_style gv_probe_as_markdown = {
+    "| %s | %s | %s | %s | %s |\n|---|---|---|---|---|\n",
+    "| %s | %s | %s | %s | %s |\n",
+    "`",
+    "## ",
+    "-",
+};
+
+static const char *gv_probe_failure(const struct gv_probe_row *row, const char *call, char *out)
+{
+    const char *name;
+
+    switch (row->status) {
+    case GV_PROBE_NOT_REACHED:
+        return "not measured: the time was up";
+    case GV_PROBE_NOT_HERE:
+        return "not on this machine";
+    case GV_PROBE_HUNG:
+        return "did not return";
+    case GV_PROBE_DIED:
+        return "ended the process";
+    case GV_PROBE_NO_LOAD:
+        return "unclear: the load itself did not wait";
+    default:
+        break;
+    }
+    name = gv_format_result(call, row->status);
+    snprintf(out, GV_PROBE_WORD_BYTES, "failed with %" PRId32 "%s%s", row->status, name ? ", " : "",
+             name ? name : "");
+    return out;
+}
+
+static const char *gv_probe_verdict(const struct gv_probe_result *result,
+                                    const struct gv_probe_row *row, const char *call, char *out)
+{
+    char kernel[GV_FORMAT_BYTES];
+    size_t used;
+
+    if (row->status != GV_PROBE_MEASURED)
+        return gv_probe_failure(row, call, out);
+    used = (size_t)snprintf(out, GV_PROBE_WORD_BYTES, "%s", gv_probe_waits(row) ? "yes" : "no");
+    if (row->waited && row->waited < row->rounds)
+        used += (size_t)snprintf(out + used, GV_PROBE_WORD_BYTES - used,
+                                 ", %sin %" PRId32 " of %" PRId32 " rounds",
+                                 gv_probe_waits(row) ? "" : "but ", row->waited, row->rounds);
+    if (row->kernel_ns != result->kernel_ns)
+        snprintf(out + used, GV_PROBE_WORD_BYTES - used, " (a kernel of %s)",
+                 gv_format_duration(kernel, row->kernel_ns));
+    return out;
+}
+
+static void gv_probe_print_row(const struct gv_probe_result *result, int mode, int call,
+                               const struct gv_probe_style *style, FILE *out)
+{
+    const struct gv_probe_row *row = &result->rows[mode][call];
+    const struct gv_probe_subject *subject = &gv_probe_subjects[call];
+    char idle[GV_FORMAT_BYTES], busy[GV_FORMAT_BYTES], word[GV_PROBE_WORD_BYTES], name[64];
+    bool measured = row->status == GV_PROBE_MEASURED;
+
+    snprintf(name, sizeof(name), "%s%s%s", style->quote, subject->call, style->quote);
+    fprintf(out, style->row, name, subject->what,
+            measured ? gv_format_duration(idle, row->idle_ns) : style->empty,
+            measured ? gv_format_duration(busy, row->busy_ns) : style->empty,
+            gv_probe_verdict(result, row, subject->call, word));
+}
+
+static bool gv_probe_differs(const struct gv_probe_result *result, int call)
+{
+    const struct gv_probe_row *lazy = &result->rows[GV_PROBE_LAZY][call];
+    const struct gv_probe_row *eager = &result->rows[GV_PROBE_EAGER][call];
+
+    return lazy->status != eager->status || gv_probe_waits(lazy) != gv_probe_waits(eager);
+}
+
+static void gv_probe_print_table(const struct gv_probe_result *result, enum gv_probe_beside beside,
+                                 const struct gv_probe_style *style, FILE *out)
+{
+    fprintf(out, style->head, "call", "with", beside == GV_PROBE_BESIDE_GPU ? "idle GPU" : "alone",
+            beside == GV_PROBE_BESIDE_GPU ? "busy GPU" : "beside it", "waits");
+    for (int call = 0; call < GV_PROBE_CALLS; call++)
+        if (gv_probe_subjects[call].beside == beside)
+            gv_probe_print_row(result, GV_PROBE_LAZY, call, style, out);
+}
+
+static void gv_probe_print_eager(const struct gv_probe_result *result,
+                                 const struct gv_probe_style *style, FILE *out)
+{
+    int differing = 0;
+
+    fprintf(out, "\n%sWith CUDA_MODULE_LOADING=EAGER\n\n", style->title);
+    for (int call = 0; call < GV_PROBE_CALLS; call++)
+        differing += gv_probe_differs(result, call);
+    if (differing == 0) {
+        fputs("The answers are the same.\n", out);
+        return;
+    }
+    fputs("The answers are the same, except:\n\n", out);
+    fprintf(out, style->head, "call", "with", "idle", "busy", "waits");
+    for (int call = 0; call < GV_PROBE_CALLS; call++)
+        if (gv_probe_differs(result, call))
+            gv_probe_print_row(result, GV_PROBE_EAGER, call, style, out);
+}
+
+static void gv_probe_print_machine(const struct gv_probe_result *result, FILE *out)
+{
+    const struct gv_probe_machine *machine = &result->machine;
+    char date[32] = "", took[GV_FORMAT_BYTES];
+    struct tm when;
+
+    if (gmtime_r(&result->when, &when))
+        strftime(date, sizeof(date), "%Y-%m-%d", &when);
+    gv_format_text(out, machine->gpu, GV_PROBE_TEXT_BYTES, 0);
+    fputs(", driver ", out);
+    gv_format_text(out, machine->driver[0] ? machine->driver : "unknown", GV_PROBE_TEXT_BYTES, 0);
+    fprintf(out, " (CUDA %d.%d), ", machine->cuda_version / 1000,
+            machine->cuda_version % 1000 / 10);
+    if (machine->runtime_version)
+        fprintf(out, "libcudart %d.%d", machine->runtime_version / 1000,
+                machine->runtime_version % 1000 / 10);
+    else
+        fputs("no libcudart found", out);
+    fprintf(out, "; %s, measured in %s by gpuverify " GV_VERSION "\n", date,
+            gv_format_duration(took, result->took_ns));
+}
+
+static int gv_probe_print_as(const struct gv_probe_result *result,
+                             const struct gv_probe_style *style, FILE *out)
+{
+    char kernel[GV_FORMAT_BYTES];
+
+    gv_probe_print_machine(result, out);
+    fprintf(out, "\n%sBeside a kernel of %s on a stream of its own\n\n", style->title,
+            gv_format_duration(kernel, result->kernel_ns));
+    gv_probe_print_table(result, GV_PROBE_BESIDE_GPU, style, out);
+    fprintf(out, "\n%sBeside another thread's cuModuleLoadData, which waits for such a kernel\n\n",
+            style->title);
+    gv_probe_print_table(result, GV_PROBE_BESIDE_LOAD, style, out);
+    gv_probe_print_eager(result, style, out);
+    return ferror(out) ? -1 : 0;
+}
+
+int gv_probe_print(const struct gv_probe_result *result, FILE *out)
+{
+    return gv_probe_print_as(result, &gv_probe_as_text, out);
+}
+
+int gv_probe_print_markdown(const struct gv_probe_result *result, FILE *out)
+{
+    return gv_probe_print_as(result, &gv_probe_as_markdown, out);
+}

@@ -1,0 +1,112 @@
+#include "report/show/format.h"
+
+#include "trace/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gv_result_name {
+    int64_t result;
+    const char *driver;
+    const char *runtime;
+};
+
+static const struct gv_result_name gv_result_names[] = {
+#define GV_CUDA_ERROR(number, driver, runtime) {number, driver, runtime},
+#include "report/show/cuda_errors.def"
+};
+
+static const char *gv_format_scaled(char *out, double value, const char *unit)
+{
+    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+
+    snprintf(out, GV_FORMAT_BYTES, "%.*f %s", decimals, value, unit);
+    return out;
+}
+
+const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)
+{
+    if (ns < 0 || ns < 1000) {
+        snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " ns", ns);
+        return out;
+    }
+    if (ns < 999500)
+        return gv_format_scaled(out, (double)ns / 1e3, "us");
+    if (ns < 999500000)
+        return gv_format_scaled(out, (double)ns / 1e6, "ms");
+    return gv_format_scaled(out, (double)ns / 1e9, "s");
+}
+
+const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024;
+        unit++;
+    }
+    if (unit == 0)
+        snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " B", bytes);
+    else
+        gv_format_scaled(out, value, units[unit]);
+    return out;
+}
+
+const char *gv_format_real(char out[GV_FORMAT_BYTES], double real)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, GV_FORMAT_BYTES, "%.*g", digits, real);
+        if (strtod(out, NULL) == real)
+            break;
+    }
+    return out;
+}
+
+/* Bytes of the first `columns` characters. */
+static size_t gv_format_prefix(const char *text, size_t columns)
+{
+    size_t at = 0;
+
+    for (; text[at]; at++)
+        if (((unsigned char)text[at] & 0xc0) != 0x80 && columns-- == 0)
+            break;
+    return at;
+}
+
+void gv_format_text(FILE *out, const char *text, int width, int pad)
+{
+    size_t room = strlen(text ? text : "-") * 6 + 1;
+    char *escaped = malloc(room);
+
+    if (!escaped)
+        return;
+    gv_text_escape(escaped, room, text ? text : "-");
+    size_t columns = gv_text_width(escaped), limit = (size_t)width;
+    if (columns > limit && width > 3) {
+        fwrite(escaped, 1, gv_format_prefix(escaped, limit - 3), out);
+        fputs("...", out);
+        columns = limit;
+    } else {
+        fputs(escaped, out);
+    }
+    for (; pad && columns < limit; columns++)
+        fputc(' ', out);
+    free(escaped);
+}
+
+const char *gv_format_result(const char *call, int64_t result)
+{
+    int runtime = call && strncmp(call, "cuda", 4) == 0;
+
+    for (size_t i = 0; i < sizeof(gv_result_names) / sizeof(gv_result_names[0]); i++) {
+        const struct gv_result_name *name = &gv_result_names[i];
+        if (name->result != result)
+            continue;
+        const char *first = runtime ? name->runtime : name->driver;
+        return *first ? first : runtime ? name->driver : name->runtime;
+    }
+    return NULL;
+}

@@ -1,0 +1,40 @@
+#include "report/show/terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define GV_TERMINAL_MOST 10000
+
+/* What COLUMNS asks for; 0: nothing that makes sense. */
+static unsigned int gv_terminal_asked(void)
+{
+    const char *columns = getenv("COLUMNS");
+    char *end;
+
+    if (!columns || columns[0] < '0' || columns[0] > '9')
+        return 0;
+    unsigned long width = strtoul(columns, &end, 10);
+    return *end || width > GV_TERMINAL_MOST ? 0 : (unsigned int)width;
+}
+
+unsigned int gv_terminal_width(FILE *out)
+{
+    unsigned int asked = gv_terminal_asked();
+    struct winsize size;
+    int fd = fileno(out);
+
+    if (asked > 0)
+        return asked;
+
+    return fd >= 0 && isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+bool gv_terminal_has_colours(FILE *out)
+{
+    const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
+    int fd = fileno(out);
+
+    return fd >= 0 && isatty(fd) && !(none && *none) && kind && strcmp(kind, "dumb") != 0;
+}

@@ -1,0 +1,87 @@
+#include "report/show/value_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_VALUE_NS_LIMIT 9.2e18
+
+struct gv_unit {
+    const char *name;
+    double ns;
+};
+
+static const struct gv_unit gv_units[] = {
+    {"ns", 1},  {"us", 1e3},   {"\xc2\xb5s", 1e3}, {"ms", 1e6},
+    {"s", 1e9}, {"min", 60e9}, {"h", 3600e9},
+};
+
+int gv_value_number(const char *text, int64_t *number)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]))
+        return -EINVAL;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    if (*end)
+        return -EINVAL;
+    return errno ? -ERANGE : 0;
+}
+
+/* A decimal number at the start of a text, without strtod()'s "inf", "0x1p3" and locale. */
+static const char *gv_value_decimal(const char *text, double *value)
+{
+    const char *at = text;
+    double place = 1;
+
+    *value = 0;
+    for (; isdigit((unsigned char)*at); at++)
+        *value = *value * 10 + (*at - '0');
+    if (at == text)
+        return NULL;
+    if (*at == '.' && isdigit((unsigned char)at[1]))
+        for (at++; isdigit((unsigned char)*at); at++) {
+            place *= 10;
+            *value += (*at - '0') / place;
+        }
+    return at;
+}
+
+int gv_value_duration(const char *text, int64_t *ns)
+{
+    double value;
+    const char *unit = gv_value_decimal(text, &value);
+
+    *ns = 0;
+    if (!unit)
+        return -EINVAL;
+    if (!*unit && value <= 0)
+        return 0;
+    unit += *unit == ' ';
+    for (size_t i = 0; i < sizeof(gv_units) / sizeof(gv_units[0]); i++) {
+        if (strcmp(unit, gv_units[i].name) != 0)
+            continue;
+        value *= gv_units[i].ns;
+        if (value > GV_VALUE_NS_LIMIT)
+            return -ERANGE;
+        *ns = (int64_t)(value + 0.5);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int gv_value_ratio(const char *text, double *ratio)
+{
+    const char *end = gv_value_decimal(text, ratio);
+
+    if (!end)
+        return -EINVAL;
+    end += *end == ' ' && end[1] == '%';
+    if (strcmp(end, "%") == 0)
+        *ratio /= 100;
+    else if (*end)
+        return -EINVAL;
+    return 0;
+}

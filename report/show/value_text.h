@@ -1,0 +1,16 @@
+/* Values as people write them: numbers, durations, percentages. */
+#ifndef GV_SHOW_VALUE_TEXT_H
+#define GV_SHOW_VALUE_TEXT_H
+
+#include <stdint.h>
+
+/* Each returns 0, -EINVAL for what is no such value, or -ERANGE for one that is too large. */
+
+/* "12" */
+int gv_value_number(const char *text, int64_t *number);
+/* "500ns", "10us", "1.5 ms", "2s", "0" */
+int gv_value_duration(const char *text, int64_t *ns);
+/* "50%" or "0.5", both 0.5. */
+int gv_value_ratio(const char *text, double *ratio);
+
+#endif

@@ -1,0 +1,271 @@
+#include "report/store/database.h"
+
+#include "report/store/schema.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GV_DATABASE_BUSY_MS 2000
+
+static const char *const gv_database_sql[] = {
+#define GV_STATEMENT(name, sql) sql,
+#include "report/store/statements.def"
+};
+
+int gv_database_error(sqlite3 *handle, int result)
+{
+    int system = handle ? sqlite3_system_errno(handle) : 0;
+
+    /* Somebody has removed the journal. What should be committed is undone, and can be again. */
+    if (result == SQLITE_IOERR_DELETE_NOENT)
+        return -EAGAIN;
+    switch (result & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return 0;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    case SQLITE_TOOBIG:
+        return -EFBIG;
+    case SQLITE_READONLY:
+        return -EROFS;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return -EPROTO;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return -EACCES;
+    case SQLITE_CANTOPEN:
+        return system > 0 ? -system : -ENOENT;
+    default:
+        return system > 0 ? -system : -EIO;
+    }
+}
+
+static int gv_database_execute(struct gv_database *database, const char *sql)
+{
+    int result = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
+
+    return gv_database_error(database->handle, result);
+}
+
+int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                    sqlite3_stmt **rows)
+{
+    int result = sqlite3_prepare_v2(handle, sql, -1, rows, NULL);
+
+    if (count > sqlite3_bind_parameter_count(*rows))
+        count = sqlite3_bind_parameter_count(*rows);
+    for (int i = 1; result == SQLITE_OK && i <= count; i++)
+        result = sqlite3_bind_int64(*rows, i, values[i - 1]);
+    return result;
+}
+
+static int gv_database_number(struct gv_database *database, const char *sql, int64_t *number)
+{
+    sqlite3_stmt *statement = NULL;
+    int result = sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(statement);
+    if (result == SQLITE_ROW)
+        *number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return gv_database_error(database->handle, result);
+}
+
+/* Empty: make the schema. Otherwise it must be a trace of this version. */
+static int gv_database_check(struct gv_database *database, gv_database_begun *begun, void *context)
+{
+    int64_t application = 0, version = 0, tables = 0;
+    int error;
+
+    error = gv_database_number(database, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (!error)
+        error = gv_database_number(database, "PRAGMA application_id", &application);
+    if (!error)
+        error = gv_database_number(database, "PRAGMA user_version", &version);
+    if (error)
+        return error;
+    if (tables == 0 && application == 0) {
+        error = gv_database_begin(database);
+        if (!error)
+            error = gv_database_execute(database, gv_schema_sql);
+        if (!error && begun)
+            error = begun(database, context);
+        if (!error)
+            error = gv_database_commit(database);
+        if (error)
+            gv_database_rollback(database);
+        return error;
+    }
+    if (application != GV_SCHEMA_APPLICATION_ID || version != GV_SCHEMA_VERSION)
+        return -EPROTO;
+    return 0;
+}
+
+int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
+                     void *context)
+{
+    int error;
+
+    memset(database, 0, sizeof(*database));
+    int result =
+        sqlite3_open_v2(path, &database->handle,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, NULL);
+    error = gv_database_error(database->handle, result);
+    if (!error) {
+        sqlite3_extended_result_codes(database->handle, 1);
+        sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
+        /* The file may be anybody's that waits for records: ours has no triggers. */
+        sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        /* A killed collector leaves its pages in the page cache, so that the journal rolls back
+         * without any sync; only a machine that loses its power can damage the file. */
+        error = gv_database_execute(database, "PRAGMA page_size = 4096;"
+                                              "PRAGMA journal_mode = DELETE;"
+                                              "PRAGMA synchronous = OFF;"
+                                              "PRAGMA cache_size = -16384;"
+                                              "PRAGMA temp_store = FILE;"
+                                              "PRAGMA trusted_schema = OFF;");
+    }
+    if (!error)
+        error = gv_database_check(database, begun, context);
+    if (error)
+        gv_database_close(database);
+    return error;
+}
+
+void gv_database_close(struct gv_database *database)
+{
+    for (int i = 0; i < GV_STATEMENT_COUNT; i++)
+        sqlite3_finalize(database->statements[i]);
+    sqlite3_close(database->handle);
+    memset(database, 0, sizeof(*database));
+}
+
+int gv_database_begin(struct gv_database *database)
+{
+    return gv_database_execute(database, "BEGIN");
+}
+
+int gv_database_commit(struct gv_database *database)
+{
+    return gv_database_execute(database, "COMMIT");
+}
+
+void gv_database_rollback(struct gv_database *database)
+{
+    for (int i = 0; i < GV_STATEMENT_COUNT; i++)
+        if (database->statements[i])
+            sqlite3_reset(database->statements[i]);
+    if (!sqlite3_get_autocommit(database->handle))
+        sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+sqlite3_stmt *gv_database_prepare(struct gv_database *database, enum gv_statement statement,
+                                  int *error)
+{
+    sqlite3_stmt **prepared = &database->statements[statement];
+    int result;
+
+    *error = 0;
+    if (*prepared) {
+        sqlite3_reset(*prepared);
+        return *prepared;
+    }
+    result = sqlite3_prepare_v3(database->handle, gv_database_sql[statement], -1,
+                                SQLITE_PREPARE_PERSISTENT, prepared, NULL);
+    *error = gv_database_error(database->handle, result);
+    return *prepared;
+}
+
+static int gv_database_bind(sqlite3_stmt *prepared, const char *types, va_list arguments)
+{
+    int result = SQLITE_OK;
+
+    for (int i = 1; *types && result == SQLITE_OK; types++, i++) {
+        int64_t number;
+
+        switch (*types) {
+        case 'i':
+            result = sqlite3_bind_int64(prepared, i, va_arg(arguments, int64_t));
+            break;
+        case 'z':
+            number = va_arg(arguments, int64_t);
+            result =
+                number ? sqlite3_bind_int64(prepared, i, number) : sqlite3_bind_null(prepared, i);
+            break;
+        case 't':
+            result =
+                sqlite3_bind_text(prepared, i, va_arg(arguments, const char *), -1, SQLITE_STATIC);
+            break;
+        default:
+            result = sqlite3_bind_null(prepared, i);
+            break;
+        }
+    }
+    return result;
+}
+
+int gv_database_run(struct gv_database *database, enum gv_statement statement, const char *types,
+                    ...)
+{
+    int error, result;
+    sqlite3_stmt *prepared = gv_database_prepare(database, statement, &error);
+    va_list arguments;
+
+    if (!prepared)
+        return error;
+    va_start(arguments, types);
+    result = gv_database_bind(prepared, types, arguments);
+    va_end(arguments);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(prepared);
+    error = gv_database_error(database->handle, result);
+    sqlite3_reset(prepared);
+    return error;
+}
+
+int64_t gv_database_last_id(const struct gv_database *database)
+{
+    return sqlite3_last_insert_rowid(database->handle);
+}
+
+int gv_database_set_meta(struct gv_database *database, const char *key, const char *value)
+{
+    return gv_database_run(database, GV_STATEMENT_META_SET, "tt", key, value);
+}
+
+int gv_database_set_meta_number(struct gv_database *database, const char *key, int64_t value)
+{
+    return gv_database_run(database, GV_STATEMENT_META_SET, "ti", key, value);
+}
+
+int gv_database_get_meta(struct gv_database *database, const char *key, char *value, size_t size)
+{
+    int error;
+    sqlite3_stmt *prepared = gv_database_prepare(database, GV_STATEMENT_META_GET, &error);
+    int result;
+
+    if (!prepared)
+        return error;
+    result = sqlite3_bind_text(prepared, 1, key, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(prepared);
+    error = gv_database_error(database->handle, result);
+    if (result == SQLITE_ROW) {
+        const unsigned char *text = sqlite3_column_text(prepared, 0);
+        snprintf(value, size, "%s", text ? (const char *)text : "");
+        error = 1;
+    }
+    sqlite3_reset(prepared);
+    return error;
+}

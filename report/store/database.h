@@ -1,0 +1,67 @@
+/*
+ * A trace opened for writing: transactions and prepared statements, errors as -errno.
+ *
+ * One thread uses a database. After a failed write the transaction is rolled back by the caller
+ * (gv_database_rollback), which also has to forget every id it learned inside it.
+ */
+#ifndef GV_STORE_DATABASE_H
+#define GV_STORE_DATABASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sqlite3.h>
+
+enum gv_statement {
+#define GV_STATEMENT(name, sql) GV_STATEMENT_##name,
+#include "report/store/statements.def"
+    GV_STATEMENT_COUNT
+};
+
+struct gv_database {
+    sqlite3 *handle;
+    sqlite3_stmt *statements[GV_STATEMENT_COUNT];
+};
+
+/* Writes the first rows of a new trace. 0 or -errno. */
+typedef int gv_database_begun(struct gv_database *database, void *context);
+
+/* Opens an existing file: makes the schema in an empty one, and in the same transaction what
+ * `begun` (may be NULL) writes; refuses what is no trace of this schema version. 0; -EPROTO: no
+ * trace; -errno. */
+int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,
+                     void *context);
+void gv_database_close(struct gv_database *database);
+
+/* Takes no lock: the first statement does. A transaction in which nothing was written is nothing to
+ * anybody who reads the trace meanwhile. */
+int gv_database_begin(struct gv_database *database);
+/* -EBUSY: a reader is in the way, the transaction goes on and commit can be tried again. */
+int gv_database_commit(struct gv_database *database);
+void gv_database_rollback(struct gv_database *database);
+
+/* Runs a statement with its parameters, described by `types`: 'i' int64_t, 'z' int64_t or NULL
+ * when 0, 't' const char * (UTF-8; NULL is NULL), 'n' NULL without an argument. 0 or -errno. */
+int gv_database_run(struct gv_database *database, enum gv_statement statement, const char *types,
+                    ...);
+
+/* The statement, reset, for callers that bind and step themselves; NULL: see *error (-errno). */
+sqlite3_stmt *gv_database_prepare(struct gv_database *database, enum gv_statement statement,
+                                  int *error);
+int64_t gv_database_last_id(const struct gv_database *database);
+
+int gv_database_set_meta(struct gv_database *database, const char *key, const char *value);
+int gv_database_set_meta_number(struct gv_database *database, const char *key, int64_t value);
+/* 1: found, 0: there is none, or -errno. */
+int gv_database_get_meta(struct gv_database *database, const char *key, char *value, size_t size);
+
+/* A query of a trace, ready to be stepped, with its first `count` parameters bound, as far as it
+ * has them. SQLite's result; *rows is to be finalized in any case. */
+int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                    sqlite3_stmt **rows);
+
+/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. -EAGAIN: the
+ * journal was removed, and nothing else is wrong; the transaction is undone. */
+int gv_database_error(sqlite3 *handle, int result);
+
+#endif

@@ -1,0 +1,82 @@
+#include "report/store/id_table.h"
+
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GV_ID_TABLE_MOST (INT64_C(1) << 26)
+/* Ids count up, so that few rows cannot have high ones: so far they may go, and further for each
+ * row. What is made by their number would be huge for a file of some kilobytes otherwise. */
+#define GV_ID_TABLE_SPARE   (INT64_C(1) << 16)
+#define GV_ID_TABLE_FOR_ROW 64
+
+static int gv_id_table_grow(struct gv_id_table *table, size_t rows)
+{
+    size_t room = table->rows ? table->rows : 64;
+
+    if (rows <= table->rows)
+        return 0;
+    while (room < rows)
+        room *= 2;
+    int64_t *values = realloc(table->values, room * table->columns * sizeof(*values));
+    if (!values)
+        return -ENOMEM;
+    memset(values + table->rows * table->columns, 0,
+           (room - table->rows) * table->columns * sizeof(*values));
+    table->values = values;
+    table->rows = room;
+    return 0;
+}
+
+/* One more than the highest id that such a query can give. 0 or -errno. */
+static int gv_id_table_limit(sqlite3 *trace, const char *sql, int64_t *limit)
+{
+    char *counting = sqlite3_mprintf("SELECT count(*) FROM (%s)", sql);
+    sqlite3_stmt *row = NULL;
+    int result = counting ? sqlite3_prepare_v2(trace, counting, -1, &row, NULL) : SQLITE_NOMEM;
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(row);
+    if (result == SQLITE_ROW) {
+        int64_t count = sqlite3_column_int64(row, 0);
+        *limit = count < GV_ID_TABLE_MOST / GV_ID_TABLE_FOR_ROW
+                     ? GV_ID_TABLE_SPARE + count * GV_ID_TABLE_FOR_ROW
+                     : GV_ID_TABLE_MOST;
+    }
+    sqlite3_finalize(row);
+    sqlite3_free(counting);
+    return gv_database_error(trace, result);
+}
+
+int gv_id_table_read(struct gv_id_table *table, sqlite3 *trace, const char *sql)
+{
+    sqlite3_stmt *rows = NULL;
+    int64_t limit = 0;
+    int result, error = gv_id_table_limit(trace, sql, &limit);
+
+    if (error)
+        return error;
+    result = sqlite3_prepare_v2(trace, sql, -1, &rows, NULL);
+    if (result == SQLITE_OK) {
+        table->columns = (size_t)sqlite3_column_count(rows) - 1;
+        while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+            int64_t id = sqlite3_column_int64(rows, 0);
+            if (id <= 0 || id >= limit)
+                continue;
+            error = gv_id_table_grow(table, (size_t)id + 1);
+            for (size_t i = 0; !error && i < table->columns; i++)
+                table->values[(size_t)id * table->columns + i] =
+                    sqlite3_column_int64(rows, (int)i + 1);
+        }
+    }
+    sqlite3_finalize(rows);
+    return error ? error : gv_database_error(trace, result);
+}
+
+void gv_id_table_free(struct gv_id_table *table)
+{
+    free(table->values);
+    memset(table, 0, sizeof(*table));
+}

@@ -1,0 +1,56 @@
+#include "report/store/progress.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Steps of SQLite's machine between two looks at the clock: about a millisecond. */
+#define GV_PROGRESS_STEPS 100000
+
+struct gv_progress {
+    const char *what;
+    time_t begun;
+    time_t shown; /* seconds that the line says; 0: there is none */
+};
+
+static struct gv_progress gv_progress_now;
+
+static time_t gv_progress_clock(void)
+{
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static int gv_progress_look(void *context)
+{
+    struct gv_progress *progress = context;
+    time_t seconds = gv_progress_clock() - progress->begun;
+
+    /* The clock's second may have been nearly over when it began. */
+    if (seconds < 2 || seconds == progress->shown)
+        return 0;
+    progress->shown = seconds;
+    fprintf(stderr, "\r%s, %lld s ", progress->what, (long long)seconds);
+    fflush(stderr);
+    return 0;
+}
+
+void gv_progress_begin(sqlite3 *database, const char *what)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    gv_progress_now = (struct gv_progress){.what = what, .begun = gv_progress_clock()};
+    sqlite3_progress_handler(database, GV_PROGRESS_STEPS, gv_progress_look, &gv_progress_now);
+}
+
+void gv_progress_end(sqlite3 *database)
+{
+    sqlite3_progress_handler(database, 0, NULL, NULL);
+    if (gv_progress_now.shown)
+        fputs("\r\033[K", stderr);
+    gv_progress_now.shown = 0;
+}

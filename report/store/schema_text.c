@@ -1,0 +1,93 @@
+#include "report/store/schema_text.h"
+
+#include "report/store/schema.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <sqlite3.h>
+#include <stddef.h>
+#include <string.h>
+
+#define GV_SCHEMA_HELP_BYTES 512
+#define GV_SCHEMA_MARK       " -- "
+
+/* The comment of the line that ends with this column's name, or of the one that begins the view. */
+static void gv_schema_comment(const char *sql, const char *name, char help[GV_SCHEMA_HELP_BYTES])
+{
+    size_t wanted = strlen(name);
+
+    help[0] = '\0';
+    while (*sql) {
+        size_t line = strcspn(sql, "\n");
+        const char *mark = strstr(sql, GV_SCHEMA_MARK), *end = mark;
+        if (mark && mark < sql + line) {
+            end -= end > sql && end[-1] == ',';
+            const char *word = end - wanted;
+            if (word >= sql && strncmp(word, name, wanted) == 0 &&
+                (word == sql || isspace((unsigned char)word[-1]))) {
+                mark += strlen(GV_SCHEMA_MARK);
+                line -= (size_t)(mark - sql);
+                line = line < GV_SCHEMA_HELP_BYTES ? line : GV_SCHEMA_HELP_BYTES - 1;
+                memcpy(help, mark, line);
+                help[line] = '\0';
+                return;
+            }
+        }
+        sql += line + (sql[line] == '\n');
+    }
+}
+
+static const char *gv_schema_cell(sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+
+    return text ? text : "";
+}
+
+static int gv_schema_columns(sqlite3_stmt *statement, gv_schema_take *take, void *context,
+                             size_t *count)
+{
+    int result;
+
+    while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
+        char row[GV_SCHEMA_HELP_BYTES] = "", help[GV_SCHEMA_HELP_BYTES] = "";
+        struct gv_schema_column column = {
+            .view = strcmp(gv_schema_cell(statement, 0), "view") == 0,
+            .object = gv_schema_cell(statement, 1),
+            .row = row,
+            .name = gv_schema_cell(statement, 3),
+            .type = gv_schema_cell(statement, 4),
+            .help = help,
+        };
+        if (column.view) {
+            gv_schema_comment(gv_schema_cell(statement, 2), "AS", row);
+            gv_schema_comment(gv_schema_cell(statement, 2), column.name, help);
+        }
+        take(&column, context);
+        ++*count;
+    }
+    return result == SQLITE_DONE ? 0 : -EIO;
+}
+
+int gv_schema_describe(const char *only, bool tables, gv_schema_take *take, void *context)
+{
+    static const char sql[] =
+        "SELECT s.type, s.name, s.sql, c.name, c.type"
+        " FROM sqlite_master s, pragma_table_info(s.name) c"
+        " WHERE (s.type = 'view' OR (?2 AND s.type = 'table')) AND (?1 IS NULL OR s.name = ?1)"
+        " ORDER BY s.type DESC, s.rowid, c.cid";
+    sqlite3_stmt *statement = NULL;
+    sqlite3 *database = NULL;
+    size_t count = 0;
+    int error = -EIO;
+
+    if (sqlite3_open(":memory:", &database) == SQLITE_OK &&
+        sqlite3_exec(database, gv_schema_sql, NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_bind_text(statement, 1, only, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_bind_int(statement, 2, tables) == SQLITE_OK)
+        error = gv_schema_columns(statement, take, context, &count);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return !error && count == 0 ? -ENOENT : error;
+}

@@ -1,0 +1,26 @@
+#include "report/store/shadow.h"
+
+#include "report/store/database.h"
+#include "report/store/schema.h"
+
+#include <string.h>
+
+int gv_shadow_make(sqlite3 *trace, const char *kind, const char *name)
+{
+    char *head = sqlite3_mprintf("CREATE %s %s ", kind, name), *sql = NULL;
+    const char *found = head ? strstr(gv_schema_sql, head) : NULL;
+    sqlite3_stmt *statement = NULL;
+    int result = SQLITE_NOMEM;
+
+    if (found)
+        sql = sqlite3_mprintf("CREATE TEMP %s", found + strlen("CREATE "));
+    /* One statement is compiled, and what follows it left alone. */
+    if (sql)
+        result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    sqlite3_free(sql);
+    sqlite3_free(head);
+    return gv_database_error(trace, result);
+}

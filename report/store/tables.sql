@@ -1,0 +1,158 @@
+-- The tables of a trace. They may change with GV_SCHEMA_VERSION; the views (views.sql) may not.
+--
+-- A launch has to fit in 36 bytes of "call", an operation of one in 45 bytes of "gpu_op": names,
+-- places and shapes are numbers, what is unknown is NULL and takes one byte, a context that
+-- follows from the stream is not said again, and there is no index. Times are nanoseconds since
+-- the session's start.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
+
+CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL);
+
+CREATE TABLE process (id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, pid INTEGER,
+    parent_pid INTEGER, start_ticks INTEGER, program TEXT, executable TEXT, arguments TEXT,
+    directory TEXT, forked INTEGER, driver_version INTEGER, start_ns INTEGER, end_ns INTEGER,
+    ended TEXT, exit_code INTEGER, exit_signal INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,
+    cupti_library TEXT, gpu_flushed_ns INTEGER);
+
+-- records: how many of the thread's records are in the trace, counted in its spool
+CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, serial INTEGER NOT NULL,
+    tid INTEGER, name TEXT, records INTEGER NOT NULL);
+
+CREATE TABLE context (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, handle INTEGER NOT NULL);
+
+CREATE TABLE stream (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, context INTEGER,
+    thread INTEGER, handle INTEGER NOT NULL, kind TEXT NOT NULL);
+
+CREATE TABLE kernel (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
+    name TEXT, module INTEGER, handle INTEGER, named_ns INTEGER);
+
+CREATE TABLE module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
+    unloaded_ns INTEGER);
+
+CREATE TABLE call (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
+    start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER, stream INTEGER,
+    context INTEGER, bytes INTEGER, object INTEGER, kernel INTEGER, correlation INTEGER);
+
+-- Facts that few calls have are kept beside them.
+CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
+CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
+-- A row that stands for so many polls that said "not ready". Its duration is theirs, added up.
+CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    span_ns INTEGER NOT NULL);
+
+-- For so long at least its thread was ready to run, and others had the processor.
+CREATE TABLE call_delay (call INTEGER PRIMARY KEY, delay_ns INTEGER NOT NULL);
+
+CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
+    call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,
+    kind TEXT NOT NULL, image TEXT, name TEXT, bytes INTEGER, hash INTEGER, handle INTEGER,
+    module INTEGER, library TEXT);
+
+CREATE TABLE loss (process INTEGER NOT NULL, what TEXT NOT NULL, class TEXT NOT NULL,
+    count INTEGER NOT NULL, PRIMARY KEY (process, what, class)) WITHOUT ROWID;
+
+-- What the watchdog, or the end of the process, knew of a call that had not returned.
+CREATE TABLE flight (process INTEGER NOT NULL, thread_serial INTEGER, tid INTEGER, name TEXT,
+    api INTEGER NOT NULL, start_ns INTEGER NOT NULL, kernel INTEGER, stream_handle INTEGER,
+    seen_ns INTEGER, cause TEXT, waited_for INTEGER, blocked_by_thread INTEGER, confidence TEXT,
+    state TEXT, advice TEXT);
+
+-- A stack is stored once in each process; its frames are named when the trace is finished.
+CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
+    UNIQUE (process, number));
+CREATE TABLE frame (stack INTEGER NOT NULL, depth INTEGER NOT NULL, kind TEXT NOT NULL,
+    function TEXT, library TEXT, file TEXT, line INTEGER, address INTEGER, object INTEGER,
+    PRIMARY KEY (stack, depth)) WITHOUT ROWID;
+-- A file that was mapped at [low, high); addresses in frames are relative to its base.
+CREATE TABLE object (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, base INTEGER NOT NULL,
+    low INTEGER NOT NULL, high INTEGER NOT NULL, path TEXT, build_id TEXT);
+
+-- What the analysis found (report/analyse/stalls), written when the trace is finished.
+CREATE TABLE stall (id INTEGER PRIMARY KEY, call INTEGER NOT NULL, cause TEXT NOT NULL,
+    expected INTEGER NOT NULL, jit_ns INTEGER NOT NULL, wait_ns INTEGER NOT NULL,
+    work_ns INTEGER NOT NULL, waited_for INTEGER, blocked_by INTEGER, drained_count INTEGER,
+    drained_ns INTEGER, confidence TEXT NOT NULL, advice INTEGER, presumed INTEGER);
+CREATE TABLE stall_advice (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+-- load: as in the view "loads", so negative for a lazy one
+CREATE TABLE load_wait (load INTEGER PRIMARY KEY, wait_ns INTEGER, gpu_busy INTEGER);
+
+-- Sums over all calls and operations (report/analyse/totals), kept so that a report need not read them.
+-- Medians are right to a thousandth. "rank" is that of the name among all names of kernels.
+CREATE TABLE fact (key TEXT PRIMARY KEY NOT NULL, value INTEGER) WITHOUT ROWID;
+CREATE TABLE api_total (api INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    errors INTEGER NOT NULL, total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL,
+    median_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE thread_total (thread INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL);
+CREATE TABLE kernel_total (rank INTEGER PRIMARY KEY, name TEXT, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
+    max_ns INTEGER NOT NULL, shape INTEGER, shapes INTEGER NOT NULL, device INTEGER);
+CREATE TABLE copy_total (copy_kind INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
+    max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+-- One device, which several processes may have used; "device" is a row of the table device
+CREATE TABLE device_total (number INTEGER PRIMARY KEY, device INTEGER, operations INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, busy_ns INTEGER NOT NULL,
+    kernel_ns INTEGER NOT NULL, copy_ns INTEGER NOT NULL, gaps INTEGER NOT NULL,
+    short_gaps INTEGER NOT NULL, short_gap_ns INTEGER NOT NULL);
+-- The longest times in which a device had nothing to do, and what the host's calls were meanwhile
+CREATE TABLE gap (id INTEGER PRIMARY KEY, device_total INTEGER NOT NULL,
+    start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL);
+CREATE TABLE gap_call (gap INTEGER NOT NULL, api INTEGER NOT NULL, total_ns INTEGER NOT NULL,
+    PRIMARY KEY (gap, api)) WITHOUT ROWID;
+CREATE TABLE error_total (api INTEGER NOT NULL, result INTEGER NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (api, result)) WITHOUT ROWID;
+CREATE TABLE launch_total (kernel INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL);
+-- What was allocated and not freed. space: device, host or managed
+CREATE TABLE memory_left (call INTEGER PRIMARY KEY, space TEXT NOT NULL, bytes INTEGER NOT NULL);
+-- How much of each stretch of the run a lane was taken; fact "stretch_ns" says how long one is
+CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
+    PRIMARY KEY (lane, stretch)) WITHOUT ROWID;
+
+-- What the GPU's side tells. "correlation" is kept only where the call was not found at once.
+CREATE TABLE device (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,
+    name TEXT, uuid TEXT, cc_major INTEGER, cc_minor INTEGER, multiprocessors INTEGER,
+    memory_bytes INTEGER, clock_khz INTEGER, memory_clock_khz INTEGER);
+
+CREATE TABLE gpu_name (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
+    name TEXT, linkage TEXT);
+
+CREATE TABLE gpu_shape (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, number INTEGER NOT NULL,
+    name INTEGER, grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, block_x INTEGER,
+    block_y INTEGER, block_z INTEGER, registers INTEGER, static_shared_bytes INTEGER,
+    dynamic_shared_bytes INTEGER, local_bytes INTEGER);
+
+CREATE TABLE gpu_place (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,
+    context INTEGER NOT NULL, stream INTEGER NOT NULL);
+
+-- copy_kind: CUpti_ActivityMemcpyKind, and 16 times the CUpti_ActivityMemoryKind of the host's side
+CREATE TABLE gpu_op (id INTEGER PRIMARY KEY, place INTEGER NOT NULL, kind INTEGER NOT NULL,
+    shape INTEGER, start_ns INTEGER, duration_ns INTEGER, call INTEGER, bytes INTEGER,
+    copy_kind INTEGER, graph_node INTEGER, correlation INTEGER);
+
+CREATE TABLE jit (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, start_ns INTEGER NOT NULL,
+    duration_ns INTEGER NOT NULL, operation INTEGER, entry INTEGER, cache_bytes INTEGER,
+    device INTEGER, call INTEGER, correlation INTEGER);
+
+CREATE TABLE overhead (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, kind INTEGER NOT NULL,
+    start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, tid INTEGER);
+
+CREATE TABLE gpu_module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
+    number INTEGER NOT NULL, at_ns INTEGER NOT NULL, bytes INTEGER, hash INTEGER, tid INTEGER,
+    call INTEGER, correlation INTEGER);
+
+-- When the GPU's side of a process was recorded; the view "recording" has the calls' too.
+CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
+    start_ns INTEGER NOT NULL, end_ns INTEGER, PRIMARY KEY (process, number)) WITHOUT ROWID;
+
+CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
+    gpu_percent INTEGER, memory_percent INTEGER, memory_used_bytes INTEGER, power_mw INTEGER,
+    sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);
+
+-- CUpti_ActivityMemcpyKind
+CREATE TABLE copy_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+INSERT INTO copy_kind VALUES (1, 'host to device'), (2, 'device to host'), (3, 'host to array'),
+    (4, 'array to host'), (5, 'array to array'), (6, 'array to device'), (7, 'device to array'),
+    (8, 'device to device'), (9, 'host to host'), (10, 'peer to peer');

@@ -1,0 +1,388 @@
+#include "report/store/trace_file.h"
+
+#include "report/store/schema.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GV_TRACE_FILE_TRIES       1000
+#define GV_TRACE_FILE_BUSY_MS     1000
+#define GV_TRACE_FILE_PAUSE_NS    10000000
+#define GV_TRACE_FILE_PAUSES      50
+#define GV_TRACE_FILE_VALUE_BYTES (16 << 20)
+/* Places in the first bytes of an SQLite file. */
+#define GV_SQLITE_HEADER_BYTES       100
+#define GV_SQLITE_APPLICATION_OFFSET 68
+
+/* 0: the first bytes are those of a trace, or not written yet; -ENODATA: there are none; -EPROTO;
+ * -errno. */
+static int gv_trace_file_check_header(int fd)
+{
+    unsigned char header[GV_SQLITE_HEADER_BYTES];
+    ssize_t got = pread(fd, header, sizeof(header), 0);
+    const unsigned char *id = header + GV_SQLITE_APPLICATION_OFFSET;
+
+    if (got < 0)
+        return -errno;
+    if (got == 0)
+        return -ENODATA;
+    /* The first transaction of a killed collector may have written other pages before. */
+    if (got == (ssize_t)sizeof(header) && header[0] == 0 &&
+        memcmp(header, header + 1, sizeof(header) - 1) == 0)
+        return 0;
+    if (got < (ssize_t)sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
+        return -EPROTO;
+    uint32_t application =
+        (uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3];
+    return application == GV_SCHEMA_APPLICATION_ID ? 0 : -EPROTO;
+}
+
+/* SQLite would open what lies there, and wait for ever for the other end of a pipe. 0 or
+ * -EMEDIUMTYPE. */
+static int gv_trace_file_check_journals(const char *path)
+{
+    static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
+    char journal[PATH_MAX + 16];
+    struct stat status;
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        snprintf(journal, sizeof(journal), "%s%s", path, suffixes[i]);
+        if (lstat(journal, &status) == 0 && !S_ISREG(status.st_mode))
+            return -EMEDIUMTYPE;
+    }
+    return 0;
+}
+
+static int gv_trace_file_open_checked(const char *path, int *fd)
+{
+    struct stat status;
+    int error;
+
+    *fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
+        return -errno;
+    if (fstat(*fd, &status) < 0)
+        error = -errno;
+    else if (!S_ISREG(status.st_mode))
+        error = -EPROTO;
+    else
+        error = gv_trace_file_check_header(*fd);
+    if (!error || error == -ENODATA)
+        error = gv_trace_file_check_journals(path) ? -EMEDIUMTYPE : error;
+    if (error && error != -ENODATA) {
+        close(*fd);
+        *fd = -1;
+    }
+    return error;
+}
+
+static void gv_trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *probe)
+{
+    const char *key = (const char *)sqlite3_column_text(rows, 0);
+    const char *value = (const char *)sqlite3_column_text(rows, 1);
+
+    if (!key || !value)
+        return;
+    if (strcmp(key, "session") == 0)
+        snprintf(probe->session, sizeof(probe->session), "%s", value);
+    else if (strcmp(key, "spool_directory") == 0)
+        snprintf(probe->spool_directory, sizeof(probe->spool_directory), "%s", value);
+    else if (strcmp(key, "state") == 0)
+        probe->complete = strcmp(value, "complete") == 0;
+}
+
+/* The file may be anybody's: a view or a virtual table of that name could do anything. */
+static int gv_trace_file_check_meta(sqlite3 *handle)
+{
+    sqlite3_stmt *found = NULL;
+    int result = sqlite3_prepare_v2(handle,
+                                    "SELECT 1 FROM sqlite_master WHERE name = 'meta'"
+                                    " AND type = 'table' AND sql LIKE 'CREATE TABLE meta (%'",
+                                    -1, &found, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(found);
+    sqlite3_finalize(found);
+    return result == SQLITE_ROW ? SQLITE_OK : result == SQLITE_DONE ? SQLITE_NOTADB : result;
+}
+
+static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_trace_probe *probe)
+{
+    sqlite3 *handle = NULL;
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_open_v2(path, &handle, flags, NULL);
+
+    if (result == SQLITE_OK) {
+        sqlite3_busy_timeout(handle, GV_TRACE_FILE_BUSY_MS);
+        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, GV_TRACE_FILE_VALUE_BYTES);
+        result = gv_trace_file_check_meta(handle);
+    }
+    if (result == SQLITE_OK) {
+        result = sqlite3_prepare_v2(handle,
+                                    "SELECT key, value FROM meta WHERE key IN"
+                                    " ('session', 'spool_directory', 'state')",
+                                    -1, &rows, NULL);
+    }
+    while (result == SQLITE_OK || result == SQLITE_ROW) {
+        result = sqlite3_step(rows);
+        if (result == SQLITE_ROW)
+            gv_trace_file_take_row(rows, probe);
+    }
+    sqlite3_finalize(rows);
+    sqlite3_close(handle);
+    if (result == SQLITE_BUSY || result == SQLITE_LOCKED)
+        return -EBUSY;
+    if ((result & 0xff) == SQLITE_CORRUPT)
+        return -EUCLEAN;
+    return result == SQLITE_DONE ? 0 : -EPROTO;
+}
+
+/* Writing is only needed to undo what a killed collector had not committed. */
+static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
+{
+    int error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
+
+    if (error == -EPROTO || error == -EUCLEAN)
+        error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READWRITE, probe);
+    return error;
+}
+
+/* As above; -EEXIST: its owner is at work; -ENODATA: all that a killed collector had written was
+ * not committed, and is undone. */
+static int gv_trace_file_read_rest(const char *path, int fd, struct gv_trace_probe *probe)
+{
+    int error = gv_trace_file_read_meta(path, probe);
+
+    if (error == -EBUSY)
+        return -EEXIST;
+    if (error && gv_trace_file_check_header(fd) == -ENODATA)
+        return -ENODATA;
+    return error;
+}
+
+int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe)
+{
+    int fd, error;
+
+    memset(probe, 0, sizeof(*probe));
+    error = gv_trace_file_open_checked(path, &fd);
+    if (fd >= 0)
+        close(fd);
+    return error ? error : gv_trace_file_read_meta(path, probe);
+}
+
+bool gv_trace_file_session_remains(const char *directory, const char *session)
+{
+    DIR *stream = opendir(directory);
+    size_t length = strlen(session);
+    bool remains = false;
+    struct dirent *entry;
+
+    if (!stream)
+        return false;
+    while (!remains && (entry = readdir(stream)))
+        remains = strncmp(entry->d_name, session, length) == 0 && entry->d_name[length] == '.';
+    closedir(stream);
+    return remains;
+}
+
+/*
+ * The file that this process made, kept open with a lock on it until the process ends: an empty
+ * file whose owner lives is not an old one. Never closed before, since closing any descriptor of a
+ * file drops the locks that SQLite has on it.
+ */
+static struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+} gv_trace_file_own = {.fd = -1};
+
+static bool gv_trace_file_is_own(const struct stat *status)
+{
+    return gv_trace_file_own.fd >= 0 && status->st_dev == gv_trace_file_own.device &&
+           status->st_ino == gv_trace_file_own.inode;
+}
+
+/* 0; -EAGAIN: somebody took the new file for an old one, and removed it. */
+static int gv_trace_file_keep(const char *path, int fd)
+{
+    struct stat opened, named;
+
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0 || fstat(fd, &opened) < 0 || lstat(path, &named) < 0 ||
+        opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        return -EAGAIN;
+    if (gv_trace_file_own.fd >= 0) /* taken away; only read from now on, and given up soon */
+        close(gv_trace_file_own.fd);
+    gv_trace_file_own.fd = fd;
+    gv_trace_file_own.device = opened.st_dev;
+    gv_trace_file_own.inode = opened.st_ino;
+    return 0;
+}
+
+/* Removes the file that `fd` is open on, unless another process has put something else there. */
+static int gv_trace_file_remove(const char *path, int fd)
+{
+    struct stat opened, named;
+
+    if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0)
+        return -errno;
+    if (gv_trace_file_is_own(&opened)) { /* another session's, that this process has finished */
+        close(gv_trace_file_own.fd);
+        gv_trace_file_own.fd = -1;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return -EBUSY;
+    if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        return -EBUSY;
+    return unlink(path) < 0 ? -errno : 0;
+}
+
+/* Decides about what is at `path`. 0: it is this session's; 1: it has been removed; -EBUSY: a
+ * process that may be about to end holds it; -EEXIST: leave it alone. */
+static int gv_trace_file_consider(const char *path, const char *session)
+{
+    struct gv_trace_probe probe = {0};
+    struct stat status;
+    int fd, error;
+
+    error = gv_trace_file_open_checked(path, &fd);
+    if (error == -ENOENT)
+        return 1;
+    if (fd < 0)
+        return -EEXIST;
+    if (fstat(fd, &status) < 0 || status.st_uid != geteuid() || status.st_nlink != 1)
+        error = -EEXIST;
+    else if (!error)
+        error = gv_trace_file_read_rest(path, fd, &probe);
+    if ((!error && strcmp(probe.session, session) == 0) ||
+        (error == -ENODATA && gv_trace_file_is_own(&status))) {
+        close(fd);
+        return 0;
+    }
+    if (!error && !probe.complete &&
+        gv_trace_file_session_remains(probe.spool_directory, probe.session))
+        error = -EEXIST;
+    if (!error || error == -ENODATA)
+        error = gv_trace_file_remove(path, fd);
+    close(fd);
+    if (error == -EBUSY)
+        return error;
+    return error ? -EEXIST : 1;
+}
+
+/*
+ * A collector that was killed is a zombie, and gone for whoever looks, while a thread of its own
+ * still holds the lock; one that has finished a trace ends some time after that.
+ */
+static int gv_trace_file_try(const char *path, const char *session)
+{
+    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
+
+    if (gv_trace_file_check_journals(path))
+        return -EEXIST;
+    for (int tries = 0, pauses = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 && gv_trace_file_keep(path, fd) == 0)
+            return 0;
+        if (fd >= 0) {
+            close(fd);
+            continue;
+        }
+        if (errno != EEXIST)
+            return -errno;
+        int verdict = gv_trace_file_consider(path, session);
+        if (verdict == -EBUSY && pauses++ < GV_TRACE_FILE_PAUSES) {
+            nanosleep(&pause, NULL);
+            tries--;
+        } else if (verdict <= 0) {
+            return verdict == -EBUSY ? -EEXIST : verdict;
+        }
+    }
+    return -EEXIST;
+}
+
+int gv_trace_file_drop(const char *path)
+{
+    static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
+    struct gv_trace_probe probe;
+    int verdict = -EBUSY;
+
+    if (gv_trace_file_probe(path, &probe) != 0)
+        return 0;
+    for (int pauses = 0; verdict == -EBUSY && pauses < GV_TRACE_FILE_PAUSES; pauses++) {
+        if (pauses > 0)
+            nanosleep(&pause, NULL);
+        verdict = gv_trace_file_consider(path, "");
+    }
+    return verdict == 1 ? 0 : verdict == 0 ? -EEXIST : verdict;
+}
+
+/* The directory of a path without links; the name after it. */
+static int gv_trace_file_split(const char *wanted, char *directory, const char **name)
+{
+    char parent[GV_SESSION_PATH_BYTES];
+    const char *slash = strrchr(wanted, '/');
+
+    *name = slash ? slash + 1 : wanted;
+    if (**name == '\0' || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0)
+        return -EISDIR;
+    if (!slash)
+        strcpy(parent, ".");
+    else if (slash == wanted)
+        strcpy(parent, "/");
+    else if ((size_t)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - wanted), wanted) >=
+             sizeof(parent))
+        return -ENAMETOOLONG;
+    return realpath(parent, directory) ? 0 : -errno;
+}
+
+/* A folder, a device or a pipe is no place for a trace, and neither is its neighbourhood: also when
+ * a link leads there, as /dev/stdout does. 0 or -errno. */
+static int gv_trace_file_refuse(const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0 || S_ISREG(status.st_mode))
+        return 0;
+    return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
+}
+
+int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size)
+{
+    char directory[PATH_MAX];
+    const char *name;
+    int error = gv_trace_file_split(wanted, directory, &name);
+
+    if (error)
+        return error;
+    error = gv_trace_file_refuse(wanted);
+    if (error)
+        return error;
+    const char *extension = strrchr(name, '.');
+    if (!extension || extension == name)
+        extension = name + strlen(name);
+    for (int number = 1; number <= GV_TRACE_FILE_TRIES; number++) {
+        char suffix[16] = "";
+        if (number > 1)
+            snprintf(suffix, sizeof(suffix), "-%d", number);
+        int length =
+            snprintf(path, size, "%s/%.*s%s%s", strcmp(directory, "/") == 0 ? "" : directory,
+                     (int)(extension - name), name, suffix, extension);
+        if (length < 0 || (size_t)length >= size)
+            return -ENAMETOOLONG;
+        error = gv_trace_file_try(path, session);
+        if (error != -EEXIST)
+            return error;
+    }
+    return -EEXIST;
+}

@@ -1,0 +1,68 @@
+/* The session's clock goes like CLOCK_MONOTONIC and never back. */
+#include "preload/base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { AUTO, TSC, MONOTONIC };
+
+static void goes_like_monotonic_time(void **state)
+{
+    struct timespec pause = {.tv_nsec = 50000000};
+
+    (void)state;
+    for (int64_t choice = AUTO; choice <= MONOTONIC; choice++) {
+        uint64_t ours, theirs;
+
+        gv_clock_calibrate(&gv_clock, choice);
+        ours = gv_clock_now_ns();
+        theirs = gv_clock_monotonic_ns();
+        assert_true(theirs - ours < 1000000 || ours - theirs < 1000000);
+        nanosleep(&pause, NULL);
+        ours = gv_clock_now_ns() - ours;
+        theirs = gv_clock_monotonic_ns() - theirs;
+        assert_true(ours > theirs * 99 / 100 && ours < theirs * 101 / 100);
+    }
+}
+
+static void never_goes_back(void **state)
+{
+    uint64_t last = 0;
+
+    (void)state;
+    gv_clock_calibrate(&gv_clock, AUTO);
+    for (int i = 0; i < 1000000; i++) {
+        uint64_t now = gv_clock_now_ns();
+
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
+static void the_choice_is_obeyed(void **state)
+{
+    struct gv_clock clock;
+
+    (void)state;
+    gv_clock_calibrate(&clock, MONOTONIC);
+    assert_int_equal(clock.kind, GV_CLOCK_MONOTONIC);
+    assert_true(clock.unix_offset_ns > 0);
+    assert_true(clock.epoch_ns <= gv_clock_monotonic_ns());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goes_like_monotonic_time),
+        cmocka_unit_test(never_goes_back),
+        cmocka_unit_test(the_choice_is_obeyed),
+    };
+
+    gv_clock_note_load();
+    return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
+}

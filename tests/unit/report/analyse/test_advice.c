@@ -1,0 +1,265 @@
+/* What is advised against a stall, and kernels' names as people call them. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/analyse/names/kernel_name.h"
+#include "report/analyse/stalls/stall_advice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_names(const char *name, const char *qualified, const char *short_name)
+{
+    char out[GV_KERNEL_NAME_BYTES];
+
+    gv_kernel_name_qualified(name, out, sizeof(out));
+    assert_string_equal(out, qualified);
+    gv_kernel_name_short(name, out, sizeof(out));
+    assert_string_equal(out, short_name);
+}
+
+static void names_lose_what_nobody_says(void **state)
+{
+    (void)state;
+    expect_names("spin", "spin", "spin");
+    expect_names("void saxpy(int, float const*)", "saxpy", "saxpy");
+    expect_names("void at::native::(anonymous namespace)::sum<4, at::Op(int)>(int, f(g))",
+                 "at::native::(anonymous namespace)::sum<4, at::Op(int)>", "sum<4, Op>");
+    expect_names("void at::native::vectorized_elementwise_kernel<4, at::native::tanh_kernel_cuda("
+                 "at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#2}::"
+                 "operator()() const::{lambda(float)#1}, std::array<char*, 2ul> >(int)",
+                 "at::native::vectorized_elementwise_kernel<4, at::native::tanh_kernel_cuda("
+                 "at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#2}::"
+                 "operator()() const::{lambda(float)#1}, std::array<char*, 2ul> >",
+                 "vectorized_elementwise_kernel<4, tanh_kernel_cuda::{lambda#1}, array<...>>");
+    expect_names("__main__::spin[abi:v1][abi:cw51](long long)", "__main__::spin[abi:v1][abi:cw51]",
+                 "spin");
+    expect_names("a<float const*, b<c>::d>", "a<float const*, b<c>::d>", "a<float const*, d>");
+    expect_names("a{b", "a{b", "ab");
+    expect_names("(anonymous namespace)::sum<4>(int)", "(anonymous namespace)::sum<4>", "sum<4>");
+    expect_names("(anonymous namespace)", "(anonymous namespace)", "(anonymous namespace)");
+    expect_names("unbalanced)", "unbalanced)", "unbalanced)");
+    expect_names("()", "()", "()");
+    expect_names("a::", "a::", "a::");
+    expect_names(NULL, "", "");
+}
+
+static void names_are_cut_between_characters(void **state)
+{
+    char out[4];
+
+    (void)state;
+    gv_kernel_name_short("ab\xe2\x82\xac", out, sizeof(out));
+    assert_string_equal(out, "ab");
+}
+
+static void expect_in(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void expect_not_in(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' is in: %s", part, text);
+}
+
+static void code_that_was_loaded_again_is_to_be_kept(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cuModuleLoadData", .where = "a.c:2"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        facts.again = again;
+        gv_advice_write(&facts, GV_CAUSE_MODULE_LOAD, text);
+        expect_not_in(text, "same code");
+    }
+    facts.again = 5;
+    facts.again_ns = 1000000000;
+    gv_advice_write(&facts, GV_CAUSE_MODULE_LOAD, text);
+    expect_in(text,
+              " The same code was loaded 5 times, 1.00 s together: load it once, and keep it.");
+    gv_advice_write(&facts, GV_CAUSE_JIT, text);
+    expect_in(text, "loaded 5 times, 1.00 s together");
+}
+
+static void late_kernels_can_be_pasted(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaLaunchKernel",
+                                    .kernel = "void first(int)",
+                                    .waited_kernel = "void busy(float)",
+                                    .drained = 38,
+                                    .where = "train.cu:31",
+                                    .eager_count = 412,
+                                    .eager_ns = 1900000000};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_remember(&facts, "void first(int)");
+    gv_advice_remember(&facts, "void other<4, float>(int)");
+    gv_advice_remember(&facts, "void of<f()::{lambda(int)#1}>(int)");
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "Load first, whose first use is cudaLaunchKernel at train.cu:31, before");
+    expect_in(text, "waited for busy, the last of 38 operations.");
+    expect_in(text, " To paste: cudaFuncGetAttributes(&attributes, first);"
+                    " cudaFuncGetAttributes(&attributes, other<4, float>);");
+    expect_in(text, "Also loaded late: of<f::{lambda#1}>.");
+    expect_in(text, "CUDA_MODULE_LOADING=EAGER (about 1.90 s more at start, from the 412 lazy");
+    facts.eager_count = 1;
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "(about 1.90 s more at start, from the one lazy load seen)");
+}
+
+static void a_python_program_is_told_its_line(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaLaunchKernel",
+                                    .kernel = "void of<f()::{lambda(int)#1}>(int)",
+                                    .where = "train.py:31"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_remember(&facts, facts.kernel);
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, " The simplest is to do once, with little data, what is done at train.py:31.");
+    expect_not_in(text, "To paste");
+    expect_not_in(text, "Loaded late");
+}
+
+static void a_driver_program_gets_driver_calls(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cuLaunchKernel", .kernel = "second_empty"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_remember(&facts, "second_empty");
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "cuLibraryGetKernel(&kernel, library, \"second_empty\");"
+                    " cuKernelGetFunction(&function, kernel);");
+}
+
+static void many_late_kernels_are_counted(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cuLaunchKernel", .kernel = "k0"};
+    char text[GV_ADVICE_BYTES], name[16];
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "k%d", i);
+        gv_advice_remember(&facts, name);
+    }
+    gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
+    expect_in(text, "\"k11\"");
+    expect_not_in(text, "\"k12\"");
+    expect_in(text, " and 8 more were loaded late.");
+}
+
+static void a_lock_names_the_call_that_held_it(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaMemcpyAsync",
+                                    .where = "a.c:7",
+                                    .blocker = "cuModuleLoadData",
+                                    .blocker_cause = "module-load",
+                                    .blocker_where = "loader.c:12",
+                                    .waited_kernel = "spin"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_write(&facts, GV_CAUSE_LOCK, text);
+    expect_in(text, "See to cuModuleLoadData of another thread at loader.c:12, which held");
+    expect_in(text, "cudaMemcpyAsync at a.c:7 has done nothing wrong.");
+    expect_in(text, "That was spin.");
+}
+
+/* No cause is left without a word, nor a word of its table without a meaning. */
+static void every_cause_has_advice(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaFree",
+                                    .kernel = "k",
+                                    .waited_kernel = "spin",
+                                    .where = "a.c:7",
+                                    .jit_ns = 5000000,
+                                    .arch = 90};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    for (int cause = 0; cause < GV_CAUSE_COUNT; cause++) {
+        gv_advice_write(&facts, (enum gv_cause)cause, text);
+        expect_not_in(text, "{");
+        if (gv_cause_is_expected((enum gv_cause)cause))
+            continue;
+        assert_true(strlen(text) > 40);
+        if (cause == GV_CAUSE_UNKNOWN || cause == GV_CAUSE_DESCHEDULED)
+            continue; /* the program's line is not the reason */
+        expect_in(text, "a.c:7");
+        if (cause != GV_CAUSE_JIT)
+            expect_in(text, "spin");
+    }
+}
+
+/* What is said under "why" is no advice. */
+static void advice_is_more_than_the_reason(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaLaunchKernel"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_write(&facts, GV_CAUSE_UNKNOWN, text);
+    expect_in(text, "Nothing recorded points to a cause in the program");
+    expect_not_in(text, "Nothing recorded explains it");
+}
+
+/* Host-only, pinned and pageable memory look alike. */
+static void a_copy_whose_memory_was_not_seen_is_said_to_be_so(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaMemcpyAsync", .waited_kernel = "spin"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_write(&facts, GV_CAUSE_PAGEABLE_COPY, text);
+    expect_not_in(text, "was not seen");
+    facts.waited_kernel = NULL;
+    facts.presumed = "spin";
+    gv_advice_write(&facts, GV_CAUSE_PAGEABLE_COPY, text);
+    expect_in(text, "presumably spin. Whether its memory is pinned already was not seen.");
+}
+
+/* docs/stalls.md has a row for each cause. */
+static void every_cause_is_documented(void **state)
+{
+    char path[4096], row[64];
+    static char text[65536];
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/docs/stalls.md", getenv("GPUVERIFY_SOURCE"));
+    file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    for (int cause = 0; cause < GV_CAUSE_COUNT; cause++) {
+        snprintf(row, sizeof(row), "\n| `%s` |", gv_cause_name((enum gv_cause)cause));
+        expect_in(text, row);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_lose_what_nobody_says),
+        cmocka_unit_test(names_are_cut_between_characters),
+        cmocka_unit_test(code_that_was_loaded_again_is_to_be_kept),
+        cmocka_unit_test(late_kernels_can_be_pasted),
+        cmocka_unit_test(a_python_program_is_told_its_line),
+        cmocka_unit_test(a_driver_program_gets_driver_calls),
+        cmocka_unit_test(many_late_kernels_are_counted),
+        cmocka_unit_test(a_lock_names_the_call_that_held_it),
+        cmocka_unit_test(every_cause_has_advice),
+        cmocka_unit_test(advice_is_more_than_the_reason),
+        cmocka_unit_test(a_copy_whose_memory_was_not_seen_is_said_to_be_so),
+        cmocka_unit_test(every_cause_is_documented),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* What calls that have not returned are held up by, and what looking for it costs. */
+#include "cmocka_all.h"
+
+#include "report/analyse/stalls/flight_cause.h"
+#include "report/store/schema.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct gv_database database;
+static int64_t steps;
+
+static int count_steps(void *context)
+{
+    (void)context;
+    steps++;
+    return 0;
+}
+
+static void execute(const char *sql)
+{
+    if (sqlite3_exec(database.handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(database.handle));
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&database, 0, sizeof(database));
+    assert_int_equal(sqlite3_open(":memory:", &database.handle), SQLITE_OK);
+    sqlite3_progress_handler(database.handle, 100, count_steps, NULL);
+    execute(gv_schema_sql);
+    execute(
+        "INSERT INTO process (id, identity) VALUES (1, 1);"
+        "INSERT INTO thread VALUES (1, 1, 1, 10, 'a', 0);"
+        "INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch');"
+        "INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'old'), (2, 1, 2, 'new');"
+        "INSERT INTO flight (process, thread_serial, api, start_ns, kernel) VALUES (1, 1, 1,"
+        " 1000000000, 2)");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sqlite3_close(database.handle);
+    return 0;
+}
+
+static void add_calls(int count, int kernel)
+{
+    char sql[512];
+
+    snprintf(sql, sizeof(sql),
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT"
+             " INTO call (thread, api, start_ns, duration_ns, result, kernel) SELECT 1, 1, i, 5, 0,"
+             " %d FROM n",
+             count, kernel);
+    execute(sql);
+}
+
+static void expect_cause(const char *cause)
+{
+    sqlite3_stmt *row = NULL;
+
+    steps = 0;
+    assert_int_equal(gv_flight_causes(&database, 1), 0);
+    assert_int_equal(
+        sqlite3_prepare_v2(database.handle, "SELECT cause FROM flight", -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), cause);
+    sqlite3_finalize(row);
+}
+
+static void the_first_launch_of_a_kernel_loads_it(void **state)
+{
+    (void)state;
+    expect_cause("lazy-load");
+    add_calls(3, 1);
+    expect_cause("lazy-load");
+    add_calls(1, 2);
+    expect_cause("unknown");
+    add_calls(3, 1);
+    expect_cause("unknown");
+    execute("DELETE FROM call WHERE kernel = 2; UPDATE flight SET kernel = 1");
+    expect_cause("unknown");
+}
+
+static void expect_told(const char *state, const char *advice)
+{
+    sqlite3_stmt *row = NULL;
+
+    assert_int_equal(gv_flight_causes(&database, 1), 0);
+    assert_int_equal(
+        sqlite3_prepare_v2(database.handle, "SELECT state, advice FROM in_flight", -1, &row, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), state);
+    if (advice)
+        assert_string_equal((const char *)sqlite3_column_text(row, 1), advice);
+    else
+        assert_int_equal(sqlite3_column_type(row, 1), SQLITE_NULL);
+    sqlite3_finalize(row);
+}
+
+/* Whatever the words are: what it waits for and what to do about it are told apart. */
+static void advice_is_only_what_can_be_done(void **state)
+{
+    (void)state;
+    expect_told("No launch is known to be unfinished.", NULL);
+    execute("UPDATE kernel SET name = 'a. Load b' WHERE id = 1");
+    add_calls(1, 1);
+    expect_told("It waits for a. Load b, launched 0.000 s into the run, which is not known to have "
+                "ended. If it waits for new in its turn, neither can ever go on.",
+                "Load new before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
+                "or CUDA_MODULE_LOADING=EAGER.");
+    execute("UPDATE api SET name = 'cuMemFree_v2', class = 'free' WHERE id = 1;"
+            "INSERT INTO api VALUES (2, 'cuLaunchKernel', 'launch');"
+            "UPDATE call SET api = 2");
+    expect_told("It waits for a. Load b, launched 0.000 s into the run, which is not known to have "
+                "ended.",
+                NULL);
+}
+
+/* Each stream has a queue of its own. */
+static void a_queue_is_full_of_its_streams_launches(void **state)
+{
+    (void)state;
+    execute("INSERT INTO stream VALUES (1, 1, 1, NULL, 100, 'created'), (2, 1, 1, NULL, 200,"
+            " 'created'); UPDATE flight SET kernel = 1, stream_handle = 100");
+    add_calls(1200, 1);
+    execute("UPDATE call SET stream = 1 + id % 2");
+    expect_cause("unknown");
+    execute("UPDATE call SET stream = 1 WHERE id % 10");
+    expect_cause("queue-full");
+    execute("UPDATE flight SET stream_handle = 200");
+    expect_cause("unknown");
+    execute("UPDATE flight SET stream_handle = NULL"); /* whose it is, is not known */
+    expect_cause("queue-full");
+}
+
+static void a_look_reads_only_what_came_since_the_last(void **state)
+{
+    (void)state;
+    int64_t few;
+
+    add_calls(30000, 1); /* more than is looked back through for other things */
+    expect_cause("lazy-load");
+    expect_cause("lazy-load");
+    few = steps;
+    assert_true(few > 0);
+    add_calls(300000, 1);
+    expect_cause("lazy-load");
+    expect_cause("lazy-load");
+    assert_true(steps < few + few / 4);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_first_launch_of_a_kernel_loads_it),
+        TEST(advice_is_only_what_can_be_done),
+        TEST(a_queue_is_full_of_its_streams_launches),
+        TEST(a_look_reads_only_what_came_since_the_last),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

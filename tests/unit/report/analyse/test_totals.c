@@ -1,0 +1,513 @@
+/* Sums over all calls and operations: against what is known of small and of awkward traces. */
+#include "report/analyse/totals/duration_total.h"
+#include "report/analyse/totals/memory_log.h"
+#include "report/analyse/verdict/occupancy.h"
+#include "report/analyse/totals/timeline_lane.h"
+#include "report/analyse/totals/totals.h"
+#include "tests/unit/report/totals_fixture.h"
+
+#include <string.h>
+
+static int setup(void **state)
+{
+    totals_open(state);
+    totals_execute(
+        "INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuStreamSynchronize',"
+        " 'sync'), (3, 'cuMemAlloc_v2', 'alloc'), (4, 'cuMemFree_v2', 'free');"
+        "INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'k'), (2, 1, 2, 'l');"
+        "INSERT INTO device (id, process, device, name, uuid, multiprocessors) VALUES"
+        " (1, 1, 0, 'd', 'u', 100), (2, 2, 0, 'd', 'u', 100), (3, 1, 1, 'e', 'v', 100);"
+        "INSERT INTO gpu_name VALUES (1, 1, 1, 'k', 'k'), (2, 1, 2, 'l', 'l');"
+        "INSERT INTO gpu_shape (id, process, number, name, grid_x, grid_y, grid_z) VALUES"
+        " (1, 1, 1, 1, 10, 1, 1), (2, 1, 2, 2, 20, 10, 1);"
+        "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7), (2, 1, 0, 1, 8), (3, 2, 0, 1, 7),"
+        " (4, 1, 1, 2, 7);");
+    return 0;
+}
+
+static void durations_have_exact_ends_and_a_near_median(void **state)
+{
+    (void)state;
+    struct gv_duration_total total = {0};
+
+    assert_int_equal(gv_duration_total_median_ns(&total), 0);
+    for (int64_t i = 1; i <= 1000; i++)
+        assert_int_equal(gv_duration_total_add(&total, i, 1), 0);
+    assert_int_equal(gv_duration_total_median_ns(&total), 500);
+    assert_int_equal(total.total_ns, 500500);
+    for (int64_t i = 0; i < 3000; i++)
+        gv_duration_total_add(&total, 1000000 + i * 1000, 1);
+    assert_int_equal(total.min_ns, 1);
+    assert_int_equal(total.max_ns, 3999000);
+    /* Number 2000 of all is the 1000th of the second lot: 1,999,000. */
+    assert_in_range(gv_duration_total_median_ns(&total), 1997000, 2001000);
+    gv_duration_total_add(&total, INT64_MAX, 1);
+    gv_duration_total_add(&total, -5, 1);
+    assert_int_equal(total.min_ns, 0);
+    assert_int_equal(total.max_ns, INT64_MAX);
+    gv_duration_total_free(&total);
+}
+
+static void a_median_is_never_beyond_what_was_seen(void **state)
+{
+    (void)state;
+    struct gv_duration_total total = {0};
+
+    gv_duration_total_add(&total, 123456789, 1);
+    assert_int_equal(gv_duration_total_median_ns(&total), 123456789);
+    gv_duration_total_free(&total);
+}
+
+static void lanes_keep_their_sum_when_they_widen(void **state)
+{
+    (void)state;
+    static struct gv_lane lane;
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < 1000; i++)
+        gv_lane_add(&lane, i * 1000003, i * 1000003 + 777);
+    gv_lane_add(&lane, -100, 50); /* only what is after the start */
+    gv_lane_add(&lane, 500, 400);
+    for (size_t i = 0; i < GV_LANE_STRETCHES; i++) {
+        assert_true(lane.taken_ns[i] <= lane.stretch_ns);
+        sum += lane.taken_ns[i];
+    }
+    assert_int_equal(sum, 1000 * 777 + 50);
+}
+
+static void memory_is_followed_in_order_of_time(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+    const struct gv_memory_event events[] = {
+        {10, 1, 0x1000, 100, 1, GV_MEMORY_DEVICE, 0}, {12, 2, 0x1000, 7, 6, GV_MEMORY_DEVICE, 0},
+        {15, 1, 0x3000, 999, 5, GV_MEMORY_HOST, 0},   {20, 1, 0x2000, 50, 2, GV_MEMORY_MANAGED, 0},
+        {30, 1, 0x1000, 0, 3, GV_MEMORY_FREE, 0},     {40, 1, 0x1000, 70, 4, GV_MEMORY_DEVICE, 0},
+        {50, 1, 0x9000, 0, 7, GV_MEMORY_FREE, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+        assert_int_equal(gv_memory_log_take(&log, &events[i]), 0);
+    gv_memory_log_end(&log);
+    assert_int_equal(log.peak_bytes, 157);
+    assert_int_equal(log.peak_ns, 20);
+    assert_int_equal(log.live_bytes, 127); /* 50 + 70 + 7; pinned memory is the host's */
+    assert_int_equal(log.left_bytes, 127);
+    gv_memory_log_free(&log);
+}
+
+/* However many there were: what is allocated at a time counts. */
+static void memory_that_is_freed_is_forgotten(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    for (int64_t i = 1; i <= 4 * (int64_t)GV_MEMORY_BLOCKS; i++) {
+        struct gv_memory_event event = {i, 1, 0x1000 * i, 10, i, GV_MEMORY_DEVICE, 0};
+        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+        event.object -= 3 * 0x1000; /* three are left */
+        event.space = GV_MEMORY_FREE;
+        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+    }
+    gv_memory_log_end(&log);
+    assert_false(log.too_many);
+    assert_int_equal(log.block_count, 4);
+    assert_int_equal(log.peak_bytes, 40);
+    assert_int_equal(log.left_bytes, 30);
+    gv_memory_log_free(&log);
+}
+
+static void too_much_memory_at_a_time_is_not_followed(void **state)
+{
+    (void)state;
+    struct gv_memory_log log = {0};
+
+    for (int64_t i = 1; i <= (int64_t)GV_MEMORY_BLOCKS + 1; i++) {
+        struct gv_memory_event event = {i, 1, 0x1000 * i, 10, i, GV_MEMORY_DEVICE, 0};
+        assert_false(log.too_many);
+        assert_int_equal(gv_memory_log_take(&log, &event), 0);
+    }
+    gv_memory_log_end(&log);
+    assert_true(log.too_many);
+    assert_int_equal(log.left_bytes, 0);
+    gv_memory_log_free(&log);
+}
+
+/* A handle is used again for the next context. */
+static void memory_ends_with_its_context(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (11, 'cuCtxDestroy_v2',"
+        " 'context'), (12, 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cuCtxSetCurrent',"
+        " 'context'), (14, 'cuCtxResetPersistingL2Cache', 'context'), (15, 'cuMemAllocHost_v2',"
+        " 'alloc'), (16, 'cuMemCreate', 'alloc'), (17, 'cuMemAllocAsync', 'alloc');"
+        "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
+        "INSERT INTO stream VALUES (1, 1, 2, NULL, 99, 'created');"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, stream,"
+        " bytes, object) VALUES"
+        " (1, 1, 10, 10, 1, 0, 1, NULL, NULL, 4096),"
+        " (2, 1, 3, 20, 1, 0, 1, NULL, 1000, 65536), (3, 1, 15, 21, 1, 0, 1, NULL, 5, 70000),"
+        " (4, 1, 11, 30, 1, 0, 1, NULL, NULL, 4096),"
+        " (5, 1, 10, 40, 1, 0, 1, NULL, NULL, 4096),"
+        " (6, 1, 3, 50, 1, 0, 1, NULL, 1000, 131072),"
+        " (7, 1, 4, 55, 1, 0, 1, NULL, NULL, 65536)," /* gone already */
+        " (8, 1, 11, 60, 1, 0, 1, NULL, NULL, 4096),"
+        " (9, 1, 13, 70, 1, 0, 2, NULL, NULL, 8192),"
+        " (10, 1, 3, 80, 1, 0, 2, NULL, 700, 196608),"
+        " (11, 1, 17, 81, 1, 0, NULL, 1, 200, 262144),"
+        " (12, 1, 16, 82, 1, 0, 2, NULL, 30, 777),"
+        " (13, 1, 14, 90, 1, 0, 2, NULL, NULL, NULL),"
+        " (14, 1, 3, 91, 1, 0, 2, NULL, 50, 327680),"
+        " (15, 1, 12, 95, 1, 0, NULL, NULL, NULL, NULL),"
+        " (16, 1, 3, 99, 1, 0, 2, NULL, 4, 196608),"
+        " (17, 1, 12, 100, 1, 700, 2, NULL, NULL, NULL);"); /* it failed */
+    totals_keep();
+    assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
+    assert_int_equal(totals_fact("memory_peak_at_ns"), 20);
+    assert_int_equal(totals_fact("memory_left_bytes"), 34);
+    assert_int_equal(totals_number("SELECT sum(bytes) FROM memory_left"), 34);
+    assert_int_equal(totals_number("SELECT count(*) FROM memory_left"), 2);
+    totals_execute("UPDATE call SET api = 13 WHERE id IN (12, 15)"); /* no reset */
+    totals_keep();
+    assert_int_equal(totals_fact("memory_left_bytes"), 200 + 50 + 4);
+    assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
+    totals_execute("UPDATE call SET api = 13 WHERE id IN (4, 8)"); /* no context is destroyed */
+    totals_keep();
+    assert_int_equal(totals_fact("memory_peak_bytes"), 1000 + 700 + 200 + 50);
+}
+
+/* A reset of the primary context while the thread works in another one. */
+static void a_reset_ends_the_primary_context(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
+        " 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cudaDeviceReset', 'context');"
+        "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
+        " object) VALUES"
+        " (1, 1, 3, 5, 1, 0, 2, 100, 65536), (2, 1, 10, 10, 1, 0, 1, NULL, 4096),"
+        " (3, 1, 3, 20, 1, 0, 1, 1000, 131072), (4, 1, 12, 30, 1, 0, 1, NULL, NULL);");
+    totals_keep();
+    assert_int_equal(totals_fact("memory_left_bytes"), 1000);
+    totals_execute("UPDATE call SET api = 13 WHERE id = 4");
+    totals_keep();
+    assert_int_equal(totals_fact("memory_left_bytes"), 1000);
+    totals_execute(
+        "UPDATE call SET api = 1 WHERE id = 2"); /* both are primary: the current one ends */
+    totals_keep();
+    assert_int_equal(totals_fact("memory_left_bytes"), 100);
+}
+
+/* The call says which context ended: of a release, only the last one of its uses ends any. */
+static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO api VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
+        " 'cuDevicePrimaryCtxRelease_v2', 'context'), (12, 'cuDevicePrimaryCtxReset_v2',"
+        " 'context'), (13, 'cudaDeviceReset', 'context');"
+        "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192), (3, 1, 12288);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
+        " object) VALUES"
+        " (1, 1, 3, 10, 1, 0, 1, 1000, 65536), (2, 1, 3, 20, 1, 0, 2, 200, 131072),"
+        " (3, 1, 3, 30, 1, 0, 3, 30, 196608),"
+        " (4, 1, 12, 40, 1, 0, 3, NULL, 4096), (5, 1, 13, 50, 1, 0, 3, NULL, 8192),"
+        " (6, 1, 11, 60, 1, 0, 3, NULL, NULL);");
+    totals_keep();
+    assert_int_equal(totals_fact("memory_left_bytes"), 30);
+    totals_execute("UPDATE call SET object = 12288 WHERE id = 6");
+    totals_keep();
+    assert_int_equal(totals_fact("memory_left_bytes"), 0);
+    assert_int_equal(totals_fact("memory_peak_bytes"), 1230);
+}
+
+static void memory_of_a_process_that_ended_takes_no_room(void **state)
+{
+    (void)state;
+    totals_execute(
+        "UPDATE process SET end_ns = 100 WHERE id = 1;"
+        "INSERT INTO thread VALUES (3, 2, 1, 30, 'c', 0);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, bytes, object) VALUES"
+        " (1, 1, 3, 10, 1, 0, 1000, 65536), (2, 3, 3, 200, 1, 0, 900, 65536),"
+        " (3, 1, 4, 300, 1, 0, NULL, 65536);");
+    totals_keep();
+    assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
+    assert_int_equal(totals_fact("memory_left_bytes"), 900);
+    totals_execute("DELETE FROM call WHERE id = 3"); /* nobody freed it */
+    totals_keep();
+    assert_int_equal(totals_fact("memory_peak_bytes"), 1000);
+    assert_int_equal(totals_fact("memory_left_bytes"), 1900);
+    totals_execute("UPDATE process SET end_ns = NULL");
+    totals_keep();
+    assert_int_equal(totals_fact("memory_peak_bytes"), 1900);
+}
+
+static void overlapping_operations_count_once(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) VALUES"
+        " (1, 1, 1, 1, 1000, 1000), (2, 2, 1, 2, 1500, 1000), (3, 1, 2, NULL, 1800, 1200),"
+        " (4, 1, 1, 1, 5000, 500), (5, 4, 1, 1, 0, 100), (6, 3, 1, 1, 5400, 200);");
+    totals_keep();
+    /* Device u, of both processes: [1000, 3000) and [5000, 5600). */
+    assert_int_equal(
+        totals_number("SELECT busy_ns FROM device_total t JOIN device d ON d.id = t.device"
+                      " WHERE d.uuid = 'u'"),
+        2600);
+    assert_int_equal(totals_number("SELECT kernel_ns FROM device_total WHERE operations = 5"),
+                     2100);
+    assert_int_equal(totals_number("SELECT copy_ns FROM device_total WHERE operations = 5"), 1200);
+    assert_int_equal(totals_number("SELECT busy_ns FROM device_total WHERE operations = 1"), 100);
+    assert_int_equal(totals_number("SELECT duration_ns FROM gap"), 2000);
+    assert_int_equal(totals_number("SELECT count(*) FROM gap"), 1);
+    assert_int_equal(totals_fact("kernel_time_ns"), 1000 + 1000 + 500 + 100 + 200);
+    assert_int_equal(totals_fact("underfilled_ns"),
+                     1000 + 500 + 100 + 200); /* 10 blocks, not 200 */
+    assert_int_equal(totals_fact("filled_ns"), 100 + 1000 + 50 + 10 + 20);
+    assert_int_equal(totals_number("SELECT count FROM kernel_total WHERE name = 'k'"), 4);
+}
+
+/* More than fits into the memory at a time, stored in an order that has nothing to do with time. */
+static void the_order_of_storage_does_not_matter(void **state)
+{
+    (void)state;
+    totals_execute(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
+        "i % 2,"
+        " 1, 1, (i * 7919) % 1300000 * 1000, 600 FROM n;");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT busy_ns FROM device_total"), INT64_C(1300000) * 600);
+    assert_int_equal(totals_number("SELECT gaps FROM device_total"), 1299999);
+    assert_int_equal(totals_number("SELECT short_gap_ns FROM device_total"),
+                     INT64_C(1299999) * 400);
+    assert_int_equal(totals_number("SELECT sum(taken_ns) FROM timeline WHERE lane = 'busy 1'"),
+                     INT64_C(1300000) * 600);
+}
+
+static void in_order_they_are_read_in_stretches(void **state)
+{
+    (void)state;
+    totals_execute(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1299999)"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns) SELECT i + 1, 1 + "
+        "i % 2,"
+        " 1, 1, i * 1000, 1200 FROM n;");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT busy_ns FROM device_total"),
+                     INT64_C(1300000) * 1000 + 200);
+    assert_int_equal(totals_number("SELECT gaps FROM device_total"), 0);
+}
+
+static void copies_are_told_apart_by_the_hosts_memory(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
+        " (1, 1, 2, 0, 10, 100, 17), (2, 1, 2, 20, 10, 50, 33), (3, 1, 2, 40, 10, 7, 8),"
+        " (4, 1, 2, 60, 10, 3, 17), (5, 1, 2, 80, 10, 1, 99999);");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT bytes FROM copy_total WHERE copy_kind = 17"), 103);
+    assert_int_equal(totals_number("SELECT bytes FROM copy_total WHERE copy_kind = 33"), 50);
+    assert_int_equal(totals_number("SELECT bytes FROM copy_total WHERE copy_kind = 0"), 1);
+    assert_int_equal(totals_number("SELECT bytes FROM copy_summary WHERE name = 'host to device'"),
+                     153);
+    assert_int_equal(totals_number("SELECT count(*) FROM gpu_ops WHERE host_memory = 'pageable'"),
+                     2);
+}
+
+static void copies_between_host_and_device_count_alone(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, bytes, copy_kind) VALUES"
+        " (1, 1, 2, 0, 10, 100, 17), (2, 2, 2, 5, 10, 50, 33), (3, 1, 2, 40, 1000, 7, 8),"
+        " (4, 1, 3, 2000, 5000, 3, NULL), (5, 4, 2, 0, 4, 1, 2);");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT sum(copy_ns) FROM device_total"), 15 + 1000 + 5000 + 4);
+    assert_int_equal(totals_fact("host_copy_ns"), 15 + 4);
+}
+
+static void what_had_not_ended_ends_what_is_known(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+        " (1, 1, 1, 0, 10, 0, 1), (2, 1, 1, 20, 10, 0, 1), (3, 1, 1, 40, 10, 0, 1),"
+        " (4, 1, 2, 9000, 1000, 0, NULL);"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, call) VALUES"
+        " (1, 1, 1, 1, 1000, 2000, 1), (2, 1, 1, 1, NULL, NULL, 2),"
+        " (3, 2, 1, 1, 2500, 2500, 3);");
+    totals_keep();
+    assert_int_equal(totals_fact("untimed_operations"), 1);
+    assert_int_equal(totals_fact("gpu_known_ns"), 3000);
+    assert_int_equal(totals_fact("gpu_busy_ns"), 2000);
+}
+
+static void calls_are_summed_also_inside_the_gaps(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns) VALUES (1, 1, 4, 0, 1000),"
+        " (2, 1, 4, 11000, 1000);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, kernel) VALUES"
+        " (1, 1, 1, 500, 1500, 0, 1), (2, 1, 1, 3000, 100, 0, 1), (3, 1, 1, 4000, 100, 719, 2),"
+        " (4, 1, 2, 10000, 3000, 600, NULL);");
+    totals_keep();
+    assert_int_equal(totals_number("SELECT total_ns FROM gap_call WHERE api = 1"),
+                     1000 + 100 + 100);
+    assert_int_equal(totals_number("SELECT total_ns FROM gap_call WHERE api = 2"), 1000);
+    assert_int_equal(totals_fact("first_ns"), 500);
+    assert_int_equal(totals_fact("last_ns"), 13000);
+    assert_int_equal(totals_fact("launched_kernels"), 1);
+    assert_int_equal(totals_number("SELECT errors FROM api_total WHERE api = 1"), 1);
+    assert_int_equal(totals_number("SELECT errors FROM api_total WHERE api = 2"),
+                     0); /* not ready */
+    assert_int_equal(totals_number("SELECT count FROM error_total WHERE result = 719"), 1);
+    assert_int_equal(totals_number("SELECT count FROM launch_total WHERE kernel = 1"), 2);
+}
+
+static void a_part_hides_what_is_kept(void **state)
+{
+    (void)state;
+    struct gv_totals_part part = GV_TOTALS_ALL;
+
+    totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                   " (1, 1, 2, 100, 10, 0), (2, 2, 2, 200, 10, 0), (3, 1, 2, 300, 10, 0);");
+    totals_keep();
+    assert_int_equal(gv_totals_ensure(totals_trace, &part), 0);
+    assert_int_equal(totals_fact("calls"), 3);
+    part.process = 1;
+    assert_int_equal(gv_totals_ensure(totals_trace, &part), 0);
+    assert_int_equal(totals_fact("calls"), 2);
+    part.from_ns = 150;
+    assert_int_equal(gv_totals_ensure(totals_trace, &part), 0);
+    assert_int_equal(totals_fact("calls"), 1);
+    part = GV_TOTALS_ALL;
+    part.thread = 2;
+    assert_int_equal(gv_totals_ensure(totals_trace, &part), 0);
+    assert_int_equal(totals_fact("calls"), 1);
+    part = GV_TOTALS_ALL;
+    assert_int_equal(gv_totals_ensure(totals_trace, &part), 0);
+    assert_int_equal(totals_fact("calls"), 3);
+    assert_int_equal(totals_number("SELECT count(*) FROM temp.sqlite_master"), 0);
+}
+
+/* Two streams: the killed program's second operation on the first of them is missing. */
+static void what_is_missing_bounds_what_is_known(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO process (id, identity, gpu, ended) VALUES (8, 8, 'cupti', 'killed');"
+        "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
+        "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch');"
+        "INSERT INTO gpu_place VALUES (8, 8, 0, 1, 7);"
+        "INSERT INTO loss VALUES (8, 'GPU operation', 'last flush', 1);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
+        " VALUES (1, 8, 80, 1000, 5, 0, 1, 1), (2, 8, 80, 2000, 5, 0, 1, 2),"
+        " (3, 8, 80, 3000, 9000, 0, 2, 3);"
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+        " (1, 8, 4, 1500, 4500, 1), (2, 8, 4, 5000, 4000, 3), (3, 8, 4, 9500, 10, 3)");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), 6000);
+    assert_int_equal(totals_fact("gpu_busy_ns"), 4500);
+    assert_int_equal(totals_number("SELECT busy_ns FROM device_total"), 7510);
+    assert_int_equal(totals_number("SELECT count(*) FROM gap"), 0);
+    totals_execute("DELETE FROM loss");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
+    assert_int_equal(totals_fact("gpu_busy_ns"), 7510);
+    assert_int_equal(totals_number("SELECT count(*) FROM gap"), 1);
+    totals_execute("UPDATE process SET ended = NULL WHERE id = 8"); /* it still runs */
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), 6000);
+}
+
+/* Of graphs whose nodes are recorded, and of what came before the GPU's side, nothing may be there.
+ */
+static void what_leaves_no_operation_is_not_missing(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO process (id, identity, gpu) VALUES (8, 8, 'cupti');"
+        "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
+        "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch'), (81, 'cuGraphLaunch', 'launch');"
+        "INSERT INTO gpu_interval VALUES (8, 1, 500, NULL);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
+        " VALUES (1, 8, 80, 400, 5, 0, 1, 1), (2, 8, 81, 2000, 5, 0, 2, 2)");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), 2000);
+    totals_execute("INSERT INTO meta VALUES ('graphs', 'nodes')");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
+}
+
+/* The time in a call that never returned is the run's too. */
+static void a_call_in_flight_takes_time(void **state)
+{
+    (void)state;
+    totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (9, 1, 9, 3);"
+                   "INSERT INTO api VALUES (80, 'cuCtxSynchronize', 'sync');"
+                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                   " (1, 9, 80, 1000, 5, 0);"
+                   "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
+                   " (1, 9, 80, 2000, 9000), (1, 9, 80, 9500, 100)");
+    totals_keep();
+    assert_int_equal(totals_fact("calls"), 1);
+    assert_int_equal(totals_fact("first_ns"), 1000);
+    assert_int_equal(totals_fact("last_ns"), 9000);
+    assert_int_equal(totals_fact("thread_ns"), 7005);
+}
+
+static void occupancy_is_nvidias(void **state)
+{
+    (void)state;
+    static const struct {
+        struct gv_occupancy_use use;
+        int percent;
+    } cases[] = {
+        {{90, 256, 32, 0}, 100},     {{90, 1024, 64, 0}, 50},     {{80, 128, 40, 0}, 75},
+        {{90, 1, 16, 0}, 50},        {{86, 128, 32, 0}, 100},     {{75, 1024, 64, 0}, 100},
+        {{90, 256, 32, 100000}, 25}, {{90, 256, 32, 227328}, 12}, {{90, 256, 255, 0}, 12},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal((int)(gv_occupancy(&cases[i].use) * 100), cases[i].percent);
+    assert_true(gv_occupancy(&(struct gv_occupancy_use){33, 256, 32, 0}) < 0);
+    assert_true(gv_occupancy(&(struct gv_occupancy_use){90, 5000, 32, 0}) < 0);
+    assert_true(gv_occupancy(&(struct gv_occupancy_use){90, 0, 32, 0}) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
+        TEST(durations_have_exact_ends_and_a_near_median),
+        TEST(a_median_is_never_beyond_what_was_seen),
+        TEST(lanes_keep_their_sum_when_they_widen),
+        TEST(memory_ends_with_its_context),
+        TEST(a_reset_ends_the_primary_context),
+        TEST(a_reset_and_a_release_end_the_context_that_they_name),
+        TEST(memory_of_a_process_that_ended_takes_no_room),
+        TEST(memory_is_followed_in_order_of_time),
+        TEST(memory_that_is_freed_is_forgotten),
+        TEST(too_much_memory_at_a_time_is_not_followed),
+        TEST(overlapping_operations_count_once),
+        TEST(the_order_of_storage_does_not_matter),
+        TEST(in_order_they_are_read_in_stretches),
+        TEST(copies_are_told_apart_by_the_hosts_memory),
+        TEST(copies_between_host_and_device_count_alone),
+        TEST(what_had_not_ended_ends_what_is_known),
+        TEST(calls_are_summed_also_inside_the_gaps),
+        TEST(a_part_hides_what_is_kept),
+        TEST(what_is_missing_bounds_what_is_known),
+        TEST(what_leaves_no_operation_is_not_missing),
+        TEST(a_call_in_flight_takes_time),
+        TEST(occupancy_is_nvidias),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,530 @@
+/* Every record becomes one row, whenever the collector dies. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/collect/drain.h"
+#include "report/collect/recovery.h"
+#include "report/commands/trace_view.h"
+#include "report/collect/watchdog.h"
+#include "tests/unit/report/spool_fixture.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static int64_t number(const char *sql)
+{
+    return fixture_number(fixture.trace, sql);
+}
+
+static void recover(void)
+{
+    static struct gv_recovery recovery;
+
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+/* Calls of two threads, a name among them. */
+static void fill(uint64_t calls)
+{
+    fixture_name(&spool, 1, 1, 0, "kernel", false);
+    for (uint64_t i = 0; i < calls; i++)
+        fixture_launch(&spool, 1 + (uint32_t)(i & 1), FIXTURE_LAUNCH, i, 1, 0xc0, 0x99);
+}
+
+static void expect_exactly(int64_t calls)
+{
+    assert_int_equal(number("SELECT count(*) FROM calls"), calls);
+    assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), calls);
+    assert_int_equal(number("SELECT count(*) FROM calls WHERE kernel = 'kernel'"), calls);
+    assert_int_equal(number("SELECT count(*) FROM processes"), 1);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 2);
+    assert_int_equal(number("SELECT count(*) FROM streams"), 1);
+    assert_int_equal(number("SELECT count(*) FROM kernels"), 1);
+    fixture_expect_text(fixture.trace, "PRAGMA integrity_check", "ok");
+}
+
+/* One pass that stores about `limit` records; then the collector is gone, before or after its
+ * commit, and in any case before it gave a segment back. */
+static void die_after(size_t limit, bool commit)
+{
+    static struct gv_drain drain;
+    struct gv_ingest ingest;
+    struct gv_spool_facts *facts = malloc(sizeof(*facts));
+    int64_t next_call =
+        commit ? 1000000 * (int64_t)limit : 1; /* ids that are met again by nobody */
+    size_t stored = 0;
+    bool done;
+
+    assert_non_null(facts);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(drain.count, 1);
+    if (access(fixture.trace, F_OK) < 0)
+        assert_int_equal(close(creat(fixture.trace, 0600)), 0);
+    assert_int_equal(
+        gv_database_open(&drain.database, fixture.trace, gv_drain_write_session, &drain), 0);
+    drain.writing = true;
+    assert_int_equal(gv_database_begin(&drain.database), 0);
+    assert_int_equal(gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call),
+                     0);
+    gv_spool_reader_facts(&drain.spools[0]->reader, facts);
+    assert_int_equal(gv_drain_write_meta(&drain, facts), 0);
+    assert_int_equal(gv_ingest_scan(&ingest), 0);
+    assert_int_equal(gv_ingest_step(&ingest, limit, false, &done, &stored), 0);
+    if (commit)
+        assert_int_equal(gv_database_commit(&drain.database), 0);
+    else
+        gv_database_rollback(&drain.database);
+    gv_ingest_close(&ingest);
+    gv_drain_close(&drain);
+    free(facts);
+}
+
+static void a_collector_that_dies_between_passes_loses_and_doubles_nothing(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fill(5000);
+    die_after(700, false);
+    die_after(300, true);
+    die_after(1200, false);
+    die_after(2000, true);
+    recover();
+    expect_exactly(5000);
+}
+
+static void a_collector_killed_at_any_moment_loses_and_doubles_nothing(void **state)
+{
+    (void)state;
+    int kills = 0;
+
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fill(400000);
+    for (int round = 0; round < 60; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            static struct gv_recovery recovery;
+            _exit(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery) != 0);
+        }
+        usleep((useconds_t)(1000 + (round * 7919) % 40000));
+        kill(child, SIGKILL);
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFSIGNALED(status))
+            break;
+        kills++;
+    }
+    assert_true(kills > 0);
+    recover();
+    expect_exactly(400000);
+}
+
+static int commits_left;
+
+/* The end of the process comes just before its last commit. */
+static int count_commit(void *context)
+{
+    (void)context;
+    if (--commits_left == 0)
+        raise(SIGKILL);
+    return 0;
+}
+
+static int watch_commits(sqlite3 *handle, const char **message, const void *routines)
+{
+    (void)message;
+    (void)routines;
+    sqlite3_commit_hook(handle, count_commit, NULL);
+    return SQLITE_OK;
+}
+
+/* Whatever is in the trace after its first commit leads a command to the rest of the records. */
+static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commits(void **state)
+{
+    (void)state;
+    static struct gv_recovery recovery;
+    bool killed = true;
+
+    for (int commits = 2; killed; commits++) {
+        sqlite3 *trace = NULL;
+        int status;
+
+        unlink(fixture.trace);
+        fixture_spool_open(&fixture, &spool, 1, false);
+        fill(1000);
+        pid_t child = fork();
+        if (child == 0) {
+            commits_left = commits;
+            sqlite3_auto_extension((void (*)(void))watch_commits);
+            _exit(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery) != 0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        killed = WIFSIGNALED(status);
+        assert_true(killed || WEXITSTATUS(status) == 0);
+        assert_int_equal(gv_trace_view_open(fixture.trace, &trace), 0);
+        sqlite3_close(trace);
+        expect_exactly(1000);
+        fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'",
+                            "complete");
+        assert_true(commits > 2 || killed);
+        fixture_spool_close(&spool);
+    }
+}
+
+static void records_that_come_later_are_added(void **state)
+{
+    (void)state;
+    char name[1024];
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(1000);
+    recover();
+    fixture_spool_name(&fixture, 1, name, sizeof(name));
+    assert_int_equal(access(name, F_OK), 0); /* its process lives: the spool stays */
+    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "recording");
+    for (uint64_t i = 1000; i < 3000; i++)
+        fixture_launch(&spool, 1 + (uint32_t)(i & 1), FIXTURE_LAUNCH, i, 1, 0xc0, 0x99);
+    recover();
+    spool.writer.header->process_start_ticks++; /* now it is gone */
+    recover();
+    expect_exactly(3000);
+    assert_int_equal(access(name, F_OK), -1);
+    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "complete");
+}
+
+static void memory_comes_back_to_a_living_process(void **state)
+{
+    (void)state;
+    uint64_t at = 0;
+
+    /* Ten times what fits would not fit without being given back. */
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fixture_name(&spool, 1, 1, 0, "kernel", false);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 40000; i++, at++)
+            assert_true(
+                fixture_launch(&spool, 1 + (uint32_t)(at & 1), FIXTURE_LAUNCH, at, 1, 0xc0, 0x99));
+        recover();
+        assert_true(spool.writer.header->segments_allocated < 512);
+    }
+    expect_exactly((int64_t)at);
+}
+
+static void half_a_group_waits_for_its_rest(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fixture_name(&spool, 1, 1, 0, "a kernel whose name takes more than one record, for it is long",
+                 true);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM kernels"), 0);
+    fixture_launch(&spool, 1, FIXTURE_LAUNCH, 1, 1, 0, 5);
+    recover();
+    fixture_expect_text(fixture.trace, "SELECT kernel FROM calls",
+                        "a kernel whose name takes more than one record, for it is long");
+}
+
+static void a_group_may_cross_segments(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    for (uint64_t i = 0; i < GV_SPOOL_SEGMENT_RECORDS - 1; i++)
+        fixture_launch(&spool, 1, FIXTURE_LAUNCH, i, 1, 0, 5);
+    fixture_name(&spool, 1, 1, 0, "across", true); /* its first record is the segment's last */
+    recover();
+    /* The first segment is not given back while a group of it is open. */
+    assert_int_equal(spool.writer.header->free_count, 0);
+    fixture_launch(&spool, 1, FIXTURE_LAUNCH, 9999, 1, 0, 5);
+    recover();
+    assert_int_equal(spool.writer.header->free_count, 1);
+    fixture_expect_text(fixture.trace, "SELECT kernel FROM calls WHERE start_ns = 9999", "across");
+    assert_int_equal(number("SELECT count(*) FROM calls"), GV_SPOOL_SEGMENT_RECORDS);
+}
+
+static void half_a_group_of_a_dead_process_is_kept(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fixture_name(&spool, 1, 1, 0, "last words", true);
+    recover();
+    fixture_expect_text(fixture.trace, "SELECT name FROM kernels", "last words");
+}
+
+/* While a scan goes from segment to segment, a thread goes on: it takes one that the scan has
+ * passed as free, fills it, and takes one that the scan has still before it. */
+static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2000);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    for (uint32_t i = 0; i < spool.writer.header->segments_allocated; i++) {
+        struct gv_spool_segment *segment = &spool.writer.segments[i];
+        uint32_t as_it_was = atomic_load(&segment->state);
+
+        if (segment->sequence != 1 || as_it_was == GV_SEGMENT_FREE)
+            continue;
+        atomic_store(&segment->state, GV_SEGMENT_FREE);
+        assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+        atomic_store(&segment->state, as_it_was);
+    }
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    gv_drain_close(&drain);
+    expect_exactly(2000);
+}
+
+/* The collector last looked at the process at 5000; who is in a call since later died in it. */
+static void no_call_takes_less_than_no_time(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    struct gv_ingest ingest;
+    int64_t next_call = 1;
+
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fill(2);
+    for (uint64_t i = 1; i <= 2; i++) {
+        struct gv_spool_owner owner = {.thread = i, .tid = (uint32_t)i};
+        struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
+        assert_non_null(slot);
+        atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + i * 4000);
+        atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
+    }
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(close(creat(fixture.trace, 0600)), 0);
+    assert_int_equal(
+        gv_database_open(&drain.database, fixture.trace, gv_drain_write_session, &drain), 0);
+    drain.writing = true;
+    assert_int_equal(gv_database_begin(&drain.database), 0);
+    assert_int_equal(gv_ingest_open(&ingest, &drain.database, &drain.spools[0]->reader, &next_call),
+                     0);
+    ingest.seen_ns = FIXTURE_EPOCH_NS + 5000;
+    assert_int_equal(gv_ingest_flights(&ingest), 0);
+    assert_int_equal(gv_ingest_flights(&ingest), 0); /* those known already */
+    assert_int_equal(gv_database_commit(&drain.database), 0);
+    gv_ingest_close(&ingest);
+    gv_drain_close(&drain);
+    assert_int_equal(number("SELECT elapsed_ns FROM in_flight WHERE start_ns = 4000"), 1000);
+    assert_int_equal(number("SELECT elapsed_ns IS NULL FROM in_flight WHERE start_ns = 8000"), 1);
+}
+
+/* The process waits in its exit handler, another of its threads in a call: no call that hangs. */
+static void the_calls_that_it_ended_in_stay(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    struct gv_watchdog watchdog = {.limit_ms = 3600000};
+    size_t stored, exiting;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    struct gv_spool_owner owner = {.thread = 1, .tid = 1};
+    struct gv_spool_slot *slot = gv_spool_writer_slot(&spool.writer, &owner);
+    assert_non_null(slot);
+    atomic_store(&slot->start_ns, FIXTURE_EPOCH_NS + 4000);
+    atomic_store(&slot->api_plus_one, FIXTURE_SYNC + 1);
+    atomic_store(&spool.writer.header->ends, 1);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = spool.writer.header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(exiting, 1);
+    assert_int_equal(atomic_load(&spool.writer.header->drained), 1);
+    assert_int_equal(gv_watchdog_look(&watchdog, &drain), 0);
+    assert_int_equal(number("SELECT count(*) FROM in_flight"), 1);
+    gv_drain_close(&drain);
+}
+
+static int refuse_commit(void *context)
+{
+    (void)context;
+    return --commits_left == 0;
+}
+
+/* What was learnt in a transaction that is undone is forgotten with it. */
+static void an_end_that_cannot_be_stored_starts_afresh(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = spool.writer.header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    atomic_store(&spool.writer.header->ends, 1);
+    atomic_store(&spool.writer.header->state, GV_PROCESS_EXITING);
+    fixture_launch(&spool, 1, FIXTURE_LAUNCH, 2, 1, 0xc0, 0x99);
+    commits_left = 2; /* that of the records, and that of the end */
+    sqlite3_commit_hook(drain.database.handle, refuse_commit, NULL);
+    assert_int_not_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(commits_left, 0);
+    assert_false(drain.writing);
+    assert_int_equal(atomic_load(&spool.writer.header->drained), 1); /* its records are safe */
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_true(drain.complete);
+    gv_drain_close(&drain);
+    expect_exactly(3);
+}
+
+/* All folders but the fixture's are read-only. False: it cannot be had here. */
+static bool hide_writable_folders(void)
+{
+    static const char *const folders[] = {"/", "/tmp", "/var/tmp", "/usr/tmp"};
+    const char *own = fixture.directory;
+
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (access(folders[i], F_OK) == 0 &&
+            (mount(folders[i], folders[i], NULL, MS_BIND, NULL) < 0 ||
+             mount(NULL, folders[i], NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0))
+            return false;
+    return mount(own, own, NULL, MS_BIND, NULL) == 0 &&
+           mount(NULL, own, NULL, MS_REMOUNT | MS_BIND, NULL) == 0 && chdir("/") == 0 &&
+           access("/tmp", W_OK) < 0 && access(own, W_OK) == 0;
+}
+
+/* As in a container whose root is read-only: 1 when more cannot be kept than memory takes. */
+static int keep_much_where_only_the_trace_can_be(void)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+    int error;
+
+    unsetenv("SQLITE_TMPDIR");
+    unsetenv("TMPDIR");
+    if (!hide_writable_folders())
+        return 77;
+    error = gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace);
+    if (!error)
+        error = gv_drain_find(&drain);
+    if (!error)
+        error = gv_drain_pass(&drain, &stored, &exiting);
+    if (!error)
+        error = sqlite3_exec(drain.database.handle,
+                             "PRAGMA temp.cache_size = 16; CREATE TEMP TABLE much AS"
+                             " WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 2000)"
+                             " SELECT randomblob(1000) AS much FROM n",
+                             NULL, NULL, NULL);
+    gv_drain_close(&drain);
+    return error != 0;
+}
+
+static void temporary_tables_have_a_folder(void **state)
+{
+    int status;
+
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(keep_much_where_only_the_trace_can_be());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* One call of a thread, which then has no segment. */
+static void short_thread(uint64_t serial, uint64_t calls_before)
+{
+    struct gv_spool_owner owner = {.thread = serial,
+                                   .first_record = calls_before,
+                                   .sequence = (uint32_t)calls_before,
+                                   .tid = (uint32_t)serial,
+                                   .comm = "short"};
+    enum gv_spool_room open_to;
+    struct gv_spool_segment *segment =
+        gv_spool_writer_take(&spool.writer, GV_ROOM_CODE, &open_to, &owner);
+
+    assert_non_null(segment);
+    segment->records[0] =
+        (union gv_record){.call = {.head = {.kind = GV_RECORD_CALL, .api = FIXTURE_SYNC},
+                                   .start_ns = FIXTURE_EPOCH_NS + 100000 * calls_before + serial}};
+    atomic_store(&segment->published, 1);
+    gv_spool_writer_leave(&spool.writer, segment);
+}
+
+static void threads_that_have_gone_take_no_memory(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    size_t stored, exiting;
+    uint64_t serial = 1;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 1000; i++)
+            short_thread(serial++, 0);
+        assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+        assert_int_equal(stored, 1000);
+        assert_true(drain.spools[0]->ingest.thread_count <= 3000);
+    }
+    for (uint64_t again = 1; again < serial; again += 2) /* each second one was resting only */
+        short_thread(again, 1);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    gv_drain_close(&drain);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 4000);
+    assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), 6000);
+    assert_int_equal(number("SELECT count(*) FROM calls"), 6000);
+    assert_int_equal(number("SELECT sum(records) FROM thread"), 6000);
+    assert_int_equal(number("SELECT count(*) FROM loss"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(a_collector_that_dies_between_passes_loses_and_doubles_nothing),
+        TEST(a_segment_taken_behind_a_scan_is_not_lost),
+        TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),
+        TEST(a_command_finishes_the_trace_of_a_collector_killed_between_two_commits),
+        TEST(records_that_come_later_are_added),
+        TEST(an_end_that_cannot_be_stored_starts_afresh),
+        TEST(temporary_tables_have_a_folder),
+        TEST(memory_comes_back_to_a_living_process),
+        TEST(half_a_group_waits_for_its_rest),
+        TEST(a_group_may_cross_segments),
+        TEST(half_a_group_of_a_dead_process_is_kept),
+        TEST(no_call_takes_less_than_no_time),
+        TEST(the_calls_that_it_ended_in_stay),
+        TEST(threads_that_have_gone_take_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* From the GPU side's records to rows: operations and their calls, kernels, loads, losses. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/collect/correlate.h"
+#include "report/collect/recovery.h"
+#include "tests/unit/report/spool_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BEFORE 1 /* a thread whose records are read before those of ... */
+#define GPU    2 /* the thread that tells of the GPU's side, and ... */
+#define AFTER  3 /* one whose records are read after them */
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    fixture_spool_open(&fixture, &spool, 1, false);
+    atomic_store(&spool.writer.header->gpu.cupti_version, 130001);
+    atomic_store(&spool.writer.header->gpu.state, GV_GPU_SEEN);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static int64_t number(const char *sql)
+{
+    return fixture_number(fixture.trace, sql);
+}
+
+static void expect_text(const char *sql, const char *expected)
+{
+    fixture_expect_text(fixture.trace, sql, expected);
+}
+
+static void recover(void)
+{
+    static struct gv_recovery recovery;
+
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+static void call(uint32_t thread, enum fixture_api api, uint64_t start_ns, uint64_t duration_ns,
+                 uint32_t correlation)
+{
+    union gv_record record = {.call = {.head = {.kind = GV_RECORD_CALL, .api = (uint16_t)api},
+                                       .start_ns = FIXTURE_EPOCH_NS + start_ns,
+                                       .duration_ns = duration_ns,
+                                       .correlation = correlation}};
+
+    assert_true(fixture_append(&spool, thread, &record));
+}
+
+static void operation(enum gv_gpu_op_kind kind, uint64_t start_ns, uint32_t correlation,
+                      uint32_t shape)
+{
+    union gv_record record = {.gpu_op = {.head = {.kind = GV_RECORD_GPU_OP, .api = (uint16_t)kind},
+                                         .start_ns = start_ns ? FIXTURE_EPOCH_NS + start_ns : 0,
+                                         .duration_ns = start_ns ? 250 : 0,
+                                         .device = 0,
+                                         .context = 1,
+                                         .stream = 7,
+                                         .correlation = correlation,
+                                         .shape = shape}};
+
+    assert_true(fixture_append(&spool, GPU, &record));
+}
+
+static void named_kernel(const char *name)
+{
+    union gv_record record = {.gpu_name = {
+                                  .head = {.kind = GV_RECORD_GPU_NAME, .flags = GV_RECORD_MORE},
+                                  .number = 1,
+                                  .text_bytes = (uint32_t)strlen(name),
+                              }};
+
+    assert_true(fixture_append(&spool, GPU, &record));
+    fixture_text(&spool, GPU, name, false);
+    record = (union gv_record){.gpu_shape = {.head = {.kind = GV_RECORD_GPU_SHAPE},
+                                             .number = 1,
+                                             .name = 1,
+                                             .grid = {3, 2, 1},
+                                             .block = {128, 1, 1},
+                                             .static_shared_bytes = 100,
+                                             .dynamic_shared_bytes = 20,
+                                             .registers = 40}};
+    assert_true(fixture_append(&spool, GPU, &record));
+}
+
+static void an_operation_finds_its_call(void **state)
+{
+    (void)state;
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
+    operation(GV_GPU_KERNEL, 200, 5, 0);
+    operation(GV_GPU_KERNEL, 500, 6, 0); /* its call is not stored yet */
+    operation(GV_GPU_KERNEL, 600, 6, 0); /* and neither is this one's, which is the same */
+    operation(GV_GPU_KERNEL, 700, 9, 0); /* this one's never comes */
+    call(AFTER, FIXTURE_LAUNCH, 400, 10, 6);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM gpu_ops"), 4);
+    assert_int_equal(number("SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call"
+                            " AND c.correlation = CASE WHEN o.start_ns = 200 THEN 5 ELSE 6 END"),
+                     3);
+    assert_int_equal(number("SELECT start_ns FROM gpu_ops WHERE call IS NULL"), 700);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 3);
+}
+
+/* More of them come before their calls than are kept waiting: the others are found at the end. */
+static void operations_that_were_given_up_find_their_calls_in_the_end(void **state)
+{
+    (void)state;
+    const uint32_t count = GV_CORRELATE_WAITING + 1000;
+
+    for (uint32_t i = 1; i <= count; i++)
+        operation(GV_GPU_KERNEL, 1000 + i, i, 0);
+    for (uint32_t i = 1; i <= count; i++)
+        if (i != 7) /* it was lost */
+            call(AFTER, FIXTURE_LAUNCH, i, 1, i);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM gpu_ops"), count);
+    assert_int_equal(number("SELECT count(*) FROM gpu_ops o JOIN calls c ON c.id = o.call"
+                            " AND c.start_ns = o.start_ns - 1000"),
+                     count - 1);
+    assert_int_equal(number("SELECT start_ns FROM gpu_ops WHERE call IS NULL"), 1007);
+}
+
+static void a_kernel_has_its_shape_and_a_readable_name(void **state)
+{
+    (void)state;
+    named_kernel("_Z5saxpyifPKfPf");
+    operation(GV_GPU_KERNEL, 200, 0, 1);
+    recover();
+    expect_text("SELECT linkage_name FROM gpu_ops", "_Z5saxpyifPKfPf");
+#ifdef GV_HAS_DEMANGLE
+    expect_text("SELECT name FROM gpu_ops", "saxpy(int, float, float const*, float*)");
+    expect_text("SELECT name FROM kernel_summary", "saxpy(int, float, float const*, float*)");
+#endif
+    assert_int_equal(number("SELECT grid_x * 100 + grid_y * 10 + grid_z FROM gpu_ops"), 321);
+    assert_int_equal(number("SELECT shared_bytes FROM gpu_ops"), 120);
+    assert_int_equal(number("SELECT registers FROM gpu_ops"), 40);
+}
+
+static void what_is_unknown_is_null(void **state)
+{
+    (void)state;
+    operation(GV_GPU_SET, 0, 0, 0);
+    recover();
+    expect_text("SELECT kind FROM gpu_ops", "set");
+    assert_int_equal(number("SELECT start_ns IS NULL AND duration_ns IS NULL AND bytes IS NULL AND"
+                            " call IS NULL AND stream IS NULL AND grid_x IS NULL AND"
+                            " registers IS NULL FROM gpu_ops"),
+                     1);
+}
+
+static void code_that_a_launch_brings_in_is_a_lazy_load(void **state)
+{
+    union gv_record module = {.gpu_module = {.head = {.kind = GV_RECORD_GPU_MODULE},
+                                             .at_ns = FIXTURE_EPOCH_NS + 150,
+                                             .bytes = 4096,
+                                             .hash = 0xabc,
+                                             .module = 3,
+                                             .correlation = 8}};
+    union gv_record jit = {.jit = {.head = {.kind = GV_RECORD_JIT, .api = 1, .result = 3},
+                                   .start_ns = FIXTURE_EPOCH_NS + 110,
+                                   .duration_ns = 30,
+                                   .correlation = 8}};
+
+    (void)state;
+    call(BEFORE, FIXTURE_LAUNCH, 100, 90, 8);
+    assert_true(fixture_append(&spool, GPU, &module));
+    assert_true(fixture_append(&spool, GPU, &jit));
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM loads"), 1);
+    expect_text("SELECT kind FROM loads", "lazy");
+    expect_text("SELECT function FROM loads", "cuLaunchKernel");
+    assert_int_equal(number("SELECT bytes FROM loads"), 4096);
+    assert_int_equal(number("SELECT duration_ns FROM loads"), 90);
+    assert_int_equal(number("SELECT jit_ns FROM loads"), 30);
+    expect_text("SELECT operation FROM jits", "compile");
+}
+
+static void a_device_is_described(void **state)
+{
+    union gv_record device = {
+        .device = {.head = {.kind = GV_RECORD_DEVICE, .flags = GV_RECORD_MORE, .api = 4},
+                   .memory_bytes = 1 << 30,
+                   .cc_major = 9,
+                   .multiprocessors = 132}};
+
+    (void)state;
+    assert_true(fixture_append(&spool, BEFORE, &device));
+    fixture_text(&spool, BEFORE, "H100", false);
+    recover();
+    expect_text("SELECT name FROM devices", "H100");
+    expect_text("SELECT compute_capability FROM devices", "9.0");
+    assert_int_equal(number("SELECT memory_bytes FROM devices"), 1 << 30);
+    assert_int_equal(number("SELECT uuid IS NULL AND clock_khz IS NULL FROM devices"), 1);
+}
+
+static void what_a_killed_process_had_with_cupti_is_a_loss(void **state)
+{
+    (void)state;
+    atomic_store(&spool.writer.header->gpu.flushed_ns, FIXTURE_EPOCH_NS + 300);
+    atomic_store(&spool.writer.header->gpu.dropped, 1);
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
+    call(BEFORE, FIXTURE_LAUNCH, 400, 10, 6);
+    call(BEFORE, FIXTURE_LAUNCH, 500, 10, 7);
+    call(BEFORE, FIXTURE_LAUNCH, 600, 10, 8);
+    operation(GV_GPU_KERNEL, 200, 5, 0);
+    operation(GV_GPU_KERNEL, 450, 6, 0);
+    recover();
+    assert_int_equal(number("SELECT count FROM losses WHERE class = 'last flush'"), 1);
+    assert_int_equal(number("SELECT count FROM losses WHERE class = 'dropped by CUPTI'"), 1);
+}
+
+/* A process that ended by itself, of whose GPU side the time from 50 on was recorded, up to 1000.
+ */
+static void it_has_finished(void)
+{
+    struct gv_spool_gpu *gpu = &spool.writer.header->gpu;
+
+    atomic_store(&gpu->started_ns, FIXTURE_EPOCH_NS + 50);
+    atomic_store(&gpu->flushed_ns, FIXTURE_EPOCH_NS + 1000);
+    atomic_store(&gpu->finished, 1);
+}
+
+static int64_t missing(void)
+{
+    return number("SELECT coalesce(sum(count), 0) FROM losses WHERE what = 'GPU record' AND class ="
+                  " 'missing'");
+}
+
+static void launches_without_an_operation_are_missing(void **state)
+{
+    (void)state;
+    it_has_finished();
+    call(BEFORE, FIXTURE_LAUNCH, 10, 10, 0);   /* the GPU's side was not on */
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);  /* seen */
+    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 6);  /* missing */
+    call(BEFORE, FIXTURE_LAUNCH, 300, 10, 0);  /* missing */
+    call(BEFORE, FIXTURE_LAUNCH, 1100, 10, 7); /* after the last flush */
+    call(AFTER, FIXTURE_LAUNCH, 250, 10, 8);   /* missing */
+    operation(GV_GPU_KERNEL, 110, 5, 0);
+    recover();
+    assert_int_equal(missing(), 3);
+    assert_int_equal(number("SELECT count FROM losses WHERE class = 'last flush'"), 1);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 2);
+    assert_int_equal(number("SELECT start_ns FROM recording WHERE side = 'gpu'"), 50);
+    assert_int_equal(number("SELECT end_ns FROM recording WHERE side = 'gpu'"), 1000);
+}
+
+static void an_operation_without_its_call_is_taken_off(void **state)
+{
+    (void)state;
+    it_has_finished();
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
+    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 5); /* a handler's call had the same number */
+    call(BEFORE, FIXTURE_LAUNCH, 300, 10, 6);
+    operation(GV_GPU_KERNEL, 110, 5, 0);
+    operation(GV_GPU_KERNEL, 210, 77, 0);
+    recover();
+    assert_int_equal(missing(), 1);
+}
+
+static void what_is_known_to_be_lost_is_not_missing_too(void **state)
+{
+    (void)state;
+    it_has_finished();
+    atomic_store(&spool.writer.header->gpu.dropped, 1);
+    atomic_store(&spool.writer.header->gpu.lost, 1);
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5);
+    call(BEFORE, FIXTURE_LAUNCH, 200, 10, 6);
+    call(BEFORE, FIXTURE_LAUNCH, 300, 10, 7);
+    recover();
+    assert_int_equal(missing(), 1);
+    assert_int_equal(number("SELECT sum(count) FROM losses"), 3);
+}
+
+static void a_process_says_how_its_gpu_side_was_seen(void **state)
+{
+    (void)state;
+    snprintf(spool.writer.header->gpu.why, GV_SPOOL_WHY_BYTES, "no libcupti found");
+    atomic_store(&spool.writer.header->gpu.state, GV_GPU_HOST_ONLY);
+    call(BEFORE, FIXTURE_SYNC, 100, 10, 0);
+    recover();
+    expect_text("SELECT gpu FROM processes", "host-only");
+    expect_text("SELECT why FROM recording WHERE side = 'gpu' AND start_ns IS NULL",
+                "no libcupti found");
+    expect_text("SELECT gpu_why FROM processes", "no libcupti found");
+    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(an_operation_finds_its_call),
+        TEST(operations_that_were_given_up_find_their_calls_in_the_end),
+        TEST(a_kernel_has_its_shape_and_a_readable_name),
+        TEST(what_is_unknown_is_null),
+        TEST(code_that_a_launch_brings_in_is_a_lazy_load),
+        TEST(a_device_is_described),
+        TEST(what_a_killed_process_had_with_cupti_is_a_loss),
+        TEST(launches_without_an_operation_are_missing),
+        TEST(an_operation_without_its_call_is_taken_off),
+        TEST(what_is_known_to_be_lost_is_not_missing_too),
+        TEST(a_process_says_how_its_gpu_side_was_seen),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

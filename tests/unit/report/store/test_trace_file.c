@@ -1,0 +1,350 @@
+/* Where a trace may go: what is replaced, what is left alone, and that no link is followed. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/collect/recovery.h"
+#include "tests/unit/report/spool_fixture.h"
+#include "report/store/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OTHER_SESSION "4194998-1-aaaaaaaa"
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+static char claimed[GV_SESSION_PATH_BYTES];
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    memset(&spool, 0, sizeof(spool));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A finished trace of the fixture's session. */
+static void make_trace(void)
+{
+    static struct gv_recovery recovery;
+
+    fixture_spool_open(&fixture, &spool, 1, false);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+static void expect_claim(const char *session, const char *suffix)
+{
+    char expected[1024];
+
+    snprintf(expected, sizeof(expected), "%s/trace%s.db", fixture.directory, suffix);
+    assert_int_equal(gv_trace_file_claim(fixture.trace, session, claimed, sizeof(claimed)), 0);
+    assert_string_equal(claimed, expected);
+}
+
+static void a_new_file_is_private(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    umask(0);
+    expect_claim(fixture.session, "");
+    assert_int_equal(lstat(claimed, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(status.st_size, 0);
+}
+
+static void a_planted_link_is_not_followed(void **state)
+{
+    (void)state;
+    char victim[1024];
+    struct stat status;
+
+    snprintf(victim, sizeof(victim), "%s/victim", fixture.directory);
+    write_file(victim, "precious");
+    assert_int_equal(symlink(victim, fixture.trace), 0);
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(stat(victim, &status), 0);
+    assert_int_equal(status.st_size, 8);
+    /* A link to nothing is not followed either. */
+    assert_int_equal(unlink(victim), 0);
+    expect_claim(OTHER_SESSION, "-2");
+    assert_int_equal(access(victim, F_OK), -1);
+}
+
+static void a_foreign_file_is_left_alone(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    write_file(fixture.trace, "somebody's notes");
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(stat(fixture.trace, &status), 0);
+    assert_int_equal(status.st_size, 16);
+}
+
+static void a_foreign_database_is_left_alone(void **state)
+{
+    (void)state;
+    sqlite3 *database;
+
+    assert_int_equal(sqlite3_open(fixture.trace, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "CREATE TABLE notes (text)", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(database);
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM sqlite_schema"), 1);
+}
+
+/* And nothing is put beside it, which may be where nobody looks. */
+static void a_directory_is_left_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(fixture.trace, 0700), 0);
+    assert_int_equal(gv_trace_file_claim(fixture.trace, fixture.session, claimed, sizeof(claimed)),
+                     -EISDIR);
+    assert_int_equal(rmdir(fixture.trace), 0);
+    expect_claim(fixture.session, "");
+}
+
+static void an_empty_file_is_taken(void **state)
+{
+    (void)state;
+    write_file(fixture.trace, "");
+    expect_claim(fixture.session, "");
+}
+
+static void a_finished_trace_is_replaced(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    make_trace();
+    expect_claim(OTHER_SESSION, "");
+    assert_int_equal(stat(fixture.trace, &status), 0);
+    assert_int_equal(status.st_size, 0);
+}
+
+/* Killed in its first transaction, when a part of it was in the file. */
+static void a_first_commit_that_did_not_end_is_undone(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    struct stat status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        sqlite3 *trace;
+        if (sqlite3_open(fixture.trace, &trace) != SQLITE_OK ||
+            sqlite3_exec(trace,
+                         "PRAGMA cache_size = 1; BEGIN; PRAGMA application_id = 0x47707556"
+                         "; CREATE TABLE meta (key, value);"
+                         " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                         " WHERE i < 1000) INSERT INTO meta SELECT i, zeroblob(1000) FROM n",
+                         NULL, NULL, NULL) != SQLITE_OK)
+            _exit(1);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(stat(fixture.trace, &status), 0);
+    assert_true(status.st_size > 0);
+    expect_claim(fixture.session, "");
+}
+
+/* An empty file with the lock that a collector has on it; given up after so long. */
+static pid_t hold_empty_file(unsigned hold_ms)
+{
+    int ready[2];
+    char byte;
+
+    write_file(fixture.trace, "");
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int fd = open(fixture.trace, O_RDWR);
+        if (fd < 0 || flock(fd, LOCK_SH) < 0 || write(ready[1], "", 1) != 1)
+            _exit(1);
+        usleep(hold_ms * 1000);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static void what_is_about_to_end_is_waited_for(void **state)
+{
+    (void)state;
+    pid_t child = hold_empty_file(100);
+
+    expect_claim(fixture.session, "");
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void what_lives_on_is_left_alone(void **state)
+{
+    (void)state;
+    pid_t child = hold_empty_file(60000);
+
+    expect_claim(fixture.session, "-2");
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void the_same_session_finds_its_trace_again(void **state)
+{
+    (void)state;
+    make_trace();
+    expect_claim(fixture.session, "");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM calls"), 1);
+}
+
+static void a_trace_with_records_still_to_come_is_left_alone(void **state)
+{
+    (void)state;
+    static struct gv_recovery recovery;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fixture_call(&spool, 1, FIXTURE_SYNC, 1, 1, 0);
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+    assert_int_equal(recovery.spools_left, 1);
+    expect_claim(OTHER_SESSION, "-2");
+    assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM calls"), 1);
+}
+
+static void a_trace_that_another_name_shares_is_left_alone(void **state)
+{
+    (void)state;
+    char other[1024];
+
+    make_trace();
+    snprintf(other, sizeof(other), "%s/kept.db", fixture.directory);
+    assert_int_equal(link(fixture.trace, other), 0);
+    expect_claim(OTHER_SESSION, "-2");
+}
+
+static void links_among_the_folders_are_fine(void **state)
+{
+    (void)state;
+    char folder[1024], wanted[1100];
+
+    snprintf(folder, sizeof(folder), "%s/link", fixture.directory);
+    assert_int_equal(symlink(fixture.directory, folder), 0);
+    snprintf(wanted, sizeof(wanted), "%s/trace.db", folder);
+    assert_int_equal(gv_trace_file_claim(wanted, fixture.session, claimed, sizeof(claimed)), 0);
+    assert_string_equal(claimed, fixture.trace);
+}
+
+static void a_missing_folder_is_an_error(void **state)
+{
+    (void)state;
+    char wanted[1024];
+
+    snprintf(wanted, sizeof(wanted), "%s/nowhere/trace.db", fixture.directory);
+    assert_int_equal(gv_trace_file_claim(wanted, fixture.session, claimed, sizeof(claimed)),
+                     -ENOENT);
+    snprintf(wanted, sizeof(wanted), "%s/", fixture.directory);
+    assert_int_equal(gv_trace_file_claim(wanted, fixture.session, claimed, sizeof(claimed)),
+                     -EISDIR);
+}
+
+static void a_probe_tells_traces_from_the_rest(void **state)
+{
+    (void)state;
+    struct gv_trace_probe probe;
+    char other[1024];
+
+    make_trace();
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), 0);
+    assert_string_equal(probe.session, fixture.session);
+    assert_string_equal(probe.spool_directory, fixture.spools);
+    assert_true(probe.complete);
+    snprintf(other, sizeof(other), "%s/other", fixture.directory);
+    write_file(other, "");
+    assert_int_equal(gv_trace_file_probe(other, &probe), -ENODATA);
+    write_file(other, "text");
+    assert_int_equal(gv_trace_file_probe(other, &probe), -EPROTO);
+    assert_int_equal(gv_trace_file_probe(fixture.directory, &probe), -EPROTO);
+    assert_int_equal(gv_trace_file_probe("/nowhere/at/all", &probe), -ENOENT);
+}
+
+static void a_pipe_as_journal_is_not_opened(void **state)
+{
+    (void)state;
+    struct gv_trace_probe probe;
+    char journal[1100], other[GV_SESSION_PATH_BYTES];
+
+    make_trace();
+    snprintf(journal, sizeof(journal), "%s-journal", fixture.trace);
+    assert_int_equal(mkfifo(journal, 0600), 0);
+    alarm(20);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EMEDIUMTYPE);
+    assert_int_equal(gv_trace_file_claim(fixture.trace, "1-2-0000000a", other, sizeof(other)), 0);
+    assert_string_not_equal(other, fixture.trace);
+    alarm(0);
+    assert_int_equal(unlink(journal), 0);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), 0);
+}
+
+static void a_trace_that_is_cut_is_one(void **state)
+{
+    (void)state;
+    struct gv_trace_probe probe;
+
+    make_trace();
+    assert_int_equal(truncate(fixture.trace, 5000), 0);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EUCLEAN);
+    assert_int_equal(truncate(fixture.trace, 50), 0);
+    assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EPROTO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(a_new_file_is_private),
+        TEST(a_planted_link_is_not_followed),
+        TEST(a_foreign_file_is_left_alone),
+        TEST(a_foreign_database_is_left_alone),
+        TEST(a_directory_is_left_alone),
+        TEST(an_empty_file_is_taken),
+        TEST(a_finished_trace_is_replaced),
+        TEST(a_first_commit_that_did_not_end_is_undone),
+        TEST(what_is_about_to_end_is_waited_for),
+        TEST(what_lives_on_is_left_alone),
+        TEST(the_same_session_finds_its_trace_again),
+        TEST(a_trace_with_records_still_to_come_is_left_alone),
+        TEST(a_trace_that_another_name_shares_is_left_alone),
+        TEST(links_among_the_folders_are_fine),
+        TEST(a_missing_folder_is_an_error),
+        TEST(a_probe_tells_traces_from_the_rest),
+        TEST(a_pipe_as_journal_is_not_opened),
+        TEST(a_trace_that_is_cut_is_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
