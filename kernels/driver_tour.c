@@ -51,9 +51,9 @@
     ROW(cuGraphExecDestroy, cuGraphExecDestroy, 10000)                                             \
     ROW(cuGraphDestroy, cuGraphDestroy, 10000)
 
-#include "kernels/entry_points.h"
 #include "kernels/check.h"
 #include "kernels/clock.h"
+#include "kernels/entry_points.h"
 #include "kernels/ptx.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "preload/base/log.h"
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -118,7 +118,7 @@ bool gv_thread_join(struct gv_thread *thread)
     live = gv_thread_is_live(thread); /* a handler may just have done it */
     if (!live) {
         thread->joining = true;
-        live = gv_process_attach();
+        live = gv_process_steps.attach();
         thread->joining = false;
         if (live)
             join(thread);

@@ -5,8 +5,8 @@
 #ifndef GV_BASE_THREAD_H
 #define GV_BASE_THREAD_H
 
+#include "preload/base/own_process.h"
 #include "trace/call_table.h"
-#include "preload/process/process.h"
 #include "trace/spool.h"
 
 #include <stdatomic.h>

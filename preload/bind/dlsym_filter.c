@@ -1,9 +1,9 @@
 #include "preload/bind/dlsym_filter.h"
 
-#include "preload/bind/entry_points.h"
 #include "preload/base/objects.h"
+#include "preload/base/own_process.h"
+#include "preload/bind/entry_points.h"
 #include "preload/bind/other_profilers.h"
-#include "preload/process/process.h"
 #include "trace/same_text.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 #include "preload/bind/entry_points.h"
 
-#include "preload/bind/driver_addresses.h"
 #include "preload/base/objects.h"
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
+#include "preload/bind/driver_addresses.h"
 
 #include <pthread.h>
 #include <sched.h>

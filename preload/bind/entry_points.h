@@ -22,9 +22,9 @@
 #ifndef GV_BIND_ENTRY_POINTS_H
 #define GV_BIND_ENTRY_POINTS_H
 
-#include "trace/call_table.h"
 #include "preload/base/objects.h"
 #include "preload/bind/plt_slots.h"
+#include "trace/call_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 #include "preload/bind/other_profilers.h"
 
-#include "preload/bind/entry_points.h"
 #include "preload/base/objects.h"
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
+#include "preload/bind/entry_points.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,14 +1,13 @@
 #include "preload/hooks/calls.h"
 
 #include "preload/base/clock.h"
+#include "preload/base/own_work.h"
+#include "preload/base/thread.h"
 #include "preload/bind/entry_points.h"
-#include "preload/process/gpu_start.h"
 #include "preload/hooks/loads.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/stacks/stacks.h"
-#include "preload/base/own_work.h"
-#include "preload/base/thread.h"
 
 #include <signal.h>
 #include <string.h>
@@ -121,7 +120,7 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
 {
     if (thread->depth != 0 && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
-    gv_gpu_await_start(thread);
+    gv_process_steps.await_gpu_start(thread);
     /* A signal handler's calls after joining are no part of this one. */
     call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     call->depth = thread->depth;
@@ -379,7 +378,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
 
     if (__builtin_expect(class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT, 0)) {
         thread->context = 0;
-        gv_process_note_driver();
+        gv_process_steps.note_driver();
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
@@ -416,7 +415,7 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
     if (call->correlation && in_driver)
         thread->correlation = call->correlation;
     if (class == GV_CLASS_INIT && result == 0)
-        gv_gpu_start(thread);
+        gv_process_steps.start_gpu(thread);
 }
 
 /* Fast path: only the record is left to write, and there is room for it. */
@@ -471,7 +470,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         end_outermost(thread, call, result, end_ns, facts);
     leave_outermost(thread);
     if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)
-        gv_gpu_start(thread);
+        gv_process_steps.start_gpu(thread);
 }
 
 static void note_unloading(void)

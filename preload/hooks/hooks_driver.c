@@ -2,8 +2,8 @@
 #include "preload/bind/cuda_headers.h"
 
 #include "preload/bind/entry_points.h"
-#include "preload/hooks/hook_macros.h"
 #include "preload/bind/lookup_hooks.h"
+#include "preload/hooks/hook_macros.h"
 
 #define GV_HOOK(symbol) hook_##symbol
 #define GV_REAL(symbol) gv_real_driver[GV_ID_##symbol]

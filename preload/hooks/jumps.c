@@ -1,9 +1,9 @@
 #include "preload/hooks/jumps.h"
 
 #include "preload/base/clock.h"
-#include "preload/bind/entry_points.h"
 #include "preload/base/objects.h"
 #include "preload/base/thread.h"
+#include "preload/bind/entry_points.h"
 
 #include <stdlib.h>
 

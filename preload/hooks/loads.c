@@ -1,9 +1,9 @@
 #include "preload/hooks/loads.h"
 
 #include "preload/base/clock.h"
+#include "preload/base/objects.h"
 #include "preload/hooks/images.h"
 #include "preload/hooks/names.h"
-#include "preload/base/objects.h"
 
 #include <string.h>
 

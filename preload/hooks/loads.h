@@ -5,8 +5,8 @@
 #ifndef GV_HOOKS_LOADS_H
 #define GV_HOOKS_LOADS_H
 
-#include "preload/hooks/calls.h"
 #include "preload/base/thread.h"
+#include "preload/hooks/calls.h"
 
 #include <stdint.h>
 

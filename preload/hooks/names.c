@@ -1,6 +1,6 @@
 #include "preload/hooks/names.h"
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

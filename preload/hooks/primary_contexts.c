@@ -1,7 +1,7 @@
 #include "preload/hooks/primary_contexts.h"
 
-#include "preload/bind/entry_points.h"
 #include "preload/base/own_work.h"
+#include "preload/bind/entry_points.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

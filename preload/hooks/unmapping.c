@@ -2,9 +2,9 @@
  * dlclose(): after it, addresses that we keep may mean something else. It looks at no caller, so
  * that it can be wrapped by an ordinary function, unlike dlopen() and dlsym().
  */
+#include "preload/base/objects.h"
 #include "preload/bind/dlsym_filter.h"
 #include "preload/bind/entry_points.h"
-#include "preload/base/objects.h"
 #include "preload/stacks/python_runtime.h"
 
 #include <errno.h>

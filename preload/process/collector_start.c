@@ -12,8 +12,8 @@
 #include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
-#include "preload/bind/entry_points.h"
 #include "preload/base/objects.h"
+#include "preload/bind/entry_points.h"
 #include "preload/process/stand_in_parent.h"
 #include "preload/process/warnings.h"
 #include "trace/session_id.h"

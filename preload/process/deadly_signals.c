@@ -12,9 +12,9 @@
  */
 #include "preload/process/deadly_signals.h"
 
-#include "preload/process/attach.h"
-#include "preload/bind/entry_points.h"
 #include "preload/base/objects.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/attach.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,9 +8,9 @@
  */
 #include "preload/process/exec_calls.h"
 
-#include "preload/process/attach.h"
-#include "preload/bind/entry_points.h"
 #include "preload/base/objects.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/attach.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,11 +7,11 @@
 #include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
-#include "preload/bind/entry_points.h"
-#include "preload/process/gpu_start.h"
 #include "preload/base/loader.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_work.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/gpu_start.h"
 #include "preload/process/process.h"
 #include "preload/process/run_note.h"
 #include "preload/process/warnings.h"

@@ -1,10 +1,9 @@
 #include "preload/process/fork_watch.h"
 
-#include "preload/bind/entry_points.h"
-#include "preload/base/hot.h"
 #include "preload/base/loader.h"
 #include "preload/base/log.h"
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
+#include "preload/bind/entry_points.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,9 +11,6 @@
 #include <sys/mman.h>
 
 #define PAGE_BYTES 4096
-
-static struct gv_process_own nothing; /* stays so */
-GV_HOT struct gv_process_own *_Atomic gv_process_own = &nothing;
 
 /* The page behind gv_process_own, once there is one. */
 static struct gv_process_own *own_page;

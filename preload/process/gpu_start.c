@@ -1,13 +1,14 @@
 #include "preload/process/gpu_start.h"
 
-#include "preload/base/helper_thread.h"
 #include "preload/base/clock.h"
-#include "preload/bind/entry_points.h"
+#include "preload/base/helper_thread.h"
 #include "preload/base/loader.h"
 #include "preload/base/log.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_thread.h"
 #include "preload/base/own_work.h"
+#include "preload/bind/entry_points.h"
+#include "preload/process/process.h"
 #include "trace/gpu_module.h"
 
 #include <dlfcn.h>

@@ -1,62 +1,40 @@
 #include "preload/process/process.h"
 
-#include "trace/call_table.h"
-#include "preload/process/attach.h"
 #include "preload/base/clock.h"
-#include "preload/process/deadly_signals.h"
+#include "preload/base/log.h"
+#include "preload/base/objects.h"
+#include "preload/base/thread.h"
 #include "preload/bind/dlsym_filter.h"
 #include "preload/bind/entry_points.h"
+#include "preload/hooks/jumps.h"
+#include "preload/hooks/names.h"
+#include "preload/hooks/run_delay.h"
+#include "preload/process/attach.h"
+#include "preload/process/deadly_signals.h"
 #include "preload/process/exec_calls.h"
 #include "preload/process/fork_watch.h"
-#include "preload/hooks/jumps.h"
-#include "preload/base/log.h"
-#include "preload/hooks/names.h"
-#include "preload/stacks/stacks.h"
-#include "preload/base/objects.h"
-#include "preload/hooks/run_delay.h"
+#include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
 #include "preload/process/start_place.h"
-#include "preload/base/thread.h"
 #include "preload/process/warnings.h"
+#include "preload/stacks/stacks.h"
+#include "trace/call_table.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-struct gv_process gv_process;
 
 enum stage {
     STAGE_ATTACHING,
     STAGE_ATTACHED,
     STAGE_REFUSED, /* it could not be done, and is not tried again */
 };
-
-static _Atomic int settings_read;
-
-static void read_settings(void)
-{
-    if (atomic_exchange(&settings_read, 1))
-        return;
-    gv_settings_read(&gv_process.settings, NULL, NULL);
-}
-
-bool gv_process_is_ours(void)
-{
-    return !getauxval(AT_SECURE);
-}
-
-bool gv_process_records_runtime(void)
-{
-    read_settings();
-    return gv_process.settings.runtime == GV_RUNTIME_ON;
-}
 
 static uint32_t pid_now(void)
 {
@@ -93,7 +71,7 @@ __attribute__((constructor)) static void loaded(void)
     if (!gv_process_is_ours())
         return;
     gv_start_place_note();
-    read_settings();
+    gv_process_read_settings();
     gv_log_look_at_stderr();
     gv_dlsym_find_real();
     gv_objects_note_startup();
@@ -230,3 +208,10 @@ void gv_process_note_driver(void)
     if (gv_driver_calls.driver_get_version && gv_driver_calls.driver_get_version(&version) == 0)
         atomic_store_explicit(&header->driver_version, version, memory_order_relaxed);
 }
+
+const struct gv_process_steps gv_process_steps = {
+    .attach = gv_process_attach,
+    .note_driver = gv_process_note_driver,
+    .start_gpu = gv_gpu_start,
+    .await_gpu_start = gv_gpu_await_start,
+};

@@ -1,9 +1,9 @@
 #include "preload/process/attach.h"
 
-#include "trace/call_table.h"
 #include "preload/base/clock.h"
 #include "preload/base/log.h"
 #include "preload/process/start_place.h"
+#include "trace/call_table.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 

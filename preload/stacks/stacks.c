@@ -1,15 +1,15 @@
 #include "preload/stacks/stacks.h"
 
-#include "trace/call_table.h"
 #include "preload/base/helper_thread.h"
-#include "preload/bind/entry_points.h"
 #include "preload/base/hot.h"
 #include "preload/base/loader.h"
 #include "preload/base/log.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_work.h"
+#include "preload/bind/entry_points.h"
 #include "preload/stacks/python_frames.h"
 #include "preload/stacks/stack_objects.h"
+#include "trace/call_table.h"
 
 #include <execinfo.h>
 #include <pthread.h>

@@ -1,9 +1,8 @@
 #include "report/collect/drain.h"
 
-#include "report/commands/commands.h"
 #include "report/collect/session_place.h"
-#include "trace/session_id.h"
 #include "report/store/trace_file.h"
+#include "trace/session_id.h"
 
 #include <dirent.h>
 #include <errno.h>

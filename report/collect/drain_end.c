@@ -1,8 +1,8 @@
-#include "report/commands/commands.h"
-#include "report/collect/drain.h"
-#include "report/collect/stack_names.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
+#include "report/collect/drain.h"
+#include "report/collect/stack_names.h"
+#include "report/show/message.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "report/collect/drain.h"
 
-#include "report/commands/commands.h"
+#include "report/show/message.h"
 #include "report/store/trace_file.h"
 
 #include <errno.h>

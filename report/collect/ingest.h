@@ -11,10 +11,10 @@
 #ifndef GV_COLLECT_INGEST_H
 #define GV_COLLECT_INGEST_H
 
+#include "report/analyse/gpu_work.h"
 #include "report/collect/call_batch.h"
 #include "report/collect/call_delay.h"
 #include "report/collect/correlate.h"
-#include "report/analyse/gpu_work.h"
 #include "report/collect/known.h"
 #include "report/store/database.h"
 #include "trace/spool_reader.h"

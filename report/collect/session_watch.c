@@ -3,10 +3,10 @@
 #include "report/collect/collector_search.h"
 #include "report/collect/recovery.h"
 #include "report/collect/session_place.h"
+#include "report/store/trace_file.h"
 #include "trace/program_name.h"
 #include "trace/session_id.h"
 #include "trace/settings.h"
-#include "report/store/trace_file.h"
 #include "trace/trace_path.h"
 
 #include <errno.h>

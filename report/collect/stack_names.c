@@ -1,8 +1,8 @@
 #include "report/collect/stack_names.h"
 
 #include "report/analyse/names/demangle.h"
-#include "report/collect/object_names.h"
 #include "report/analyse/names/runtime_frames.h"
+#include "report/collect/object_names.h"
 #include "trace/text.h"
 
 #include <errno.h>

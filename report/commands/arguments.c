@@ -1,8 +1,9 @@
 #include "report/commands/arguments.h"
 
-#include "report/commands/help/text.h"
 #include "report/commands/commands.h"
+#include "report/commands/help/text.h"
 #include "report/commands/option_words.h"
+#include "report/show/message.h"
 #include "report/show/value_text.h"
 #include "trace/text.h"
 #include "trace/word_distance.h"

@@ -2,6 +2,7 @@
 #include "report/commands/commands.h"
 
 #include "report/collect/collector.h"
+#include "report/show/message.h"
 #include "trace/session.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The commands of gpuverify, and what they share: exit codes and messages. */
+/* The commands of gpuverify, and what they share: exit codes. */
 #ifndef GV_COMMANDS_COMMANDS_H
 #define GV_COMMANDS_COMMANDS_H
 
@@ -21,8 +21,5 @@ enum gv_exit {
 #define GV_COMMAND(name, function, operands, fewest, most, placing, summary, listed)               \
     int function(const struct gv_arguments *arguments);
 #include "report/commands/commands.def"
-
-/* "gpuverify: ..." and a line end, on stderr. Control characters in it are made harmless. */
-void gv_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

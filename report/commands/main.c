@@ -1,7 +1,8 @@
 /* gpuverify: finds the command that was asked for. */
 #include "report/commands/command_stack.h"
-#include "report/commands/help/text.h"
 #include "report/commands/commands.h"
+#include "report/commands/help/text.h"
+#include "report/show/message.h"
 
 #include <errno.h>
 #include <sqlite3.h>

@@ -1,8 +1,9 @@
 /* gpuverify probe: which calls wait for a busy GPU here. */
 #include "report/commands/commands.h"
-#include "report/show/output_file.h"
 #include "report/probe/probe.h"
 #include "report/probe/store.h"
+#include "report/show/message.h"
+#include "report/show/output_file.h"
 
 #include <errno.h>
 #include <limits.h>

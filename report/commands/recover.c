@@ -3,8 +3,9 @@
 
 #include "report/collect/recovery.h"
 #include "report/collect/session_place.h"
-#include "report/commands/trace_view.h"
 #include "report/collect/unwritten_trace.h"
+#include "report/commands/trace_view.h"
+#include "report/show/message.h"
 #include "report/store/trace_file.h"
 
 #include <dirent.h>

@@ -1,10 +1,11 @@
 /* gpuverify schema: what a trace's views hold, column by column. */
 #include "report/commands/commands.h"
 #include "report/commands/report/report.h"
+#include "report/show/message.h"
 #include "report/show/rows.h"
-#include "report/store/schema_text.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
+#include "report/store/schema_text.h"
 #include "trace/word_distance.h"
 
 #include <errno.h>

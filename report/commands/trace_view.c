@@ -1,21 +1,22 @@
 #include "report/commands/trace_view.h"
 
-#include "report/commands/commands.h"
 #include "report/analyse/names/kernel_names.h"
-#include "report/store/progress.h"
-#include "report/collect/recovery.h"
-#include "report/store/safe_sum.h"
 #include "report/analyse/stalls/analysis.h"
-#include "report/store/trusted_schema.h"
+#include "report/collect/recovery.h"
 #include "report/collect/unwritten_trace.h"
+#include "report/commands/progress.h"
+#include "report/show/message.h"
+#include "report/store/safe_sum.h"
 #include "report/store/schema.h"
-#include "trace/session_id.h"
 #include "report/store/trace_file.h"
+#include "report/store/trusted_schema.h"
+#include "trace/session_id.h"
 #include "trace/shell_word.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* What the probe measured, for programs. docs/json.md says what the fields are. */
-#include "report/show/json.h"
 #include "report/probe/probe.h"
+#include "report/show/json.h"
 
 static const char *gv_probe_json_status(const struct gv_probe_row *row)
 {

@@ -1,5 +1,5 @@
-#include "report/probe/run.h"
 #include "report/probe/loader.h"
+#include "report/probe/run.h"
 #include "report/probe/steps.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* What the probe measured, for people: as text, or as a part of a Markdown document. */
-#include "report/show/format.h"
 #include "report/probe/probe.h"
+#include "report/show/format.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

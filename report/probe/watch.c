@@ -1,6 +1,6 @@
 /* Starts the probe's children, collects what they measured, and stops those that hang. */
-#include "report/commands/commands.h"
 #include "report/probe/run.h"
+#include "report/show/message.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,9 @@
-#include "report/commands/commands.h"
+#include "report/show/message.h"
 
 #include "trace/text.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 #define GV_MESSAGE_BYTES 8192
 

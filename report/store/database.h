@@ -7,10 +7,10 @@
 #ifndef GV_STORE_DATABASE_H
 #define GV_STORE_DATABASE_H
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sqlite3.h>
 
 enum gv_statement {
 #define GV_STATEMENT(name, sql) GV_STATEMENT_##name,

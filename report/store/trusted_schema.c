@@ -1,8 +1,8 @@
 #include "report/store/trusted_schema.h"
 
-#include "report/store/shadow.h"
 #include "report/store/database.h"
 #include "report/store/schema.h"
+#include "report/store/shadow.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * are damaged, or values are put where they do not belong. The rest are chunks: where (3 bytes),
  * and 7 bytes to put there.
  */
-#include "report/commands/commands.h"
 #include "report/analyse/totals/totals.h"
+#include "report/commands/commands.h"
 #include "report/store/schema.h"
 
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* What must hold when a process ends: it waits until the collector has all that it recorded. */
 #include "tests/model/end_cases.h"
 
+#include "preload/base/loader.h"
 #include "preload/process/attach.h"
 #include "preload/process/gpu_start.h"
-#include "preload/base/loader.h"
 #include "preload/process/run_note.h"
 #include "preload/process/warnings.h"
 #include "tests/model/spool_fixture.h"

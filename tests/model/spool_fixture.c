@@ -2,9 +2,9 @@
 
 #include "preload/base/clock.h"
 #include "preload/bind/entry_points.h"
-#include "preload/process/gpu_start.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
+#include "preload/process/gpu_start.h"
 #include "preload/stacks/stacks.h"
 
 #include <fcntl.h>
@@ -35,15 +35,18 @@ static struct gv_thread second_thread;
 static char folder[256];
 static void (*leave)(void *thread);
 
-bool gv_process_attach(void)
+static bool attach(void)
 {
     return true;
 }
 
-void gv_gpu_await_start(const struct gv_thread *thread)
+static void await_gpu_start(const struct gv_thread *thread)
 {
     (void)thread;
 }
+
+const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .await_gpu_start = await_gpu_start};
 
 /* A kernel's number is its handle. */
 struct gv_names_answer gv_names_find(uintptr_t handle)

@@ -3,7 +3,7 @@
 #ifndef GV_TESTS_MODEL_SPOOL_FIXTURE_H
 #define GV_TESTS_MODEL_SPOOL_FIXTURE_H
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 #include "preload/base/thread.h"
 #include "tests/model/checker.h"
 #include "trace/spool_reader.h"

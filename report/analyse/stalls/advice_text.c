@@ -1,5 +1,5 @@
-#include "report/show/format.h"
 #include "report/analyse/stalls/stall_advice.h"
+#include "report/show/format.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

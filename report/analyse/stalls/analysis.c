@@ -1,9 +1,9 @@
 #include "report/analyse/stalls/analysis.h"
 
 #include "report/analyse/names/kernel_names.h"
-#include "report/store/shadow.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/run.h"
+#include "report/store/shadow.h"
 #include "trace/settings.h"
 
 #include <errno.h>

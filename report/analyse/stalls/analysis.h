@@ -8,9 +8,9 @@
 #ifndef GV_ANALYSE_STALLS_ANALYSIS_H
 #define GV_ANALYSE_STALLS_ANALYSIS_H
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sqlite3.h>
 
 /* Counts up when the rules change; meta row "stalls". */
 #define GV_STALLS_VERSION 4

@@ -1,7 +1,7 @@
 #include "report/analyse/stalls/flight_cause.h"
 
-#include "report/analyse/stalls/flight_work.h"
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse/stalls/flight_work.h"
 #include "report/analyse/stalls/rules.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 
 #include "report/analyse/stalls/rules.h"
 
-#include <stddef.h>
 #include <sqlite3.h>
+#include <stddef.h>
 
 /* Calls that are looked at together; more only cost memory, fewer more passes over the GPU's
  * operations. */

@@ -3,10 +3,10 @@
 #define GV_ANALYSE_TOTALS_RUN_H
 
 #include "report/analyse/totals/duration_total.h"
-#include "report/store/id_table.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/timeline_lane.h"
 #include "report/analyse/totals/totals.h"
+#include "report/store/id_table.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,9 @@
 #include "report/analyse/totals/totals.h"
 
 #include "report/analyse/gpu_unseen.h"
-#include "report/store/progress.h"
-#include "report/store/shadow.h"
 #include "report/analyse/totals/run.h"
 #include "report/store/database.h"
+#include "report/store/shadow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -268,10 +267,5 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         return error;
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", gv_totals_tables[i]);
-    if (!error) {
-        gv_progress_begin(trace, "gpuverify: summing up");
-        error = gv_totals_make(trace, part);
-        gv_progress_end(trace);
-    }
-    return error;
+    return error ? error : gv_totals_make(trace, part);
 }

@@ -9,9 +9,9 @@
 #ifndef GV_ANALYSE_TOTALS_TOTALS_H
 #define GV_ANALYSE_TOTALS_TOTALS_H
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sqlite3.h>
 
 /* Counts up when what is kept changes; meta row "totals". */
 #define GV_TOTALS_VERSION 15

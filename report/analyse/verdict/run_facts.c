@@ -1,7 +1,7 @@
 #include "report/analyse/verdict/run_facts.h"
 
-#include "report/analyse/stalls/new_ptx.h"
 #include "report/analyse/names/stack_text.h"
+#include "report/analyse/stalls/new_ptx.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/store/database.h"

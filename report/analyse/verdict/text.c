@@ -1,9 +1,9 @@
 #include "report/analyse/verdict/text.h"
 
-#include "report/show/error_words.h"
-#include "report/show/format.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/verdict/verdict.h"
+#include "report/show/error_words.h"
+#include "report/show/format.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 #include "report/analyse/verdict/verdict.h"
 
-#include "report/show/error_words.h"
-#include "report/show/shown_path.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/verdict/limits.h"
 #include "report/analyse/verdict/text.h"
+#include "report/show/error_words.h"
+#include "report/show/shown_path.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "report/commands/check/check_run.h"
 
 #include "report/analyse/ended.h"
-#include "report/show/format.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/totals/totals.h"
+#include "report/show/format.h"
 #include "trace/text.h"
 
 #include <errno.h>

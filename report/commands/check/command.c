@@ -1,14 +1,15 @@
 /* gpuverify check FILE RULES: a gate for CI. */
 #include "report/commands/check/check_run.h"
 #include "report/commands/commands.h"
-#include "report/show/format.h"
-#include "report/show/output_file.h"
-#include "report/store/progress.h"
+#include "report/commands/progress.h"
 #include "report/commands/report/report.h"
+#include "report/commands/trace_view.h"
+#include "report/show/format.h"
+#include "report/show/message.h"
+#include "report/show/output_file.h"
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
-#include "report/commands/trace_view.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -203,9 +204,10 @@ static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
     const char *path = arguments->operands[0];
     const char *format = gv_arguments_text(arguments, GV_OPTION_check_format, "text");
     const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
-    int error = gv_check_prepare(trace);
+    int error;
 
     gv_progress_begin(trace, "gpuverify: checking");
+    error = gv_check_prepare(trace);
     for (size_t i = 0; i < rules->count && !error; i++)
         error = gv_check_rule_run(trace, &rules->rules[i], &results[i]);
     gv_progress_end(trace);

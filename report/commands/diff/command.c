@@ -1,9 +1,10 @@
 /* gpuverify diff BEFORE AFTER: what changed between runs. */
 #include "report/commands/commands.h"
 #include "report/commands/diff/diff.h"
-#include "report/store/progress.h"
+#include "report/commands/progress.h"
 #include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
+#include "report/show/message.h"
 
 #include <errno.h>
 #include <stdlib.h>

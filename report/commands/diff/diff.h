@@ -7,8 +7,8 @@
 #ifndef GV_COMMANDS_DIFF_DIFF_H
 #define GV_COMMANDS_DIFF_DIFF_H
 
-#include "report/show/rows.h"
 #include "report/analyse/verdict/verdict.h"
+#include "report/show/rows.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>

@@ -1,18 +1,18 @@
 /* What of this machine decides what is seen: the driver's files, shared memory, other tools. */
+#include "report/collect/session_place.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/driver_file.h"
-#include "report/show/format.h"
 #include "report/commands/run/environment.h"
-#include "report/collect/session_place.h"
+#include "report/show/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>

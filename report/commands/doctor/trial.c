@@ -3,8 +3,8 @@
  * in trouble may hang or crash them, and for some seconds at most.
  */
 #include "report/commands/doctor/doctor.h"
-#include "report/show/error_words.h"
 #include "report/commands/trace_view.h"
+#include "report/show/error_words.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,12 @@
 /* gpuverify explain FILE [ID]: one stall in plain words. */
+#include "report/analyse/stalls/rules.h"
+#include "report/analyse/stalls/sums.h"
 #include "report/commands/commands.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/report/report.h"
 #include "report/commands/silence_note.h"
-#include "report/analyse/stalls/rules.h"
-#include "report/analyse/stalls/sums.h"
 #include "report/commands/trace_view.h"
+#include "report/show/message.h"
 #include "report/show/value_text.h"
 
 #include <inttypes.h>

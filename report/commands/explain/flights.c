@@ -1,11 +1,11 @@
 #include "report/analyse/ended.h"
+#include "report/analyse/names/kernel_name.h"
+#include "report/analyse/time_sum.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/hang.h"
 #include "report/commands/explain/lines.h"
-#include "report/show/format.h"
-#include "report/analyse/names/kernel_name.h"
-#include "report/analyse/time_sum.h"
 #include "report/commands/explain/timeline.h"
+#include "report/show/format.h"
 
 #include <errno.h>
 #include <stdbool.h>

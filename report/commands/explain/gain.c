@@ -1,8 +1,8 @@
 #include "report/commands/explain/gain.h"
 
+#include "report/analyse/time_union.h"
 #include "report/commands/explain/lines.h"
 #include "report/show/format.h"
-#include "report/analyse/time_union.h"
 #include "report/store/database.h"
 
 /* The thread's next wait that was asked for. */

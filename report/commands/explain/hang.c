@@ -1,9 +1,9 @@
 #include "report/commands/explain/hang.h"
 
-#include "report/commands/explain/lines.h"
-#include "report/analyse/stalls/flight_work.h"
-#include "report/show/format.h"
 #include "report/analyse/names/stack_text.h"
+#include "report/analyse/stalls/flight_work.h"
+#include "report/commands/explain/lines.h"
+#include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
-#include "report/commands/explain/probe.h"
 #include "report/commands/explain/lines.h"
-#include "report/show/format.h"
+#include "report/commands/explain/probe.h"
 #include "report/probe/store.h"
+#include "report/show/format.h"
 
 #include <errno.h>
 #include <glob.h>

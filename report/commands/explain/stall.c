@@ -1,11 +1,11 @@
+#include "report/analyse/names/stack_text.h"
+#include "report/analyse/stalls/rules.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/gain.h"
 #include "report/commands/explain/lines.h"
 #include "report/commands/explain/probe.h"
-#include "report/show/format.h"
-#include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/rules.h"
 #include "report/commands/explain/timeline.h"
+#include "report/show/format.h"
 
 #include <errno.h>
 #include <inttypes.h>

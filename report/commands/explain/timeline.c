@@ -1,9 +1,9 @@
 #include "report/commands/explain/timeline.h"
 
-#include "report/commands/explain/lines.h"
-#include "report/show/format.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/time_sum.h"
+#include "report/commands/explain/lines.h"
+#include "report/show/format.h"
 #include "trace/text.h"
 
 #include <errno.h>

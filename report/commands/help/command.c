@@ -1,6 +1,6 @@
 /* gpuverify help: the commands, one of them, the environment, the manual page. */
-#include "report/commands/help/text.h"
 #include "report/commands/commands.h"
+#include "report/commands/help/text.h"
 
 #include "trace/settings.h"
 

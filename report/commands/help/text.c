@@ -1,6 +1,7 @@
 #include "report/commands/help/text.h"
 
 #include "report/commands/commands.h"
+#include "report/show/message.h"
 #include "report/show/terminal.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "report/commands/query/empty.h"
 
-#include "report/commands/commands.h"
+#include "report/show/message.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 #include "report/commands/query/query.h"
 
-#include "report/show/format.h"
-#include "report/store/progress.h"
+#include "report/commands/progress.h"
 #include "report/commands/query/empty.h"
-#include "trace/word_distance.h"
+#include "report/show/format.h"
 #include "trace/text.h"
+#include "trace/word_distance.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,6 +2,7 @@
 #include "report/commands/commands.h"
 #include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
+#include "report/show/message.h"
 
 #include <stdlib.h>
 #include <string.h>

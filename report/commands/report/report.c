@@ -1,12 +1,12 @@
 #include "report/commands/report/report.h"
 
-#include "report/commands/error_notes.h"
-#include "report/show/format.h"
-#include "report/store/progress.h"
-#include "report/commands/stalls/lines.h"
 #include "report/analyse/stalls/sums.h"
-#include "report/show/terminal.h"
+#include "report/commands/error_notes.h"
+#include "report/commands/progress.h"
 #include "report/commands/run/verdict_print.h"
+#include "report/commands/stalls/lines.h"
+#include "report/show/format.h"
+#include "report/show/terminal.h"
 #include "report/store/database.h"
 
 #include <ctype.h>

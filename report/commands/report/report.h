@@ -6,9 +6,9 @@
 #define GV_COMMANDS_REPORT_REPORT_H
 
 #include "report/analyse/ended.h"
+#include "report/analyse/verdict/verdict.h"
 #include "report/show/json.h"
 #include "report/show/rows.h"
-#include "report/analyse/verdict/verdict.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* The sections that are lines of heights when people read them: the run over time, and samples. */
-#include "report/show/format.h"
+#include "report/analyse/time_sum.h"
 #include "report/commands/report/report.h"
+#include "report/show/format.h"
 #include "report/show/sparkline.h"
 #include "report/show/terminal.h"
-#include "report/analyse/time_sum.h"
 #include "report/store/database.h"
 
 #include <errno.h>

@@ -3,12 +3,12 @@
  */
 #include "report/commands/report/report.h"
 
-#include "report/analyse/names/demangle.h"
 #include "report/analyse/ended.h"
-#include "report/show/format.h"
+#include "report/analyse/names/demangle.h"
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/verdict/occupancy.h"
 #include "report/analyse/names/stack_text.h"
+#include "report/analyse/verdict/occupancy.h"
+#include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* The verdict, and the facts that it is made of, for programs. */
 #include "report/commands/report/report.h"
-#include "report/show/rows.h"
 #include "report/commands/run/verdict_print.h"
+#include "report/show/rows.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,16 +1,17 @@
 /* gpuverify run: a program with the library, and its summary. */
 #include "report/commands/commands.h"
 
-#include "report/commands/run/environment.h"
-#include "report/commands/run/note.h"
 #include "report/collect/session_watch.h"
 #include "report/commands/report/report.h"
-#include "report/show/shown_path.h"
-#include "report/commands/trace_view.h"
+#include "report/commands/run/environment.h"
+#include "report/commands/run/note.h"
 #include "report/commands/run/verdict_print.h"
+#include "report/commands/trace_view.h"
+#include "report/show/message.h"
+#include "report/show/shown_path.h"
+#include "report/store/trace_file.h"
 #include "trace/program_name.h"
 #include "trace/session_id.h"
-#include "report/store/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 #include "report/commands/run/verdict_print.h"
 
+#include "report/analyse/names/kernel_name.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/error_notes.h"
-#include "report/show/format.h"
-#include "report/analyse/names/kernel_name.h"
-#include "report/show/shown_path.h"
 #include "report/commands/silence_note.h"
+#include "report/show/format.h"
+#include "report/show/shown_path.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
 

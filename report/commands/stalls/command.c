@@ -1,8 +1,9 @@
 /* gpuverify stalls FILE: the calls that were held up, longest first. */
+#include "report/analyse/stalls/rules.h"
 #include "report/commands/commands.h"
 #include "report/commands/stalls/output.h"
-#include "report/analyse/stalls/rules.h"
 #include "report/commands/trace_view.h"
+#include "report/show/message.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 #include "report/commands/stalls/lines.h"
 
-#include "report/show/format.h"
-#include "report/show/shown_path.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/rows.h"
 #include "report/analyse/stalls/rules.h"
 #include "report/analyse/stalls/sums.h"
+#include "report/show/format.h"
+#include "report/show/shown_path.h"
 #include "report/show/text_lines.h"
 
 #include <errno.h>

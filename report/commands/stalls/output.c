@@ -1,13 +1,13 @@
 #include "report/commands/stalls/output.h"
 
-#include "report/show/format.h"
-#include "report/commands/report/report.h"
-#include "report/show/shown_path.h"
-#include "report/commands/silence_note.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/sums.h"
-#include "report/show/text_lines.h"
 #include "report/analyse/time_union.h"
+#include "report/commands/report/report.h"
+#include "report/commands/silence_note.h"
+#include "report/show/format.h"
+#include "report/show/shown_path.h"
+#include "report/show/text_lines.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * same. */
 #include "preload/hooks/names.h"
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 #include "step.h"
 

@@ -2,7 +2,7 @@
  * two kernels. */
 #include "preload/hooks/names.h"
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 #include "threads.h"
 

@@ -28,10 +28,12 @@ struct gv_process gv_process;
 static struct gv_process_own own = {.token = 1, .open = 1};
 struct gv_process_own *_Atomic gv_process_own = &own;
 
-bool gv_process_attach(void)
+static bool attach(void)
 {
     return true;
 }
+
+const struct gv_process_steps gv_process_steps = {.attach = attach};
 
 void gv_log_info(const char *format, ...)
 {

@@ -9,8 +9,8 @@
 #include "trace/spool.h"
 #include "trace/spool_writer.h"
 
-#include <stdbool.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 
 /* Numbers of the calls in a fixture's name table. */
 enum fixture_api {

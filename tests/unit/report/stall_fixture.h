@@ -8,8 +8,8 @@
 
 #include "tests/unit/report/cmocka_all.h"
 
-#include <stdbool.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 
 /* BOTH: as MEASURED, but some stalls are inferred. */
 enum fixture_mode { MEASURED, INFERRED, BOTH };

@@ -1,7 +1,7 @@
 /* Symbols found in what is mapped, and names of the table. */
-#include "trace/call_table.h"
 #include "preload/base/loader.h"
 #include "preload/base/objects.h"
+#include "trace/call_table.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Handles of kernels: numbers given once, handles used again, modules that go. */
 #include "preload/hooks/names.h"
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

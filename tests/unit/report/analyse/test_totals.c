@@ -1,9 +1,9 @@
 /* Sums over all calls and operations: against what is known of small and of awkward traces. */
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
-#include "report/analyse/verdict/occupancy.h"
 #include "report/analyse/totals/timeline_lane.h"
 #include "report/analyse/totals/totals.h"
+#include "report/analyse/verdict/occupancy.h"
 #include "tests/unit/report/totals_fixture.h"
 
 #include <string.h>

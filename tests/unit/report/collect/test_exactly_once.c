@@ -3,8 +3,8 @@
 
 #include "report/collect/drain.h"
 #include "report/collect/recovery.h"
-#include "report/commands/trace_view.h"
 #include "report/collect/watchdog.h"
+#include "report/commands/trace_view.h"
 #include "tests/unit/report/spool_fixture.h"
 
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/recovery.h"
-#include "tests/unit/report/spool_fixture.h"
 #include "report/store/trace_file.h"
+#include "tests/unit/report/spool_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "report/store/progress.h"
+#include "report/commands/progress.h"
 
 #include <stdbool.h>
 #include <stdint.h>

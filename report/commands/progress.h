@@ -2,8 +2,8 @@
  * Says on a terminal that SQL takes its time: a line on stderr that counts seconds from the second
  * one on, and is gone when the work is done. Nothing where stderr is no terminal.
  */
-#ifndef GV_STORE_PROGRESS_H
-#define GV_STORE_PROGRESS_H
+#ifndef GV_COMMANDS_PROGRESS_H
+#define GV_COMMANDS_PROGRESS_H
 
 #include <sqlite3.h>
 

@@ -1,0 +1,31 @@
+#include "preload/base/own_process.h"
+
+#include "preload/base/hot.h"
+
+#include <stdatomic.h>
+#include <sys/auxv.h>
+
+struct gv_process gv_process;
+
+static struct gv_process_own nothing; /* stays so */
+GV_HOT struct gv_process_own *_Atomic gv_process_own = &nothing;
+
+static _Atomic int settings_read;
+
+void gv_process_read_settings(void)
+{
+    if (atomic_exchange(&settings_read, 1))
+        return;
+    gv_settings_read(&gv_process.settings, NULL, NULL);
+}
+
+bool gv_process_is_ours(void)
+{
+    return !getauxval(AT_SECURE);
+}
+
+bool gv_process_records_runtime(void)
+{
+    gv_process_read_settings();
+    return gv_process.settings.runtime == GV_RUNTIME_ON;
+}
