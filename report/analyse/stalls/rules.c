@@ -1,17 +1,10 @@
 #include "report/analyse/stalls/rules.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #define GV_STALL_NAME_BYTES 96
-
-static const struct {
-    const char *name, *why;
-    bool expected, waits;
-} gv_causes[] = {
-#define GV_CAUSE(name, text, expected, waits, why) {text, why, expected, waits},
-#include "report/analyse/stalls/causes.def"
-};
 
 /* The flags' short names, as blocking_calls.def writes them. */
 enum {
@@ -47,39 +40,6 @@ static const struct gv_stall_rule gv_stall_classes[] = {
 
 static const struct gv_stall_rule gv_stall_harmless = {"", GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING,
                                                        GV_CALL_WORKS};
-
-const char *gv_cause_name(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? gv_causes[cause].name : NULL;
-}
-
-const char *gv_cause_why(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? gv_causes[cause].why : NULL;
-}
-
-bool gv_cause_waits(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT && gv_causes[cause].waits;
-}
-
-bool gv_cause_is_expected(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT && gv_causes[cause].expected;
-}
-
-bool gv_cause_is_unknown(const char *name)
-{
-    return name && strcmp(name, gv_causes[GV_CAUSE_UNKNOWN].name) == 0;
-}
-
-enum gv_cause gv_cause_find(const char *name)
-{
-    for (unsigned int i = 0; i < GV_CAUSE_COUNT; i++)
-        if (strcmp(gv_causes[i].name, name) == 0)
-            return (enum gv_cause)i;
-    return GV_CAUSE_COUNT;
-}
 
 static bool gv_stall_cut(char *name, const char *suffix)
 {
