@@ -1,6 +1,6 @@
 #include "report/commands/trace_view.h"
 
-#include "report/analyse/names/kernel_names.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
