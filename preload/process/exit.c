@@ -114,7 +114,6 @@ static bool end_as(enum gv_process_state state)
     if (!wait_until_drained(&gv_process, end))
         gv_warn_of_collector(&gv_process);
     gv_warn_of_trace(&gv_process);
-    gv_warn_of_taken_trace(&gv_process);
     return true;
 }
 
