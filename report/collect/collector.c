@@ -136,13 +136,9 @@ static bool gv_collector_root_lives(struct gv_collector *collector)
     return now - collector->zombie_since_ms < GV_COLLECTOR_ZOMBIE_MS;
 }
 
-/* Or of the stand-in that the root, or a child of it that has ended, made to be our parent. */
 static bool gv_collector_is_child_of_root(const struct gv_collector *collector)
 {
-    uint32_t parent = (uint32_t)getppid(), above;
-
-    return parent == collector->session->root_pid ||
-           (gv_session_read_parent(parent, &above) == 0 && above == collector->session->root_pid);
+    return (uint32_t)getppid() == collector->session->root_pid;
 }
 
 static bool gv_collector_any_lives(const struct gv_collector *collector)
