@@ -18,9 +18,6 @@ int gv_database_error(sqlite3 *handle, int result)
 {
     int system = handle ? sqlite3_system_errno(handle) : 0;
 
-    /* Somebody has removed the journal. What should be committed is undone, and can be again. */
-    if (result == SQLITE_IOERR_DELETE_NOENT)
-        return -EAGAIN;
     switch (result & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

@@ -222,25 +222,6 @@ static int gv_print_unseen(FILE *out, sqlite3 *trace, const struct gv_run_facts 
     return gv_database_error(trace, result);
 }
 
-static int gv_print_taken(FILE *out, sqlite3 *trace, int columns)
-{
-    sqlite3_stmt *row = NULL;
-    char text[256], when[GV_FORMAT_BYTES];
-    int result = sqlite3_prepare_v2(
-        trace, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'taken_away_ns'", -1, &row,
-        NULL);
-
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        snprintf(text, sizeof(text),
-                 "The file that this trace was written to was taken away %s after the start: what"
-                 " it held is lost here.",
-                 gv_format_duration(when, sqlite3_column_int64(row, 0)));
-        gv_verdict_note(out, text, columns);
-    }
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
-}
-
 static void gv_print_failed(FILE *out, const char *path, const struct gv_run_facts *facts,
                             int columns)
 {
@@ -324,8 +305,6 @@ int gv_verdict_print_notes(FILE *out, sqlite3 *trace, const char *path,
         gv_print_missing(out, facts->launches_missing, columns);
     if (lost > facts->launches_missing)
         gv_print_lost(out, facts, lost - facts->launches_missing, columns);
-    if (!error)
-        error = gv_print_taken(out, trace, columns);
     if (!error && !facts->complete && facts->whole)
         error = gv_silence_note_print(out, trace, GV_VERDICT_NOTE, columns, &silent);
     if (!facts->complete)
