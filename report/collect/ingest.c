@@ -89,9 +89,8 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
     ingest->epoch_ns = facts.clock.epoch_ns;
     ingest->apis = calloc((size_t)reader->names_count + 1, sizeof(*ingest->apis));
     ingest->per_thread = calloc((size_t)reader->names_count + 1, sizeof(*ingest->per_thread));
-    ingest->works = calloc((size_t)reader->names_count + 1, sizeof(*ingest->works));
-    ingest->ends_context = calloc((size_t)reader->names_count + 1, sizeof(*ingest->ends_context));
-    if (!ingest->apis || !ingest->per_thread || !ingest->works || !ingest->ends_context)
+    ingest->kinds = calloc((size_t)reader->names_count + 1, sizeof(*ingest->kinds));
+    if (!ingest->apis || !ingest->per_thread || !ingest->kinds)
         return -ENOMEM;
     error = gv_ingest_find_process(ingest, &facts);
     if (error)
@@ -104,8 +103,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
 {
     free(ingest->apis);
     free(ingest->per_thread);
-    free(ingest->works);
-    free(ingest->ends_context);
+    free(ingest->kinds);
     free(ingest->views);
     free(ingest->group);
     free(ingest->held.list);

@@ -61,7 +61,7 @@ static void gv_ingest_fill_row(struct gv_call_row *row, int64_t start_ns,
 static void gv_ingest_count_work(struct gv_ingest *ingest, const struct gv_record_call *call)
 {
     uint32_t names = ingest->reader->names_count;
-    int8_t work = ingest->works[call->head.api < names ? call->head.api : names];
+    enum gv_gpu_work work = ingest->kinds[call->head.api < names ? call->head.api : names]->work;
     uint64_t end_ns = call->start_ns + call->duration_ns;
 
     if (work == GV_GPU_WORK_NONE || call->head.result != 0 ||

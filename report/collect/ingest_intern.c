@@ -1,5 +1,6 @@
 #include "report/collect/ingest.h"
 
+#include "report/store/api_meaning.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -42,22 +43,7 @@ static int gv_ingest_find_api(struct gv_ingest *ingest, const char *name, const 
         return error;
     error = gv_database_run(ingest->database, GV_STATEMENT_API_ADD, "tt", name, class_name);
     *id = gv_database_last_id(ingest->database);
-    return error;
-}
-
-static int gv_ingest_find_work(struct gv_ingest *ingest, int64_t api, int8_t *work)
-{
-    static const char sql[] = "SELECT " GV_GPU_WORK_SQL " FROM api WHERE id = ?";
-    sqlite3 *trace = ingest->database->handle;
-    sqlite3_stmt *row = NULL;
-    int result = gv_database_ask(trace, sql, &api, 1, &row);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    if (result == SQLITE_ROW)
-        *work = (int8_t)sqlite3_column_int(row, 0);
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
+    return error ? error : gv_api_meaning_fill(ingest->database->handle);
 }
 
 int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
@@ -65,7 +51,6 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
     char name[65], class_name[16];
     char name_text[GV_TEXT_REPAIRED_BYTES(64)], class_text[GV_TEXT_REPAIRED_BYTES(16)];
     uint32_t index = api < ingest->reader->names_count ? api : ingest->reader->names_count;
-    size_t length;
     int error;
 
     if (ingest->apis[index]) {
@@ -78,15 +63,9 @@ int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
     error = gv_ingest_find_api(ingest, name_text, class_text, id);
     if (error)
         return error;
-    error = gv_ingest_find_work(ingest, *id, &ingest->works[index]);
-    if (error)
-        return error;
     ingest->apis[index] = *id;
-    length = strlen(name);
-    ingest->per_thread[index] = length > 5 && (strcmp(name + length - 5, "_ptsz") == 0 ||
-                                               strcmp(name + length - 5, "_ptds") == 0);
-    ingest->ends_context[index] =
-        strncmp(name, "cuCtxDestroy", 12) == 0 || strcmp(name, "cuCtxDetach") == 0;
+    ingest->per_thread[index] = gv_api_is_per_thread(name);
+    ingest->kinds[index] = &gv_call_kinds[gv_call_kind_find(name, class_name)];
     return 0;
 }
 
@@ -190,7 +169,7 @@ int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *th
     int64_t context = 0, stream = 0;
     int error = 0;
 
-    if (ingest->ends_context[api] && call->object) {
+    if (ingest->kinds[api]->flags & GV_CALL_IN_OBJECT && call->object) {
         /* Which one is current by the end says nothing. */
         handle = call->object;
         flags |= GV_RECORD_HAS_CONTEXT;
