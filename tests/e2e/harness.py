@@ -53,9 +53,11 @@ def workload(name):
 
 def hooked_calls():
     """The table of calls as {symbol: class}."""
+    with open(os.path.join(SOURCE, "trace", "call_kinds.def"), encoding="utf-8") as table:
+        class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
     with open(os.path.join(SOURCE, "trace", "calls.def"), encoding="utf-8") as table:
         rows = re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)
-    return dict(rows)
+    return {symbol: class_of[kind] for symbol, kind in rows}
 
 
 def wait_for(condition, what, limit_s=SOON_S):

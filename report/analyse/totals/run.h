@@ -25,13 +25,6 @@
 /* Operations whose call is looked up for the time from one to the other. */
 #define GV_TOTALS_LATENCIES 40000
 
-/* Rows of api that start CUDA: not those that end something, or that change a limit, which may wait
- * for long. */
-#define GV_TOTALS_STARTS                                                                           \
-    "class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB '*Destroy*' AND" \
-    " name NOT GLOB '*Reset*' AND name NOT GLOB '*Limit*' AND name NOT GLOB '*WaitEvent*' AND"     \
-    " name NOT IN ('cuCtxDetach', 'cudaThreadExit')"
-
 /* What is read of each call. */
 enum gv_totals_call_column {
     GV_TOTALS_CALL_ID,
@@ -48,8 +41,6 @@ enum gv_totals_call_column {
     GV_TOTALS_CALL_COUNT, /* NULL: 1 */
     GV_TOTALS_CALL_SPAN,
 };
-
-enum gv_gpu_kind { GV_GPU_KERNEL = 1, GV_GPU_COPY, GV_GPU_SET, GV_GPU_GRAPH };
 
 /* Classes of calls that are told apart; others are 0. */
 enum gv_totals_class {
@@ -109,7 +100,7 @@ struct gv_totals_run {
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;  /* rank of the name, blocks */
     struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
-    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space, of a context */
+    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
     struct gv_id_table contexts, streams; /* handle; context */
     struct gv_id_table kernel_ids;
 

@@ -31,7 +31,7 @@ static const char gv_totals_shapes_sql[] =
     "SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z FROM gpu_shape s LEFT JOIN"
     " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n ON "
     "n.id = s.name";
-static const char gv_totals_starts_sql[] = "SELECT id, " GV_TOTALS_STARTS " FROM api";
+static const char gv_totals_starts_sql[] = "SELECT id, starts_cuda FROM api";
 
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
@@ -44,9 +44,9 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     sqlite3_str *sql = sqlite3_str_new(run->trace);
     int error;
 
-    /* What the host does in a stream's turn is no launch of work for the GPU. */
+    /* A host function is launched, but is no work for the GPU. */
     sqlite3_str_appendall(
-        sql, "SELECT id, CASE CASE WHEN name GLOB '*LaunchHostFunc*' THEN '' ELSE class END");
+        sql, "SELECT id, CASE CASE WHEN class = 'launch' AND gpu_work = 0 THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)
         sqlite3_str_appendf(sql, " WHEN %Q THEN %u", gv_totals_class_names[i], i);
     sqlite3_str_appendall(sql, " ELSE 0 END FROM api");
