@@ -62,13 +62,13 @@ class Orphans(harness.Case):
             self.skipTest(f"no pid namespaces: {probe.err.strip()}")
         return self.run_well(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "env",
                               f"LD_PRELOAD={harness.library()}", *argv],
-                             preload=False, timeout=20, **options)
+                             preload=False, **options)
 
     def test_subreaper_waits_for_its_own_children_only(self):
         script = self.write("reaper.py", REAPER)
         for how in ("waits", "looks"):
             with self.subTest(how):
-                result = self.run_twice([sys.executable, script, "subreaper", how], timeout=20)
+                result = self.run_twice([sys.executable, script, "subreaper", how])
                 self.assertEqual(result.out, "nobody left but [(True, 1792)]\n", str(result))
                 self.assertEqual(self.trace().meta()["state"], "complete")
 
@@ -99,7 +99,7 @@ class Orphans(harness.Case):
                                        "ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
                                        "sys.argv[:] = sys.argv[1:]\n"
                                        "exec(open(sys.argv[0]).read())\n")
-        result = self.run_well([sys.executable, outer, script, sys.executable, inner], timeout=20)
+        result = self.run_well([sys.executable, outer, script, sys.executable, inner])
         self.assertEqual(result.out, "nobody left\n")
 
     def children(self, *how):
@@ -125,20 +125,20 @@ class Orphans(harness.Case):
                 pages = int(sizes.read().split()[0])
             return pages < 1024 and os.listdir(f"/proc/{children[0]}/fd") == []
         harness.wait_for(gone, "memory and descriptors are given back")
-        process.communicate(b"\n", timeout=harness.SOON_S)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0)
         harness.wait_for(lambda: harness.is_dead(int(children[0])), "it has ended too")
 
     def test_any_other_program_has_no_child_of_ours(self):
         process, children = self.children()
         self.assertEqual(children, [])
-        process.communicate(b"\n", timeout=harness.SOON_S)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
 
     def test_program_outlives_a_collector_that_is_killed(self):
         """The parent of the collector ends with it, and nobody is told."""
         process, children = self.children("subreaper")
         os.kill(self.await_collector(), 9)
         harness.wait_for(lambda: harness.is_dead(int(children[0])), "it has ended too")
-        process.communicate(b"\n", timeout=harness.SOON_S)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0)
         self.command("recover", status=None)

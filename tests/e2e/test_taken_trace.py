@@ -34,7 +34,7 @@ class TakenTrace(harness.Case):
         return {view: trace.value(f"SELECT count(*) FROM {view}") for view in BEHIND}
 
     def undisturbed(self):
-        self.start_flood().communicate(b"\n", timeout=60)
+        self.start_flood().communicate(b"\n", timeout=harness.PROGRAM_S)
         trace = self.trace()
         facts, calls = self.facts(trace), trace.count()
         trace.close()
@@ -42,7 +42,7 @@ class TakenTrace(harness.Case):
         return facts, calls
 
     def finish(self, process):
-        _, err = process.communicate(b"\n", timeout=60)
+        _, err = process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0, err)
         return err.decode()
 
@@ -126,7 +126,7 @@ class TakenTrace(harness.Case):
         os.mkdir(self.path("there"))
         process = self.start_flood("there")
         os.rename(self.path("there"), self.path("away"))
-        time.sleep(0.3)
+        harness.pause(0.3)
         os.mkdir(self.path("there"))
         err = self.finish(process)
         self.assertIn("taken away", err)
@@ -175,7 +175,7 @@ class TakenTrace(harness.Case):
     def await_quiet(self, path):
         def quiet():
             before = os.stat(path)
-            time.sleep(0.5)
+            harness.pause(0.5)
             after = os.stat(path)
             return (before.st_mtime_ns == after.st_mtime_ns and
                     not os.path.exists(path + "-journal"))
