@@ -1,8 +1,8 @@
 #include "report/collect/collector.h"
 
 #include "report/collect/drain.h"
-#include "report/collect/nvml_samples.h"
-#include "report/collect/session_place.h"
+#include "report/collect/nvml.h"
+#include "report/collect/sessions.h"
 #include "report/collect/watchdog.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"

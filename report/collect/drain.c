@@ -1,8 +1,15 @@
 #include "report/collect/drain.h"
 
-#include "report/collect/session_place.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/analyse/totals/totals.h"
+#include "report/collect/sessions.h"
+#include "report/collect/stack_names.h"
+#include "report/show/message.h"
+#include "report/store/schema.h"
 #include "report/store/trace_file.h"
 #include "trace/session_id.h"
+#include "trace/settings.h"
+#include "trace/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +18,452 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- the trace's rows about itself ---- */
+
+static const char *clock_name(uint32_t kind)
+{
+    switch (kind) {
+    case GV_CLOCK_MONOTONIC:
+        return "monotonic";
+    case GV_CLOCK_TSC:
+        return "tsc";
+    default:
+        return "unknown";
+    }
+}
+
+static int write_text(struct gv_database *database, const char *key, const char *text)
+{
+    char valid[GV_TEXT_REPAIRED_BYTES(GV_SESSION_PATH_BYTES)];
+
+    gv_text_repair(valid, sizeof(valid), text, strlen(text));
+    return gv_database_set_meta(database, key, valid);
+}
+
+/* The process's own row has its texts ready for printing. */
+static int write_program(struct gv_drain *drain)
+{
+    static const char sql[] =
+        "INSERT OR REPLACE INTO meta (key, value)"
+        " SELECT 'program', program FROM process WHERE id = (SELECT min(id) FROM process)"
+        " UNION ALL"
+        " SELECT 'arguments', arguments FROM process WHERE id = (SELECT min(id) FROM process)"
+        " UNION ALL"
+        " SELECT 'directory', directory FROM process WHERE id = (SELECT min(id) FROM process)";
+    int result = sqlite3_exec(drain->database.handle, sql, NULL, NULL, NULL);
+
+    return gv_database_error(drain->database.handle, result);
+}
+
+static int write_first(struct gv_drain *drain, const struct gv_spool_facts *facts)
+{
+    struct gv_database *database = &drain->database;
+    char host[HOST_NAME_MAX + 1] = "";
+    struct gv_settings settings;
+    int64_t unix_offset_ns =
+        (int64_t)((uint64_t)facts->clock.unix_offset_ns + facts->clock.epoch_ns);
+    int error;
+
+    gv_settings_read(&settings, NULL, NULL);
+    if (gethostname(host, sizeof(host) - 1) < 0)
+        host[0] = '\0';
+    error = gv_database_set_meta_number(database, "schema_version", GV_SCHEMA_VERSION);
+    if (!error)
+        error = gv_database_set_meta(database, "gpuverify_version", GV_VERSION);
+    if (!error)
+        error = write_text(database, "host", host);
+    if (!error)
+        error = gv_database_set_meta(database, "clock", clock_name(facts->clock.kind));
+    if (!error)
+        error = gv_database_set_meta_number(database, "unix_offset_ns", unix_offset_ns);
+    if (!error)
+        error = gv_database_set_meta_number(database, "start_unix_ns", unix_offset_ns);
+    if (!error)
+        error = gv_database_set_meta_number(database, "watchdog_ns",
+                                            (int64_t)settings.watchdog_ms * 1000000);
+    return error ? error : write_program(drain);
+}
+
+int gv_drain_write_session(struct gv_database *database, void *drain)
+{
+    const struct gv_drain *of = drain;
+    int error = write_text(database, "session", of->session);
+
+    if (!error)
+        error = write_text(database, "spool_directory", of->directory);
+    if (!error)
+        error = gv_database_set_meta(database, "state", "recording");
+    return error;
+}
+
+int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *facts)
+{
+    char clock[GV_SESSION_ID_BYTES];
+    int found = gv_database_get_meta(&drain->database, "clock", clock, sizeof(clock));
+
+    if (found < 0)
+        return found;
+    int error = found ? 0 : write_first(drain, facts);
+    if (!error)
+        error = gv_database_set_meta(&drain->database, "state", "recording");
+    return error;
+}
+
+static int write_driver(struct gv_drain *drain, int32_t driver_version)
+{
+    int error = 0;
+
+    if (driver_version && !drain->driver_known) {
+        error = gv_database_set_meta_number(&drain->database, "driver_version", driver_version);
+        drain->driver_known = !error;
+    }
+    return error;
+}
+
+static void default_path(const struct gv_spool_facts *facts, char *out, size_t size)
+{
+    char program[sizeof(facts->program)];
+
+    snprintf(program, sizeof(program), "%s", facts->program);
+    for (char *c = program; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    snprintf(out, size, "%s%sgpuverify-%s-%u.db", facts->directory, facts->directory[0] ? "/" : "",
+             program[0] ? program : "program", facts->pid);
+}
+
+/* ---- a trace that is taken away ---- */
+
+/* What later records lean on: it is small, and kept. The rest is only counted. */
+#define GV_KEPT_TABLES(each)                                                                       \
+    each("api") each("process") each("thread") each("context") each("stream") each("kernel")       \
+        each("module") each("stack") each("frame") each("object") each("device") each("gpu_name")  \
+            each("gpu_shape") each("gpu_place") each("gpu_interval") each("sample")
+#define GV_COPY(table)       "CREATE TABLE kept." table " AS SELECT * FROM main." table ";"
+#define GV_CARRY_OVER(table) "INSERT INTO fresh." table " SELECT * FROM main." table ";"
+#define GV_TAKEN             "'trace taken away'"
+#define GV_UNIX_NS_NOW       "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000000"
+
+static const char *const keep_sql[] = {
+    "ATTACH '' AS kept",
+    "BEGIN",
+    GV_KEPT_TABLES(GV_COPY),
+    GV_COPY("loss"),
+    "INSERT INTO kept.loss SELECT t.process, 'call', " GV_TAKEN ", count(*) FROM main.call c"
+    " JOIN main.thread t ON t.id = c.thread GROUP BY t.process",
+    "INSERT INTO kept.loss SELECT t.process, 'load', " GV_TAKEN ", count(*) FROM main.load l"
+    " JOIN main.thread t ON t.id = l.thread GROUP BY t.process",
+    "INSERT INTO kept.loss SELECT process, 'GPU record', " GV_TAKEN ", count(*) FROM"
+    " (SELECT p.process AS process FROM main.gpu_op o JOIN main.gpu_place p ON p.id = o.place"
+    " UNION ALL SELECT process FROM main.jit UNION ALL SELECT process FROM main.overhead)"
+    " GROUP BY process",
+    "CREATE TABLE kept.meta AS SELECT key, value FROM main.meta WHERE key NOT IN"
+    " ('state', 'totals', 'stalls', 'stall_threshold_ns', 'taken_away_ns')",
+    "INSERT INTO kept.meta SELECT 'taken_away_ns', " GV_UNIX_NS_NOW " - value FROM main.meta"
+    " WHERE key = 'unix_offset_ns'",
+    "COMMIT",
+    NULL,
+};
+
+static const char *const carry_sql[] = {
+    "PRAGMA fresh.synchronous = OFF",
+    "BEGIN",
+    GV_KEPT_TABLES(GV_CARRY_OVER),
+    "INSERT INTO fresh.loss SELECT process, what, class, sum(count) FROM main.loss"
+    " GROUP BY process, what, class",
+    "INSERT OR REPLACE INTO fresh.meta SELECT key, value FROM main.meta",
+    "COMMIT",
+    NULL,
+};
+
+/* One after the other. */
+static int execute(struct gv_database *database, const char *const *sql)
+{
+    int error = 0;
+
+    for (; *sql && !error; sql++)
+        error = gv_database_error(database->handle,
+                                  sqlite3_exec(database->handle, *sql, NULL, NULL, NULL));
+    return error;
+}
+
+/* Not by SQLite's own look, which needs an open database: the file may be gone before that. */
+static bool is_elsewhere(const struct gv_drain *drain)
+{
+    struct stat status;
+
+    return drain->path[0] &&
+           (lstat(drain->path, &status) < 0 || status.st_dev != drain->claimed.st_dev ||
+            status.st_ino != drain->claimed.st_ino);
+}
+
+static bool is_gone(const struct gv_drain *drain)
+{
+    struct stat status;
+
+    return is_elsewhere(drain) ||
+           (drain->writing && stat(drain->path, &status) == 0 && status.st_size == 0);
+}
+
+/* From a file without a name into memory, and not straight into the next trace: there may be no
+ * room for that one before this one's blocks are free. What is too much for memory, such as the
+ * samples of weeks, goes to a temporary file. */
+static int copy_taken(struct gv_drain *drain, struct gv_database *from)
+{
+    struct gv_database *taken = &drain->taken;
+    int result =
+        sqlite3_open_v2("", &taken->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int error = gv_database_error(taken->handle, result);
+
+    if (!error)
+        error = execute(from, keep_sql);
+    gv_database_rollback(from);
+    if (!error) {
+        sqlite3_backup *copy = sqlite3_backup_init(taken->handle, "main", from->handle, "kept");
+        if (copy)
+            sqlite3_backup_step(copy, -1);
+        result = copy ? sqlite3_backup_finish(copy) : sqlite3_errcode(taken->handle);
+        error = gv_database_error(taken->handle, result);
+    }
+    if (error)
+        gv_database_close(taken);
+    return error;
+}
+
+static void set_aside(struct gv_drain *drain)
+{
+    gv_database_close(&drain->before);
+    drain->before = drain->database;
+    memset(&drain->database, 0, sizeof(drain->database));
+    drain->writing = false;
+}
+
+static void keep_taken(struct gv_drain *drain)
+{
+    bool filled = drain->filled;
+
+    if (drain->writing)
+        set_aside(drain);
+    drain->times_gone++;
+    drain->filled = false;
+    /* One that had nothing of its own yet would have had what the first one has. */
+    if (!drain->taken.handle && filled) {
+        int error = drain->before.handle ? copy_taken(drain, &drain->before) : 0;
+        /* Nothing can be read of a file that was emptied. The records are counted in any case. */
+        if (error && is_elsewhere(drain))
+            gv_message("nothing of %s can be kept: %s", drain->path, strerror(-error));
+        drain->was_taken = true;
+    }
+    gv_database_close(&drain->before);
+}
+
+static int claim(struct gv_drain *drain)
+{
+    struct stat status = {0};
+    int error =
+        gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
+
+    if (error) {
+        drain->path[0] = '\0';
+        return error;
+    }
+    if (lstat(drain->path, &status) < 0)
+        error = -errno;
+    /* It has been taken away since an error. */
+    if (drain->before.handle &&
+        (status.st_dev != drain->claimed.st_dev || status.st_ino != drain->claimed.st_ino))
+        keep_taken(drain);
+    drain->claimed = status;
+    return error;
+}
+
+void gv_drain_look_for_trace(struct gv_drain *drain)
+{
+    /* One that is complete may go where its user wants it. */
+    if (drain->count > 0 && drain->writing && !drain->complete && is_gone(drain))
+        gv_drain_start_afresh(drain);
+    /* Before a process goes to its end, which tells its user where the trace is now. */
+    if (drain->taken.handle && !drain->path[0])
+        claim(drain);
+}
+
+static int carry_over(struct gv_drain *drain)
+{
+    struct gv_database *taken = &drain->taken;
+    sqlite3_stmt *attach = NULL;
+
+    if (!taken->handle)
+        return 0;
+    int result = sqlite3_prepare_v2(taken->handle, "ATTACH ? AS fresh", -1, &attach, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(attach, 1, drain->path, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(attach);
+    int error = gv_database_error(taken->handle, result);
+    sqlite3_finalize(attach);
+    if (error)
+        return error;
+    error = execute(taken, carry_sql);
+    gv_database_rollback(taken);
+    if (error)
+        sqlite3_exec(taken->handle, "DETACH fresh", NULL, NULL, NULL);
+    else
+        gv_database_close(taken);
+    return error;
+}
+
+/* ---- the end ---- */
+
+/* As many calls are looked through in some tenths of a second. */
+#define GV_DRAIN_SETTLED_CALLS 200000
+
+/* A stack without names is still one. */
+static void name_stacks(struct gv_drain *drain)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_stack_names_find(&drain->database);
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error) {
+        gv_database_rollback(&drain->database);
+        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
+    }
+}
+
+/* A trace without its stalls is still one: the commands look for them when it has none. */
+static void find_stalls(struct gv_drain *drain)
+{
+    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
+
+    if (error)
+        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
+}
+
+/* A trace without its sums is still one: the commands make them when it has none. */
+static void keep_totals(struct gv_drain *drain)
+{
+    int error = gv_totals_keep(drain->database.handle);
+
+    if (error)
+        gv_message("the sums of %s cannot be made now: %s", drain->path, strerror(-error));
+}
+
+/* Everything that is found by looking at the whole trace, and that this is all. */
+static int complete_trace(struct gv_drain *drain)
+{
+    if (!drain->settled) {
+        name_stacks(drain);
+        find_stalls(drain);
+        keep_totals(drain);
+        drain->settled = true;
+    }
+    int error = gv_database_begin(&drain->database);
+    if (!error && drain->root_signal)
+        error = gv_database_run(&drain->database, GV_STATEMENT_PROCESS_SIGNAL, "iii",
+                                (int64_t)drain->root_pid, (int64_t)drain->root_start_ticks,
+                                (int64_t)drain->root_signal);
+    if (!error)
+        error = gv_database_set_meta(&drain->database, "state", "complete");
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error)
+        gv_database_rollback(&drain->database);
+    drain->complete = !error;
+    return error;
+}
+
+/* No other process of the session would add to the trace. */
+static bool is_last(const struct gv_drain *drain)
+{
+    size_t recording = 0;
+
+    for (size_t i = 0; i < drain->count; i++) {
+        struct gv_spool_status status;
+        gv_spool_reader_status(&drain->spools[i]->reader, &status);
+        recording += !status.exiting;
+    }
+    return recording == 0;
+}
+
+/* After an error, gv_drain_start_afresh(): it may have learned ids inside the transaction. */
+static int end_process(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_ingest_end(&spool->ingest);
+    if (!error)
+        error = gv_drain_commit(drain);
+    spool->ended = !error;
+    spool->as_dying = spool->ingest.status.dying;
+    return error;
+}
+
+/* The files of a session that is over. */
+static void take_away(struct gv_drain *drain, const struct gv_drain_spool *spool)
+{
+    char name[GV_SESSION_ID_BYTES + sizeof(GV_SESSION_SUFFIX)];
+
+    snprintf(name, sizeof(name), "%s%s", drain->session, GV_SESSION_SUFFIX);
+    unlinkat(drain->directory_fd, spool->name, 0);
+    unlinkat(drain->directory_fd, name, 0);
+}
+
+/*
+ * A small trace is finished while its first process still waits: a script may read it in its next
+ * line, copy it, or take it away and start the program again. Writing into a file that was taken
+ * away would be worse than useless: the journal has the name that the next trace's will have.
+ *
+ * A large one is left to the time after, and so are children: there may be thousands of them.
+ * Nothing is lost when this fails: the process goes on, and it is done again.
+ *
+ * The first process of a container takes us with it when it ends: what is done, is done before.
+ *
+ * One whose records have been taken away just now waits until there is another trace, and its user
+ * is told.
+ */
+static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
+                   const struct gv_spool_status *status)
+{
+    bool is_small = drain->next_call <= GV_DRAIN_SETTLED_CALLS;
+    int error = 0;
+
+    if ((spool->pid == 1 || (spool->pid == drain->root_pid && is_small)) && !drain->complete &&
+        is_last(drain)) {
+        error = end_process(drain, spool);
+        if (!error)
+            complete_trace(drain);
+    }
+    if (!drain->complete && is_gone(drain))
+        return -ENOENT;
+    if (spool->pid == 1 && drain->complete)
+        take_away(drain, spool);
+    gv_spool_reader_set_drained(&spool->reader, status);
+    return error;
+}
+
+/* Inside the transaction that stores the news. */
+static int has_news(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    bool complete = drain->complete;
+
+    drain->settled = drain->complete = spool->ended = false;
+    return complete ? gv_database_set_meta(&drain->database, "state", "recording") : 0;
+}
+
+void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *session)
+{
+    drain->root_pid = session->root_pid;
+    drain->root_start_ticks = session->root_start_ticks;
+    drain->root_signal = atomic_load(&session->root_signal);
+}
+
+/* ---- spools ---- */
 
 /* Records in one transaction: enough to be fast, few enough to give memory back soon. */
 #define GV_DRAIN_BATCH        32768u
@@ -31,7 +483,7 @@ int gv_drain_open(struct gv_drain *drain, const char *directory, const char *ses
 }
 
 /* Forgets all that mirrors the database. */
-void gv_drain_stop_writing(struct gv_drain *drain)
+static void stop_writing(struct gv_drain *drain)
 {
     for (size_t i = 0; i < drain->count; i++) {
         if (drain->spools[i]->ingesting)
@@ -46,7 +498,7 @@ void gv_drain_stop_writing(struct gv_drain *drain)
 
 void gv_drain_close(struct gv_drain *drain)
 {
-    gv_drain_stop_writing(drain);
+    stop_writing(drain);
     gv_database_close(&drain->before);
     gv_database_close(&drain->taken);
     for (size_t i = 0; i < drain->count; i++) {
@@ -60,7 +512,7 @@ void gv_drain_close(struct gv_drain *drain)
     drain->directory_fd = -1;
 }
 
-static bool gv_drain_is_spool(const struct gv_drain *drain, const char *name)
+static bool is_spool(const struct gv_drain *drain, const char *name)
 {
     size_t session = strlen(drain->session), length = strlen(name);
     size_t suffix = strlen(GV_SPOOL_SUFFIX);
@@ -69,7 +521,7 @@ static bool gv_drain_is_spool(const struct gv_drain *drain, const char *name)
            name[session] == '.' && strcmp(name + length - suffix, GV_SPOOL_SUFFIX) == 0;
 }
 
-static bool gv_drain_knows(const struct gv_drain *drain, const char *name)
+static bool knows_spool(const struct gv_drain *drain, const char *name)
 {
     for (size_t i = 0; i < drain->count; i++)
         if (strcmp(drain->spools[i]->name, name) == 0)
@@ -77,7 +529,7 @@ static bool gv_drain_knows(const struct gv_drain *drain, const char *name)
     return false;
 }
 
-static int gv_drain_add(struct gv_drain *drain, const char *name)
+static int add_spool(struct gv_drain *drain, const char *name)
 {
     struct gv_drain_spool *spool = calloc(1, sizeof(*spool));
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
@@ -110,7 +562,7 @@ static int gv_drain_add(struct gv_drain *drain, const char *name)
 }
 
 /* A spool without contents, whose process was killed while it made it. */
-static bool gv_drain_is_abandoned(const struct gv_drain *drain, const char *name)
+static bool is_abandoned(const struct gv_drain *drain, const char *name)
 {
     unsigned long pid = strtoul(name + strlen(drain->session) + 1, NULL, 10);
 
@@ -118,7 +570,7 @@ static bool gv_drain_is_abandoned(const struct gv_drain *drain, const char *name
 }
 
 /* Ours to tell, and not the file's fault. Other spools' end makes room for the next descriptor. */
-static bool gv_drain_is_in_want(const struct gv_drain *drain, int error)
+static bool is_in_want(const struct gv_drain *drain, int error)
 {
     return error == -ENOMEM || ((error == -EMFILE || error == -ENFILE) && drain->count == 0);
 }
@@ -136,32 +588,32 @@ int gv_drain_find(struct gv_drain *drain)
         return error;
     }
     drain->damaged = 0;
-    while (!gv_drain_is_in_want(drain, error) && (entry = readdir(stream))) {
-        if (!gv_drain_is_spool(drain, entry->d_name) || gv_drain_knows(drain, entry->d_name))
+    while (!is_in_want(drain, error) && (entry = readdir(stream))) {
+        if (!is_spool(drain, entry->d_name) || knows_spool(drain, entry->d_name))
             continue;
-        error = gv_drain_add(drain, entry->d_name);
+        error = add_spool(drain, entry->d_name);
         drain->damaged += error == -EUCLEAN;
-        if (error == -EAGAIN && gv_drain_is_abandoned(drain, entry->d_name))
+        if (error == -EAGAIN && is_abandoned(drain, entry->d_name))
             unlinkat(drain->directory_fd, entry->d_name, 0);
     }
     closedir(stream);
     /* A file that is no spool, or not yet, is somebody else's trouble. */
-    return gv_drain_is_in_want(drain, error) ? error : 0;
+    return is_in_want(drain, error) ? error : 0;
 }
 
-static int gv_drain_find_place(struct gv_drain *drain, const struct gv_spool_facts *facts)
+static int find_place(struct gv_drain *drain, const struct gv_spool_facts *facts)
 {
     struct gv_trace_probe probe;
 
     if (drain->path[0])
         return 0;
     if (!drain->wanted[0])
-        gv_drain_default_path(facts, drain->wanted, sizeof(drain->wanted));
+        default_path(facts, drain->wanted, sizeof(drain->wanted));
     /* Somebody keeps our own file locked: it is waited for, since the rest of the run in another
      * one would make two halves that both look whole. */
     if (drain->afresh && gv_trace_file_probe(drain->wanted, &probe) == -EBUSY)
         return -EBUSY;
-    return gv_drain_claim(drain);
+    return claim(drain);
 }
 
 int gv_drain_commit(struct gv_drain *drain)
@@ -173,7 +625,7 @@ int gv_drain_commit(struct gv_drain *drain)
     return error;
 }
 
-static int gv_drain_next_call(struct gv_drain *drain)
+static int read_next_call(struct gv_drain *drain)
 {
     int error;
     sqlite3_stmt *next = gv_database_prepare(&drain->database, GV_STATEMENT_CALL_NEXT, &error);
@@ -191,7 +643,7 @@ static int gv_drain_next_call(struct gv_drain *drain)
 /* SQLite puts temporary tables, and what it sorts, into the first of its folders that can be
  * written to. Where none can, as in a container whose root is read-only, they go where the trace
  * does. */
-static int gv_drain_choose_temporary(const struct gv_drain *drain)
+static int choose_temporary(const struct gv_drain *drain)
 {
     const char *const folders[] = {
         getenv("SQLITE_TMPDIR"), getenv("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp", "."};
@@ -207,9 +659,9 @@ static int gv_drain_choose_temporary(const struct gv_drain *drain)
     return sqlite3_temp_directory ? 0 : -ENOMEM;
 }
 
-int gv_drain_open_trace(struct gv_drain *drain)
+static int open_trace(struct gv_drain *drain)
 {
-    int error = gv_drain_choose_temporary(drain);
+    int error = choose_temporary(drain);
 
     if (!error)
         error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
@@ -218,7 +670,7 @@ int gv_drain_open_trace(struct gv_drain *drain)
 }
 
 /* Opens the trace, and what it knows of this spool. In a transaction of its own. */
-static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
+static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
     int error = 0;
@@ -227,16 +679,16 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
         return -ENOMEM;
     gv_spool_reader_facts(&spool->reader, facts);
     if (!drain->writing) {
-        error = gv_drain_find_place(drain, facts);
+        error = find_place(drain, facts);
         if (!error)
-            error = gv_drain_open_trace(drain);
+            error = open_trace(drain);
         if (!error)
-            error = gv_drain_carry_over(drain);
+            error = carry_over(drain);
         if (!error)
             gv_database_close(&drain->before);
         drain->filled |= !error;
         if (!error)
-            error = gv_drain_next_call(drain);
+            error = read_next_call(drain);
     }
     if (!error)
         error = gv_database_begin(&drain->database);
@@ -253,7 +705,7 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
 }
 
 /* It has outlived a signal that it sent itself, and ends now in another way. */
-static bool gv_drain_ends_anew(const struct gv_drain_spool *spool)
+static bool ends_anew(const struct gv_drain_spool *spool)
 {
     struct gv_spool_status status;
 
@@ -261,22 +713,22 @@ static bool gv_drain_ends_anew(const struct gv_drain_spool *spool)
     return spool->ended && spool->as_dying && status.exiting && !status.dying;
 }
 
-static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
-                          bool *done, size_t *stored)
+static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone, bool *done,
+                       size_t *stored)
 {
     size_t before = *stored;
     int error = gv_database_begin(&drain->database);
 
     if (!error)
         error = gv_ingest_step(&spool->ingest, GV_DRAIN_BATCH, gone, done, stored);
-    if (!error && (*stored > before || gv_drain_ends_anew(spool)))
-        error = gv_drain_has_news(drain, spool);
+    if (!error && (*stored > before || ends_anew(spool)))
+        error = has_news(drain, spool);
     if (!error && *done && !gone)
         error = gv_ingest_status(&spool->ingest);
     if (!error && *done && gone && !spool->ended)
         error = gv_ingest_end(&spool->ingest);
     if (!error)
-        error = gv_drain_write_driver(drain, spool->ingest.status.driver_version);
+        error = write_driver(drain, spool->ingest.status.driver_version);
     if (!error)
         error = gv_drain_commit(drain);
     if (!error)
@@ -284,30 +736,30 @@ static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, 
     return error;
 }
 
-static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
-                          size_t *stored, size_t *exiting)
+static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
+                       size_t *stored, size_t *exiting)
 {
     struct gv_spool_status status;
     bool done = false;
     int error = 0;
 
     if (!spool->ingesting)
-        error = gv_drain_start_ingest(drain, spool);
+        error = start_ingest(drain, spool);
     /* Looked at before the records: what an exiting process published is then all there. */
     gv_spool_reader_status(&spool->reader, &status);
     if (!error)
         error = gv_ingest_scan(&spool->ingest);
     while (!error && !done)
-        error = gv_drain_batch(drain, spool, gone, &done, stored);
+        error = store_batch(drain, spool, gone, &done, stored);
     if (!error && status.exiting) {
-        error = gv_drain_release(drain, spool, &status);
+        error = release(drain, spool, &status);
         (*exiting)++;
     }
     return error;
 }
 
 /* The records are safe; the spool of a process that is gone is not needed any more. */
-static void gv_drain_drop(struct gv_drain *drain, size_t index)
+static void drop_spool(struct gv_drain *drain, size_t index)
 {
     struct gv_drain_spool *spool = drain->spools[index];
 
@@ -323,11 +775,11 @@ void gv_drain_start_afresh(struct gv_drain *drain)
 {
     if (drain->writing)
         gv_database_rollback(&drain->database);
-    if (gv_drain_is_gone(drain))
-        gv_drain_keep_taken(drain);
+    if (is_gone(drain))
+        keep_taken(drain);
     else if (drain->writing)
-        gv_drain_set_aside(drain);
-    gv_drain_stop_writing(drain);
+        set_aside(drain);
+    stop_writing(drain);
     /* Find the file again, or make another one should it have been taken away. */
     if (drain->path[0]) {
         strcpy(drain->wanted, drain->path);
@@ -337,7 +789,7 @@ void gv_drain_start_afresh(struct gv_drain *drain)
 }
 
 /* Its process is the same one still, but has become another program by exec, and recorded anew. */
-static bool gv_drain_is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
+static bool is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
 {
     for (size_t i = 0; i < drain->count; i++) {
         const struct gv_drain_spool *other = drain->spools[i];
@@ -358,19 +810,33 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
         struct gv_drain_spool *spool = drain->spools[i];
         bool gone =
             gv_session_process_life(spool->pid, spool->process_start_ticks) != GV_SESSION_ALIVE ||
-            gv_drain_is_replaced(drain, spool);
+            is_replaced(drain, spool);
 
         if (!spool->ingesting && gv_spool_reader_is_discarded(&spool->reader)) {
-            gv_drain_drop(drain, i);
+            drop_spool(drain, i);
             continue;
         }
-        error = gv_drain_spool(drain, spool, gone, stored, exiting);
+        error = drain_spool(drain, spool, gone, stored, exiting);
         if (!error && !gone)
             gv_ingest_delay_look(&spool->ingest, spool->pid);
         if (!error && gone)
-            gv_drain_drop(drain, i);
+            drop_spool(drain, i);
     }
     if (error)
         gv_drain_start_afresh(drain);
+    return error;
+}
+
+int gv_drain_finish(struct gv_drain *drain)
+{
+    int error = 0;
+
+    if (!drain->path[0])
+        return 0;
+    if (!drain->writing)
+        error = open_trace(drain);
+    if (!error && !drain->complete)
+        error = complete_trace(drain);
+    stop_writing(drain);
     return error;
 }

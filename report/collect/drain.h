@@ -74,39 +74,18 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 int gv_drain_commit(struct gv_drain *drain);
 void gv_drain_start_afresh(struct gv_drain *drain);
 
-/* What the session's file says of its root. */
-void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *session);
-/* Marks the trace as complete and closes it. (report/collect/drain_end.c) */
-int gv_drain_finish(struct gv_drain *drain);
-/* For report/collect/drain.c: lets an exiting process go on to its end, unless its records have
- * been taken away just now, 0 or -errno, after which the pass fails; records came, inside a
- * transaction. */
-int gv_drain_release(struct gv_drain *drain, struct gv_drain_spool *spool,
-                     const struct gv_spool_status *status);
-int gv_drain_has_news(struct gv_drain *drain, struct gv_drain_spool *spool);
-/* For report/collect/drain_end.c: opens the trace at `path`. 0 or -errno. */
-int gv_drain_open_trace(struct gv_drain *drain);
-/* Forgets all that mirrors the database. */
-void gv_drain_stop_writing(struct gv_drain *drain);
-
-/* A trace that is removed, moved or replaced while it is written. (report/collect/drain_taken.c)
- * The first is to be called before a pass: it starts afresh, as a pass that fails for this does,
- * and finds the next file. */
-void gv_drain_look_for_trace(struct gv_drain *drain);
-/* For report/collect/drain.c and report/collect/drain_end.c: finds a place for the trace; whether
- * the file is there no more, or nothing is in it; keeps in `taken` what the next records lean on,
- * and the rest as counted; copies from there into the new one. */
-int gv_drain_claim(struct gv_drain *drain);
-bool gv_drain_is_gone(const struct gv_drain *drain);
-void gv_drain_set_aside(struct gv_drain *drain);
-void gv_drain_keep_taken(struct gv_drain *drain);
-int gv_drain_carry_over(struct gv_drain *drain);
-
-/* The trace's rows about itself. (report/collect/drain_meta.c) The first, a gv_database_begun with
- * a drain: by these a trace whose collector has died leads to the rest of its records. */
+/* The trace's rows about itself; the first is a gv_database_begun with a drain. By these a trace
+ * whose collector has died leads to the rest of its records. */
 int gv_drain_write_session(struct gv_database *database, void *drain);
 int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *facts);
-int gv_drain_write_driver(struct gv_drain *drain, int32_t driver_version);
-void gv_drain_default_path(const struct gv_spool_facts *facts, char *out, size_t size);
+
+/* What the session's file says of its root. */
+void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *session);
+/* Marks the trace as complete and closes it. */
+int gv_drain_finish(struct gv_drain *drain);
+
+/* To be called before a pass: a trace that was removed, moved or replaced while it is written is
+ * started afresh, as by a pass that fails for this, and the next file is found. */
+void gv_drain_look_for_trace(struct gv_drain *drain);
 
 #endif

@@ -1,8 +1,7 @@
 #include "report/collect/session_watch.h"
 
-#include "report/collect/collector_search.h"
+#include "report/collect/sessions.h"
 #include "report/collect/recovery.h"
-#include "report/collect/session_place.h"
 #include "report/store/trace_file.h"
 #include "trace/program_name.h"
 #include "trace/session_id.h"

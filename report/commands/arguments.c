@@ -1,8 +1,8 @@
 #include "report/commands/arguments.h"
 
-#include "report/commands/commands.h"
-#include "report/commands/help/text.h"
+#include "report/commands/exit.h"
 #include "report/commands/option_words.h"
+#include "report/commands/usage.h"
 #include "report/show/message.h"
 #include "report/show/value_text.h"
 #include "trace/text.h"

@@ -1,7 +1,7 @@
 /* gpuverify: finds the command that was asked for. */
 #include "report/commands/command_stack.h"
 #include "report/commands/commands.h"
-#include "report/commands/help/text.h"
+#include "report/commands/usage.h"
 #include "report/show/message.h"
 
 #include <errno.h>

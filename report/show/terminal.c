@@ -6,6 +6,10 @@
 #include <unistd.h>
 
 #define GV_TERMINAL_MOST 10000
+/* How wide text is where nothing says it, and at least and most. */
+#define GV_TERMINAL_TEXT       100
+#define GV_TERMINAL_TEXT_LEAST 40
+#define GV_TERMINAL_TEXT_MOST  160
 
 /* What COLUMNS asks for; 0: nothing that makes sense. */
 static unsigned int gv_terminal_asked(void)
@@ -29,6 +33,17 @@ unsigned int gv_terminal_width(FILE *out)
         return asked;
 
     return fd >= 0 && isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int gv_terminal_columns(FILE *out)
+{
+    unsigned int width = gv_terminal_width(out);
+
+    if (width == 0)
+        return GV_TERMINAL_TEXT;
+    if (width < GV_TERMINAL_TEXT_LEAST)
+        return GV_TERMINAL_TEXT_LEAST;
+    return (int)(width > GV_TERMINAL_TEXT_MOST ? GV_TERMINAL_TEXT_MOST : width);
 }
 
 bool gv_terminal_has_colours(FILE *out)

@@ -10,8 +10,8 @@
 #define GV_DATABASE_BUSY_MS 2000
 
 static const char *const gv_database_sql[] = {
-#define GV_STATEMENT(name, sql) sql,
-#include "report/store/statements.def"
+#define GV_SQL(name, help, text) text,
+#include "report/store_statements.inc"
 };
 
 int gv_database_error(sqlite3 *handle, int result)

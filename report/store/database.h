@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum gv_statement {
-#define GV_STATEMENT(name, sql) GV_STATEMENT_##name,
-#include "report/store/statements.def"
+#define GV_SQL(name, help, text) GV_STATEMENT_##name,
+#include "report/store_statements.inc"
     GV_STATEMENT_COUNT
 };
 

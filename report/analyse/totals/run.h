@@ -4,8 +4,8 @@
 
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
+#include "report/analyse/totals/part.h"
 #include "report/analyse/totals/timeline_lane.h"
-#include "report/analyse/totals/totals.h"
 #include "report/store/id_table.h"
 
 #include <stddef.h>

@@ -9,23 +9,13 @@
 #ifndef GV_ANALYSE_TOTALS_TOTALS_H
 #define GV_ANALYSE_TOTALS_TOTALS_H
 
+#include "report/analyse/totals/part.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Counts up when what is kept changes; meta row "totals". */
 #define GV_TOTALS_VERSION 15
-
-/* What is counted: calls and operations that began in [from_ns, to_ns). */
-struct gv_totals_part {
-    int64_t process; /* id in processes; 0: all */
-    int64_t thread;  /* id in threads; 0: all */
-    int64_t device;  /* number that the processes know it by; -1: all */
-    int64_t from_ns;
-    int64_t to_ns;
-};
-
-#define GV_TOTALS_ALL ((struct gv_totals_part){0, 0, -1, INT64_MIN, INT64_MAX})
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 

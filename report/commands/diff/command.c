@@ -2,9 +2,9 @@
 #include "report/commands/commands.h"
 #include "report/commands/diff/diff.h"
 #include "report/commands/progress.h"
-#include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
+#include "report/show/terminal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static int gv_diff_write(const struct gv_arguments *arguments, const struct gv_d
     struct gv_diff_style style = {
         .format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_diff_format, "text")),
         .out = stdout,
-        .columns = gv_report_columns(stdout),
+        .columns = gv_terminal_columns(stdout),
         .top = gv_arguments_number(arguments, GV_OPTION_diff_top, GV_DIFF_TOP),
         .all = gv_arguments_has(arguments, GV_OPTION_diff_all),
     };

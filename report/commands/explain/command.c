@@ -3,10 +3,10 @@
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/commands.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/report/report.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
+#include "report/show/terminal.h"
 #include "report/show/value_text.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static int gv_explain_worst(sqlite3 *trace, int *told)
     if (!error && rows.count) {
         if (*told)
             putchar('\n');
-        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_report_columns(stdout));
+        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_terminal_columns(stdout));
         bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
         int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
         if (count > 1)
@@ -42,7 +42,7 @@ static int gv_explain_one(sqlite3 *trace, int64_t id, int *told)
     int error = gv_stall_rows_read(trace, &filter, &rows);
 
     if (!error && rows.count)
-        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_report_columns(stdout));
+        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_terminal_columns(stdout));
     *told = rows.count > 0;
     gv_stall_rows_free(&rows);
     return error;
@@ -52,7 +52,7 @@ static int gv_explain_one(sqlite3 *trace, int64_t id, int *told)
 static int gv_explain_nothing(sqlite3 *trace)
 {
     bool silent = false;
-    int error = gv_silence_note_print(stdout, trace, "", gv_report_columns(stdout), &silent);
+    int error = gv_silence_note_print(stdout, trace, "", gv_terminal_columns(stdout), &silent);
 
     if (!error)
         puts(silent ? "No call that returned was held up."
@@ -64,7 +64,7 @@ static int gv_explain_nothing(sqlite3 *trace)
 static int gv_explain_all(sqlite3 *trace, int *told)
 {
     bool silent = false;
-    int columns = gv_report_columns(stdout);
+    int columns = gv_terminal_columns(stdout);
     int error = gv_explain_flights(trace, stdout, columns, told);
 
     if (!error)

@@ -3,6 +3,7 @@
 #include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
+#include "report/show/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ int gv_command_report(const struct gv_arguments *arguments)
     int code = GV_EXIT_USAGE;
 
     if (gv_arguments_has(arguments, GV_OPTION_report_explain_verdict)) {
-        gv_verdict_explain(stdout, gv_report_columns(stdout));
+        gv_verdict_explain(stdout, gv_terminal_columns(stdout));
         return GV_EXIT_FINE;
     }
     if (!arguments->operands[0])
@@ -129,7 +130,7 @@ int gv_command_report(const struct gv_arguments *arguments)
         return GV_EXIT_FAILED;
     report->path = arguments->operands[0];
     report->out = stdout;
-    report->columns = gv_report_columns(stdout);
+    report->columns = gv_terminal_columns(stdout);
     report->format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_report_format, "text"));
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);
     if (report->top == 0)

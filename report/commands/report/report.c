@@ -17,10 +17,6 @@
 
 #define GV_REPORT_STALLS 3
 #define GV_REPORT_ERRORS 10
-/* How wide text is where nothing says it, and at least and most. */
-#define GV_REPORT_WIDTH       100
-#define GV_REPORT_LEAST_WIDTH 40
-#define GV_REPORT_MOST_WIDTH  160
 #define GV_REPORT_COLUMNS     16
 #define GV_REPORT_LABEL       18
 #define GV_REPORT_CELL        400
@@ -49,17 +45,6 @@ static const struct gv_section gv_sections[] = {
 #include "report/commands/report/sections.def"
 };
 
-int gv_report_columns(FILE *out)
-{
-    unsigned int width = gv_terminal_width(out);
-
-    if (width == 0)
-        return GV_REPORT_WIDTH;
-    if (width < GV_REPORT_LEAST_WIDTH)
-        return GV_REPORT_LEAST_WIDTH;
-    return (int)(width > GV_REPORT_MOST_WIDTH ? GV_REPORT_MOST_WIDTH : width);
-}
-
 bool gv_report_pick(struct gv_report *report, const char *name)
 {
     for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
@@ -68,14 +53,6 @@ bool gv_report_pick(struct gv_report *report, const char *name)
             return true;
         }
     return false;
-}
-
-const char *gv_report_section_names(void)
-{
-    return " verdict"
-#define GV_SECTION(name, shape, title, sql, ...) " " #name
-#include "report/commands/report/sections.def"
-        ;
 }
 
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows)

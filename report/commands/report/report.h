@@ -40,13 +40,8 @@ struct gv_report {
 /* Writes it. 0 or -errno. */
 int gv_report_write(struct gv_report *report);
 
-/* How wide text is on what it is printed to. */
-int gv_report_columns(FILE *out);
-
 /* Marks the section of that name as wanted. False: there is none. */
 bool gv_report_pick(struct gv_report *report, const char *name);
-/* " verdict run ...": for a message. */
-const char *gv_report_section_names(void);
 
 /* report/commands/report/values.c: functions that the sections' queries call. 0 or -errno. */
 int gv_report_values_register(struct gv_report *report);

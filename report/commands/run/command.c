@@ -9,6 +9,7 @@
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
+#include "report/show/terminal.h"
 #include "report/store/trace_file.h"
 #include "trace/program_name.h"
 #include "trace/session_id.h"
@@ -150,7 +151,7 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct 
     report->trace = trace;
     report->path = path;
     report->out = stderr;
-    report->columns = gv_report_columns(stderr);
+    report->columns = gv_terminal_columns(stderr);
     report->part = GV_TOTALS_ALL;
     report->ended = *ended;
     report->wanted[GV_SECTION_verdict] = true;
@@ -189,7 +190,7 @@ static void gv_run_summary(struct gv_session_watch *watch, char **program, int n
         fputc('\n', stderr);
         gv_run_name(program, name, sizeof(name));
         gv_verdict_print_without(stderr, name, program[0], gv_run_note_read(note, status),
-                                 gv_report_columns(stderr));
+                                 gv_terminal_columns(stderr));
         return;
     }
     if (error) {

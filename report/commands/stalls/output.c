@@ -3,10 +3,11 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"
-#include "report/commands/report/report.h"
 #include "report/commands/silence_note.h"
 #include "report/show/format.h"
+#include "report/show/rows.h"
 #include "report/show/shown_path.h"
+#include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 
 #include <inttypes.h>
@@ -116,7 +117,7 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
 {
     char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES], text[1200];
     char each[64] = "";
-    int columns = gv_report_columns(stdout);
+    int columns = gv_terminal_columns(stdout);
 
     if (sums->processes > 1)
         snprintf(each, sizeof(each), ", of all %" PRId64 " processes added up", sums->processes);
@@ -219,7 +220,7 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
         putchar('\n');
     if ((int64_t)rows->count < sums->count + (expected ? sums->expected_count : 0))
         gv_stalls_put_listed(rows);
-    error = gv_silence_note_print(stdout, trace, "", gv_report_columns(stdout), &silent);
+    error = gv_silence_note_print(stdout, trace, "", gv_terminal_columns(stdout), &silent);
     if (error)
         return error;
     gv_stalls_put_sums(path, sums, silent);

@@ -1,6 +1,6 @@
-#include "report/commands/help/text.h"
+#include "report/commands/usage.h"
 
-#include "report/commands/commands.h"
+#include "report/commands/exit.h"
 #include "report/show/message.h"
 #include "report/show/terminal.h"
 
