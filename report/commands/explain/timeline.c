@@ -248,7 +248,7 @@ static const char gv_timeline_ops_sql[] =
 static const char gv_timeline_key[] = "= in a call, # GPU busy, - for less than half of a column, "
                                       ". idle, | start and end of the call";
 static const char gv_timeline_key_of_calls[] =
-    "= in a call, - for less than half of a column, . not in a call, | start and end of the call";
+    "= in a call, - under half a column, . not in a call, | where this call starts and ends";
 
 int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
                       const struct gv_explain_out *to)

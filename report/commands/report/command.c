@@ -133,6 +133,7 @@ int gv_command_report(const struct gv_arguments *arguments)
         return GV_EXIT_FAILED;
     report->path = path;
     report->out = stdout;
+    report->evidence = true;
     report->columns = gv_terminal_columns(stdout);
     report->format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_report_format, "text"));
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);
