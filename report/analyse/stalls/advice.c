@@ -7,6 +7,7 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/run.h"
 #include "report/show/format.h"
+#include "trace/call_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -131,7 +132,7 @@ static bool add_load(struct gv_advice_out *out, const char *kernel, bool runtime
 
 static void add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    bool runtime = facts->call && strstr(facts->call, "cuda"), more = false;
+    bool runtime = facts->call && gv_api_is_runtime(facts->call), more = false;
     bool python = facts->where && strstr(facts->where, ".py:");
     size_t before = out->used;
     bool any = false;
@@ -257,6 +258,15 @@ static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_
         add(out, " Whether its memory is pinned already was not seen.");
 }
 
+static void add_free_async(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    bool runtime = facts->call && gv_api_is_runtime(facts->call);
+
+    add(out, "%s in the stream that used the memory (with %s)",
+        runtime ? "cudaFreeAsync" : "cuMemFreeAsync",
+        runtime ? "cudaMallocAsync" : "cuMemAllocAsync");
+}
+
 /* Which of two it was decides what helps. */
 static void add_loading(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
@@ -277,21 +287,14 @@ static const struct {
     const char *name;
     void (*add)(struct gv_advice_out *out, const struct gv_advice_facts *facts);
 } words[] = {
-    {"{call}", add_call},
-    {"{kernel}", add_kernel},
-    {"{module}", add_module},
-    {"{waited}", add_waited},
-    {"{blocker}", add_blocker},
-    {"{where}", add_place},
-    {"{arch}", add_arch},
-    {"{arch_flags}", add_arch_flags},
-    {"{eager}", add_eager},
-    {"{warmup}", add_warmup},
-    {"{sass}", add_sass},
-    {"{loading}", add_loading},
-    {"{again}", add_again},
-    {"{why}", add_why},
-    {"{unseen_memory}", add_unseen_memory},
+    {"{call}", add_call},       {"{kernel}", add_kernel},
+    {"{module}", add_module},   {"{waited}", add_waited},
+    {"{blocker}", add_blocker}, {"{where}", add_place},
+    {"{arch}", add_arch},       {"{arch_flags}", add_arch_flags},
+    {"{eager}", add_eager},     {"{warmup}", add_warmup},
+    {"{sass}", add_sass},       {"{free_async}", add_free_async},
+    {"{loading}", add_loading}, {"{again}", add_again},
+    {"{why}", add_why},         {"{unseen_memory}", add_unseen_memory},
 };
 
 /* The length of the word that stands at `text`, after adding what it means; 0: there is none. */

@@ -5,7 +5,7 @@
 #include "report/analyse/stalls/analysis.h"
 
 #include "report/analyse/gpu_unseen.h"
-#include "report/analyse/names/kernel_names.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/run.h"
 #include "report/store/database.h"
@@ -41,7 +41,7 @@ static const char facts_sql[] =
     "INSERT INTO temp.stall_again SELECT id, count, total_ns FROM (SELECT l.id AS id, count(*) OVER"
     " same AS count, sum(l.duration_ns) OVER same AS total_ns FROM load l JOIN thread t ON t.id ="
     " l.thread JOIN call c ON c.id = l.call JOIN api a ON a.id = c.api WHERE l.hash IS NOT NULL AND"
-    " l.result = 0 AND (c.context IS NOT NULL OR a.name LIKE '%Library%') WINDOW same AS"
+    " l.result = 0 AND (c.context IS NOT NULL OR a.every_context) WINDOW same AS"
     " (PARTITION BY t.process, l.hash, c.context)) WHERE count > 1;";
 
 static const char facts_drop_sql[] = "DROP TABLE IF EXISTS temp.stall_load;"
@@ -107,7 +107,7 @@ static void take_api(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
     const char *class_name = (const char *)sqlite3_column_text(row, 2);
 
     run->apis[id].rule = gv_stall_rule_find(name ? name : "", class_name ? class_name : "");
-    run->apis[id].runtime = name && strncmp(name, "cuda", 4) == 0;
+    run->apis[id].runtime = name && gv_api_is_runtime(name);
 }
 
 static void take_stream(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
@@ -339,8 +339,7 @@ static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *
 
 static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_call *call)
 {
-    static const struct gv_stall_rule starts = {"", GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING,
-                                                GV_CALL_WORKS};
+    static const struct gv_stall_rule starts = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS};
     const struct gv_stall_api *api;
     const struct gv_stall_process *process;
     const struct gv_stall_kernel *kernel;

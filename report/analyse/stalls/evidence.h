@@ -6,11 +6,19 @@
 #ifndef GV_ANALYSE_STALLS_EVIDENCE_H
 #define GV_ANALYSE_STALLS_EVIDENCE_H
 
-#include "report/analyse/stalls/rules.h"
+#include "report/analyse/stalls/cause.h"
+#include "trace/call_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What trace/call_kinds.def says of a call's kind. */
+struct gv_stall_rule {
+    enum gv_cause cause; /* of a wait for the GPU */
+    enum gv_call_scope scope;
+    uint32_t flags; /* enum gv_call_flag */
+};
 
 /* What the GPU's clock and the host's may differ by, and a host takes to notice an end. */
 #define GV_STALL_SLACK_NS 50000
@@ -81,6 +89,9 @@ struct gv_stall_judge {
     struct gv_stall_call *holders; /* of the lock, as long as others may wait behind them */
     size_t holder_count, holder_room;
 };
+
+/* Never NULL: a call of an unknown class does its own work and waits for nothing. Any thread. */
+const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *class_name);
 
 /* report/analyse/stalls/cause.c: fills in what follows; in the order of the calls' start. 0 or
  * -ENOMEM. */
