@@ -75,22 +75,15 @@ static void take_op(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall
 static int learn_place(struct gv_stall_run *run, const struct gv_stall_op *op)
 {
     struct gv_stall_place *place = &run->places[op->place - run->places];
-    int result, error;
-    sqlite3_stmt *row = gv_stall_statement(run, GV_STALL_CALL_PLACE, &error);
+    int error;
+    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_PLACE, op->call, &error);
 
-    if (!row)
-        return error;
     place->tries++;
-    sqlite3_bind_int64(row, 1, op->call);
-    result = sqlite3_step(row);
-    if (result == SQLITE_ROW) {
-        if (!place->stream && !op->in_graph)
-            place->stream = sqlite3_column_int64(row, 0);
-        if (!place->context)
-            place->context = sqlite3_column_int64(row, 1);
-    }
-    sqlite3_reset(row);
-    return gv_stall_error(run->trace, result);
+    if (row && !place->stream && !op->in_graph)
+        place->stream = sqlite3_column_int64(row, 0);
+    if (row && !place->context)
+        place->context = sqlite3_column_int64(row, 1);
+    return error;
 }
 
 static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
@@ -119,14 +112,14 @@ static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
 
 int gv_stall_measure_open(struct gv_stall_run *run)
 {
-    int result, error;
+    int error;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
 
     if (!rows)
         return error;
     sqlite3_bind_int64(rows, 1, 0);
     sqlite3_bind_int64(rows, 2, INT64_MAX);
-    while ((result = sqlite3_step(rows)) == SQLITE_ROW && !error) {
+    while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_op op;
         take_op(run, rows, &op);
         error = add_to_zone(run, &op);
@@ -134,8 +127,7 @@ int gv_stall_measure_open(struct gv_stall_run *run)
             (!op.place->stream || !op.place->context))
             error = learn_place(run, &op);
     }
-    sqlite3_reset(rows);
-    return error ? error : gv_stall_error(run->trace, result);
+    return error;
 }
 
 /* ---- the chunk's calls in order ---- */
@@ -320,27 +312,22 @@ typedef int visit_op(struct gv_stall_run *run, struct gv_stall_orders *orders,
 static int visit_ops(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t from_ns,
                      int64_t to_ns, visit_op *visit)
 {
-    int result = SQLITE_DONE, error = 0;
+    int error = 0;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
 
     for (size_t i = 0; i < run->zone_count && !error; i++) {
         const struct gv_stall_zone *zone = &run->zones[i];
         if (zone->end_ns < from_ns || zone->start_ns > to_ns)
             continue;
-        sqlite3_reset(rows);
         sqlite3_bind_int64(rows, 1, zone->first_id);
         sqlite3_bind_int64(rows, 2, zone->last_id);
-        while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        while (gv_stall_next(run, rows, &error)) {
             struct gv_stall_op op;
             take_op(run, rows, &op);
             if (op.place && op.end_ns >= from_ns && op.start_ns <= to_ns)
                 error = visit(run, orders, &op);
         }
-        if (!error)
-            error = gv_stall_error(run->trace, result);
     }
-    if (rows)
-        sqlite3_reset(rows);
     return error;
 }
 
@@ -437,22 +424,17 @@ static void add_op(struct gv_stall_work *work, const struct gv_stall_op *op)
 /* The call that an operation came from: asked once, and not by each thread that waited for it. */
 static int find_launch(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t call)
 {
-    int result, error;
     sqlite3_stmt *row;
+    int error;
 
     if (orders->launch.call == call)
         return 0;
-    row = gv_stall_statement(run, GV_STALL_CALL_START, &error);
-    if (!row)
-        return error;
-    sqlite3_bind_int64(row, 1, call);
-    result = sqlite3_step(row);
+    row = gv_stall_row(run, GV_STALL_CALL_START, call, &error);
     orders->launch.call = call;
-    orders->launch.found = result == SQLITE_ROW;
-    orders->launch.start_ns = sqlite3_column_int64(row, 0);
-    orders->launch.thread = sqlite3_column_int64(row, 1);
-    sqlite3_reset(row);
-    return gv_stall_error(run->trace, result);
+    orders->launch.found = row != NULL;
+    orders->launch.start_ns = row ? sqlite3_column_int64(row, 0) : 0;
+    orders->launch.thread = row ? sqlite3_column_int64(row, 1) : 0;
+    return error;
 }
 
 /* Whether it was launched before the call began. What another thread launched meanwhile cannot
@@ -592,23 +574,20 @@ static int64_t last_own(const struct gv_stall_run *run, int64_t to_ns)
 /* What a call compiled, by CUPTI's records: as far as they lie in it, for clocks may be off. */
 static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
 {
-    int result = SQLITE_DONE, error;
     struct gv_stall_judge *judge = &run->judge;
+    int error;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_JITS, &error);
 
-    if (!rows)
-        return error;
-    sqlite3_bind_int64(rows, 1, call->call);
-    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+    if (rows)
+        sqlite3_bind_int64(rows, 1, call->call);
+    while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_jit jit = {gv_stall_ns(rows, 0),
                                    gv_stall_ns(rows, 0) + gv_stall_duration(rows, 1)};
         if (judge->jit_count == judge->jit_room) {
             size_t room = judge->jit_room ? judge->jit_room * 2 : 64;
             void *larger = realloc(judge->jits, room * sizeof(*judge->jits));
-            if (!larger) {
-                error = -ENOMEM;
-                break;
-            }
+            if (!larger)
+                return -ENOMEM;
             judge->jits = larger;
             judge->jit_room = room;
         }
@@ -619,8 +598,7 @@ static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
         judge->jits[judge->jit_count++] = jit;
         call->jit_count++;
     }
-    sqlite3_reset(rows);
-    return error ? error : gv_stall_error(run->trace, result);
+    return error;
 }
 
 int gv_stall_measure_chunk(struct gv_stall_run *run)

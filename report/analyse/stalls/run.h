@@ -47,8 +47,8 @@ struct gv_stall_zone {
 };
 
 enum gv_stall_statement {
-#define GV_STALL_STATEMENT(name, sql) GV_STALL_##name,
-#include "report/analyse/stalls/statements.def"
+#define GV_SQL(name, help, text) GV_STALL_##name,
+#include "report/analyse_stalls_stalls.inc"
     GV_STALL_STATEMENT_COUNT
 };
 
@@ -92,7 +92,15 @@ void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call
 /* The statement, reset; NULL: see *error. */
 sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_statement statement,
                                  int *error);
-int gv_stall_execute(sqlite3 *trace, const char *sql);
+/* Its first row, ?1 being `value`; NULL: there is none, or see *error. Of those that write, there
+ * is none. */
+sqlite3_stmt *gv_stall_row(struct gv_stall_run *run, enum gv_stall_statement statement,
+                           int64_t value, int *error);
+/* The next row of a statement, which is reset after the last; false: there is none, or see *error.
+ */
+bool gv_stall_next(struct gv_stall_run *run, sqlite3_stmt *rows, int *error);
+/* One that is several statements. */
+int gv_stall_script(sqlite3 *trace, enum gv_stall_statement script);
 /* -errno of the last step's result. */
 int gv_stall_error(sqlite3 *trace, int result);
 /* array[row], or NULL for a row that there is none of. */
