@@ -109,14 +109,14 @@ static void explain_failure(char *why, CUptiResult result, const char *what, con
 static int refuse(CUptiResult result, const char *what)
 {
     explain_failure(host.why, result, what,
-                    "GPUVERIFY_CUPTI can name another libcupti, one of the driver's version");
+                    "set GPUVERIFY_CUPTI to a libcupti of the driver's version");
     return -EIO;
 }
 
 static int refuse_second(const char *other)
 {
     snprintf(host.why, GV_SPOOL_WHY_BYTES,
-             "another profiler uses CUPTI already%s%.60s: run without it", other[0] ? ": " : "",
+             "another profiler already uses CUPTI%s%.60s: run without it", other[0] ? ": " : "",
              other);
     return -EBUSY;
 }

@@ -13,7 +13,7 @@ static const char gv_gpu_unseen_next_sql[] =
     " AND count > 0))";
 
 /* Neither what was launched before the GPU's side was on, nor graphs of which each node is
- * recorded, as in report/collect/ingest_gpu_end.c; and only what is behind the last one that was
+ * recorded, as in report/collect/ingest_gpu.c; and only what is behind the last one that was
  * seen of its stream. Operations of a stream run in their order: the first that is missing did not
  * begin before the last one seen had ended. */
 static const char gv_gpu_unseen_sql[] =

@@ -11,17 +11,14 @@
 #define GV_DATABASE_BUSY_MS 2000
 
 static const char *const gv_database_sql[] = {
-#define GV_STATEMENT(name, sql) sql,
-#include "report/store/statements.def"
+#define GV_SQL(name, help, text) text,
+#include "report/store_statements.inc"
 };
 
 int gv_database_error(sqlite3 *handle, int result)
 {
     int system = handle ? sqlite3_system_errno(handle) : 0;
 
-    /* Somebody has removed the journal. What should be committed is undone, and can be again. */
-    if (result == SQLITE_IOERR_DELETE_NOENT)
-        return -EAGAIN;
     switch (result & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

@@ -59,6 +59,25 @@ static void a_median_is_never_beyond_what_was_seen(void **state)
     gv_duration_total_free(&total);
 }
 
+static void a_median_is_exact_after_a_second_reading(void **state)
+{
+    (void)state;
+    struct gv_duration_total total = {0};
+
+    for (int reading = 0; reading < 2; reading++) {
+        for (int64_t i = 0; i < 3000; i++) {
+            int64_t duration_ns = 5000000 + i * 7919 % 3000;
+            int error = reading ? gv_duration_total_again(&total, duration_ns, 2)
+                                : gv_duration_total_add(&total, duration_ns, 2);
+            assert_int_equal(error, 0);
+        }
+        if (!reading)
+            gv_duration_total_reread(&total);
+    }
+    assert_int_equal(gv_duration_total_median_ns(&total), 5001499);
+    gv_duration_total_free(&total);
+}
+
 static void lanes_keep_their_sum_when_they_widen(void **state)
 {
     (void)state;
@@ -321,6 +340,50 @@ static void copies_are_told_apart_by_the_hosts_memory(void **state)
                      2);
 }
 
+/* What the views say of a trace without totals, they say of it with them. */
+static void summaries_are_the_same_with_totals_and_without(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO gpu_name VALUES (3, 1, 3, NULL, NULL);"
+        "INSERT INTO gpu_shape (id, process, number, name) VALUES (3, 1, 3, 3), (4, 1, 4, NULL);"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) SELECT i, 1 + i % 2,"
+        " 1 + i % 7 % 4, i * 1000, abs(random()) % (100 << i % 25), CASE i % 50 WHEN 7 THEN NULL"
+        " WHEN 8 THEN 600 WHEN 9 THEN 2 ELSE 0 END FROM n;"
+        "INSERT INTO call_fold SELECT id, 1 + id % 5, duration_ns FROM call WHERE result = 600"
+        " AND id % 100 < 50;"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, bytes, copy_kind)"
+        " SELECT i, 1 + i % 4, 1 + i % 7 % 4, nullif(i % 6, 0), i * 1000,"
+        " abs(random()) % (100 << i % 25), i, CASE WHEN i % 11 THEN i % 3 + 16 * (i % 6) END FROM n;"
+        "CREATE TABLE before AS SELECT 'call' AS kind, name, count, total_ns, min_ns, median_ns,"
+        "  max_ns, share, errors AS more FROM api_summary"
+        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 FROM"
+        "  kernel_summary"
+        " UNION ALL SELECT 'copy', name, count, total_ns, min_ns, median_ns, max_ns, share, bytes"
+        "  FROM copy_summary;");
+    totals_keep();
+    totals_execute(
+        "CREATE TABLE after AS SELECT 'call' AS kind, name, count, total_ns, min_ns, median_ns,"
+        "  max_ns, share, errors AS more FROM api_summary"
+        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 FROM"
+        "  kernel_summary"
+        " UNION ALL SELECT 'copy', name, count, total_ns, min_ns, median_ns, max_ns, share, bytes"
+        "  FROM copy_summary;");
+    assert_int_equal(totals_number("SELECT count(*) FROM before"), 4 + 3 + 4);
+    assert_int_equal(totals_number("SELECT count(*) FROM (SELECT * FROM before INTERSECT SELECT *"
+                                   " FROM after)"),
+                     4 + 3 + 4);
+    assert_int_equal(totals_number("SELECT count(*) FROM after"), 4 + 3 + 4);
+    /* They do read the totals. */
+    totals_execute("DELETE FROM call; DELETE FROM gpu_op");
+    assert_int_equal(totals_number("SELECT sum(count) FROM api_summary"),
+                     totals_number("SELECT sum(count) FROM before WHERE kind = 'call'"));
+    totals_execute("UPDATE meta SET value = 'recording' WHERE key = 'state'");
+    assert_int_equal(totals_number("SELECT count(*) FROM api_summary"), 0);
+}
+
 static void copies_between_host_and_device_count_alone(void **state)
 {
     (void)state;
@@ -490,6 +553,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
         TEST(durations_have_exact_ends_and_a_near_median),
         TEST(a_median_is_never_beyond_what_was_seen),
+        TEST(a_median_is_exact_after_a_second_reading),
         TEST(lanes_keep_their_sum_when_they_widen),
         TEST(memory_ends_with_its_context),
         TEST(a_reset_ends_the_primary_context),
@@ -502,6 +566,7 @@ int main(void)
         TEST(the_order_of_storage_does_not_matter),
         TEST(in_order_they_are_read_in_stretches),
         TEST(copies_are_told_apart_by_the_hosts_memory),
+        TEST(summaries_are_the_same_with_totals_and_without),
         TEST(copies_between_host_and_device_count_alone),
         TEST(what_had_not_ended_ends_what_is_known),
         TEST(calls_are_summed_also_inside_the_gaps),

@@ -1,7 +1,6 @@
-/* What is said about the commands: usage, help, the manual page, the shells' completion; all of it
- * made from the tables in report/commands/options.h. */
-#ifndef GV_COMMANDS_HELP_TEXT_H
-#define GV_COMMANDS_HELP_TEXT_H
+/* The usage line and the help of a command, made from the tables in report/commands/options.h. */
+#ifndef GV_COMMANDS_USAGE_H
+#define GV_COMMANDS_USAGE_H
 
 #include "report/commands/options.h"
 
@@ -18,9 +17,5 @@ int gv_command_text_unknown(const char *word);
 void gv_command_text_wrap(FILE *out, const char *text, unsigned int indent);
 
 bool gv_command_has_options(const struct gv_command *command);
-
-void gv_man_print(FILE *out);
-void gv_completion_print_bash(FILE *out);
-void gv_completion_print_zsh(FILE *out);
 
 #endif
