@@ -25,13 +25,6 @@
 /* Operations whose call is looked up for the time from one to the other. */
 #define GV_TOTALS_LATENCIES 40000
 
-/* Rows of api that start CUDA: not those that end something, or that change a limit, which may wait
- * for long. */
-#define GV_TOTALS_STARTS                                                                           \
-    "class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB '*Destroy*' AND" \
-    " name NOT GLOB '*Reset*' AND name NOT GLOB '*Limit*' AND name NOT GLOB '*WaitEvent*' AND"     \
-    " name NOT IN ('cuCtxDetach', 'cudaThreadExit')"
-
 /* What is read of each call. */
 enum gv_totals_call_column {
     GV_TOTALS_CALL_ID,
