@@ -14,10 +14,10 @@ FROM (
         lag(begins, 1, 0) OVER marks AS begun
     FROM (
         SELECT c.stream AS stream, c.start_ns AS start_ns, c.start_ns + c.duration_ns AS end_ns,
-            a.name LIKE '%BeginCapture%' AS begins, coalesce(c.result, 0) AS result
+            a.begins_capture AS begins, coalesce(c.result, 0) AS result
         FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
         WHERE t.process = ?1 AND c.stream IS NOT NULL AND c.api IN (SELECT id FROM api
-            WHERE name LIKE 'cu%StreamBeginCapture%' OR name LIKE 'cu%StreamEndCapture%'))
+            WHERE begins_capture OR ends_capture))
     WHERE result = 0 OR NOT begins AND result IN (901, 904)
     WINDOW marks AS (PARTITION BY stream ORDER BY start_ns))
 WHERE begins OR NOT begun;
@@ -30,6 +30,6 @@ FROM (
     FROM call c JOIN thread t ON t.id = c.thread
     WHERE EXISTS (SELECT 1 FROM temp.capture) AND t.process = ?1 AND c.stream IS NOT NULL
         AND c.result = 0
-        AND c.api IN (SELECT id FROM api WHERE name LIKE 'cu%StreamWaitEvent%'))
+        AND c.api IN (SELECT id FROM api WHERE awaits_event))
 WHERE end_ns >= start_ns;
 CREATE INDEX temp.capture_stream ON capture (stream, start_ns);

@@ -63,8 +63,7 @@ int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int
 /* Runs each statement of a script in the same way. 0 or -errno. */
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count);
 
-/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. -EAGAIN: the
- * journal was removed, and nothing else is wrong; the transaction is undone. */
+/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
 int gv_database_error(sqlite3 *handle, int result);
 
 #endif

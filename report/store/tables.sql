@@ -7,7 +7,12 @@
 
 CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
 
-CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL);
+-- What a call means is that of its kind (trace/call_kinds.def). gpu_work: what it puts on the GPU, 0:
+-- nothing, 1: a kernel, 2: a graph, 3: a copy or a set. memory: 1, 2, 3, 4: allocates device, host,
+-- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device.
+CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL, kind TEXT,
+    gpu_work INTEGER, memory INTEGER, starts_cuda INTEGER, begins_capture INTEGER,
+    ends_capture INTEGER, awaits_event INTEGER, every_context INTEGER);
 
 CREATE TABLE process (id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, pid INTEGER,
     parent_pid INTEGER, start_ticks INTEGER, program TEXT, executable TEXT, arguments TEXT,

@@ -11,7 +11,7 @@ static int gv_memory_execute(struct gv_totals_run *run, const char *sql)
 
 int gv_totals_memory_open(struct gv_totals_run *run)
 {
-    int error = gv_id_table_read(&run->memory, run->trace, sql_memory_apis);
+    int error = gv_id_table_read(&run->memory, run->trace, "SELECT id, memory FROM api");
 
     if (!error)
         error = gv_memory_execute(run, sql_memory_events);
@@ -85,9 +85,11 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
 
     if (space == 0 || (event.object == 0 && space != GV_MEMORY_DEVICE_RESET))
         return 0;
-    if (space == GV_MEMORY_DEVICE_RESET)
+    if (space == GV_MEMORY_PHYSICAL)
+        event.space = GV_MEMORY_DEVICE;
+    else if (space == GV_MEMORY_DEVICE_RESET)
         event.context = event.object ? event.object : before; /* by its end there may be none */
-    else if (gv_id_table_get(&run->memory, api, 1))
+    else
         event.context = gv_memory_worked_in(run, row);
     return gv_memory_add(run, &event);
 }

@@ -42,8 +42,6 @@ enum gv_totals_call_column {
     GV_TOTALS_CALL_SPAN,
 };
 
-enum gv_gpu_kind { GV_GPU_KERNEL = 1, GV_GPU_COPY, GV_GPU_SET, GV_GPU_GRAPH };
-
 /* Classes of calls that are told apart; others are 0. */
 enum gv_totals_class {
     GV_TOTALS_OTHER,
@@ -102,7 +100,7 @@ struct gv_totals_run {
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;  /* rank of the name, blocks */
     struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
-    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space, of a context */
+    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
     struct gv_id_table contexts, streams; /* handle; context */
     struct gv_id_table kernel_ids;
 

@@ -33,9 +33,9 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     sqlite3_str *sql = sqlite3_str_new(run->trace);
     int error;
 
-    /* What the host does in a stream's turn is no launch of work for the GPU. */
+    /* A host function is launched, but is no work for the GPU. */
     sqlite3_str_appendall(
-        sql, "SELECT id, CASE CASE WHEN name GLOB '*LaunchHostFunc*' THEN '' ELSE class END");
+        sql, "SELECT id, CASE CASE WHEN class = 'launch' AND gpu_work = 0 THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)
         sqlite3_str_appendf(sql, " WHEN %Q THEN %u", gv_totals_class_names[i], i);
     sqlite3_str_appendall(sql, " ELSE 0 END FROM api");
@@ -68,7 +68,7 @@ static int gv_totals_open(struct gv_totals_run *run)
     if (!error)
         error = gv_id_table_read(&run->shapes, run->trace, sql_shapes);
     if (!error)
-        error = gv_id_table_read(&run->starts, run->trace, sql_starts);
+        error = gv_id_table_read(&run->starts, run->trace, "SELECT id, starts_cuda FROM api");
     if (!error)
         error = gv_totals_memory_open(run);
     if (!error)

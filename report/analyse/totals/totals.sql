@@ -16,35 +16,6 @@ FROM gpu_shape s LEFT JOIN
     (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n
     ON n.id = s.name;
 
--- define: starts_cuda
--- Of a row of api. Not what ends something, or changes a limit, which may wait for long.
-class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB '*Destroy*'
-    AND name NOT GLOB '*Reset*' AND name NOT GLOB '*Limit*' AND name NOT GLOB '*WaitEvent*'
-    AND name NOT IN ('cuCtxDetach', 'cudaThreadExit')
-
--- name: starts
-SELECT id, {starts_cuda} FROM api;
-
--- name: memory_apis
--- enum gv_memory_space of each call that allocates, frees, or makes or ends a context; whether what
--- it allocates belongs to one.
-SELECT id, CASE WHEN class = 'free' THEN 4
-        WHEN name GLOB 'cuCtxCreate*' THEN 5
-        WHEN name GLOB 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRelease*'
-            OR name = 'cuCtxDetach' THEN 6
-        WHEN class = 'context' THEN 7
-        WHEN name GLOB '*Host*' THEN 2
-        WHEN name GLOB '*Managed*' THEN 3
-        ELSE 1 END,
-    name NOT GLOB 'cuMemCreate*'
-FROM api
-WHERE class = 'free'
-    OR class = 'alloc' AND (name GLOB '*[Aa]lloc*' OR name GLOB 'cuMemCreate*'
-        OR name GLOB '*HostRegister*')
-    OR class = 'context' AND (name GLOB 'cuCtxCreate*' OR name GLOB 'cuCtxDestroy*'
-        OR name GLOB 'cuDevicePrimaryCtxRe[sl]e*'
-        OR name IN ('cuCtxDetach', 'cudaDeviceReset', 'cudaThreadExit'));
-
 -- ---- calls ----
 
 -- define: fold(column)
@@ -120,7 +91,7 @@ SELECT loads, start_ns, duration_ns, wait_ns FROM (
     GROUP BY m.call
     UNION ALL SELECT 0, c.start_ns, c.duration_ns, 0
     FROM call c LEFT JOIN thread t ON t.id = c.thread
-    WHERE c.id BETWEEN ?5 AND ?6 AND c.api IN (SELECT id FROM api WHERE {starts_cuda})
+    WHERE c.id BETWEEN ?5 AND ?6 AND c.api IN (SELECT id FROM api WHERE starts_cuda)
         AND {in_part(t.process, c.thread, c.start_ns)})
 ORDER BY start_ns + max(wait_ns, 0);
 

@@ -12,7 +12,8 @@ static int setup(void **state)
 {
     totals_open(state);
     totals_execute(
-        "INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuStreamSynchronize',"
+        "INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, "
+        "'cuStreamSynchronize',"
         " 'sync'), (3, 'cuMemAlloc_v2', 'alloc'), (4, 'cuMemFree_v2', 'free');"
         "INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'k'), (2, 1, 2, 'l');"
         "INSERT INTO device (id, process, device, name, uuid, multiprocessors) VALUES"
@@ -157,7 +158,8 @@ static void memory_ends_with_its_context(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (11, 'cuCtxDestroy_v2',"
+        "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (11, "
+        "'cuCtxDestroy_v2',"
         " 'context'), (12, 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cuCtxSetCurrent',"
         " 'context'), (14, 'cuCtxResetPersistingL2Cache', 'context'), (15, 'cuMemAllocHost_v2',"
         " 'alloc'), (16, 'cuMemCreate', 'alloc'), (17, 'cuMemAllocAsync', 'alloc');"
@@ -201,7 +203,7 @@ static void a_reset_ends_the_primary_context(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
+        "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
         " 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cudaDeviceReset', 'context');"
         "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
@@ -224,7 +226,7 @@ static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
+        "INSERT INTO api (id, name, class) VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
         " 'cuDevicePrimaryCtxRelease_v2', 'context'), (12, 'cuDevicePrimaryCtxReset_v2',"
         " 'context'), (13, 'cudaDeviceReset', 'context');"
         "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192), (3, 1, 12288);"
@@ -466,7 +468,7 @@ static void what_is_missing_bounds_what_is_known(void **state)
     totals_execute(
         "INSERT INTO process (id, identity, gpu, ended) VALUES (8, 8, 'cupti', 'killed');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
-        "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch');"
+        "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch');"
         "INSERT INTO gpu_place VALUES (8, 8, 0, 1, 7);"
         "INSERT INTO loss VALUES (8, 'GPU operation', 'last flush', 1);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
@@ -497,7 +499,8 @@ static void what_leaves_no_operation_is_not_missing(void **state)
     totals_execute(
         "INSERT INTO process (id, identity, gpu) VALUES (8, 8, 'cupti');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
-        "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch'), (81, 'cuGraphLaunch', 'launch');"
+        "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch'), (81, "
+        "'cuGraphLaunch', 'launch');"
         "INSERT INTO gpu_interval VALUES (8, 1, 500, NULL);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
         " VALUES (1, 8, 80, 400, 5, 0, 1, 1), (2, 8, 81, 2000, 5, 0, 2, 2)");
@@ -513,7 +516,7 @@ static void a_call_in_flight_takes_time(void **state)
 {
     (void)state;
     totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (9, 1, 9, 3);"
-                   "INSERT INTO api VALUES (80, 'cuCtxSynchronize', 'sync');"
+                   "INSERT INTO api (id, name, class) VALUES (80, 'cuCtxSynchronize', 'sync');"
                    "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
                    " (1, 9, 80, 1000, 5, 0);"
                    "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
