@@ -1,6 +1,6 @@
 #include "report/collect/ingest.h"
 
-#include "report/analyse/stalls/flight_cause.h"
+#include "report/analyse/stalls/in_flight.h"
 #include "report/store/api_meaning.h"
 #include "trace/schedstat.h"
 #include "trace/text.h"
