@@ -108,7 +108,6 @@ static int attach(struct gv_process *process)
     if (!process->session_id[0])
         return -EINVAL;
     process->forked = process->pid != 0;
-    process->named_collector.pid = 0;
     drop_parent(process);
     process->pid = pid_now();
     gv_settings_read(&settings, NULL, NULL);

@@ -24,7 +24,8 @@ static void tell_of_trace(const struct gv_process *process, int error)
     if (is_first(process, GV_SESSION_TOLD_TRACE))
         gv_log_error("cannot write the trace %s: %s; the records are still in shared memory: "
                      "gpuverify recover -o FILE %s",
-                     process->session->trace_path, strerror(error),
+                     process->session->trace_path,
+                     error == ESTALE ? "it was removed, moved or replaced" : strerror(error),
                      gv_shell_word(word, process->session_path));
 }
 
@@ -75,14 +76,6 @@ void gv_warn_of_trace(const struct gv_process *process)
 
     if (error)
         tell_of_trace(process, error);
-}
-
-void gv_warn_of_taken_trace(const struct gv_process *process)
-{
-    if (atomic_load(&process->session->trace_taken) && is_first(process, GV_SESSION_TOLD_TAKEN))
-        gv_log_error("the trace was taken away while it was written; what it held is counted as "
-                     "lost in the one that took its place, %s",
-                     process->session->trace_path);
 }
 
 void gv_warn_of_collector(const struct gv_process *process)

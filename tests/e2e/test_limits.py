@@ -67,7 +67,7 @@ class ProcessorTime(harness.Case):
         self.assertEqual(process.stdout.readline(), b"ready\n")
         with open(f"/proc/{self.await_collector()}/limits", encoding="utf-8") as limits:
             self.assertRegex(limits.read(), r"Max cpu time +unlimited +unlimited")
-        process.communicate(b"\n", timeout=60)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0)
 
 
@@ -112,7 +112,7 @@ class NoCollector(harness.Case):
         process = self.start([harness.program("flood"), "10", "1"], stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         os.kill(self.await_collector(), signal.SIGKILL)
-        _, err = process.communicate(b"\n", timeout=60)
+        _, err = process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0)
         self.assertRegex(err.decode(), self.SAID)
         self.command("recover", self.spool)

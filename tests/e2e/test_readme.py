@@ -51,6 +51,7 @@ DISTURBED = re.compile(r"\b(descheduled|unknown)\b")
 USUAL["GPUVERIFY_STALL_US"] = "4000"
 
 
+@harness.depends_on_time("a call that the machine holds up is one more stall than README shows")
 class Readme(test_gpu_side.Seen):
     def setUp(self):
         super().setUp()

@@ -234,6 +234,9 @@ int gv_command_check(const struct gv_arguments *arguments)
     sqlite3 *trace = NULL;
     const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
 
+    if (!arguments->operands[0])
+        return gv_arguments_refuse(arguments->command,
+                                   "FILE is missing: a gate must name the trace it checks");
     if (junit && gv_output_file_is_stdout(junit) &&
         gv_arguments_has(arguments, GV_OPTION_check_format))
         return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");

@@ -1,5 +1,6 @@
 /* gpuverify report: whether the GPU did the work, what held it back, and what a trace holds. */
 #include "report/commands/commands.h"
+#include "report/commands/offer.h"
 #include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
@@ -117,19 +118,22 @@ static int gv_report_open(const struct gv_arguments *arguments, struct gv_report
 int gv_command_report(const struct gv_arguments *arguments)
 {
     struct gv_report *report;
+    const char *path;
     int code = GV_EXIT_USAGE;
 
     if (gv_arguments_has(arguments, GV_OPTION_report_explain_verdict)) {
         gv_verdict_explain(stdout, gv_terminal_columns(stdout));
         return GV_EXIT_FINE;
     }
-    if (!arguments->operands[0])
-        return gv_arguments_refuse(arguments->command, "FILE is missing");
+    path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    if (!path)
+        return code;
     report = calloc(1, sizeof(*report));
     if (!report)
         return GV_EXIT_FAILED;
-    report->path = arguments->operands[0];
+    report->path = path;
     report->out = stdout;
+    report->evidence = true;
     report->columns = gv_terminal_columns(stdout);
     report->format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_report_format, "text"));
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);

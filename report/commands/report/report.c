@@ -1,10 +1,8 @@
 #include "report/commands/report/report.h"
 
-#include "report/analyse/stalls/sums.h"
-#include "report/commands/error_notes.h"
 #include "report/commands/progress.h"
-#include "report/commands/run/verdict_print.h"
-#include "report/commands/stalls/lines.h"
+#include "report/commands/summary/error_notes.h"
+#include "report/commands/summary/summary.h"
 #include "report/show/format.h"
 #include "report/show/terminal.h"
 #include "report/store/database.h"
@@ -15,12 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_REPORT_STALLS 3
-#define GV_REPORT_ERRORS 10
-#define GV_REPORT_COLUMNS     16
-#define GV_REPORT_LABEL       18
-#define GV_REPORT_CELL        400
-#define GV_REPORT_KEY         40
+#define GV_REPORT_ERRORS  10
+#define GV_REPORT_COLUMNS 16
+#define GV_REPORT_LABEL   18
+#define GV_REPORT_CELL    400
+#define GV_REPORT_KEY     40
 /* Stacks are taken of calls that were held up, if no more is asked for. */
 #define GV_SECTION_PLACES "\nWhere each was made is recorded with GPUVERIFY_STACKS=all.\n"
 /* Calls that failed get one too, but for those that came later. */
@@ -312,18 +309,9 @@ static int gv_section_write(struct gv_report *report, enum gv_section_id id)
 
 static int gv_report_verdict(struct gv_report *report)
 {
-    struct gv_stall_sums sums;
-    int error = gv_verdict_print(report->out, report->trace, report->path, &report->facts,
-                                 &report->verdict, &report->ended, report->columns);
+    struct gv_summary summary = gv_report_summary(report);
 
-    /* The lines are of the whole trace. */
-    if (error || !gv_totals_is_all(&report->part))
-        return error;
-    error = gv_stall_sums_read(report->trace, &sums);
-    if (error || gv_stall_sums_are_small(&sums))
-        return error;
-    return gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS,
-                                report->columns);
+    return gv_summary_print(&summary);
 }
 
 /* What is a picture for people is thousands of rows for programs: those that ask for it get it. */

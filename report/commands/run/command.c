@@ -5,7 +5,6 @@
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
 #include "report/commands/run/note.h"
-#include "report/commands/run/verdict_print.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
@@ -158,8 +157,6 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct 
     int error = gv_report_write(report);
     if (error)
         gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, error));
-    else
-        gv_verdict_print_more(stderr, path);
     free(report);
 }
 
@@ -189,12 +186,13 @@ static void gv_run_summary(struct gv_session_watch *watch, char **program, int n
     if (error == -ENOENT) {
         fputc('\n', stderr);
         gv_run_name(program, name, sizeof(name));
-        gv_verdict_print_without(stderr, name, program[0], gv_run_note_read(note, status),
+        gv_summary_print_without(stderr, name, program[0], gv_run_note_read(note, status),
                                  gv_terminal_columns(stderr));
         return;
     }
     if (error) {
-        gv_message("the trace could not be written: %s", strerror(-error));
+        gv_message("the trace could not be written: %s",
+                   error == -ESTALE ? "it was removed, moved or replaced" : strerror(-error));
         return;
     }
     if (gv_trace_view_open(path, &trace) < 0)

@@ -1,6 +1,6 @@
 /* What failed in a run, in words, with what to do: a line for each kind of result. */
-#ifndef GV_COMMANDS_ERROR_NOTES_H
-#define GV_COMMANDS_ERROR_NOTES_H
+#ifndef GV_COMMANDS_SUMMARY_ERROR_NOTES_H
+#define GV_COMMANDS_SUMMARY_ERROR_NOTES_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 struct gv_error_notes {
-    const char *path;  /* the trace, for what is to be typed */
+    const char *path;  /* the trace's, for the commands that are offered */
+    bool named;        /* these name it */
     const char *first; /* what each note begins with: "  !" */
     int64_t told;      /* a result that was told already; 0: none */
     int most;          /* how many are told */

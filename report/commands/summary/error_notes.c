@@ -1,15 +1,15 @@
-#include "report/commands/error_notes.h"
+#include "report/commands/summary/error_notes.h"
 
+#include "report/commands/offer.h"
 #include "report/show/error_words.h"
 #include "report/show/format.h"
-#include "report/show/shown_path.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define GV_ERROR_NOTE_BYTES 2048
+#define GV_ERROR_NOTE_BYTES GV_OFFER_BYTES
 
 enum gv_error_note_column {
     GV_ERROR_RESULT,
@@ -33,24 +33,6 @@ static const char gv_error_notes_sql[] =
     " FROM error_total e JOIN api a ON a.id = e.api WHERE e.result <> 4 AND e.result <> ?1"
     " GROUP BY e.result ORDER BY times DESC, e.result";
 
-/* `text` with the trace's path in the place of FILE, wherever that is. */
-static void gv_error_notes_fill(const char *text, const char *path, char *out, size_t size)
-{
-    size_t used = 0;
-    const char *place;
-    char word[GV_SHELL_WORD_BYTES];
-
-    out[0] = '\0';
-    while (used < size && (place = strstr(text, "FILE"))) {
-        int length = snprintf(out + used, size - used, "%.*s%.900s", (int)(place - text), text,
-                              gv_shown_word(word, path));
-        used += length > 0 ? (size_t)length : 0;
-        text = place + strlen("FILE");
-    }
-    if (used < size)
-        snprintf(out + used, size - used, "%s", text);
-}
-
 static void gv_error_note_say(FILE *out, const struct gv_error_notes *notes, sqlite3_stmt *row,
                               const struct gv_error_words *words, int columns)
 {
@@ -58,12 +40,12 @@ static void gv_error_note_say(FILE *out, const struct gv_error_notes *notes, sql
     int64_t result = sqlite3_column_int64(row, GV_ERROR_RESULT);
     int64_t count = sqlite3_column_int64(row, GV_ERROR_COUNT);
     const char *meaning = gv_format_result(name ? name : "", result);
-    char text[GV_ERROR_NOTE_BYTES], remedy[GV_ERROR_NOTE_BYTES / 2], times[64] = "";
+    char text[2 * GV_ERROR_NOTE_BYTES], remedy[GV_ERROR_NOTE_BYTES], times[64] = "";
 
     if (count > 1)
         snprintf(times, sizeof(times), ", %" PRId64 " times", count);
-    gv_error_notes_fill(words->remedy, notes->path, remedy, sizeof(remedy));
-    snprintf(text, sizeof(text), "%.100s%s: %s (%" PRId64 ")%s: %s. Next: %s.", name ? name : "?",
+    gv_offer_fill(remedy, sizeof(remedy), words->remedy, notes->path, notes->named);
+    snprintf(text, sizeof(text), "%.100s%s: %s (%" PRId64 ")%s: %s. Fix: %s.", name ? name : "?",
              sqlite3_column_int64(row, GV_ERROR_CALLS) > 1 ? " and others" : "",
              meaning ? meaning : "error", result, times, words->meaning, remedy);
     gv_text_lines(out, 5, notes->first, text, columns);
