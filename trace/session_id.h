@@ -16,7 +16,7 @@
 /* Field 22 of /proc/PID/stat. 0 or -errno; -ESRCH: no such process. */
 int gv_session_read_start_ticks(uint32_t pid, uint64_t *ticks);
 
-/* Writes the id of a session whose root is the given process. `random` are its 8 digits. */
+/* Writes the id of a session with this root process. `random` are its 8 digits. */
 void gv_session_id_write(char id[GV_SESSION_ID_BYTES], uint32_t pid, uint64_t start_ticks,
                          uint32_t random);
 
