@@ -7,9 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What is wider fills a summary. */
-#define GV_KERNEL_NAME_WIDE 80u
-
 /* Where the parameter list begins that ends the name; its length if there is none. */
 static size_t gv_kernel_name_parameters(const char *name, size_t length)
 {
@@ -176,19 +173,33 @@ static unsigned int gv_kernel_name_fold(const char *name, unsigned int deepest, 
 }
 
 /* As much as fits. */
-static void gv_kernel_name_fit(const char *name, char *out)
+static void gv_kernel_name_fit(const char *name, unsigned int width, char *out)
 {
     unsigned int depth = gv_kernel_name_fold(name, GV_KERNEL_NAME_LONG, out);
 
-    while (depth > 0 && gv_text_width(out) > GV_KERNEL_NAME_WIDE)
+    while (depth > 0 && gv_text_width(out) > width)
         gv_kernel_name_fold(name, --depth, out);
+}
+
+void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size)
+{
+    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
+
+    gv_kernel_name_qualified(name, qualified, sizeof(qualified));
+    gv_kernel_name_strip(qualified, false, stripped);
+    gv_kernel_name_fit(stripped, width, folded);
+    gv_kernel_name_copy(folded, strlen(folded), out, size);
 }
 
 void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *out, size_t size)
 {
-    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
+    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG];
     const char *shown = stripped;
 
+    if (part == GV_KERNEL_NAME_FITTING) {
+        gv_kernel_name_within(name, GV_KERNEL_NAME_WIDE, out, size);
+        return;
+    }
     gv_kernel_name_qualified(name, qualified, sizeof(qualified));
     if (part == GV_KERNEL_NAME_COMPLETE) {
         shown = gv_demangle(name ? name : "", qualified, sizeof(qualified));
@@ -196,10 +207,6 @@ void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *ou
         shown = qualified;
     } else {
         gv_kernel_name_strip(qualified, part == GV_KERNEL_NAME_LAMBDAS, stripped);
-        if (part == GV_KERNEL_NAME_FITTING) {
-            gv_kernel_name_fit(stripped, folded);
-            shown = folded;
-        }
     }
     gv_kernel_name_copy(shown, strlen(shown), out, size);
 }
@@ -211,7 +218,7 @@ void gv_function_name_short(const char *name, char *out, size_t size)
 
     if (gv_text_width(name) > GV_KERNEL_NAME_WIDE) {
         gv_kernel_name_qualified(name, qualified, sizeof(qualified));
-        gv_kernel_name_fit(qualified, folded);
+        gv_kernel_name_fit(qualified, GV_KERNEL_NAME_WIDE, folded);
         shown = folded;
     }
     gv_kernel_name_copy(shown, strlen(shown), out, size);

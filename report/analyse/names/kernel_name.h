@@ -7,6 +7,8 @@
 #define GV_KERNEL_NAME_BYTES 1024
 /* As much of a name is looked at. */
 #define GV_KERNEL_NAME_LONG 8192
+/* What is wider fills a summary. */
+#define GV_KERNEL_NAME_WIDE 80u
 
 /*
  * As it is written in C++, without the type that it returns and without its parameters:
@@ -22,6 +24,9 @@ void gv_kernel_name_qualified(const char *name, char *out, size_t size);
  * (report/analyse/names/kernel_names.h) and would look alike keep more.
  */
 void gv_kernel_name_short(const char *name, char *out, size_t size);
+
+/* The same in about `width` columns, whatever other kernels look like. */
+void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size);
 
 /* A function of the host: as it is, unless it is too wide; then like a kernel, with its namespaces.
  */

@@ -262,12 +262,13 @@ static bool gv_kernel_names_compare(struct gv_known_kernel *kernels, size_t coun
     return any;
 }
 
-static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count)
+static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count,
+                                   unsigned int width)
 {
     for (size_t i = 0; i < count; i++) {
         char shown[GV_KERNEL_NAME_LONG];
         kernels[i].part = GV_KERNEL_NAME_FITTING;
-        gv_kernel_name_of(kernels[i].name, GV_KERNEL_NAME_FITTING, shown, sizeof(shown));
+        gv_kernel_name_within(kernels[i].name, width, shown, sizeof(shown));
         gv_kernel_names_replace(&kernels[i].shown, shown);
     }
     for (int round = 0; round < GV_PART_ROUNDS && gv_kernel_names_compare(kernels, count);)
@@ -275,10 +276,6 @@ static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count
     for (size_t i = 0; i < count; i++) {
         free(kernels[i].source);
         kernels[i].source = NULL;
-        if (kernels[i].part != GV_KERNEL_NAME_FITTING)
-            continue;
-        free(kernels[i].shown);
-        kernels[i].shown = NULL;
     }
 }
 
@@ -320,8 +317,13 @@ void gv_kernel_names_learn(sqlite3 *trace)
     }
     if (kept != gv_known_count) {
         gv_known_count = kept;
-        gv_kernel_names_choose(kernels, kept);
+        gv_kernel_names_choose(kernels, kept, GV_KERNEL_NAME_WIDE);
         qsort(kernels, kept, sizeof(*kernels), gv_kernel_names_by_name);
+        for (size_t i = 0; i < kept; i++)
+            if (kernels[i].part == GV_KERNEL_NAME_FITTING) {
+                free(kernels[i].shown);
+                kernels[i].shown = NULL;
+            }
     }
 }
 
@@ -337,4 +339,37 @@ const char *gv_kernel_names_find(const char *name)
     known =
         bsearch(&wanted, gv_known_kernels, gv_known_count, sizeof(wanted), gv_kernel_names_by_name);
     return known ? known->shown : NULL;
+}
+
+void gv_kernel_names_fit(char **names, size_t count, unsigned int width)
+{
+    struct gv_known_kernel *kernels = calloc(count ? count : 1, sizeof(*kernels)), wanted;
+    const struct gv_known_kernel *found;
+    size_t different = 0;
+
+    if (!kernels)
+        return;
+    for (size_t i = 0; i < count; i++)
+        kernels[i].name = names[i];
+    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_name);
+    for (size_t i = 0; i < count; i++)
+        if (different == 0 || strcmp(kernels[different - 1].name, kernels[i].name) != 0)
+            if ((kernels[different].name = strdup(kernels[i].name)))
+                different++;
+    gv_kernel_names_choose(kernels, different, width);
+    qsort(kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+    for (size_t i = 0; i < count; i++) {
+        wanted.name = names[i];
+        found = bsearch(&wanted, kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+        char *shown = found && found->shown ? strdup(found->shown) : NULL;
+        if (shown) {
+            free(names[i]);
+            names[i] = shown;
+        }
+    }
+    for (size_t i = 0; i < different; i++) {
+        free(kernels[i].name);
+        free(kernels[i].shown);
+    }
+    free(kernels);
 }

@@ -2,6 +2,7 @@
 #include "report/commands/diff/diff.h"
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse/names/kernel_names.h"
 #include "report/commands/diff/text.h"
 #include "report/show/format.h"
 #include "report/show/terminal.h"
@@ -186,9 +187,12 @@ static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_dif
 {
     const struct gv_diff_area *area = &gv_diff_areas[diff->changes[first].area];
     const struct gv_column columns[GV_DIFF_COLUMNS] = {
-        {area->what, GV_COLUMN_TEXT}, {"before", GV_COLUMN_TEXT},
-        {"after", GV_COLUMN_TEXT},    {"change", GV_COLUMN_TEXT},
-        {"by", GV_COLUMN_TEXT},       {"more than noise", GV_COLUMN_TEXT}};
+        {area->what, area->kernels ? GV_COLUMN_NAME : GV_COLUMN_TEXT},
+        {"before", GV_COLUMN_TEXT},
+        {"after", GV_COLUMN_TEXT},
+        {"change", GV_COLUMN_TEXT},
+        {"by", GV_COLUMN_TEXT},
+        {"more than noise", GV_COLUMN_TEXT}};
     size_t thing = SIZE_MAX, i;
     int64_t shown = 0;
     struct gv_rows rows;
@@ -201,6 +205,7 @@ static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_dif
             gv_diff_print_title(style, area->title);
             gv_rows_begin(&rows, style->out, style->format, columns,
                           GV_DIFF_COLUMNS - (diff->test == GV_DIFF_TEST_NONE), NULL);
+            rows.fit_names = gv_kernel_names_fit;
         }
         begun = true;
         (*written)++;
