@@ -209,7 +209,7 @@ int gv_cupti_library_open(const char *given, int driver_version, char *why, size
         snprintf(why, why_bytes, "GPUVERIFY_CUPTI: %.200s", open_error);
     else if (error && !why[0])
         snprintf(why, why_bytes,
-                 "no libcupti found: install CUPTI (Python: nvidia-cuda-cupti), or name it with "
-                 "GPUVERIFY_CUPTI");
+                 "no libcupti found: install CUPTI (Python: nvidia-cuda-cupti), or set "
+                 "GPUVERIFY_CUPTI to its path");
     return error;
 }

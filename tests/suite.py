@@ -154,9 +154,9 @@ def part_bundle_root(run):
 
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
-    wanted = ("a simulated GPU", "waited 1.00 s", "move cuModuleLoadData", "gone", "Calls hold the program up for",
+    wanted = ("a simulated GPU", "10 frames in", "move cuModuleLoadData", "gone",
               "\n$ scripts/with-sim build/report/gpuverify explain build/demo-before.db\n",
-              "if (early)")
+              "if (once)")
     lacking = [words for words in wanted if words not in text]
     if status != 0 or lacking:
         run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Three numbers of twenty digits. */
 #define GV_SCHEDSTAT_BYTES 64
@@ -27,6 +29,20 @@ static inline bool gv_schedstat_delay(const char *text, uint64_t *delay_ns)
             return false;
     *delay_ns = number;
     return *text == ' ';
+}
+
+/* The same of an open file, which it closes. By system calls: in the program, the calls of libc may
+ * be another library's. */
+static inline bool gv_schedstat_read(int fd, uint64_t *delay_ns)
+{
+    char text[GV_SCHEDSTAT_BYTES + 1];
+    long bytes = syscall(SYS_read, fd, text, sizeof(text) - 1);
+
+    syscall(SYS_close, fd);
+    if (bytes <= 0)
+        return false;
+    text[bytes] = '\0';
+    return gv_schedstat_delay(text, delay_ns);
 }
 
 #endif

@@ -12,7 +12,6 @@
 /* The parts of /proc/PID/stat that matter here. */
 struct gv_process_stat {
     char state;
-    uint64_t parent;
     uint64_t threads;
     uint64_t start_ticks;
 };
@@ -20,7 +19,6 @@ struct gv_process_stat {
 /* Fields are counted from 1, as in proc(5); the name in field 2 may hold anything but ends in the
  * last parenthesis of the line. */
 #define GV_STAT_STATE   3u
-#define GV_STAT_PARENT  4u
 #define GV_STAT_THREADS 20u
 #define GV_STAT_START   22u
 
@@ -46,8 +44,6 @@ static int gv_session_parse_stat(const char *line, struct gv_process_stat *stat)
         at++;
         if (field == GV_STAT_STATE)
             stat->state = *at;
-        else if (field == GV_STAT_PARENT)
-            stat->parent = gv_session_digits(&at);
         else if (field == GV_STAT_THREADS)
             stat->threads = gv_session_digits(&at);
         else if (field == GV_STAT_START)
@@ -89,15 +85,6 @@ int gv_session_read_start_ticks(uint32_t pid, uint64_t *ticks)
     int result = gv_session_read_stat(pid, &stat);
 
     *ticks = stat.start_ticks;
-    return result;
-}
-
-int gv_session_read_parent(uint32_t pid, uint32_t *parent)
-{
-    struct gv_process_stat stat = {0};
-    int result = gv_session_read_stat(pid, &stat);
-
-    *parent = (uint32_t)stat.parent;
     return result;
 }
 

@@ -16,9 +16,6 @@
 /* Field 22 of /proc/PID/stat. 0, or -errno; -ESRCH: there is no such process. */
 int gv_session_read_start_ticks(uint32_t pid, uint64_t *ticks);
 
-/* Field 4: the process's parent; 0: in another namespace. 0, or -errno as above. */
-int gv_session_read_parent(uint32_t pid, uint32_t *parent);
-
 /* Writes the id of a session whose root is the given process. `random` are its 8 digits. */
 void gv_session_id_write(char id[GV_SESSION_ID_BYTES], uint32_t pid, uint64_t start_ticks,
                          uint32_t random);

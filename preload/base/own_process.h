@@ -16,20 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The collector that GPUVERIFY_COLLECTOR names, if this process has started it. */
-struct gv_named_collector {
-    uint32_t pid; /* 0: it has not */
-    uint64_t start_ticks;
-    uint64_t since_ns; /* gv_clock_monotonic_ns() */
-};
-
 struct gv_process {
     struct gv_settings settings;
     struct gv_spool_writer spool;
     struct gv_session_file *session; /* mapped while attached */
     char session_path[GV_SESSION_PATH_BYTES];
     char session_id[GV_SESSION_ID_BYTES];
-    struct gv_named_collector named_collector;
     uint32_t pid; /* of the process that attached */
     bool forked;  /* we are the child of one that had attached */
 };

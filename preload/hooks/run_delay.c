@@ -19,25 +19,14 @@ void gv_run_delay_prepare(const struct gv_settings *settings)
     gv_run_delay_least_ns = (uint64_t)settings->stall_us * 1000u;
 }
 
-/* The calls of libc may be another library's. */
 static bool read_own(uint64_t *delay_ns)
 {
-    char text[GV_SCHEDSTAT_BYTES + 1];
     long fd = syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    long bytes;
 
-    if (fd < 0) {
-        /* No descriptor may be free now, and one later. */
-        if (errno == ENOENT || errno == EACCES || errno == EPERM || errno == ENOSYS)
-            atomic_store_explicit(&is_missing, true, memory_order_relaxed);
-        return false;
-    }
-    bytes = syscall(SYS_read, fd, text, sizeof text - 1);
-    syscall(SYS_close, fd);
-    if (bytes <= 0)
-        return false;
-    text[bytes] = '\0';
-    return gv_schedstat_delay(text, delay_ns);
+    /* No descriptor may be free now, and one later. */
+    if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == EPERM || errno == ENOSYS))
+        atomic_store_explicit(&is_missing, true, memory_order_relaxed);
+    return fd >= 0 && gv_schedstat_read((int)fd, delay_ns);
 }
 
 void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns)

@@ -1,7 +1,6 @@
 /*
  * Of a call that took long: how long the kernel has kept its thread waiting for a processor so far.
- * The collector compares what it is after one call and after the next
- * (report/collect/ingest_delay.c).
+ * The collector compares what it is after one call and after the next (report/collect/ingest.c).
  */
 #ifndef GV_HOOKS_RUN_DELAY_H
 #define GV_HOOKS_RUN_DELAY_H

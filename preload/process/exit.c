@@ -15,7 +15,6 @@
 #include "preload/process/process.h"
 #include "preload/process/run_note.h"
 #include "preload/process/warnings.h"
-#include "trace/session_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +32,6 @@
 /* A flush takes milliseconds, but waits for the GPU when another thread loads code that does
  * (driver 580): a program that ends itself because it is stuck there is not to be stuck in us. */
 #define FETCH_MOST_MS 1000
-/* A collector says that it is one in some milliseconds. */
-#define IMPOSTOR_NS 4500000000u
 
 static void ring(struct gv_session_file *session)
 {
@@ -63,22 +60,6 @@ static bool collector_is_no_use(const struct gv_process *process)
     return gone;
 }
 
-/*
- * What GPUVERIFY_COLLECTOR names may be no collector of ours: it does not say that it is one, and
- * would hold the session for ever. True: it had time enough, and is ended.
- */
-static bool end_impostor(const struct gv_process *process)
-{
-    const struct gv_named_collector *named = &process->named_collector;
-
-    if (!named->pid || atomic_load(&process->session->collector_pid) ||
-        gv_clock_monotonic_ns() - named->since_ns < IMPOSTOR_NS)
-        return false;
-    if (gv_session_process_life(named->pid, named->start_ticks) == GV_SESSION_ALIVE)
-        syscall(SYS_kill, named->pid, SIGKILL);
-    return true;
-}
-
 /* Of what was recorded before this end. false: it is of no use to wait any longer. */
 static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
@@ -90,7 +71,7 @@ static bool wait_until_drained(struct gv_process *process, uint32_t end)
     while ((drained = atomic_load(&header->drained)) < end) {
         uint64_t now_ns = gv_clock_monotonic_ns();
 
-        if (collector_is_no_use(process) || end_impostor(process))
+        if (collector_is_no_use(process))
             return false;
         if (now_ns >= end_ns)
             return true;
@@ -114,7 +95,6 @@ static bool end_as(enum gv_process_state state)
     if (!wait_until_drained(&gv_process, end))
         gv_warn_of_collector(&gv_process);
     gv_warn_of_trace(&gv_process);
-    gv_warn_of_taken_trace(&gv_process);
     return true;
 }
 

@@ -81,7 +81,7 @@ __attribute__((constructor)) static void loaded(void)
     gv_deadly_signals_find_real();
     gv_exec_calls_find_real();
     if (gv_fork_watch_start())
-        gv_log_info("forked children are not watched");
+        gv_log_info("forked children are not recorded");
     name_session();
     gv_run_note_here();
     errno = saved_errno;
@@ -108,7 +108,6 @@ static int attach(struct gv_process *process)
     if (!process->session_id[0])
         return -EINVAL;
     process->forked = process->pid != 0;
-    process->named_collector.pid = 0;
     drop_parent(process);
     process->pid = pid_now();
     gv_settings_read(&settings, NULL, NULL);

@@ -73,7 +73,7 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
         atomic_store(&is_warm, 1);
     } else if (gv_aside_start(&warming)) {
         gv_stacks_least_ns = UINT64_MAX;
-        gv_log_info("no stacks: no thread can be started");
+        gv_log_info("no stacks: cannot start a thread");
     }
 }
 

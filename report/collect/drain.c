@@ -1,8 +1,15 @@
 #include "report/collect/drain.h"
 
-#include "report/collect/session_place.h"
+#include "report/analyse/stalls/analysis.h"
+#include "report/analyse/totals/totals.h"
+#include "report/collect/sessions.h"
+#include "report/collect/stack_names.h"
+#include "report/show/message.h"
+#include "report/store/schema.h"
 #include "report/store/trace_file.h"
 #include "trace/session_id.h"
+#include "trace/settings.h"
+#include "trace/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +18,281 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- the trace's rows about itself ---- */
+
+static const char *clock_name(uint32_t kind)
+{
+    switch (kind) {
+    case GV_CLOCK_MONOTONIC:
+        return "monotonic";
+    case GV_CLOCK_TSC:
+        return "tsc";
+    default:
+        return "unknown";
+    }
+}
+
+static int write_text(struct gv_database *database, const char *key, const char *text)
+{
+    char valid[GV_TEXT_REPAIRED_BYTES(GV_SESSION_PATH_BYTES)];
+
+    gv_text_repair(valid, sizeof(valid), text, strlen(text));
+    return gv_database_set_meta(database, key, valid);
+}
+
+/* The process's own row has its texts ready for printing. */
+static int write_program(struct gv_drain *drain)
+{
+    static const char sql[] =
+        "INSERT OR REPLACE INTO meta (key, value)"
+        " SELECT 'program', program FROM process WHERE id = (SELECT min(id) FROM process)"
+        " UNION ALL"
+        " SELECT 'arguments', arguments FROM process WHERE id = (SELECT min(id) FROM process)"
+        " UNION ALL"
+        " SELECT 'directory', directory FROM process WHERE id = (SELECT min(id) FROM process)";
+    int result = sqlite3_exec(drain->database.handle, sql, NULL, NULL, NULL);
+
+    return gv_database_error(drain->database.handle, result);
+}
+
+static int write_first(struct gv_drain *drain, const struct gv_spool_facts *facts)
+{
+    struct gv_database *database = &drain->database;
+    char host[HOST_NAME_MAX + 1] = "";
+    struct gv_settings settings;
+    int64_t unix_offset_ns =
+        (int64_t)((uint64_t)facts->clock.unix_offset_ns + facts->clock.epoch_ns);
+    int error;
+
+    gv_settings_read(&settings, NULL, NULL);
+    if (gethostname(host, sizeof(host) - 1) < 0)
+        host[0] = '\0';
+    error = gv_database_set_meta_number(database, "schema_version", GV_SCHEMA_VERSION);
+    if (!error)
+        error = gv_database_set_meta(database, "gpuverify_version", GV_VERSION);
+    if (!error)
+        error = write_text(database, "host", host);
+    if (!error)
+        error = gv_database_set_meta(database, "clock", clock_name(facts->clock.kind));
+    if (!error)
+        error = gv_database_set_meta_number(database, "unix_offset_ns", unix_offset_ns);
+    if (!error)
+        error = gv_database_set_meta_number(database, "start_unix_ns", unix_offset_ns);
+    if (!error)
+        error = gv_database_set_meta_number(database, "watchdog_ns",
+                                            (int64_t)settings.watchdog_ms * 1000000);
+    return error ? error : write_program(drain);
+}
+
+int gv_drain_write_session(struct gv_database *database, void *drain)
+{
+    const struct gv_drain *of = drain;
+    int error = write_text(database, "session", of->session);
+
+    if (!error)
+        error = write_text(database, "spool_directory", of->directory);
+    if (!error)
+        error = gv_database_set_meta(database, "state", "recording");
+    return error;
+}
+
+int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *facts)
+{
+    char clock[GV_SESSION_ID_BYTES];
+    int found = gv_database_get_meta(&drain->database, "clock", clock, sizeof(clock));
+
+    if (found < 0)
+        return found;
+    int error = found ? 0 : write_first(drain, facts);
+    if (!error)
+        error = gv_database_set_meta(&drain->database, "state", "recording");
+    return error;
+}
+
+static int write_driver(struct gv_drain *drain, int32_t driver_version)
+{
+    int error = 0;
+
+    if (driver_version && !drain->driver_known) {
+        error = gv_database_set_meta_number(&drain->database, "driver_version", driver_version);
+        drain->driver_known = !error;
+    }
+    return error;
+}
+
+static void default_path(const struct gv_spool_facts *facts, char *out, size_t size)
+{
+    char program[sizeof(facts->program)];
+
+    snprintf(program, sizeof(program), "%s", facts->program);
+    for (char *c = program; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    snprintf(out, size, "%s%sgpuverify-%s-%u.db", facts->directory, facts->directory[0] ? "/" : "",
+             program[0] ? program : "program", facts->pid);
+}
+
+/* What the trace was written to is not at its path any more, or is empty: what it held cannot be
+ * had again. Not by SQLite's own look, which needs an open database. A trace that is complete may
+ * go where its user wants it. */
+static bool is_gone(const struct gv_drain *drain)
+{
+    struct stat status;
+
+    return drain->filled && !drain->complete && drain->path[0] &&
+           (lstat(drain->path, &status) < 0 || status.st_dev != drain->claimed.st_dev ||
+            status.st_ino != drain->claimed.st_ino || status.st_size == 0);
+}
+
+/* ---- the end ---- */
+
+/* As many calls are looked through in some tenths of a second. */
+#define GV_DRAIN_SETTLED_CALLS 200000
+
+/* A stack without names is still one. */
+static void name_stacks(struct gv_drain *drain)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_stack_names_find(&drain->database);
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error) {
+        gv_database_rollback(&drain->database);
+        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
+    }
+}
+
+/* A trace without its stalls is still one: the commands look for them when it has none. */
+static void find_stalls(struct gv_drain *drain)
+{
+    int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
+
+    if (error)
+        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
+}
+
+/* A trace without its sums is still one: the commands make them when it has none. */
+static void keep_totals(struct gv_drain *drain)
+{
+    int error = gv_totals_keep(drain->database.handle);
+
+    if (error)
+        gv_message("the sums of %s cannot be made now: %s", drain->path, strerror(-error));
+}
+
+/* Everything that is found by looking at the whole trace, and that this is all. */
+static int complete_trace(struct gv_drain *drain)
+{
+    if (!drain->settled) {
+        name_stacks(drain);
+        find_stalls(drain);
+        keep_totals(drain);
+        drain->settled = true;
+    }
+    int error = gv_database_begin(&drain->database);
+    if (!error && drain->root_signal)
+        error = gv_database_run(&drain->database, GV_STATEMENT_PROCESS_SIGNAL, "iii",
+                                (int64_t)drain->root_pid, (int64_t)drain->root_start_ticks,
+                                (int64_t)drain->root_signal);
+    if (!error)
+        error = gv_database_set_meta(&drain->database, "state", "complete");
+    if (!error)
+        error = gv_drain_commit(drain);
+    if (error)
+        gv_database_rollback(&drain->database);
+    drain->complete = !error;
+    return error;
+}
+
+/* No other process of the session would add to the trace. */
+static bool is_last(const struct gv_drain *drain)
+{
+    size_t recording = 0;
+
+    for (size_t i = 0; i < drain->count; i++) {
+        struct gv_spool_status status;
+        gv_spool_reader_status(&drain->spools[i]->reader, &status);
+        recording += !status.exiting;
+    }
+    return recording == 0;
+}
+
+/* After an error, gv_drain_start_anew(): it may have learned ids inside the transaction. */
+static int end_process(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    int error = gv_database_begin(&drain->database);
+
+    if (!error)
+        error = gv_ingest_end(&spool->ingest);
+    if (!error)
+        error = gv_drain_commit(drain);
+    spool->ended = !error;
+    spool->as_dying = spool->ingest.status.dying;
+    return error;
+}
+
+/* The files of a session that is over. */
+static void take_away(struct gv_drain *drain, const struct gv_drain_spool *spool)
+{
+    char name[GV_SESSION_ID_BYTES + sizeof(GV_SESSION_SUFFIX)];
+
+    snprintf(name, sizeof(name), "%s%s", drain->session, GV_SESSION_SUFFIX);
+    unlinkat(drain->directory_fd, spool->name, 0);
+    unlinkat(drain->directory_fd, name, 0);
+}
+
+/*
+ * A small trace is finished while its first process still waits: a script may read it in its next
+ * line, copy it, or take it away and start the program again. Writing into a file that was taken
+ * away would be worse than useless: the journal has the name that the next trace's will have.
+ *
+ * A large one is left to the time after, and so are children: there may be thousands of them.
+ * Nothing is lost when this fails: the process goes on, and it is done again.
+ *
+ * The first process of a container takes us with it when it ends: what is done, is done before.
+ */
+static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
+                   const struct gv_spool_status *status)
+{
+    bool is_small = drain->next_call <= GV_DRAIN_SETTLED_CALLS;
+    int error = 0;
+
+    if ((spool->pid == 1 || (spool->pid == drain->root_pid && is_small)) && !drain->complete &&
+        is_last(drain)) {
+        error = end_process(drain, spool);
+        if (!error)
+            complete_trace(drain);
+    }
+    if (is_gone(drain))
+        return -ESTALE;
+    if (spool->pid == 1 && drain->complete)
+        take_away(drain, spool);
+    gv_spool_reader_set_drained(&spool->reader, status);
+    return error;
+}
+
+/* Inside the transaction that stores the news. */
+static int has_news(struct gv_drain *drain, struct gv_drain_spool *spool)
+{
+    bool complete = drain->complete;
+
+    drain->settled = drain->complete = spool->ended = false;
+    return complete ? gv_database_set_meta(&drain->database, "state", "recording") : 0;
+}
+
+void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *session)
+{
+    drain->root_pid = session->root_pid;
+    drain->root_start_ticks = session->root_start_ticks;
+    drain->root_signal = atomic_load(&session->root_signal);
+}
+
+/* ---- spools ---- */
 
 /* Records in one transaction: enough to be fast, few enough to give memory back soon. */
 #define GV_DRAIN_BATCH        32768u
@@ -31,7 +312,7 @@ int gv_drain_open(struct gv_drain *drain, const char *directory, const char *ses
 }
 
 /* Forgets all that mirrors the database. */
-void gv_drain_stop_writing(struct gv_drain *drain)
+static void stop_writing(struct gv_drain *drain)
 {
     for (size_t i = 0; i < drain->count; i++) {
         if (drain->spools[i]->ingesting)
@@ -46,9 +327,7 @@ void gv_drain_stop_writing(struct gv_drain *drain)
 
 void gv_drain_close(struct gv_drain *drain)
 {
-    gv_drain_stop_writing(drain);
-    gv_database_close(&drain->before);
-    gv_database_close(&drain->taken);
+    stop_writing(drain);
     for (size_t i = 0; i < drain->count; i++) {
         gv_spool_reader_close(&drain->spools[i]->reader);
         free(drain->spools[i]);
@@ -60,7 +339,7 @@ void gv_drain_close(struct gv_drain *drain)
     drain->directory_fd = -1;
 }
 
-static bool gv_drain_is_spool(const struct gv_drain *drain, const char *name)
+static bool is_spool(const struct gv_drain *drain, const char *name)
 {
     size_t session = strlen(drain->session), length = strlen(name);
     size_t suffix = strlen(GV_SPOOL_SUFFIX);
@@ -69,7 +348,7 @@ static bool gv_drain_is_spool(const struct gv_drain *drain, const char *name)
            name[session] == '.' && strcmp(name + length - suffix, GV_SPOOL_SUFFIX) == 0;
 }
 
-static bool gv_drain_knows(const struct gv_drain *drain, const char *name)
+static bool knows_spool(const struct gv_drain *drain, const char *name)
 {
     for (size_t i = 0; i < drain->count; i++)
         if (strcmp(drain->spools[i]->name, name) == 0)
@@ -77,7 +356,7 @@ static bool gv_drain_knows(const struct gv_drain *drain, const char *name)
     return false;
 }
 
-static int gv_drain_add(struct gv_drain *drain, const char *name)
+static int add_spool(struct gv_drain *drain, const char *name)
 {
     struct gv_drain_spool *spool = calloc(1, sizeof(*spool));
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
@@ -110,7 +389,7 @@ static int gv_drain_add(struct gv_drain *drain, const char *name)
 }
 
 /* A spool without contents, whose process was killed while it made it. */
-static bool gv_drain_is_abandoned(const struct gv_drain *drain, const char *name)
+static bool is_abandoned(const struct gv_drain *drain, const char *name)
 {
     unsigned long pid = strtoul(name + strlen(drain->session) + 1, NULL, 10);
 
@@ -118,7 +397,7 @@ static bool gv_drain_is_abandoned(const struct gv_drain *drain, const char *name
 }
 
 /* Ours to tell, and not the file's fault. Other spools' end makes room for the next descriptor. */
-static bool gv_drain_is_in_want(const struct gv_drain *drain, int error)
+static bool is_in_want(const struct gv_drain *drain, int error)
 {
     return error == -ENOMEM || ((error == -EMFILE || error == -ENFILE) && drain->count == 0);
 }
@@ -136,32 +415,44 @@ int gv_drain_find(struct gv_drain *drain)
         return error;
     }
     drain->damaged = 0;
-    while (!gv_drain_is_in_want(drain, error) && (entry = readdir(stream))) {
-        if (!gv_drain_is_spool(drain, entry->d_name) || gv_drain_knows(drain, entry->d_name))
+    while (!is_in_want(drain, error) && (entry = readdir(stream))) {
+        if (!is_spool(drain, entry->d_name) || knows_spool(drain, entry->d_name))
             continue;
-        error = gv_drain_add(drain, entry->d_name);
+        error = add_spool(drain, entry->d_name);
         drain->damaged += error == -EUCLEAN;
-        if (error == -EAGAIN && gv_drain_is_abandoned(drain, entry->d_name))
+        if (error == -EAGAIN && is_abandoned(drain, entry->d_name))
             unlinkat(drain->directory_fd, entry->d_name, 0);
     }
     closedir(stream);
     /* A file that is no spool, or not yet, is somebody else's trouble. */
-    return gv_drain_is_in_want(drain, error) ? error : 0;
+    return is_in_want(drain, error) ? error : 0;
 }
 
-static int gv_drain_find_place(struct gv_drain *drain, const struct gv_spool_facts *facts)
+static int find_place(struct gv_drain *drain, const struct gv_spool_facts *facts)
 {
     struct gv_trace_probe probe;
+    struct stat status;
+    int error;
 
     if (drain->path[0])
         return 0;
     if (!drain->wanted[0])
-        gv_drain_default_path(facts, drain->wanted, sizeof(drain->wanted));
+        default_path(facts, drain->wanted, sizeof(drain->wanted));
     /* Somebody keeps our own file locked: it is waited for, since the rest of the run in another
      * one would make two halves that both look whole. */
-    if (drain->afresh && gv_trace_file_probe(drain->wanted, &probe) == -EBUSY)
-        return -EBUSY;
-    return gv_drain_claim(drain);
+    error = drain->filled ? gv_trace_file_probe(drain->wanted, &probe) : 0;
+    if (error == -EBUSY)
+        return error;
+    if (drain->filled && (error || strcmp(probe.session, drain->session) != 0))
+        return -ESTALE;
+    error = gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
+    if (!error && lstat(drain->path, &status) < 0)
+        error = -errno;
+    if (error)
+        drain->path[0] = '\0';
+    else
+        drain->claimed = status;
+    return error;
 }
 
 int gv_drain_commit(struct gv_drain *drain)
@@ -173,7 +464,7 @@ int gv_drain_commit(struct gv_drain *drain)
     return error;
 }
 
-static int gv_drain_next_call(struct gv_drain *drain)
+static int read_next_call(struct gv_drain *drain)
 {
     int error;
     sqlite3_stmt *next = gv_database_prepare(&drain->database, GV_STATEMENT_CALL_NEXT, &error);
@@ -191,7 +482,7 @@ static int gv_drain_next_call(struct gv_drain *drain)
 /* SQLite puts temporary tables, and what it sorts, into the first of its folders that can be
  * written to. Where none can, as in a container whose root is read-only, they go where the trace
  * does. */
-static int gv_drain_choose_temporary(const struct gv_drain *drain)
+static int choose_temporary(const struct gv_drain *drain)
 {
     const char *const folders[] = {
         getenv("SQLITE_TMPDIR"), getenv("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp", "."};
@@ -207,9 +498,9 @@ static int gv_drain_choose_temporary(const struct gv_drain *drain)
     return sqlite3_temp_directory ? 0 : -ENOMEM;
 }
 
-int gv_drain_open_trace(struct gv_drain *drain)
+static int open_trace(struct gv_drain *drain)
 {
-    int error = gv_drain_choose_temporary(drain);
+    int error = choose_temporary(drain);
 
     if (!error)
         error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
@@ -218,7 +509,7 @@ int gv_drain_open_trace(struct gv_drain *drain)
 }
 
 /* Opens the trace, and what it knows of this spool. In a transaction of its own. */
-static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
+static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
     int error = 0;
@@ -227,16 +518,12 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
         return -ENOMEM;
     gv_spool_reader_facts(&spool->reader, facts);
     if (!drain->writing) {
-        error = gv_drain_find_place(drain, facts);
+        error = find_place(drain, facts);
         if (!error)
-            error = gv_drain_open_trace(drain);
-        if (!error)
-            error = gv_drain_carry_over(drain);
-        if (!error)
-            gv_database_close(&drain->before);
+            error = open_trace(drain);
         drain->filled |= !error;
         if (!error)
-            error = gv_drain_next_call(drain);
+            error = read_next_call(drain);
     }
     if (!error)
         error = gv_database_begin(&drain->database);
@@ -253,7 +540,7 @@ static int gv_drain_start_ingest(struct gv_drain *drain, struct gv_drain_spool *
 }
 
 /* It has outlived a signal that it sent itself, and ends now in another way. */
-static bool gv_drain_ends_anew(const struct gv_drain_spool *spool)
+static bool ends_anew(const struct gv_drain_spool *spool)
 {
     struct gv_spool_status status;
 
@@ -261,22 +548,22 @@ static bool gv_drain_ends_anew(const struct gv_drain_spool *spool)
     return spool->ended && spool->as_dying && status.exiting && !status.dying;
 }
 
-static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
-                          bool *done, size_t *stored)
+static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone, bool *done,
+                       size_t *stored)
 {
     size_t before = *stored;
     int error = gv_database_begin(&drain->database);
 
     if (!error)
         error = gv_ingest_step(&spool->ingest, GV_DRAIN_BATCH, gone, done, stored);
-    if (!error && (*stored > before || gv_drain_ends_anew(spool)))
-        error = gv_drain_has_news(drain, spool);
+    if (!error && (*stored > before || ends_anew(spool)))
+        error = has_news(drain, spool);
     if (!error && *done && !gone)
         error = gv_ingest_status(&spool->ingest);
     if (!error && *done && gone && !spool->ended)
         error = gv_ingest_end(&spool->ingest);
     if (!error)
-        error = gv_drain_write_driver(drain, spool->ingest.status.driver_version);
+        error = write_driver(drain, spool->ingest.status.driver_version);
     if (!error)
         error = gv_drain_commit(drain);
     if (!error)
@@ -284,30 +571,30 @@ static int gv_drain_batch(struct gv_drain *drain, struct gv_drain_spool *spool, 
     return error;
 }
 
-static int gv_drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
-                          size_t *stored, size_t *exiting)
+static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
+                       size_t *stored, size_t *exiting)
 {
     struct gv_spool_status status;
     bool done = false;
     int error = 0;
 
     if (!spool->ingesting)
-        error = gv_drain_start_ingest(drain, spool);
+        error = start_ingest(drain, spool);
     /* Looked at before the records: what an exiting process published is then all there. */
     gv_spool_reader_status(&spool->reader, &status);
     if (!error)
         error = gv_ingest_scan(&spool->ingest);
     while (!error && !done)
-        error = gv_drain_batch(drain, spool, gone, &done, stored);
+        error = store_batch(drain, spool, gone, &done, stored);
     if (!error && status.exiting) {
-        error = gv_drain_release(drain, spool, &status);
+        error = release(drain, spool, &status);
         (*exiting)++;
     }
     return error;
 }
 
 /* The records are safe; the spool of a process that is gone is not needed any more. */
-static void gv_drain_drop(struct gv_drain *drain, size_t index)
+static void drop_spool(struct gv_drain *drain, size_t index)
 {
     struct gv_drain_spool *spool = drain->spools[index];
 
@@ -319,25 +606,19 @@ static void gv_drain_drop(struct gv_drain *drain, size_t index)
     drain->spools[index] = drain->spools[--drain->count];
 }
 
-void gv_drain_start_afresh(struct gv_drain *drain)
+void gv_drain_start_anew(struct gv_drain *drain)
 {
     if (drain->writing)
         gv_database_rollback(&drain->database);
-    if (gv_drain_is_gone(drain))
-        gv_drain_keep_taken(drain);
-    else if (drain->writing)
-        gv_drain_set_aside(drain);
-    gv_drain_stop_writing(drain);
-    /* Find the file again, or make another one should it have been taken away. */
-    if (drain->path[0]) {
+    stop_writing(drain);
+    /* The file is found again. */
+    if (drain->path[0])
         strcpy(drain->wanted, drain->path);
-        drain->afresh = true;
-    }
     drain->path[0] = '\0';
 }
 
 /* Its process is the same one still, but has become another program by exec, and recorded anew. */
-static bool gv_drain_is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
+static bool is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
 {
     for (size_t i = 0; i < drain->count; i++) {
         const struct gv_drain_spool *other = drain->spools[i];
@@ -351,26 +632,43 @@ static bool gv_drain_is_replaced(const struct gv_drain *drain, const struct gv_d
 
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
 {
-    int error = 0;
+    int error = is_gone(drain) ? -ESTALE : 0;
 
     *stored = *exiting = 0;
     for (size_t i = drain->count; i-- > 0 && !error;) {
         struct gv_drain_spool *spool = drain->spools[i];
         bool gone =
             gv_session_process_life(spool->pid, spool->process_start_ticks) != GV_SESSION_ALIVE ||
-            gv_drain_is_replaced(drain, spool);
+            is_replaced(drain, spool);
 
         if (!spool->ingesting && gv_spool_reader_is_discarded(&spool->reader)) {
-            gv_drain_drop(drain, i);
+            drop_spool(drain, i);
             continue;
         }
-        error = gv_drain_spool(drain, spool, gone, stored, exiting);
+        error = drain_spool(drain, spool, gone, stored, exiting);
         if (!error && !gone)
             gv_ingest_delay_look(&spool->ingest, spool->pid);
         if (!error && gone)
-            gv_drain_drop(drain, i);
+            drop_spool(drain, i);
     }
+    if (error && is_gone(drain))
+        error = -ESTALE;
     if (error)
-        gv_drain_start_afresh(drain);
+        gv_drain_start_anew(drain);
+    return error;
+}
+
+int gv_drain_finish(struct gv_drain *drain)
+{
+    int error = 0;
+
+    if (!drain->path[0] || is_gone(drain))
+        return 0;
+    if (!drain->writing)
+        error = open_trace(drain);
+    if (!error && !drain->complete)
+        error = complete_trace(drain);
+    stop_writing(drain);
+    drain->filled = false;
     return error;
 }

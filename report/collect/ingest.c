@@ -1,17 +1,1197 @@
 #include "report/collect/ingest.h"
 
+#include "report/analyse/stalls/flight_cause.h"
+#include "report/store/api_meaning.h"
+#include "trace/schedstat.h"
 #include "trace/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns)
+{
+    return (int64_t)(clock_ns - ingest->epoch_ns);
+}
+
+int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
+                   int (*add)(struct gv_ingest *, sqlite3_stmt *))
+{
+    int error, result;
+    sqlite3_stmt *rows = gv_database_prepare(ingest->database, statement, &error);
+
+    if (!rows)
+        return error;
+    result = sqlite3_bind_int64(rows, 1, ingest->process);
+    while (result == SQLITE_OK || result == SQLITE_ROW) {
+        result = sqlite3_step(rows);
+        if (result == SQLITE_ROW && (error = add(ingest, rows)) < 0)
+            break;
+    }
+    if (!error)
+        error = gv_database_error(ingest->database->handle, result);
+    sqlite3_reset(rows);
+    return error;
+}
+
+/* Collects the text that follows records[at]; returns its valid form in `out`, or NULL if empty. */
+static const char *read_text(const union gv_record *records, size_t count, size_t at,
+                             uint32_t bytes, char *out, size_t size)
+{
+    char raw[GV_RECORD_TEXT_LIMIT];
+    size_t used = 0;
+
+    for (at++; at < count && records[at].head.kind == GV_RECORD_TEXT && used < bytes; at++) {
+        size_t piece = records[at].head.api;
+        if (piece > GV_RECORD_TEXT_BYTES)
+            piece = GV_RECORD_TEXT_BYTES;
+        if (piece > sizeof(raw) - used)
+            piece = sizeof(raw) - used;
+        memcpy(raw + used, records[at].text.text, piece);
+        used += piece;
+    }
+    if (used > bytes)
+        used = bytes;
+    return gv_text_repair(out, size, raw, used) ? out : NULL;
+}
+
+/* ---- threads ---- */
+
+/*
+ * A process's threads. Those that have a segment of the spool are in memory; of the others, which
+ * have ended or rest, only the row is known: a program may have a new one for each task.
+ */
+
+#define GV_INGEST_THREADS 1024u
+
+static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uint64_t position,
+                      const char *name)
+{
+    struct gv_key key = {.part = {serial}};
+
+    if (ingest->thread_count == ingest->thread_room) {
+        size_t room = ingest->thread_room ? ingest->thread_room * 2 : 16;
+        void *larger = realloc(ingest->thread_list, room * sizeof(*ingest->thread_list));
+        if (!larger)
+            return -ENOMEM;
+        ingest->thread_list = larger;
+        ingest->thread_room = room;
+    }
+    struct gv_ingest_thread *thread = &ingest->thread_list[ingest->thread_count++];
+    memset(thread, 0, sizeof(*thread));
+    thread->serial = serial;
+    thread->id = id;
+    thread->position = position;
+    thread->stored_position = position;
+    strncpy(thread->name, name, sizeof(thread->name) - 1);
+    return gv_key_map_add(&ingest->threads, &key, (int64_t)ingest->thread_count);
+}
+
+/* A thread that has rested, as its row says. */
+static int wake_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id)
+{
+    int result, error;
+    sqlite3_stmt *row = gv_database_prepare(ingest->database, GV_STATEMENT_THREAD_READ, &error);
+
+    if (!row)
+        return error;
+    result = sqlite3_bind_int64(row, 1, id);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(row);
+    if (result == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 1);
+        error = add_thread(ingest, serial, id, (uint64_t)sqlite3_column_int64(row, 0),
+                           name ? name : "");
+    } else {
+        error = gv_database_error(ingest->database->handle, result);
+    }
+    sqlite3_reset(row);
+    return error || result == SQLITE_ROW ? error : -EPROTO;
+}
+
+static int find_thread(struct gv_ingest *ingest, const struct gv_spool_view *view, const char *name)
+{
+    struct gv_key key = {.part = {view->thread}};
+    int64_t id;
+    int error = gv_known_find(&ingest->resting, ingest->database, &key, &id);
+
+    if (error)
+        return error;
+    if (id)
+        return wake_thread(ingest, view->thread, id);
+    error = gv_database_run(ingest->database, GV_STATEMENT_THREAD_ADD, "iiit", ingest->process,
+                            (int64_t)view->thread, (int64_t)view->tid, name);
+    return error ? error
+                 : add_thread(ingest, view->thread, gv_database_last_id(ingest->database), 0,
+                              view->comm);
+}
+
+static int intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
+                         struct gv_ingest_thread **thread)
+{
+    struct gv_key key = {.part = {view->thread}};
+    int64_t place = gv_key_map_find(&ingest->threads, &key);
+    char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
+    int error = 0;
+
+    gv_text_repair(name, sizeof(name), view->comm, sizeof(view->comm));
+    if (place == 0) {
+        error = find_thread(ingest, view, name);
+        if (error)
+            return error;
+        place = (int64_t)ingest->thread_count;
+    }
+    *thread = &ingest->thread_list[place - 1];
+    if (strcmp((*thread)->name, view->comm) != 0) {
+        strcpy((*thread)->name, view->comm);
+        error =
+            gv_database_run(ingest->database, GV_STATEMENT_THREAD_NAME, "it", (*thread)->id, name);
+    }
+    return error;
+}
+
+/* It is known from now on by its row alone. */
+static int put_to_rest(struct gv_ingest *ingest, const struct gv_ingest_thread *thread)
+{
+    struct gv_key key = {.part = {thread->serial}};
+    int64_t id;
+    int error = gv_known_find(&ingest->resting, ingest->database, &key, &id);
+
+    return error || id ? error : gv_known_add(&ingest->resting, ingest->database, &key, thread->id);
+}
+
+static int forget_threads(struct gv_ingest *ingest)
+{
+    size_t kept = 0;
+    int error = 0;
+
+    if (ingest->thread_count < GV_INGEST_THREADS || ingest->thread_count < ingest->thread_most)
+        return 0;
+    for (size_t i = 0; i < ingest->view_count; i++) {
+        struct gv_key key = {.part = {ingest->views[i].thread}};
+        int64_t place = gv_key_map_find(&ingest->threads, &key);
+        if (place)
+            ingest->thread_list[place - 1].awake = true;
+    }
+    gv_key_map_free(&ingest->threads);
+    for (size_t i = 0; i < ingest->thread_count; i++) {
+        struct gv_ingest_thread thread = ingest->thread_list[i];
+        struct gv_key key = {.part = {thread.serial}};
+
+        if (error || thread.awake || thread.pending_count > 0) {
+            thread.awake = false;
+            ingest->thread_list[kept++] = thread;
+            error = error ? error : gv_key_map_add(&ingest->threads, &key, (int64_t)kept);
+        } else {
+            free(thread.pending);
+            error = put_to_rest(ingest, &thread);
+        }
+    }
+    ingest->thread_count = kept;
+    ingest->thread_most = 2 * kept;
+    return error;
+}
+
+static int load_thread(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_known_add(&ingest->resting, ingest->database, &key, sqlite3_column_int64(row, 0));
+}
+
+static int load_threads(struct gv_ingest *ingest)
+{
+    return gv_ingest_each(ingest, GV_STATEMENT_THREAD_ALL, load_thread);
+}
+
+static void close_threads(struct gv_ingest *ingest)
+{
+    for (size_t i = 0; i < ingest->thread_count; i++)
+        free(ingest->thread_list[i].pending);
+    free(ingest->thread_list);
+    gv_key_map_free(&ingest->threads);
+    gv_known_free(&ingest->resting, ingest->database);
+}
+
+/* ---- things known by number or handle ---- */
+
+/* The first part of a key in `places`. */
+enum gv_place {
+    GV_PLACE_CONTEXT = 1,        /* handle */
+    GV_PLACE_STREAM = 2,         /* handle */
+    GV_PLACE_LEGACY = 3,         /* context */
+    GV_PLACE_PER_THREAD = 4,     /* context, thread */
+    GV_PLACE_STREAM_CONTEXT = 5, /* row of a stream -> row of its context */
+};
+
+static const char *const place_kinds[] = {
+    [GV_PLACE_STREAM] = "created",
+    [GV_PLACE_LEGACY] = "legacy default",
+    [GV_PLACE_PER_THREAD] = "per-thread default",
+};
+
+#define GV_STREAM_LEGACY     1u
+#define GV_STREAM_PER_THREAD 2u
+
+static int find_api(struct gv_ingest *ingest, const char *name, const char *class_name, int64_t *id)
+{
+    int error, result;
+    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_API_FIND, &error);
+
+    if (!find)
+        return error;
+    sqlite3_bind_text(find, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(find, 2, class_name, -1, SQLITE_STATIC);
+    result = sqlite3_step(find);
+    error = gv_database_error(ingest->database->handle, result);
+    *id = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
+    sqlite3_reset(find);
+    if (error || *id)
+        return error;
+    error = gv_database_run(ingest->database, GV_STATEMENT_API_ADD, "tt", name, class_name);
+    *id = gv_database_last_id(ingest->database);
+    return error ? error : gv_api_meaning_fill(ingest->database->handle);
+}
+
+static int intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
+{
+    char name[65], class_name[16];
+    char name_text[GV_TEXT_REPAIRED_BYTES(64)], class_text[GV_TEXT_REPAIRED_BYTES(16)];
+    uint32_t index = api < ingest->reader->names_count ? api : ingest->reader->names_count;
+    int error;
+
+    if (ingest->apis[index]) {
+        *id = ingest->apis[index];
+        return 0;
+    }
+    gv_spool_reader_name(ingest->reader, index, name, class_name);
+    gv_text_repair(name_text, sizeof(name_text), name, sizeof(name));
+    gv_text_repair(class_text, sizeof(class_text), class_name, sizeof(class_name));
+    error = find_api(ingest, name_text, class_text, id);
+    if (error)
+        return error;
+    ingest->apis[index] = *id;
+    ingest->per_thread[index] = gv_api_is_per_thread(name);
+    ingest->kinds[index] = &gv_call_kinds[gv_call_kind_find(name, class_name)];
+    return 0;
+}
+
+static int intern_number(struct gv_ingest *ingest, struct gv_known *known, enum gv_statement add,
+                         uint32_t number, int64_t *id)
+{
+    struct gv_key key = {.part = {number}};
+    int error = 0;
+
+    *id = 0;
+    if (number)
+        error = gv_known_find(known, ingest->database, &key, id);
+    if (error || number == 0 || *id)
+        return error;
+    error = gv_database_run(ingest->database, add, "ii", ingest->process, (int64_t)number);
+    if (error)
+        return error;
+    *id = gv_database_last_id(ingest->database);
+    return gv_known_add(known, ingest->database, &key, *id);
+}
+
+static int intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id)
+{
+    return intern_number(ingest, &ingest->kernels, GV_STATEMENT_KERNEL_ADD, number, id);
+}
+
+static int intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id)
+{
+    return intern_number(ingest, &ingest->modules, GV_STATEMENT_MODULE_ADD, number, id);
+}
+
+static int intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id)
+{
+    struct gv_key key = {.part = {GV_PLACE_CONTEXT, handle}};
+    int error = 0;
+
+    *id = 0;
+    if (handle)
+        error = gv_known_find(&ingest->places, ingest->database, &key, id);
+    if (error || handle == 0 || *id)
+        return error;
+    error = gv_database_run(ingest->database, GV_STATEMENT_CONTEXT_ADD, "ii", ingest->process,
+                            (int64_t)handle);
+    if (error)
+        return error;
+    *id = gv_database_last_id(ingest->database);
+    return gv_known_add(&ingest->places, ingest->database, &key, *id);
+}
+
+/* Which stream a handle means. The default streams have no handle of their own: they are one for
+ * each context, or for each context and thread. */
+static struct gv_key stream_key(uint64_t handle, bool per_thread, int64_t context, int64_t thread)
+{
+    struct gv_key key = {.part = {GV_PLACE_STREAM, handle}};
+
+    if (handle == GV_STREAM_PER_THREAD || (handle == 0 && per_thread))
+        key = (struct gv_key){.part = {GV_PLACE_PER_THREAD, (uint64_t)context, (uint64_t)thread}};
+    else if (handle == GV_STREAM_LEGACY || handle == 0)
+        key = (struct gv_key){.part = {GV_PLACE_LEGACY, (uint64_t)context}};
+    return key;
+}
+
+static int remember_stream(struct gv_ingest *ingest, const struct gv_key *key, int64_t stream,
+                           int64_t context)
+{
+    struct gv_key context_key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
+    int error = gv_known_add(&ingest->places, ingest->database, key, stream);
+
+    if (!error && context)
+        error = gv_known_add(&ingest->places, ingest->database, &context_key, context);
+    return error;
+}
+
+static int intern_stream(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+                         uint64_t handle, bool per_thread, int64_t context, int64_t *id)
+{
+    struct gv_key key = stream_key(handle, per_thread, context, thread->id);
+    bool own = key.part[0] == GV_PLACE_PER_THREAD;
+    int error = gv_known_find(&ingest->places, ingest->database, &key, id);
+
+    if (error || *id)
+        return error;
+    error = gv_database_run(ingest->database, GV_STATEMENT_STREAM_ADD, "izzit", ingest->process,
+                            context, own ? thread->id : (int64_t)0, (int64_t)handle,
+                            place_kinds[key.part[0]]);
+    if (error)
+        return error;
+    *id = gv_database_last_id(ingest->database);
+    return remember_stream(ingest, &key, *id, context);
+}
+
+static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                        const struct gv_record_call *call)
+{
+    uint8_t flags = call->head.flags & (GV_RECORD_HAS_STREAM | GV_RECORD_HAS_CONTEXT);
+    uint32_t api =
+        call->head.api < ingest->reader->names_count ? call->head.api : ingest->reader->names_count;
+    bool per_thread = ingest->per_thread[api] != 0;
+    uint64_t handle = call->context;
+    int64_t context = 0, stream = 0;
+    int error = 0;
+
+    if (ingest->kinds[api]->flags & GV_CALL_IN_OBJECT && call->object) {
+        /* Which one is current by the end says nothing. */
+        handle = call->object;
+        flags |= GV_RECORD_HAS_CONTEXT;
+    }
+    if (thread->place_known && thread->place_flags == flags &&
+        thread->place_per_thread == per_thread && thread->place_stream == call->stream &&
+        thread->place_context == handle)
+        return 0;
+    if (flags & GV_RECORD_HAS_CONTEXT)
+        error = intern_context(ingest, handle, &context);
+    if (!error && (flags & GV_RECORD_HAS_STREAM))
+        error = intern_stream(ingest, thread, call->stream, per_thread, context, &stream);
+    struct gv_key key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
+    int64_t own = 0;
+    if (!error && stream)
+        error = gv_known_find(&ingest->places, ingest->database, &key, &own);
+    if (error)
+        return error;
+    bool said = stream && own == context;
+    thread->place_known = true;
+    thread->place_flags = flags;
+    thread->place_per_thread = per_thread;
+    thread->place_stream = call->stream;
+    thread->place_context = handle;
+    thread->stream = stream;
+    thread->context = said ? 0 : context;
+    return 0;
+}
+
+static int load_context(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    struct gv_key key = {.part = {GV_PLACE_CONTEXT, (uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_known_add(&ingest->places, ingest->database, &key, sqlite3_column_int64(row, 0));
+}
+
+static int load_stream(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    const char *kind = (const char *)sqlite3_column_text(row, 2);
+    bool own = kind && strcmp(kind, place_kinds[GV_PLACE_PER_THREAD]) == 0;
+    struct gv_key key = stream_key((uint64_t)sqlite3_column_int64(row, 1), own,
+                                   sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4));
+
+    return remember_stream(ingest, &key, sqlite3_column_int64(row, 0),
+                           sqlite3_column_int64(row, 3));
+}
+
+static int load_kernel(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_known_add(&ingest->kernels, ingest->database, &key, sqlite3_column_int64(row, 0));
+}
+
+static int load_module(struct gv_ingest *ingest, sqlite3_stmt *row)
+{
+    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_known_add(&ingest->modules, ingest->database, &key, sqlite3_column_int64(row, 0));
+}
+
+static int intern_load_all(struct gv_ingest *ingest)
+{
+    int error = load_threads(ingest);
+
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_CONTEXT_ALL, load_context);
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_STREAM_ALL, load_stream);
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_KERNEL_ALL, load_kernel);
+    if (!error)
+        error = gv_ingest_each(ingest, GV_STATEMENT_MODULE_ALL, load_module);
+    if (!error)
+        error = gv_ingest_gpu_load_all(ingest);
+    return error;
+}
+
+/* ---- waiting for a processor ---- */
+
+/* What is left when all that does not belong to the call is taken off. */
+static uint64_t delay_less(uint64_t delay_ns, uint64_t other_ns)
+{
+    return delay_ns > other_ns ? delay_ns - other_ns : 0;
+}
+
+uint64_t gv_ingest_delay_least(uint64_t start_ns, uint64_t end_ns,
+                               const struct gv_delay_reading *end,
+                               const struct gv_delay_reading *earlier, uint64_t inside_ns)
+{
+    uint64_t behind_ns = end->before_ns - end_ns, least_ns = 0;
+
+    if (end_ns < start_ns || end->before_ns < end_ns)
+        return 0;
+    if (inside_ns <= end->delay_ns)
+        least_ns = delay_less(end->delay_ns - inside_ns, behind_ns);
+    if (earlier && earlier->after_ns <= start_ns && earlier->delay_ns <= end->delay_ns) {
+        uint64_t before_ns = start_ns - earlier->after_ns;
+        uint64_t since_ns =
+            delay_less(delay_less(end->delay_ns - earlier->delay_ns, behind_ns), before_ns);
+        least_ns = since_ns > least_ns ? since_ns : least_ns;
+    }
+    /* The kernel's clock and ours may differ by a little. */
+    return least_ns < end_ns - start_ns ? least_ns : end_ns - start_ns;
+}
+
+/* Of a thread of another process. False: the kernel does not tell. */
+static bool read_delay(uint32_t pid, uint32_t tid, uint64_t *delay_ns)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%u/task/%u/schedstat", pid, tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && gv_schedstat_read(fd, delay_ns);
+}
+
+/*
+ * How long threads waited for a processor inside calls that took long. A program's thread says,
+ * after such a call, how long it has waited so far. Two such readings bound what came between them;
+ * one that the collector takes while the thread is in the call bounds the rest of it.
+ *
+ * The collector's are of use inside calls only: what the kernel says of a thread that waits at that
+ * moment lacks that wait, and a wait that began before the call would be taken for the call's.
+ */
+
+/* How many threads the kernel is asked about in one look. */
+#define GV_DELAY_READS 64u
+
+static const struct gv_delay_sight *delay_sight_of(const struct gv_ingest *ingest, uint64_t thread,
+                                                   uint64_t call_start_ns)
+{
+    for (size_t i = 0; i < GV_DELAY_SIGHTS; i++)
+        if (ingest->delay_sights[i].thread == thread &&
+            ingest->delay_sights[i].call_start_ns == call_start_ns)
+            return &ingest->delay_sights[i];
+    return NULL;
+}
+
+static bool delay_is_in(const struct gv_ingest *ingest, uint32_t slot,
+                        const struct gv_spool_flight *call)
+{
+    struct gv_spool_flight now;
+
+    return gv_spool_reader_flight(ingest->reader, slot, &now) && now.thread == call->thread &&
+           now.start_ns == call->start_ns;
+}
+
+void gv_ingest_delay_look(struct gv_ingest *ingest, uint32_t pid)
+{
+    uint32_t reads = 0;
+
+    for (uint32_t i = 0; i < ingest->reader->slots_count && reads < GV_DELAY_READS; i++) {
+        struct gv_spool_flight call;
+        uint64_t delay_ns;
+
+        if (!gv_spool_reader_flight(ingest->reader, i, &call) ||
+            delay_sight_of(ingest, call.thread, call.start_ns))
+            continue;
+        reads++;
+        if (!read_delay(pid, call.tid, &delay_ns) || !delay_is_in(ingest, i, &call))
+            continue;
+        ingest->delay_sights[ingest->delay_sight_next++ % GV_DELAY_SIGHTS] =
+            (struct gv_delay_sight){call.thread, call.start_ns, delay_ns};
+    }
+}
+
+static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                      const struct gv_record_run_delay *record, const struct gv_record_call *call,
+                      int64_t id)
+{
+    const struct gv_delay_reading now = {record->after_ns, record->before_ns, record->delay_ns};
+    const struct gv_delay_reading earlier = thread->delay;
+    const struct gv_delay_sight *sight = delay_sight_of(ingest, thread->serial, call->start_ns);
+    uint64_t least_ns;
+
+    thread->delay = now;
+    /* The call of that reading may have been lost, and this be the next one. */
+    if (record->call_start_ns != call->start_ns)
+        return 0;
+    least_ns = gv_ingest_delay_least(call->start_ns, call->start_ns + call->duration_ns, &now,
+                                     earlier.before_ns ? &earlier : NULL,
+                                     sight ? sight->delay_ns : UINT64_MAX);
+    if (least_ns == 0)
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_CALL_DELAY, "ii", id, (int64_t)least_ns);
+}
+
+/* ---- stacks ---- */
+
+/*
+ * Stacks: native frames as places in files, to be named when the trace is finished, and Python
+ * frames with their names.
+ *
+ * The frames of the interpreter's own code are left out where there are Python frames, which stand
+ * where the innermost of them stood.
+ */
+
+/* Python frames stand between the native ones inside the interpreter's calls and those around it.
+ */
+#define GV_INGEST_PYTHON_DEPTH 1000
+#define GV_INGEST_OUTER_DEPTH  2000
+
+/* What the records of one group say of a stack, in their order. */
+struct gv_ingest_stack {
+    int64_t stack; /* whose frames follow; 0: none */
+    int64_t of_call;
+    uint64_t of_call_start_ns;
+    uint32_t native_frames; /* stored so far */
+    uint32_t python_frames;
+    uint32_t python_expected;
+    bool inside_python; /* an interpreter's frame has been seen */
+    uint64_t python_low;
+    uint64_t python_high;
+};
+
+static int store_object(struct gv_ingest *ingest, const struct gv_record_object *object,
+                        const union gv_record *records, size_t count)
+{
+    char path[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
+    char build_id[2 * GV_RECORD_BUILD_ID_BYTES + 1] = "";
+    const char *text = read_text(records, count, 0, object->text_bytes, path, sizeof(path));
+
+    for (unsigned i = 0; i < object->build_id_bytes && i < GV_RECORD_BUILD_ID_BYTES; i++)
+        snprintf(build_id + 2 * i, 3, "%02x", object->build_id[i]);
+    return gv_database_run(ingest->database, GV_STATEMENT_OBJECT_ADD, "iiiitt", ingest->process,
+                           (int64_t)object->base, (int64_t)object->low, (int64_t)object->high, text,
+                           build_id[0] ? build_id : NULL);
+}
+
+static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                     const struct gv_record_stack *record)
+{
+    int error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
+                                (int64_t)record->number);
+
+    memset(state, 0, sizeof(*state));
+    state->stack = error ? 0 : gv_database_last_id(ingest->database);
+    state->python_expected = record->python_frames;
+    state->python_low = record->python_low;
+    state->python_high = record->python_high;
+    return error;
+}
+
+static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *state,
+                        int64_t depth, uint64_t address)
+{
+    char path[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)] = "";
+    int64_t object = 0;
+    uint64_t place = address;
+    int error;
+    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_OBJECT_AT, &error);
+
+    if (!find)
+        return error;
+    sqlite3_bind_int64(find, 1, ingest->process);
+    sqlite3_bind_int64(find, 2, (int64_t)address);
+    int result = sqlite3_step(find);
+    if (result == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(find, 2);
+        object = sqlite3_column_int64(find, 0);
+        place = address - (uint64_t)sqlite3_column_int64(find, 1);
+        snprintf(path, sizeof(path), "%s", text ? text : "");
+    }
+    error = gv_database_error(ingest->database->handle, result);
+    sqlite3_reset(find);
+    if (error)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_ADD, "iitntnniz", state->stack,
+                           depth, "native", path[0] ? path : NULL, (int64_t)place, object);
+}
+
+static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                             const struct gv_record_frames *frames)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < frames->head.api && i < GV_RECORD_FRAMES && !error; i++) {
+        uint64_t address = frames->address[i];
+        bool interpreter = address >= state->python_low && address < state->python_high;
+
+        if (interpreter && state->python_expected) {
+            state->inside_python = true;
+            continue;
+        }
+        error = native_frame(
+            ingest, state,
+            state->native_frames++ + (state->inside_python ? GV_INGEST_OUTER_DEPTH : 0), address);
+    }
+    return error;
+}
+
+static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                            const struct gv_record_python_frame *frame,
+                            const union gv_record *records, size_t count)
+{
+    char both[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
+    char file[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
+    uint32_t bytes = (uint32_t)frame->file_bytes + frame->function_bytes;
+
+    if (!read_text(records, count, 0, bytes, both, sizeof(both)))
+        return 0;
+    /* Both names were whole characters: repairing has not moved where the second one begins. */
+    size_t split = strnlen(both, frame->file_bytes);
+    memcpy(file, both, split);
+    file[split] = '\0';
+    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_ADD, "iittntznn", state->stack,
+                           (int64_t)(GV_INGEST_PYTHON_DEPTH + state->python_frames++), "python",
+                           both + split, file, (int64_t)frame->line);
+}
+
+static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                              const struct gv_record_stack *record)
+{
+    int error;
+    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_STACK_FIND, &error);
+
+    if (!find)
+        return error;
+    sqlite3_bind_int64(find, 1, ingest->process);
+    sqlite3_bind_int64(find, 2, record->number);
+    int result = sqlite3_step(find);
+    state->of_call = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
+    state->of_call_start_ns = record->call_start_ns;
+    error = gv_database_error(ingest->database->handle, result);
+    sqlite3_reset(find);
+    return error;
+}
+
+static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                            const union gv_record *record, const union gv_record *rest,
+                            size_t rest_count)
+{
+    const union gv_record *records = rest - 1;
+
+    switch (record->head.kind) {
+    case GV_RECORD_OBJECT:
+        return store_object(ingest, &record->object, records, rest_count + 1);
+    case GV_RECORD_STACK:
+        return new_stack(ingest, state, &record->stack);
+    case GV_RECORD_FRAMES_OF_STACK:
+        return state->stack ? add_native_frames(ingest, state, &record->frames) : 0;
+    case GV_RECORD_PYTHON_FRAME:
+        return state->stack
+                   ? add_python_frame(ingest, state, &record->python_frame, records, rest_count + 1)
+                   : 0;
+    default:
+        return find_stack_of_call(ingest, state, &record->stack);
+    }
+}
+
+static int store_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                               int64_t call, uint64_t start_ns)
+{
+    int64_t stack = state->of_call;
+
+    state->of_call = 0;
+    /* The call that it was told for may have been lost, and this be the next one. */
+    if (!stack || state->of_call_start_ns != start_ns)
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
+}
+
+/* ---- one group of records ---- */
+
+/* A thread whose loads never meet their calls is damaged; don't remember more than this. */
+#define GV_INGEST_PENDING_LIMIT 4096u
+
+static void fill_row(struct gv_call_row *row, int64_t start_ns,
+                     const struct gv_ingest_thread *thread, const struct gv_record_call *call)
+{
+    gv_call_row_set(row, GV_CALL_THREAD, thread->id);
+    gv_call_row_set(row, GV_CALL_START_NS, start_ns);
+    gv_call_row_set(row, GV_CALL_DURATION_NS, (int64_t)call->duration_ns);
+    if (!(call->head.flags & GV_RECORD_UNWOUND))
+        gv_call_row_set(row, GV_CALL_RESULT, call->head.result);
+    if (thread->stream)
+        gv_call_row_set(row, GV_CALL_STREAM, thread->stream);
+    if (thread->context)
+        gv_call_row_set(row, GV_CALL_CONTEXT, thread->context);
+    if (call->head.flags & GV_RECORD_HAS_BYTES)
+        gv_call_row_set(row, GV_CALL_BYTES, (int64_t)call->bytes);
+    if (call->object)
+        gv_call_row_set(row, GV_CALL_OBJECT, (int64_t)call->object);
+    if (thread->kernel)
+        gv_call_row_set(row, GV_CALL_KERNEL, thread->kernel);
+    if (call->correlation)
+        gv_call_row_set(row, GV_CALL_CORRELATION, call->correlation);
+}
+
+static void count_work(struct gv_ingest *ingest, const struct gv_record_call *call)
+{
+    uint32_t names = ingest->reader->names_count;
+    enum gv_gpu_work work = ingest->kinds[call->head.api < names ? call->head.api : names]->work;
+    uint64_t end_ns = call->start_ns + call->duration_ns;
+
+    if (work == GV_GPU_WORK_NONE || call->head.result != 0 ||
+        (call->head.flags & GV_RECORD_UNWOUND) ||
+        ((call->head.flags & GV_RECORD_HAS_BYTES) && call->bytes == 0))
+        return;
+    ingest->work.asked[work]++;
+    if (work == GV_GPU_WORK_MOVE && end_ns > ingest->work.moves_until_ns)
+        ingest->work.moves_until_ns = end_ns;
+}
+
+/* Tells the loads that stood inside this call which one it was. */
+static int match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                       const struct gv_record_call *call, int64_t id)
+{
+    uint32_t kept = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; i < thread->pending_count && !error; i++) {
+        if (thread->pending[i].outer_start_ns == call->start_ns)
+            error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_CALL, "ii",
+                                    thread->pending[i].load, id);
+        else if (thread->pending[i].outer_start_ns > call->start_ns)
+            thread->pending[kept++] = thread->pending[i];
+    }
+    thread->pending_count = kept;
+    return error;
+}
+
+static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                      const struct gv_record_call *call, int64_t module,
+                      struct gv_ingest_stack *stack)
+{
+    int64_t id = *ingest->next_call, api;
+    int error = intern_api(ingest, call->head.api, &api);
+    struct gv_call_row *row;
+
+    if (!error)
+        error = intern_place(ingest, thread, call);
+    if (!error && call->kernel != thread->kernel_number) {
+        error = intern_kernel(ingest, call->kernel, &thread->kernel);
+        thread->kernel_number = call->kernel;
+    }
+    if (error)
+        return error;
+    error = gv_call_batch_next(&ingest->calls, ingest->database, &row);
+    if (error)
+        return error;
+    gv_call_row_set(row, GV_CALL_ID, id);
+    gv_call_row_set(row, GV_CALL_API, api);
+    fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
+    (*ingest->next_call)++;
+    count_work(ingest, call);
+    if (call->correlation)
+        error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
+    if (error)
+        return error;
+    if (module)
+        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
+    if (!error)
+        error = store_stack_of_call(ingest, stack, id, call->start_ns);
+    if (!error && thread->pending_count > 0)
+        error = match_loads(ingest, thread, call, id);
+    return error;
+}
+
+static int store_poll(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                      const struct gv_record_poll *poll, struct gv_ingest_stack *stack)
+{
+    struct gv_record_call call = {.head = poll->head,
+                                  .start_ns = poll->start_ns,
+                                  .duration_ns = poll->total_ns,
+                                  .stream = poll->stream,
+                                  .context = poll->context,
+                                  .object = poll->object};
+    int64_t id = *ingest->next_call;
+    int error = store_call(ingest, thread, &call, 0, stack);
+
+    if (error || poll->count <= 1)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_CALL_FOLD, "iii", id,
+                           (int64_t)poll->count, (int64_t)poll->span_ns);
+}
+
+static const char *image_name(uint8_t image)
+{
+    switch (image) {
+    case GV_IMAGE_CUBIN:
+        return "cubin";
+    case GV_IMAGE_PTX:
+        return "ptx";
+    case GV_IMAGE_FATBIN:
+        return "fatbin";
+    default:
+        return NULL;
+    }
+}
+
+static const char *load_kind_name(const struct gv_record_load *load)
+{
+    const char *image = image_name(load->image_kind);
+
+    switch (load->load_kind) {
+    case GV_LOAD_FILE:
+        return "file";
+    case GV_LOAD_LIBRARY:
+        return "library";
+    case GV_LOAD_LINK:
+        return "link";
+    default:
+        return image ? image : "image";
+    }
+}
+
+static int expect_call(struct gv_ingest_thread *thread, int64_t load, uint64_t outer_start_ns)
+{
+    if (thread->pending_count == thread->pending_room) {
+        uint32_t room = thread->pending_room ? thread->pending_room * 2 : 8;
+        if (room > GV_INGEST_PENDING_LIMIT) {
+            thread->pending_count = 0;
+        } else {
+            void *larger = realloc(thread->pending, room * sizeof(*thread->pending));
+            if (!larger)
+                return -ENOMEM;
+            thread->pending = larger;
+            thread->pending_room = room;
+        }
+    }
+    thread->pending[thread->pending_count++] =
+        (struct gv_ingest_pending_load){.load = load, .outer_start_ns = outer_start_ns};
+    return 0;
+}
+
+static int store_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                      const struct gv_record_load *load, const char *name, int64_t *module)
+{
+    int64_t api;
+    int error = intern_api(ingest, load->head.api, &api);
+
+    if (!error)
+        error = intern_module(ingest, load->module, module);
+    if (error)
+        return error;
+    bool in_object = load->head.flags & GV_RECORD_IN_OBJECT;
+    int64_t bytes = load->head.flags & GV_RECORD_HAS_BYTES ? (int64_t)load->bytes : 0;
+    error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_ADD, "iiiiitttzzzzt", thread->id,
+                            api, gv_ingest_time(ingest, load->start_ns), (int64_t)load->duration_ns,
+                            (int64_t)load->head.result, load_kind_name(load),
+                            image_name(load->image_kind), in_object ? NULL : name, bytes,
+                            (int64_t)load->hash, (int64_t)load->handle, *module,
+                            in_object ? name : NULL);
+    if (error)
+        return error;
+    return expect_call(thread, gv_database_last_id(ingest->database), load->outer_start_ns);
+}
+
+static int store_name(struct gv_ingest *ingest, const struct gv_record_name *record,
+                      const char *name)
+{
+    int64_t kernel, module;
+    int error = intern_kernel(ingest, record->kernel, &kernel);
+
+    if (!error)
+        error = intern_module(ingest, record->module, &module);
+    if (error || kernel == 0)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_KERNEL_NAME, "itzzi", kernel, name,
+                           module, (int64_t)record->handle, gv_ingest_time(ingest, record->at_ns));
+}
+
+static int store_unload(struct gv_ingest *ingest, const struct gv_record_unload *unload,
+                        int64_t *module)
+{
+    int error = intern_module(ingest, unload->module, module);
+
+    if (error || *module == 0)
+        return error;
+    return gv_database_run(ingest->database, GV_STATEMENT_MODULE_UNLOAD, "ii", *module,
+                           gv_ingest_time(ingest, unload->at_ns));
+}
+
+static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
+                       const union gv_record *records, size_t count)
+{
+    char text[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
+    int64_t module = 0; /* that the group's call made or unloaded */
+    uint64_t outer_start_ns = 0;
+    struct gv_ingest_stack stack = {0};
+    const struct gv_record_run_delay *delay = NULL;
+    int64_t id;
+    int error = 0;
+
+    for (size_t i = 0; i < count && !error; i++) {
+        const union gv_record *record = &records[i];
+        int64_t loaded = 0;
+        uint32_t bytes;
+
+        switch (record->head.kind) {
+        case GV_RECORD_CALL:
+            /* The call of that load may have been lost, and this be the next one. */
+            if (outer_start_ns && outer_start_ns != record->call.start_ns)
+                module = 0;
+            outer_start_ns = 0;
+            id = *ingest->next_call;
+            error = store_call(ingest, thread, &record->call, module, &stack);
+            if (!error && delay)
+                error = delay_call(ingest, thread, delay, &record->call, id);
+            module = 0;
+            delay = NULL;
+            break;
+        case GV_RECORD_POLL:
+            error = store_poll(ingest, thread, &record->poll, &stack);
+            break;
+        case GV_RECORD_LOAD:
+            error = store_load(
+                ingest, thread, &record->load,
+                read_text(records, count, i, record->load.text_bytes, text, sizeof(text)), &loaded);
+            if (!(record->head.flags & GV_RECORD_NESTED)) {
+                module = loaded;
+                outer_start_ns = record->load.outer_start_ns;
+            }
+            break;
+        case GV_RECORD_NAME:
+            error = store_name(
+                ingest, &record->name,
+                read_text(records, count, i, record->name.text_bytes, text, sizeof(text)));
+            break;
+        case GV_RECORD_UNLOAD:
+            error = store_unload(ingest, &record->unload, &module);
+            break;
+        case GV_RECORD_RUN_DELAY:
+            delay = &record->run_delay;
+            break;
+        case GV_RECORD_OBJECT:
+        case GV_RECORD_STACK:
+        case GV_RECORD_FRAMES_OF_STACK:
+        case GV_RECORD_PYTHON_FRAME:
+        case GV_RECORD_STACK_OF_CALL:
+            error = store_stack_part(ingest, &stack, record, records + i + 1, count - i - 1);
+            break;
+        default: /* text is read with its owner; what is unknown is left out */
+            error = gv_ingest_gpu(ingest, record,
+                                  gv_ingest_gpu_has_text(record, &bytes)
+                                      ? read_text(records, count, i, bytes, text, sizeof(text))
+                                      : NULL);
+            break;
+        }
+    }
+    return error;
+}
+
+/* ---- the process: what was lost, calls in flight, the end ---- */
+
+static int store_loss(struct gv_ingest *ingest, const char *what, const char *class_name,
+                      uint64_t count, uint64_t stored)
+{
+    if (count == stored && (ingest->status_stored || count == 0))
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_SET, "itti", ingest->process, what,
+                           class_name, (int64_t)count);
+}
+
+static int store_lost_calls(struct gv_ingest *ingest, const struct gv_spool_status *now)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < GV_SPOOL_CLASSES && !error; i++) {
+        char class_name[16], text[GV_TEXT_REPAIRED_BYTES(16)];
+
+        if (!gv_spool_reader_class(ingest->reader, i, class_name))
+            snprintf(class_name, sizeof(class_name), "class %u", i);
+        gv_text_repair(text, sizeof(text), class_name, sizeof(class_name));
+        error = store_loss(ingest, "call", text, now->lost_calls[i], ingest->status.lost_calls[i]);
+    }
+    return error;
+}
+
+int gv_ingest_status(struct gv_ingest *ingest)
+{
+    struct gv_spool_status now;
+    int error = 0;
+
+    gv_spool_reader_status(ingest->reader, &now);
+    if (now.driver_version && now.driver_version != ingest->status.driver_version)
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",
+                                ingest->process, (int64_t)now.driver_version);
+    if (!error)
+        error = gv_ingest_gpu_status(ingest, &now);
+    if (!error)
+        error = store_loss(ingest, "GPU record", "dropped by CUPTI", now.gpu_dropped,
+                           ingest->status.gpu_dropped);
+    if (!error)
+        error = store_loss(ingest, "GPU record", "", now.gpu_lost, ingest->status.gpu_lost);
+    if (!error)
+        error = store_lost_calls(ingest, &now);
+    if (!error)
+        error = store_loss(ingest, "name", "", now.lost_names, ingest->status.lost_names);
+    if (!error)
+        error = store_loss(ingest, "load", "", now.lost_loads, ingest->status.lost_loads);
+    if (!error)
+        error = store_loss(ingest, "thread", "", now.lost_threads, ingest->status.lost_threads);
+    if (!error)
+        error = store_loss(ingest, "Python stack", "", now.lost_python_stacks,
+                           ingest->status.lost_python_stacks);
+    ingest->status = now;
+    ingest->status_stored = !error;
+    return error;
+}
+
+static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *flight)
+{
+    char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
+    int64_t api, kernel = 0;
+    /* The process may have been looked at for the last time before the call began. */
+    bool seen = ingest->seen_ns > flight->start_ns;
+    int64_t seen_ns = seen ? gv_ingest_time(ingest, ingest->seen_ns) : 0;
+    int error = intern_api(ingest, flight->api, &api);
+
+    gv_text_repair(name, sizeof(name), flight->comm, sizeof(flight->comm));
+    if (!error && flight->detail <= UINT32_MAX)
+        error = intern_kernel(ingest, (uint32_t)flight->detail, &kernel);
+    if (!error)
+        error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_ADD, "iiitiizzz",
+                                ingest->process, (int64_t)flight->thread, (int64_t)flight->tid,
+                                name, api, gv_ingest_time(ingest, flight->start_ns), kernel,
+                                (int64_t)flight->stream, seen_ns);
+    return error;
+}
+
+/* FNV-1a over who is in a call since when. */
+static uint64_t shape_of_flights(struct gv_ingest *ingest)
+{
+    struct gv_spool_flight flight;
+    uint64_t shape = UINT64_C(0xcbf29ce484222325);
+    bool any = false;
+
+    for (uint32_t i = 0; i < ingest->reader->slots_count; i++)
+        if (gv_spool_reader_flight(ingest->reader, i, &flight)) {
+            shape = (shape ^ flight.thread) * UINT64_C(0x100000001b3);
+            shape = (shape ^ flight.start_ns) * UINT64_C(0x100000001b3);
+            any = true;
+        }
+    return any ? shape | 1 : 0;
+}
+
+int gv_ingest_flights_clear(struct gv_ingest *ingest)
+{
+    ingest->flights_shape = 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_CLEAR, "i", ingest->process);
+}
+
+int gv_ingest_flights(struct gv_ingest *ingest)
+{
+    uint64_t shape = shape_of_flights(ingest);
+    int error;
+
+    /* Looking for causes reads much of the trace: once for each set of calls is enough. */
+    if (shape && shape == ingest->flights_shape)
+        return gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_SEEN, "iz", ingest->process,
+                               ingest->seen_ns ? gv_ingest_time(ingest, ingest->seen_ns) : 0);
+    error = gv_ingest_flights_clear(ingest);
+    for (uint32_t i = 0; i < ingest->reader->slots_count && !error; i++) {
+        struct gv_spool_flight flight;
+
+        if (gv_spool_reader_flight(ingest->reader, i, &flight))
+            error = store_flight(ingest, &flight);
+    }
+    if (!error)
+        error = gv_flight_causes(ingest->database, ingest->process);
+    if (!error)
+        ingest->flights_shape = shape;
+    return error;
+}
+
+/* How full they were, nobody knows. */
+static int store_cut(struct gv_ingest *ingest)
+{
+    uint64_t most = (uint64_t)ingest->reader->segments_cut * GV_SPOOL_SEGMENT_RECORDS;
+
+    if (most == 0)
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_SET, "itti", ingest->process,
+                           "record", "at most: the spool was cut", (int64_t)most);
+}
+
+int gv_ingest_end(struct gv_ingest *ingest)
+{
+    struct gv_spool_status status;
+    int error;
+
+    gv_spool_reader_status(ingest->reader, &status);
+    bool knows_code = status.exit_code_known && !status.dying && !status.leaving;
+    bool ended = (status.exiting || knows_code) && !status.dying;
+    int64_t end_ns = status.ended_ns ? gv_ingest_time(ingest, status.ended_ns) : 0;
+    const char *how = status.leaving ? "exec" : ended ? "exit" : "killed";
+    int64_t killer = status.dying ? status.exit_signal : 0;
+    if (knows_code)
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztii",
+                                ingest->process, end_ns, how, (int64_t)status.exit_code, killer);
+    else
+        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztni",
+                                ingest->process, end_ns, how, killer);
+    if (!error)
+        error = gv_ingest_status(ingest);
+    if (!error)
+        error = store_cut(ingest);
+    if (!error)
+        error = gv_ingest_flights(ingest);
+    if (!error)
+        error = gv_ingest_gpu_end(ingest, &ingest->scanned);
+    return error;
+}
+
+/* ---- segments ---- */
 
 /* A longer group is damage; it is stored as if it ended here. */
 #define GV_INGEST_GROUP_LIMIT 65536u
 
 /* Joins arguments (NUL after each) as a shell would need them to be written. */
-static void gv_ingest_join_arguments(const struct gv_spool_facts *facts, char *out, size_t size)
+static void join_arguments(const struct gv_spool_facts *facts, char *out, size_t size)
 {
     size_t used = 0;
 
@@ -38,7 +1218,7 @@ static void gv_ingest_join_arguments(const struct gv_spool_facts *facts, char *o
     out[used] = '\0';
 }
 
-static int gv_ingest_add_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
+static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
 {
     char joined[2 * GV_SPOOL_ARGUMENTS_BYTES];
     static char arguments[GV_TEXT_REPAIRED_BYTES(sizeof(joined))];
@@ -46,7 +1226,7 @@ static int gv_ingest_add_process(struct gv_ingest *ingest, const struct gv_spool
     char executable[GV_TEXT_REPAIRED_BYTES(sizeof(facts->executable))];
     char directory[GV_TEXT_REPAIRED_BYTES(sizeof(facts->directory))];
 
-    gv_ingest_join_arguments(facts, joined, sizeof(joined));
+    join_arguments(facts, joined, sizeof(joined));
     gv_text_repair(arguments, sizeof(arguments), joined, sizeof(joined));
     gv_text_repair(program, sizeof(program), facts->program, sizeof(facts->program));
     gv_text_repair(executable, sizeof(executable), facts->executable, sizeof(facts->executable));
@@ -60,7 +1240,7 @@ static int gv_ingest_add_process(struct gv_ingest *ingest, const struct gv_spool
     return error;
 }
 
-static int gv_ingest_find_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
+static int find_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
 {
     int error, result;
     sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_PROCESS_FIND, &error);
@@ -89,28 +1269,25 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
     ingest->epoch_ns = facts.clock.epoch_ns;
     ingest->apis = calloc((size_t)reader->names_count + 1, sizeof(*ingest->apis));
     ingest->per_thread = calloc((size_t)reader->names_count + 1, sizeof(*ingest->per_thread));
-    ingest->works = calloc((size_t)reader->names_count + 1, sizeof(*ingest->works));
-    ingest->ends_context = calloc((size_t)reader->names_count + 1, sizeof(*ingest->ends_context));
-    if (!ingest->apis || !ingest->per_thread || !ingest->works || !ingest->ends_context)
+    ingest->kinds = calloc((size_t)reader->names_count + 1, sizeof(*ingest->kinds));
+    if (!ingest->apis || !ingest->per_thread || !ingest->kinds)
         return -ENOMEM;
-    error = gv_ingest_find_process(ingest, &facts);
+    error = find_process(ingest, &facts);
     if (error)
         return error;
-    return ingest->process ? gv_ingest_intern_load_all(ingest)
-                           : gv_ingest_add_process(ingest, &facts);
+    return ingest->process ? intern_load_all(ingest) : add_process(ingest, &facts);
 }
 
 void gv_ingest_close(struct gv_ingest *ingest)
 {
     free(ingest->apis);
     free(ingest->per_thread);
-    free(ingest->works);
-    free(ingest->ends_context);
+    free(ingest->kinds);
     free(ingest->views);
     free(ingest->group);
     free(ingest->held.list);
     free(ingest->consumed.list);
-    gv_ingest_close_threads(ingest);
+    close_threads(ingest);
     gv_known_free(&ingest->places, ingest->database);
     gv_known_free(&ingest->kernels, ingest->database);
     gv_known_free(&ingest->modules, ingest->database);
@@ -118,7 +1295,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     memset(ingest, 0, sizeof(*ingest));
 }
 
-static int gv_ingest_compare(const void *left, const void *right)
+static int compare_views(const void *left, const void *right)
 {
     const struct gv_spool_view *a = left, *b = right;
 
@@ -151,11 +1328,11 @@ int gv_ingest_scan(struct gv_ingest *ingest)
         if (gv_spool_reader_look(ingest->reader, i, &ingest->views[ingest->view_count]))
             ingest->view_count++;
     if (ingest->view_count > 1)
-        qsort(ingest->views, ingest->view_count, sizeof(*ingest->views), gv_ingest_compare);
-    return gv_ingest_forget_threads(ingest);
+        qsort(ingest->views, ingest->view_count, sizeof(*ingest->views), compare_views);
+    return forget_threads(ingest);
 }
 
-static int gv_ingest_keep_segment(struct gv_ingest_segments *segments, uint32_t index)
+static int keep_segment(struct gv_ingest_segments *segments, uint32_t index)
 {
     if (segments->count == segments->room) {
         size_t room = segments->room ? segments->room * 2 : 64;
@@ -169,19 +1346,19 @@ static int gv_ingest_keep_segment(struct gv_ingest_segments *segments, uint32_t 
     return 0;
 }
 
-static int gv_ingest_flush(struct gv_ingest *ingest)
+static int store_held(struct gv_ingest *ingest)
 {
-    int error = gv_ingest_group(ingest, ingest->current, ingest->group, ingest->group_count);
+    int error = store_group(ingest, ingest->current, ingest->group, ingest->group_count);
 
     ingest->current->position += ingest->group_count;
     ingest->group_count = 0;
     for (size_t i = 0; i < ingest->held.count && !error; i++)
-        error = gv_ingest_keep_segment(&ingest->consumed, ingest->held.list[i]);
+        error = keep_segment(&ingest->consumed, ingest->held.list[i]);
     ingest->held.count = 0;
     return error;
 }
 
-static int gv_ingest_hold(struct gv_ingest *ingest, const union gv_record *record)
+static int hold_record(struct gv_ingest *ingest, const union gv_record *record)
 {
     if (ingest->group_count == ingest->group_room) {
         size_t room = ingest->group_room ? ingest->group_room * 2 : 64;
@@ -194,18 +1371,18 @@ static int gv_ingest_hold(struct gv_ingest *ingest, const union gv_record *recor
     ingest->group[ingest->group_count++] = *record;
     if ((record->head.flags & GV_RECORD_MORE) && ingest->group_count < GV_INGEST_GROUP_LIMIT)
         return 0;
-    return gv_ingest_flush(ingest);
+    return store_held(ingest);
 }
 
 /* Records that nobody will bring any more: the file that had them is gone, or damage. */
-static int gv_ingest_gap(struct gv_ingest *ingest, uint64_t from, uint64_t to)
+static int store_gap(struct gv_ingest *ingest, uint64_t from, uint64_t to)
 {
     struct gv_ingest_thread *thread = ingest->current;
     int error = 0;
 
     /* What stands before the gap has no continuation any more. */
     if (ingest->group_count > 0)
-        error = gv_ingest_flush(ingest);
+        error = store_held(ingest);
     thread->position = to;
     return error ? error
                  : gv_database_run(ingest->database, GV_STATEMENT_LOSS_ADD, "itti", ingest->process,
@@ -217,8 +1394,8 @@ static int gv_ingest_gap(struct gv_ingest *ingest, uint64_t from, uint64_t to)
  * that was still free when the scan passed it: the thread waits for the next scan. Only when the
  * process is gone is a gap a gap.
  */
-static int gv_ingest_segment(struct gv_ingest *ingest, const struct gv_spool_view *view, bool final,
-                             size_t *stored)
+static int read_segment(struct gv_ingest *ingest, const struct gv_spool_view *view, bool final,
+                        size_t *stored)
 {
     struct gv_ingest_thread *thread = ingest->current;
     bool closed;
@@ -231,7 +1408,7 @@ static int gv_ingest_segment(struct gv_ingest *ingest, const struct gv_spool_vie
     if (ingest->waits)
         return 0;
     if (view->first_record > next) {
-        error = gv_ingest_gap(ingest, next, view->first_record);
+        error = store_gap(ingest, next, view->first_record);
         next = view->first_record;
     }
     uint64_t skip = next - view->first_record;
@@ -239,29 +1416,28 @@ static int gv_ingest_segment(struct gv_ingest *ingest, const struct gv_spool_vie
         union gv_record record;
 
         gv_spool_reader_record(ingest->reader, view->index, i, &record);
-        error = gv_ingest_hold(ingest, &record);
+        error = hold_record(ingest, &record);
         (*stored)++;
     }
     if (error || !closed)
         return error;
-    return gv_ingest_keep_segment(ingest->group_count ? &ingest->held : &ingest->consumed,
-                                  view->index);
+    return keep_segment(ingest->group_count ? &ingest->held : &ingest->consumed, view->index);
 }
 
 /* Ends the run of the current thread's segments. */
-static int gv_ingest_leave_thread(struct gv_ingest *ingest, bool final)
+static int leave_thread(struct gv_ingest *ingest, bool final)
 {
     int error = 0;
 
     if (!ingest->current)
         return 0;
     if (final && ingest->group_count > 0)
-        error = gv_ingest_flush(ingest);
+        error = store_held(ingest);
     ingest->group_count = ingest->held.count = 0;
     return error;
 }
 
-static int gv_ingest_store_position(struct gv_ingest *ingest)
+static int store_position(struct gv_ingest *ingest)
 {
     struct gv_ingest_thread *thread = ingest->current;
     int error;
@@ -283,21 +1459,21 @@ int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *don
         const struct gv_spool_view *view = &ingest->views[ingest->view_next++];
 
         if (!ingest->current || ingest->current->serial != view->thread) {
-            error = gv_ingest_leave_thread(ingest, final);
+            error = leave_thread(ingest, final);
             if (!error)
-                error = gv_ingest_store_position(ingest);
+                error = store_position(ingest);
             if (!error)
-                error = gv_ingest_intern_thread(ingest, view, &ingest->current);
+                error = intern_thread(ingest, view, &ingest->current);
             ingest->waits = false;
         }
         if (!error)
-            error = gv_ingest_segment(ingest, view, final, &count);
+            error = read_segment(ingest, view, final, &count);
     }
     *done = ingest->view_next == ingest->view_count;
     if (!error && *done)
-        error = gv_ingest_leave_thread(ingest, final);
+        error = leave_thread(ingest, final);
     if (!error)
-        error = gv_ingest_store_position(ingest);
+        error = store_position(ingest);
     if (!error)
         error = gv_call_batch_flush(&ingest->calls, ingest->database);
     *stored += count;

@@ -11,15 +11,20 @@
 #ifndef GV_COLLECT_INGEST_H
 #define GV_COLLECT_INGEST_H
 
-#include "report/analyse/gpu_work.h"
 #include "report/collect/call_batch.h"
-#include "report/collect/call_delay.h"
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
 #include "report/store/database.h"
+#include "trace/call_table.h"
 #include "trace/spool_reader.h"
 
 #include <stdbool.h>
+
+/* Read between two times, by the thread itself: it was running. */
+struct gv_delay_reading {
+    uint64_t after_ns, before_ns;
+    uint64_t delay_ns; /* since the thread began */
+};
 
 struct gv_ingest_pending_load {
     int64_t load;
@@ -64,8 +69,7 @@ struct gv_ingest_segments {
     size_t room;
 };
 
-/* What the process's calls started on its GPUs, and what came of it
- * (report/collect/ingest_gpu_end.c). */
+/* What the process's calls started on its GPUs, and what came of it. */
 struct gv_ingest_work {
     uint64_t asked[GV_GPU_WORKS]; /* calls that succeeded */
     uint64_t launched;            /* operations, kernels and whole graphs */
@@ -79,10 +83,9 @@ struct gv_ingest {
     int64_t process;    /* row */
     uint64_t epoch_ns;
     int64_t *apis; /* row of each call's name, 0: not looked up yet; one more for unknown ones */
-    int8_t *per_thread;     /* whether stream 0 is the thread's own in this call */
-    int8_t *works;          /* enum gv_gpu_work of each call */
-    int8_t *ends_context;   /* whether the context that the call took is where it worked */
-    struct gv_known places; /* contexts and streams */
+    int8_t *per_thread;                    /* whether stream 0 is the thread's own in this call */
+    const struct gv_call_kind_row **kinds; /* what each call means */
+    struct gv_known places;                /* contexts and streams */
     struct gv_known kernels;
     struct gv_known modules;
     struct gv_known gpu_names; /* numbers that the GPU's side gave -> rows */
@@ -144,76 +147,36 @@ int gv_ingest_end(struct gv_ingest *ingest);
 int gv_ingest_flights(struct gv_ingest *ingest);
 int gv_ingest_flights_clear(struct gv_ingest *ingest);
 
-/* Rows of things known by number or handle, added when new; *id 0 for number or handle 0.
- * (report/collect/ingest_intern.c) */
-int gv_ingest_intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id);
-int gv_ingest_intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id);
-int gv_ingest_intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id);
-int gv_ingest_intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
-                           const struct gv_record_call *call);
-int gv_ingest_intern_load_all(struct gv_ingest *ingest);
-/* Calls `add` for each row of a statement that takes the process. */
-int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
-                   int (*add)(struct gv_ingest *, sqlite3_stmt *));
+/* Looks how long threads that are in a call have waited for a processor so far: to be called again
+ * and again while the process lives. */
+void gv_ingest_delay_look(struct gv_ingest *ingest, uint32_t pid);
 
-/* The row of a segment's thread. Behind a scan, and before its first thread: those that have no
- * segment any more are forgotten, when there are many. (report/collect/ingest_threads.c) */
-int gv_ingest_intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
-                            struct gv_ingest_thread **thread);
-int gv_ingest_forget_threads(struct gv_ingest *ingest);
-int gv_ingest_load_threads(struct gv_ingest *ingest);
-void gv_ingest_close_threads(struct gv_ingest *ingest);
+/*
+ * How long a thread was ready to run inside a call, and did not, at least: from what the kernel
+ * said of it at other times. All times of one clock; they may be anything.
+ * The call was [start_ns, end_ns]; `end` was read behind it. `earlier`: read before it, or NULL.
+ * `inside_ns`: what was read by another process while the thread was in the call, or UINT64_MAX.
+ * Time between two readings that is not the call's counts as waiting. So the result is never too
+ * large.
+ */
+uint64_t gv_ingest_delay_least(uint64_t start_ns, uint64_t end_ns,
+                               const struct gv_delay_reading *end,
+                               const struct gv_delay_reading *earlier, uint64_t inside_ns);
 
-/* What the GPU's side tells: one record, whether text follows it, what the process says of it.
- * (report/collect/ingest_gpu.c) */
+/* What the GPU's side tells (report/collect/ingest_gpu.c): one record, whether text follows it,
+ * what the process says of it. */
 int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const char *text);
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes);
 int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status *now);
-/* The process is gone: what was never seen, and what never met its call.
- * (report/collect/ingest_gpu_end.c)
- */
+/* The process is gone: what was never seen, and what never met its call. */
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
-/* Statements, of which ?1 is the process. (report/collect/ingest_gpu_end.c) */
-int gv_ingest_execute(struct gv_ingest *ingest, const char *sql);
-/* The process is gone: kernels that CUPTI gave the name of one that was unloaded. */
-int gv_ingest_gpu_rename(struct gv_ingest *ingest, const struct gv_spool_status *status);
 int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
-/* Stacks: what the records of one group say, in their order. (report/collect/ingest_stack.c) */
-struct gv_ingest_stack {
-    int64_t stack; /* whose frames follow; 0: none */
-    int64_t of_call;
-    uint64_t of_call_start_ns;
-    uint32_t native_frames; /* stored so far */
-    uint32_t python_frames;
-    uint32_t python_expected;
-    bool inside_python; /* an interpreter's frame has been seen */
-    uint64_t python_low;
-    uint64_t python_high;
-};
-int gv_ingest_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                    const union gv_record *record, const union gv_record *rest, size_t rest_count);
-/* To be called with each call's row: the stack that was told for it, if it is of this call. */
-int gv_ingest_stack_call(struct gv_ingest *ingest, struct gv_ingest_stack *state, int64_t call,
-                         uint64_t start_ns);
-
-/* Threads that wait for a processor: to be called again and again while the process lives; and with
- * the row of each call that had such a record before it. (report/collect/ingest_delay.c) */
-void gv_ingest_delay_look(struct gv_ingest *ingest, uint32_t pid);
-int gv_ingest_delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
-                         const struct gv_record_run_delay *record,
-                         const struct gv_record_call *call, int64_t id);
-
-/* Stores one whole group of records. (report/collect/ingest_group.c) */
-int gv_ingest_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
-                    const union gv_record *records, size_t count);
-
-/* Collects the text in records[at + 1] and on; returns its valid form in `out`, or NULL if empty.
- * (report/collect/ingest_group.c) */
-const char *gv_ingest_text(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
-                           char *out, size_t size);
-
+/* For report/collect/ingest_gpu.c: calls `add` for each row of a statement that takes the process;
+ * a time of the trace. */
+int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
+                   int (*add)(struct gv_ingest *, sqlite3_stmt *));
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);
 
 #endif

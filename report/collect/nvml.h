@@ -1,37 +1,32 @@
 /*
- * NVIDIA's management library, opened when it is there: what each GPU is doing now.
+ * What the GPUs are doing while a program runs, asked of NVIDIA's management library every
+ * GV_SAMPLES_MS: utilisation, memory, power, clocks, temperature. For the collector.
  *
- * Any of these may take long, or never return, with a driver in trouble: not for a thread that has
- * other things to do. One thread.
+ * The asking has a thread of its own, since a driver in trouble may not answer for long, and the
+ * collector's thread must go on storing. It is started when there is a first device in the trace;
+ * without the library there are no samples. The functions are for one thread, the collector's.
  */
 #ifndef GV_COLLECT_NVML_H
 #define GV_COLLECT_NVML_H
 
+#include "report/store/database.h"
+
 #include <stdint.h>
 
-#define GV_NVML_DEVICES    64
-#define GV_NVML_UUID_BYTES 96
+#define GV_SAMPLES_MS 100
 
-/* What a device did not tell is -1. */
-struct gv_nvml_sample {
-    char uuid[GV_NVML_UUID_BYTES];
-    int64_t at_ns; /* CLOCK_MONOTONIC */
-    int64_t gpu_percent;
-    int64_t memory_percent;
-    int64_t memory_used_bytes;
-    int64_t power_mw;
-    int64_t sm_mhz;
-    int64_t memory_mhz;
-    int64_t temperature_c;
+struct gv_sampler;
+
+struct gv_samples {
+    struct gv_sampler *sampler; /* NULL: not started */
+    int failed;                 /* it cannot be started */
 };
 
-struct gv_nvml;
+/* Stores what has been sampled of the devices that the trace knows, in a transaction of its own.
+ * `epoch_ns` is 0 of the trace's times in CLOCK_MONOTONIC. */
+void gv_samples_take(struct gv_samples *samples, struct gv_database *database, uint64_t epoch_ns);
 
-/* NULL: there is none, or it refuses. */
-struct gv_nvml *gv_nvml_open(void);
-void gv_nvml_close(struct gv_nvml *nvml);
-
-unsigned gv_nvml_count(const struct gv_nvml *nvml);
-void gv_nvml_ask(const struct gv_nvml *nvml, unsigned device, struct gv_nvml_sample *sample);
+/* Ends the thread, or leaves it alone should it not answer. */
+void gv_samples_close(struct gv_samples *samples);
 
 #endif

@@ -1,7 +1,7 @@
 #include "report/collect/recovery.h"
 
 #include "report/collect/drain.h"
-#include "report/collect/session_place.h"
+#include "report/collect/sessions.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 

@@ -2,8 +2,7 @@
 #include "report/commands/commands.h"
 
 #include "report/collect/recovery.h"
-#include "report/collect/session_place.h"
-#include "report/collect/unwritten_trace.h"
+#include "report/collect/sessions.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
 #include "report/store/trace_file.h"

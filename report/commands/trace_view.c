@@ -1,9 +1,9 @@
 #include "report/commands/trace_view.h"
 
-#include "report/analyse/names/kernel_names.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/collect/recovery.h"
-#include "report/collect/unwritten_trace.h"
+#include "report/collect/sessions.h"
 #include "report/commands/progress.h"
 #include "report/show/message.h"
 #include "report/store/safe_sum.h"

@@ -1,5 +1,6 @@
 #include "report/store/database.h"
 
+#include "report/store/api_meaning.h"
 #include "report/store/schema.h"
 
 #include <errno.h>
@@ -10,17 +11,14 @@
 #define GV_DATABASE_BUSY_MS 2000
 
 static const char *const gv_database_sql[] = {
-#define GV_STATEMENT(name, sql) sql,
-#include "report/store/statements.def"
+#define GV_SQL(name, help, text) text,
+#include "report/store_statements.inc"
 };
 
 int gv_database_error(sqlite3 *handle, int result)
 {
     int system = handle ? sqlite3_system_errno(handle) : 0;
 
-    /* Somebody has removed the journal. What should be committed is undone, and can be again. */
-    if (result == SQLITE_IOERR_DELETE_NOENT)
-        return -EAGAIN;
     switch (result & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:
@@ -109,7 +107,7 @@ static int gv_database_check(struct gv_database *database, gv_database_begun *be
     }
     if (application != GV_SCHEMA_APPLICATION_ID || version != GV_SCHEMA_VERSION)
         return -EPROTO;
-    return 0;
+    return gv_api_meaning_fill(database->handle);
 }
 
 int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,

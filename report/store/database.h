@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum gv_statement {
-#define GV_STATEMENT(name, sql) GV_STATEMENT_##name,
-#include "report/store/statements.def"
+#define GV_SQL(name, help, text) GV_STATEMENT_##name,
+#include "report/store_statements.inc"
     GV_STATEMENT_COUNT
 };
 
@@ -60,8 +60,7 @@ int gv_database_get_meta(struct gv_database *database, const char *key, char *va
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows);
 
-/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. -EAGAIN: the
- * journal was removed, and nothing else is wrong; the transaction is undone. */
+/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
 int gv_database_error(sqlite3 *handle, int result);
 
 #endif

@@ -143,6 +143,9 @@ def views_page(shown):
 What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. The text comes from the comments in
 `report/store/views.sql`.
 
+`api_summary`, `kernel_summary` and `copy_summary` read the totals that a finished trace holds. In an unfinished trace they compute the
+same from every row.
+
 ```
 {shown}```
 """

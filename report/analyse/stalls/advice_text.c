@@ -1,5 +1,6 @@
 #include "report/analyse/stalls/stall_advice.h"
 #include "report/show/format.h"
+#include "trace/call_table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -130,7 +131,7 @@ static bool gv_advice_add_load(struct gv_advice_out *out, const char *kernel, bo
 
 static void gv_advice_add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    bool runtime = facts->call && strstr(facts->call, "cuda"), more = false;
+    bool runtime = facts->call && gv_api_is_runtime(facts->call), more = false;
     bool python = facts->where && strstr(facts->where, ".py:");
     size_t before = out->used;
     bool any = false;

@@ -1,6 +1,6 @@
 #include "report/analyse/stalls/analysis.h"
 
-#include "report/analyse/names/kernel_names.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/run.h"
 #include "report/store/shadow.h"

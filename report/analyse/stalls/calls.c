@@ -29,8 +29,7 @@ static bool gv_stall_calls_initialises(struct gv_stall_run *run, const struct gv
 
 static void gv_stall_calls_take(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_held *held)
 {
-    static const struct gv_stall_rule starts = {"", GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING,
-                                                GV_CALL_WORKS};
+    static const struct gv_stall_rule starts = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS};
     const struct gv_stall_api *api;
     const struct gv_stall_stream *stream;
     const int64_t *process;

@@ -135,7 +135,7 @@ struct gv_stall_step {
     struct gv_stall_api *api;
     int64_t call, start_ns, end_ns, process, stream, context, object, bytes;
     uint32_t flags;
-    enum gv_stall_scope scope;
+    enum gv_call_scope scope;
     bool fine; /* it returned 0 */
 };
 

@@ -33,7 +33,7 @@ static const char gv_stall_facts_sql[] =
     "INSERT INTO temp.stall_again SELECT id, count, total_ns FROM (SELECT l.id AS id, count(*) OVER"
     " same AS count, sum(l.duration_ns) OVER same AS total_ns FROM load l JOIN thread t ON t.id ="
     " l.thread JOIN call c ON c.id = l.call JOIN api a ON a.id = c.api WHERE l.hash IS NOT NULL AND"
-    " l.result = 0 AND (c.context IS NOT NULL OR a.name LIKE '%Library%') WINDOW same AS"
+    " l.result = 0 AND (c.context IS NOT NULL OR a.every_context) WINDOW same AS"
     " (PARTITION BY t.process, l.hash, c.context)) WHERE count > 1;";
 
 static const char gv_stall_facts_drop_sql[] = "DROP TABLE IF EXISTS temp.stall_load;"
@@ -99,7 +99,7 @@ static void gv_stall_take_api(struct gv_stall_run *run, sqlite3_stmt *row, int64
     const char *class_name = (const char *)sqlite3_column_text(row, 2);
 
     run->apis[id].rule = gv_stall_rule_find(name ? name : "", class_name ? class_name : "");
-    run->apis[id].runtime = name && strncmp(name, "cuda", 4) == 0;
+    run->apis[id].runtime = name && gv_api_is_runtime(name);
 }
 
 static void gv_stall_take_stream(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
@@ -131,7 +131,10 @@ static void gv_stall_take_shape(struct gv_stall_run *run, sqlite3_stmt *row, int
 
 static void gv_stall_take_module(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
 {
-    run->modules[id] = sqlite3_column_int(row, 1) != 0;
+    const struct gv_stall_api *api =
+        GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 1));
+
+    run->modules[id] = api && api->rule && api->rule->flags & GV_CALL_DRAINS;
 }
 
 #define GV_STALL_IDS_FOR_ROW 64
@@ -223,9 +226,7 @@ static int gv_stall_read_tables(struct gv_stall_run *run)
         {{GV_STALL_HIGHEST("context"), NULL, sizeof(*run->finished_ns), NULL},
          (void **)&run->finished_ns,
          &run->context_count},
-        {{GV_STALL_HIGHEST("module"),
-          "SELECT l.module, a.name LIKE 'cuModule%' FROM load l JOIN api a ON a.id = l.api"
-          " WHERE l.module IS NOT NULL",
+        {{GV_STALL_HIGHEST("module"), "SELECT module, api FROM load WHERE module IS NOT NULL",
           sizeof(*run->modules), gv_stall_take_module},
          (void **)&run->modules,
          &run->module_count},

@@ -5,7 +5,6 @@
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse/time_sum.h"
-#include "report/analyse/verdict/limits.h"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -48,7 +47,7 @@ static void gv_busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, 
     if (end_ns > run->known_ns) /* what is missing may have filled it */
         return;
     state->gaps++;
-    if (end_ns - start_ns < GV_VERDICT_LIMIT_SHORT_GAP_NS) {
+    if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
         state->short_gaps++;
         state->short_gap_ns = gv_time_sum(state->short_gap_ns, end_ns - start_ns);
         gv_totals_gaps_note(run, start_ns, end_ns, op->call, state->after_copy || op->host_copies);

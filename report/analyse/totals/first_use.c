@@ -27,7 +27,7 @@
 #define GV_FIRST_USE_STARTS                                                                        \
     "SELECT 0, c.start_ns, c.duration_ns, 0 FROM call c LEFT JOIN thread t ON t.id = c.thread"     \
     " WHERE c.id BETWEEN ?5 AND ?6 AND c.api IN (SELECT id FROM api"                               \
-    " WHERE " GV_TOTALS_STARTS ") AND " GV_PART("t.process", "c.thread", "c.start_ns")
+    " WHERE starts_cuda) AND " GV_PART("t.process", "c.thread", "c.start_ns")
 
 static const char gv_first_use_sql[] =
     "SELECT loads, start_ns, duration_ns, wait_ns FROM (" GV_FIRST_USE_LOADS

@@ -22,11 +22,10 @@ enum gv_op_column {
 static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
 {
     int64_t shape = sqlite3_column_int64(row, GV_OP_SHAPE);
-    int64_t rank = gv_id_table_get(&run->shapes, shape, 0);
     int64_t blocks = gv_id_table_get(&run->shapes, shape, 1);
     int64_t multiprocessors =
         gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 3);
-    struct gv_totals_kernel *kernel = &run->kernels[(size_t)rank < run->kernel_count ? rank : 0];
+    struct gv_totals_kernel *kernel = gv_totals_kernel_of(run, shape);
 
     run->kernel_time_ns = gv_time_sum(run->kernel_time_ns, duration_ns);
     if (blocks > 0 && multiprocessors > 0) {
@@ -55,10 +54,12 @@ static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int
     if (bytes < 0 || bytes > INT64_C(1) << 60)
         bytes = 0;
     if (kind == GV_GPU_COPY) {
-        size_t direction =
-            copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
-        run->copy_bytes[direction] = gv_time_sum(run->copy_bytes[direction], bytes);
-        return gv_duration_total_add(&run->copies[direction], duration_ns, 1);
+        size_t which = gv_totals_copy_kind(copy_kind);
+        run->copy_bytes[which] = gv_time_sum(run->copy_bytes[which], bytes);
+        int error = gv_duration_total_add(&run->copies[which], duration_ns, 1);
+        return error ? error
+                     : gv_duration_total_add(&run->directions[which % GV_TOTALS_DIRECTIONS],
+                                             duration_ns, 1);
     }
     if (kind == GV_GPU_SET) {
         run->set_bytes = gv_time_sum(run->set_bytes, bytes);

@@ -194,6 +194,23 @@ static int gv_store_copies(struct gv_totals_run *run)
     return error;
 }
 
+static int gv_store_directions(struct gv_totals_run *run)
+{
+    sqlite3_stmt *add = NULL;
+    int error =
+        gv_store_prepare(run, &add, "INSERT INTO copy_median (direction, median_ns) VALUES (?, ?)");
+
+    for (size_t i = 0; i <= GV_TOTALS_DIRECTIONS && !error; i++) {
+        bool sets = i == GV_TOTALS_DIRECTIONS;
+        const struct gv_duration_total *time = sets ? &run->sets : &run->directions[i];
+        if (time->count > 0)
+            error = gv_store_row(run, add, 2, sets ? INT64_C(-1) : (int64_t)i,
+                                 gv_duration_total_median_ns(time));
+    }
+    sqlite3_finalize(add);
+    return error;
+}
+
 static int gv_store_devices(struct gv_totals_run *run)
 {
     sqlite3_stmt *add = NULL;
@@ -329,6 +346,8 @@ int gv_totals_store(struct gv_totals_run *run)
         error = gv_store_kernels(run);
     if (!error)
         error = gv_store_copies(run);
+    if (!error)
+        error = gv_store_directions(run);
     if (!error)
         error = gv_store_devices(run);
     if (!error)

@@ -10,8 +10,9 @@
 #include <string.h>
 
 static const char *const gv_totals_tables[] = {
-    "fact",     "api_total", "kernel_total", "copy_total",  "device_total", "gap",
-    "gap_call", "timeline",  "thread_total", "error_total", "launch_total", "memory_left",
+    "fact",         "api_total",   "kernel_total", "copy_total",   "device_total",
+    "gap",          "gap_call",    "timeline",     "thread_total", "error_total",
+    "launch_total", "memory_left", "copy_median",
 };
 #define GV_TOTALS_TABLES (sizeof(gv_totals_tables) / sizeof(gv_totals_tables[0]))
 
@@ -28,8 +29,9 @@ static const char gv_totals_places_sql[] =
     " p.process AND d.device = p.device";
 static const char gv_totals_shapes_sql[] =
     "SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z FROM gpu_shape s LEFT JOIN"
-    " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name) n ON n.id = s.name";
-static const char gv_totals_starts_sql[] = "SELECT id, " GV_TOTALS_STARTS " FROM api";
+    " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n ON "
+    "n.id = s.name";
+static const char gv_totals_starts_sql[] = "SELECT id, starts_cuda FROM api";
 
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
@@ -42,9 +44,9 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     sqlite3_str *sql = sqlite3_str_new(run->trace);
     int error;
 
-    /* What the host does in a stream's turn is no launch of work for the GPU. */
+    /* A host function is launched, but is no work for the GPU. */
     sqlite3_str_appendall(
-        sql, "SELECT id, CASE CASE WHEN name GLOB '*LaunchHostFunc*' THEN '' ELSE class END");
+        sql, "SELECT id, CASE CASE WHEN class = 'launch' AND gpu_work = 0 THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)
         sqlite3_str_appendf(sql, " WHEN %Q THEN %u", gv_totals_class_names[i], i);
     sqlite3_str_appendall(sql, " ELSE 0 END FROM api");
@@ -122,6 +124,8 @@ static void gv_totals_close(struct gv_totals_run *run)
         gv_duration_total_free(&run->api_times[i]);
     for (size_t i = 0; i < GV_TOTALS_COPY_KINDS; i++)
         gv_duration_total_free(&run->copies[i]);
+    for (size_t i = 0; i < GV_TOTALS_DIRECTIONS; i++)
+        gv_duration_total_free(&run->directions[i]);
     gv_duration_total_free(&run->sets);
     gv_duration_total_free(&run->latency);
     for (size_t i = 0; i < run->gap_count; i++)
@@ -158,7 +162,7 @@ static void gv_totals_take_unseen(void *context, const struct gv_gpu_unseen *uns
         run->known_ns = unseen->known_ns;
 }
 
-static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
+static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
 {
     struct gv_totals_run *run = calloc(1, sizeof(*run));
     int error;
@@ -191,6 +195,8 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_totals_waits(run);
     if (!error)
         error = gv_totals_first_use(run);
+    if (!error && exact)
+        error = gv_totals_medians(run);
     if (!error)
         error = gv_totals_store(run);
     gv_totals_close(run);
@@ -224,7 +230,7 @@ int gv_totals_keep(sqlite3 *trace)
     if (!error)
         error = gv_totals_each(trace, "DELETE FROM main.%s");
     if (!error)
-        error = gv_totals_make(trace, &all);
+        error = gv_totals_make(trace, &all, true);
     sqlite3_snprintf(sizeof(sql), sql,
                      "INSERT OR REPLACE INTO meta (key, value) VALUES"
                      " ('totals', %d)",
@@ -267,5 +273,5 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         return error;
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", gv_totals_tables[i]);
-    return error ? error : gv_totals_make(trace, part);
+    return error ? error : gv_totals_make(trace, part, false);
 }

@@ -1,12 +1,12 @@
 #include "report/analyse/verdict/text.h"
 
 #include "report/analyse/time_sum.h"
-#include "report/analyse/verdict/verdict.h"
 #include "report/show/error_words.h"
 #include "report/show/format.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 __attribute__((format(printf, 2, 3))) static void gv_say(char *out, const char *format, ...)
 {

@@ -1,13 +1,16 @@
 #include "report/analyse/verdict/verdict.h"
 
 #include "report/analyse/time_sum.h"
-#include "report/analyse/verdict/limits.h"
-#include "report/analyse/verdict/text.h"
 #include "report/show/error_words.h"
 #include "report/show/shown_path.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum gv_verdict_limit {
+#define GV_VERDICT_LIMIT(class, name, value, unit, before, after) GV_VERDICT_LIMIT_##name = (value),
+#include "report/analyse/verdict/limits.def"
+};
 
 struct gv_verdict_row {
     const char *name;

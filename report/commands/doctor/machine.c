@@ -1,5 +1,5 @@
 /* What of this machine decides what is seen: the driver's files, shared memory, other tools. */
-#include "report/collect/session_place.h"
+#include "report/collect/sessions.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/run/environment.h"

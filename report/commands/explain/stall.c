@@ -3,6 +3,7 @@
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/timeline.h"
 #include "report/show/format.h"
+#include "trace/call_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -81,7 +82,9 @@ static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
     if (row->kernel)
         fprintf(text, " of " GV_EXPLAIN_NAME, row->kernel);
     if (row->kernel && row->cause && strcmp(row->cause, "lazy-load") == 0)
-        fputs(row->name && strstr(row->name, "Launch") ? " (its first launch)" : " (its first use)",
+        fputs(gv_call_kind_find(row->name ? row->name : "", "") == GV_KIND_LAUNCH
+                  ? " (its first launch)"
+                  : " (its first use)",
               text);
     fprintf(text, " took %s, %.3f s into the run", gv_format_duration(took, row->duration_ns),
             (double)row->start_ns / 1e9);

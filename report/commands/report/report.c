@@ -1,6 +1,6 @@
 #include "report/commands/report/report.h"
 
-#include "report/analyse/names/kernel_names.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/commands/progress.h"
 #include "report/commands/summary/error_notes.h"
 #include "report/commands/summary/summary.h"

@@ -191,7 +191,8 @@ static void gv_run_summary(struct gv_session_watch *watch, char **program, int n
         return;
     }
     if (error) {
-        gv_message("the trace could not be written: %s", strerror(-error));
+        gv_message("the trace could not be written: %s",
+                   error == -ESTALE ? "it was removed, moved or replaced" : strerror(-error));
         return;
     }
     if (gv_trace_view_open(path, &trace) < 0)

@@ -1,6 +1,6 @@
 #include "report/commands/stalls/output.h"
 
-#include "report/analyse/names/kernel_names.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"

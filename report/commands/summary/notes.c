@@ -173,24 +173,6 @@ static int gv_print_unseen(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
-static int gv_print_taken(const struct gv_summary *summary)
-{
-    sqlite3_stmt *row = NULL;
-    char text[256], when[GV_FORMAT_BYTES];
-    int result = sqlite3_prepare_v2(
-        summary->trace, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'taken_away_ns'", -1,
-        &row, NULL);
-
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        snprintf(text, sizeof(text),
-                 "The trace's file was removed %s after the start; what it held is lost.",
-                 gv_format_duration(when, sqlite3_column_int64(row, 0)));
-        gv_print_note(summary, text);
-    }
-    sqlite3_finalize(row);
-    return gv_database_error(summary->trace, result);
-}
-
 static void gv_print_failed(const struct gv_summary *summary, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;
@@ -271,8 +253,6 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
         gv_print_missing(summary);
     if (lost > facts->launches_missing)
         gv_print_lost(summary, lost - facts->launches_missing);
-    if (!error)
-        error = gv_print_taken(summary);
     if (!error && !facts->complete && facts->whole)
         error = gv_silence_note_print(summary->out, summary->trace, GV_SUMMARY_NOTE,
                                       summary->columns, &silent);

@@ -1,24 +1,33 @@
 /* How long a thread was ready to run inside a call, at least: never more than it was. */
 #include "tests/unit/report/cmocka_all.h"
 
-#include "report/collect/call_delay.h"
 #include "report/collect/ingest.h"
 #include "report/collect/recovery.h"
 #include "tests/unit/report/spool_fixture.h"
 #include "trace/schedstat.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+static bool read_delay(uint32_t tid, uint64_t *ns)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && gv_schedstat_read(fd, ns);
+}
 
 /* The call is [1000, 2000]; it was read behind it, until 2010, that the thread has waited `ns`. */
 static uint64_t least(uint64_t ns, const struct gv_delay_reading *earlier, uint64_t inside_ns)
 {
     const struct gv_delay_reading end = {2000, 2010, ns};
 
-    return gv_call_delay_least(1000, 2000, &end, earlier, inside_ns);
+    return gv_ingest_delay_least(1000, 2000, &end, earlier, inside_ns);
 }
 
 static void nothing_is_known_without_a_second_reading(void **state)
@@ -61,8 +70,8 @@ static void what_contradicts_itself_says_nothing(void **state)
     assert_int_equal(least(1000, &earlier, UINT64_MAX), 0); /* not before the call */
     earlier = (struct gv_delay_reading){900, 910, 1001};
     assert_int_equal(least(1000, &earlier, 1001), 0); /* it has become less */
-    assert_int_equal(gv_call_delay_least(1000, 2000, &early, NULL, 0), 0);
-    assert_int_equal(gv_call_delay_least(2000, 1000, &early, NULL, 0), 0);
+    assert_int_equal(gv_ingest_delay_least(1000, 2000, &early, NULL, 0), 0);
+    assert_int_equal(gv_ingest_delay_least(2000, 1000, &early, NULL, 0), 0);
 }
 
 /* Whatever a thread did: a claim is never more than the truth. */
@@ -88,7 +97,7 @@ static void no_claim_is_too_large(void **state)
         const struct gv_delay_reading end = {at[4], at[5], waited[4 + rand_r(&seed) % 2]};
         uint64_t inside_ns = rand_r(&seed) % 2 ? waited[3] : UINT64_MAX;
         uint64_t truth = delay[2] + delay[3]; /* the call is [at 2, at 4] */
-        assert_true(gv_call_delay_least(at[2], at[4], &end, &earlier, inside_ns) <= truth);
+        assert_true(gv_ingest_delay_least(at[2], at[4], &end, &earlier, inside_ns) <= truth);
     }
 }
 
@@ -108,8 +117,8 @@ static void what_the_kernel_says_is_read(void **state)
     assert_false(gv_schedstat_delay("1 99999999999999999999 6", &ns));
     if (access("/proc/thread-self/schedstat", R_OK) != 0)
         skip();
-    assert_true(gv_call_delay_read((uint32_t)getpid(), (uint32_t)syscall(SYS_gettid), &ns));
-    assert_false(gv_call_delay_read((uint32_t)getpid(), 1u << 30, &ns));
+    assert_true(read_delay((uint32_t)syscall(SYS_gettid), &ns));
+    assert_false(read_delay(1u << 30, &ns));
 }
 
 /* ---- from records to rows ---- */
@@ -197,7 +206,7 @@ static void a_call_is_looked_at_while_it_lasts(void **state)
     int directory;
 
     (void)state;
-    if (!gv_call_delay_read((uint32_t)getpid(), owner.tid, &ns))
+    if (!read_delay(owner.tid, &ns))
         skip();
     fixture_spool_open(&fixture, &alive, 2, true);
     slot = gv_spool_writer_slot(&alive.writer, &owner);
@@ -235,7 +244,7 @@ static void late_threads_are_looked_at_too(void **state)
     int directory;
 
     (void)state;
-    if (!gv_call_delay_read((uint32_t)getpid(), tid, &ns))
+    if (!read_delay(tid, &ns))
         skip();
     fixture_spool_open(&fixture, &alive, 3, true);
     for (uint64_t thread = 900; thread < 1000; thread++) {

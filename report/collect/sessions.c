@@ -1,0 +1,187 @@
+#include "report/collect/sessions.h"
+
+#include "trace/program_name.h"
+#include "trace/session.h"
+#include "trace/session_id.h"
+#include "trace/settings.h"
+#include "trace/trace_path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void gv_session_place_default(char *out, size_t size)
+{
+    struct gv_settings settings;
+    char here[GV_SESSION_PATH_BYTES];
+
+    gv_settings_read(&settings, NULL, NULL);
+    if (gv_trace_path_shared(out, size, &settings, getcwd(here, sizeof(here))) < 0)
+        out[0] = '\0'; /* no session is found there */
+}
+
+bool gv_session_place_id(const char *name, char id[GV_SESSION_ID_BYTES])
+{
+    size_t length = strcspn(name, ".");
+    uint32_t pid;
+    uint64_t ticks;
+
+    if (length >= GV_SESSION_ID_BYTES || name[length] != '.')
+        return false;
+    memcpy(id, name, length);
+    id[length] = '\0';
+    return gv_session_id_parse(id, &pid, &ticks) == 0;
+}
+
+int gv_session_place_map(int fd, struct gv_session_file **file)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_size < (off_t)sizeof(struct gv_session_file))
+        return -EPROTO;
+    void *base =
+        mmap(NULL, sizeof(struct gv_session_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        return -errno;
+    *file = base;
+    if (atomic_load_explicit(&(*file)->ready, memory_order_acquire) == 0 ||
+        memcmp((*file)->magic, GV_SESSION_MAGIC, sizeof((*file)->magic)) != 0) {
+        munmap(base, sizeof(struct gv_session_file));
+        *file = NULL;
+        return -EPROTO;
+    }
+    return 0;
+}
+
+void gv_session_place_unmap(struct gv_session_file *file)
+{
+    if (file)
+        munmap(file, sizeof(*file));
+}
+
+int gv_session_place_open(const char *directory, const char *session)
+{
+    char path[GV_SESSION_PATH_BYTES];
+    int length = snprintf(path, sizeof(path), "%s/%s%s", directory, session, GV_SESSION_SUFFIX);
+
+    if (length < 0 || (size_t)length >= sizeof(path))
+        return -ENAMETOOLONG;
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+/* ---- by its collector ---- */
+
+/* "gpuverify", "collect", "<directory>/<session>.session" */
+static bool is_collector_of(uint32_t pid, const char *session, char *directory, size_t size)
+{
+    static const char start[] = "gpuverify\0collect";
+    char arguments[GV_SESSION_PATH_BYTES + sizeof(start)], file[GV_SESSION_ID_BYTES + 16];
+    size_t length = gv_program_read_arguments(pid, arguments, sizeof(arguments) - 1);
+
+    arguments[length] = '\0';
+    if (length <= sizeof(start) || memcmp(arguments, start, sizeof(start)) != 0)
+        return false;
+    char *path = arguments + sizeof(start), *slash = strrchr(path, '/');
+    snprintf(file, sizeof(file), "%s%s", session, GV_SESSION_SUFFIX);
+    if (!slash || strcmp(slash + 1, file) != 0)
+        return false;
+    *slash = '\0';
+    int needed = snprintf(directory, size, "%s", path);
+    return needed > 0 && (size_t)needed < size;
+}
+
+int gv_collector_search(const char *session, char *directory, size_t size)
+{
+    DIR *stream = opendir("/proc");
+    struct dirent *entry;
+    bool found = false;
+
+    if (!stream)
+        return -errno;
+    while (!found && (entry = readdir(stream))) {
+        unsigned long pid = strtoul(entry->d_name, NULL, 10);
+        found =
+            pid > 0 && pid <= INT32_MAX && is_collector_of((uint32_t)pid, session, directory, size);
+    }
+    closedir(stream);
+    return found ? 0 : -ENOENT;
+}
+
+/* ---- by its trace ---- */
+
+/* The file need not exist, but its folder does. */
+static int resolve_path(const char *path, char absolute[PATH_MAX])
+{
+    char copy[PATH_MAX], resolved[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = snprintf(copy, sizeof(copy), "%.*s", slash ? (int)(slash - path + 1) : 1,
+                          slash ? path : ".");
+
+    if (length < 0 || (size_t)length >= sizeof(copy))
+        return -ENAMETOOLONG;
+    if (!realpath(copy, resolved))
+        return -errno;
+    length = snprintf(absolute, PATH_MAX, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved,
+                      slash ? slash + 1 : path);
+    return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static bool wants_trace(const char *directory, const char *session, const char *path)
+{
+    struct gv_session_file *file = NULL;
+    int fd = gv_session_place_open(directory, session);
+    bool same = false;
+
+    if (fd < 0)
+        return false;
+    if (gv_session_place_map(fd, &file) == 0) {
+        same = strncmp(file->trace_path, path, sizeof(file->trace_path)) == 0;
+        gv_session_place_unmap(file);
+    }
+    close(fd);
+    return same;
+}
+
+static int search_folder(const char *directory, const char *path, char session[GV_SESSION_ID_BYTES])
+{
+    DIR *stream = opendir(directory);
+    struct dirent *entry;
+    bool found = false;
+
+    if (!stream)
+        return -errno;
+    while (!found && (entry = readdir(stream)))
+        found =
+            gv_session_place_id(entry->d_name, session) && wants_trace(directory, session, path);
+    closedir(stream);
+    return found ? 0 : -ENOENT;
+}
+
+int gv_unwritten_trace_find(const char *path, char *directory, size_t size,
+                            char session[GV_SESSION_ID_BYTES])
+{
+    char absolute[PATH_MAX];
+    int error = resolve_path(path, absolute);
+
+    if (error)
+        return error;
+    gv_session_place_default(directory, size);
+    error = search_folder(directory, absolute, session);
+    if (!error)
+        return 0;
+    error = gv_trace_path_beside(directory, size, absolute);
+    return error ? error : search_folder(directory, absolute, session);
+}
