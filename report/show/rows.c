@@ -166,48 +166,42 @@ static size_t gv_cell_differs(const char *one, const char *other)
     return at;
 }
 
-/* Of a text that looks like others once it is cut: where it differs from them first; 0: from none.
+/* Where a text that is cut differs from the one that is most like it; 0: its start tells them
+ * apart.
  */
-static size_t gv_cells_looks_like(char *const *texts, size_t step, char *const *cuts, size_t count,
-                                  size_t own)
+static size_t gv_cells_looks_like(char *const *texts, size_t step, size_t count, size_t own,
+                                  unsigned int width)
 {
     size_t from = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (!cuts[i] || strcmp(cuts[i], cuts[own]) != 0 ||
-            strcmp(texts[i * step], texts[own * step]) == 0)
-            continue;
-        size_t at = gv_cell_differs(texts[own * step], texts[i * step]);
-        from = from == 0 || at < from ? at : from;
+        size_t at = strcmp(texts[i * step], texts[own * step]) == 0
+                        ? 0
+                        : gv_cell_differs(texts[own * step], texts[i * step]);
+        from = at > from ? at : from;
     }
-    return from;
+    return from > width / 2 ? from : 0;
 }
 
-/* Cuts a column's texts. Of names that would look alike, what they have in common goes. */
+/* Cuts a column's texts. Of names that look alike, what they have in common goes. */
 static void gv_cells_cut_column(const struct gv_rows *rows, size_t column)
 {
     struct gv_row_cells *cells = rows->cells;
     unsigned int width = cells->columns[column].width;
     size_t step = rows->count, count = cells->count / step;
     char **texts = cells->texts + column, **cuts = calloc(count + 1, sizeof(*cuts));
-    char **apart = calloc(count + 1, sizeof(*apart));
     bool names = gv_column_kind(rows, column) == GV_COLUMN_NAME;
 
     for (size_t i = 0; cuts && i < count; i++)
-        cuts[i] = gv_cell_cut(texts[i * step], width, 0);
-    for (size_t i = 0; cuts && apart && i < count; i++)
-        if (cuts[i] && strcmp(cuts[i], texts[i * step]) != 0)
-            apart[i] = gv_cell_cut(texts[i * step], width,
-                                   names ? gv_cells_looks_like(texts, step, cuts, count, i) : 0);
-    for (size_t i = 0; cuts && apart && i < count; i++) {
-        if (apart[i]) {
+        if (gv_text_width(texts[i * step]) > width)
+            cuts[i] = gv_cell_cut(texts[i * step], width,
+                                  names ? gv_cells_looks_like(texts, step, count, i, width) : 0);
+    for (size_t i = 0; cuts && i < count; i++)
+        if (cuts[i]) {
             free(texts[i * step]);
-            texts[i * step] = apart[i];
+            texts[i * step] = cuts[i];
         }
-        free(cuts[i]);
-    }
     free(cuts);
-    free(apart);
 }
 
 /* ---- how a table fits ---- */

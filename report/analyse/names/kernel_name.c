@@ -591,7 +591,10 @@ void gv_kernel_names_fit(char **names, size_t count, unsigned int width)
     for (size_t i = 0; i < count; i++) {
         wanted.name = names[i];
         found = bsearch(&wanted, kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
-        char *shown = found && found->shown ? strdup(found->shown) : NULL;
+        /* Of a name that would be short, the start says more: Kernel2<...> */
+        bool little = found && found->shown && found->part == GV_KERNEL_NAME_FITTING &&
+                      gv_text_width(found->shown) < width / 2;
+        char *shown = found && found->shown && !little ? strdup(found->shown) : NULL;
         if (shown) {
             free(names[i]);
             names[i] = shown;
