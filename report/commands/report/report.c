@@ -20,11 +20,11 @@
 #define GV_REPORT_CELL    400
 #define GV_REPORT_KEY     40
 /* Stacks are taken of calls that were held up, if no more is asked for. */
-#define GV_SECTION_PLACES "\nWhere each was made is recorded with GPUVERIFY_STACKS=all.\n"
+#define GV_SECTION_PLACES "\nSet GPUVERIFY_STACKS=all to record where each call was made.\n"
 /* Calls that failed get one too, but for those that came later. */
 #define GV_SECTION_FAILED                                                                          \
-    "\nWhere a call failed is recorded for the first four failures\n"                              \
-    "of each function, unless GPUVERIFY_STACKS=off.\n"
+    "\nThe place is recorded for the first four failures of each function,\n"                      \
+    "unless GPUVERIFY_STACKS=off.\n"
 
 enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
 
@@ -147,7 +147,7 @@ static const char *gv_section_empty(const struct gv_report *report,
 
     for (size_t i = 0; !report->facts.gpu_whole && i < sizeof(of_gpu) / sizeof(of_gpu[0]); i++)
         if (strcmp(section->name, of_gpu[i]) == 0)
-            return "not seen: what the GPU did is not known, or not all of it\n";
+            return "unknown: GPU activity was not recorded completely\n";
     return "none\n";
 }
 
