@@ -14,6 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whether a row `s` of stalls may be compiling that was taken for waiting: only the GPU's side
+ * tells the two apart. The driver compiles PTX that the run had not loaded before, unless its cache
+ * has it from an earlier run. */
+#define GV_STALL_UNSURE_SQL                                                                        \
+    "(s.cause = 'module-load' AND s.confidence = 'inferred' AND s.call IN (SELECT call FROM"       \
+    " (SELECT call, image, row_number() OVER (PARTITION BY hash ORDER BY start_ns) AS time"        \
+    " FROM load) WHERE image IS 'ptx' AND time = 1 AND call IS NOT NULL))"
+
 /* What could not be known is 0, or NULL for a text. */
 struct gv_stall_row {
     int64_t id;
@@ -34,8 +42,7 @@ struct gv_stall_row {
     int64_t blocked_thread; /* of the call that stood in the way */
     int64_t blocked_stall;
     bool expected;
-    bool unsure; /* what it is said to have waited may be compiling
-                    (report/analyse/stalls/new_ptx.h) */
+    bool unsure; /* what it is said to have waited may be compiling */
     char *cause;
     char *confidence;
     char *advice;
