@@ -11,7 +11,6 @@
 #include "report/analyse/stalls/evidence.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* How long a call may take by itself after the wait, and the wait still explains it. */
@@ -425,6 +424,7 @@ static const struct {
 /* Remembers a call that keeps others out. Nobody who comes now can wait for those that ended. */
 static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_call *call)
 {
+    struct gv_stall_call *holders;
     size_t kept = 0;
 
     if (gv_stall_call_ns(call) < judge->threshold_ns || !call->thread ||
@@ -434,14 +434,11 @@ static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_c
         if (judge->holders[i].end_ns >= call->start_ns)
             judge->holders[kept++] = judge->holders[i];
     judge->holder_count = kept;
-    if (judge->holder_count == judge->holder_room) {
-        size_t room = judge->holder_room ? judge->holder_room * 2 : 16;
-        void *larger = realloc(judge->holders, room * sizeof(*judge->holders));
-        if (!larger)
-            return -ENOMEM;
-        judge->holders = larger;
-        judge->holder_room = room;
-    }
+    holders =
+        gv_stall_grown(judge->holders, &judge->holder_room, judge->holder_count, sizeof(*holders));
+    if (!holders)
+        return -ENOMEM;
+    judge->holders = holders;
     judge->holders[judge->holder_count++] = *call;
     return 0;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* What trace/call_kinds.def says of a call's kind. */
 struct gv_stall_rule {
@@ -89,6 +90,18 @@ struct gv_stall_judge {
     struct gv_stall_call *holders; /* of the lock, as long as others may wait behind them */
     size_t holder_count, holder_room;
 };
+
+/* The list with room for one more: itself, or a larger one; NULL: no memory, and it is as it was.
+ */
+static inline void *gv_stall_grown(void *list, size_t *room, size_t count, size_t bytes)
+{
+    size_t larger = *room ? *room * 2 : 16;
+    void *grown = count < *room ? list : realloc(list, larger * bytes);
+
+    if (grown && count == *room)
+        *room = larger;
+    return grown;
+}
 
 /* Never NULL: a call of an unknown class does its own work and waits for nothing. Any thread. */
 const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *class_name);

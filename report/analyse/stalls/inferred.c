@@ -114,14 +114,12 @@ static void advance(struct gv_stall_replay *replay, int64_t now_ns)
 
 static int expect(struct gv_stall_replay *replay, const struct gv_stall_proof *proof)
 {
-    if (replay->proof_count == replay->proof_room) {
-        size_t room = replay->proof_room ? replay->proof_room * 2 : 16;
-        void *larger = realloc(replay->proofs, room * sizeof(*replay->proofs));
-        if (!larger)
-            return -ENOMEM;
-        replay->proofs = larger;
-        replay->proof_room = room;
-    }
+    struct gv_stall_proof *proofs =
+        gv_stall_grown(replay->proofs, &replay->proof_room, replay->proof_count, sizeof(*proofs));
+
+    if (!proofs)
+        return -ENOMEM;
+    replay->proofs = proofs;
     if (replay->proof_count == 0 || proof->end_ns < replay->next_proof_ns)
         replay->next_proof_ns = proof->end_ns;
     replay->proofs[replay->proof_count++] = *proof;
@@ -232,16 +230,15 @@ static void step_captures(struct gv_stall_replay *replay, const struct gv_stall_
 
 static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
+    struct gv_stall_launch *launches;
+
     if (!replay->keeps_launches || !(step->flags & GV_CALL_LAZY))
         return 0;
-    if (replay->launch_count == replay->launch_room) {
-        size_t room = replay->launch_room ? replay->launch_room * 2 : 64;
-        void *larger = realloc(replay->launches, room * sizeof(*replay->launches));
-        if (!larger)
-            return -ENOMEM;
-        replay->launches = larger;
-        replay->launch_room = room;
-    }
+    launches = gv_stall_grown(replay->launches, &replay->launch_room, replay->launch_count,
+                              sizeof(*launches));
+    if (!launches)
+        return -ENOMEM;
+    replay->launches = launches;
     replay->launches[replay->launch_count++] =
         (struct gv_stall_launch){step->call, step->stream, step->start_ns};
     return 0;

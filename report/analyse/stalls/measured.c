@@ -91,14 +91,11 @@ static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
     struct gv_stall_zone *zone = run->zone_count ? &run->zones[run->zone_count - 1] : NULL;
 
     if (!zone || gv_time_difference(op->id, zone->first_id) >= ZONE) {
-        if (run->zone_count == run->zone_room) {
-            size_t room = run->zone_room ? run->zone_room * 2 : 64;
-            void *larger = realloc(run->zones, room * sizeof(*run->zones));
-            if (!larger)
-                return -ENOMEM;
-            run->zones = larger;
-            run->zone_room = room;
-        }
+        struct gv_stall_zone *zones =
+            gv_stall_grown(run->zones, &run->zone_room, run->zone_count, sizeof(*zones));
+        if (!zones)
+            return -ENOMEM;
+        run->zones = zones;
         zone = &run->zones[run->zone_count++];
         *zone = (struct gv_stall_zone){op->id, op->id, op->start_ns, op->end_ns};
     }
@@ -583,14 +580,11 @@ static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
     while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_jit jit = {gv_stall_ns(rows, 0),
                                    gv_stall_ns(rows, 0) + gv_stall_duration(rows, 1)};
-        if (judge->jit_count == judge->jit_room) {
-            size_t room = judge->jit_room ? judge->jit_room * 2 : 64;
-            void *larger = realloc(judge->jits, room * sizeof(*judge->jits));
-            if (!larger)
-                return -ENOMEM;
-            judge->jits = larger;
-            judge->jit_room = room;
-        }
+        struct gv_stall_jit *jits =
+            gv_stall_grown(judge->jits, &judge->jit_room, judge->jit_count, sizeof(*jits));
+        if (!jits)
+            return -ENOMEM;
+        judge->jits = jits;
         if (jit.start_ns < call->start_ns)
             jit.start_ns = call->start_ns;
         if (jit.end_ns > call->end_ns)
