@@ -6,7 +6,7 @@
 #define GV_ANALYSE_STALLS_ADVICE_H
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 
 #include <stdbool.h>
 #include <stdint.h>

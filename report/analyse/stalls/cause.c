@@ -6,12 +6,9 @@
  * contrary, and a call that waits for unfinished work is taken to have waited for all of its time
  * but what it usually takes. A call that has not returned is like the latter, with no end.
  */
-#include "report/analyse/stalls/cause.h"
-
 #include "report/analyse/stalls/evidence.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* How long a call may take by itself after the wait, and the wait still explains it. */
 #define TAIL_NS 2000000
@@ -407,17 +404,8 @@ static void is_unexplained(const struct gv_stall_judge *judge, struct gv_stall_c
 
 /* ---- the decision ---- */
 
-static const struct {
-    const char *name, *why, *advice_in_flight;
-    struct {
-        const char *part, *text;
-    } advice[4]; /* the last row is empty */
-    bool expected, waits;
-    proof *proof;
-} causes[] = {
-#define GV_ADVICE(part, text) {part, text},
-#define GV_CAUSE(name, text, expected, waits, proof, why, advice, advice_in_flight)                \
-    {text, why, advice_in_flight, {advice}, expected, waits, proof},
+static proof *const proofs[] = {
+#define GV_CAUSE(name, text, expected, waits, proof, ...) proof,
 #include "report/analyse/stalls/causes.def"
 };
 
@@ -449,11 +437,11 @@ int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call)
     call->jit_ns = compiled_until(judge, call, call->end_ns);
     for (int i = 0; i < GV_CAUSE_COUNT; i++)
         if (call->cause == GV_CAUSE_UNKNOWN || i == GV_CAUSE_LOCK)
-            causes[i].proof(judge, call, (enum gv_cause)i);
+            proofs[i](judge, call, (enum gv_cause)i);
     return remember_holder(judge, call);
 }
 
-/* ---- the tables ---- */
+/* ---- which calls can be held up by what ---- */
 
 /* The flags' short names, as call_kinds.def writes them. */
 enum {
@@ -471,51 +459,4 @@ const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *cla
     };
 
     return &rules[gv_call_kind_find(name, class_name)];
-}
-
-const char *gv_cause_name(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? causes[cause].name : NULL;
-}
-
-const char *gv_cause_why(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? causes[cause].why : NULL;
-}
-
-bool gv_cause_waits(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT && causes[cause].waits;
-}
-
-bool gv_cause_is_expected(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT && causes[cause].expected;
-}
-
-bool gv_cause_is_unknown(const char *name)
-{
-    return name && strcmp(name, causes[GV_CAUSE_UNKNOWN].name) == 0;
-}
-
-enum gv_cause gv_cause_find(const char *name)
-{
-    for (unsigned int i = 0; i < GV_CAUSE_COUNT; i++)
-        if (strcmp(causes[i].name, name) == 0)
-            return (enum gv_cause)i;
-    return GV_CAUSE_COUNT;
-}
-
-const char *gv_cause_advice(enum gv_cause cause, const char *call)
-{
-    for (size_t i = 0; cause < GV_CAUSE_COUNT && causes[cause].advice[i].text; i++)
-        if (!causes[cause].advice[i].part[0] ||
-            (call && strstr(call, causes[cause].advice[i].part)))
-            return causes[cause].advice[i].text;
-    return "";
-}
-
-const char *gv_cause_advice_in_flight(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? causes[cause].advice_in_flight : "";
 }

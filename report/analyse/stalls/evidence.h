@@ -6,7 +6,7 @@
 #ifndef GV_ANALYSE_STALLS_EVIDENCE_H
 #define GV_ANALYSE_STALLS_EVIDENCE_H
 
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 #include "trace/call_table.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* The causes of stalls: report/analyse/stalls/causes.def. */
-#ifndef GV_ANALYSE_STALLS_CAUSE_H
-#define GV_ANALYSE_STALLS_CAUSE_H
+#ifndef GV_ANALYSE_STALLS_CAUSES_H
+#define GV_ANALYSE_STALLS_CAUSES_H
 
 #include <stdbool.h>
 
