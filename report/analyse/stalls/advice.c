@@ -1,6 +1,6 @@
 /*
- * Gives the stalls their advice, when all of them are known: what eager loading would cost, and
- * which kernels were loaded late, are sums over the whole trace.
+ * Gives the stalls their advice. This comes after all stalls are known: the cost of eager
+ * loading and the list of late kernels cover the whole trace.
  */
 #include "report/analyse/stalls/advice.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- words ---- */
 
-/* Text that grows up to its room; what does not fit is left out. */
+/* Text of limited length; the rest is cut off. */
 struct gv_advice_out {
     char *text;
     size_t used;
@@ -39,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct gv_advice_out *out,
         out->used = GV_ADVICE_BYTES - 1;
 }
 
-/* Cuts a name between its characters. */
+/* Shortens a name, between two characters. */
 static void cut_name(char out[GV_ADVICE_NAME_BYTES], const char *name)
 {
     size_t length = strlen(name);
@@ -105,14 +105,14 @@ static void add_eager(struct gv_advice_out *out, const struct gv_advice_facts *f
     add(out, ".");
 }
 
-/* Whether a name can stand in a program. */
+/* Whether a name can be pasted into a program. */
 static bool can_be_written(const char *name)
 {
     return name[0] && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                          "0123456789_:<>, *&")];
 }
 
-/* A late kernel as a call that loads it; false: there is none. */
+/* Adds the call that loads a late kernel. false: it cannot be written. */
 static bool add_load(struct gv_advice_out *out, const char *kernel, bool runtime)
 {
     char name[GV_KERNEL_NAME_BYTES];
@@ -251,7 +251,7 @@ static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *fac
     }
 }
 
-/* What it waited for is known from the GPU's side, as is the memory. */
+/* If the GPU side is known, so is the kind of memory. */
 static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     if (!facts->waited_kernel && !facts->waited_kind)
@@ -267,7 +267,7 @@ static void add_free_async(struct gv_advice_out *out, const struct gv_advice_fac
         runtime ? "cudaMallocAsync" : "cuMemAllocAsync");
 }
 
-/* Which of two it was decides what helps. */
+/* The fix depends on whether it waited or compiled. */
 static void add_loading(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     add(out, facts->unsure ? "That helps if it waited for " : "Here it waited for ");
@@ -297,7 +297,7 @@ static const struct {
     {"{why}", add_why},         {"{unseen_memory}", add_unseen_memory},
 };
 
-/* The length of the word that stands at `text`, after adding what it means; 0: there is none. */
+/* Adds what the word at `text` stands for. Returns its length; 0: not a word. */
 static size_t add_word(struct gv_advice_out *out, const struct gv_advice_facts *facts,
                        const char *text)
 {
@@ -378,14 +378,14 @@ enum gv_advised_column {
     GV_ADVISED_UNSURE,
 };
 
-/* The text given last, for each cause: most stalls of a program are alike. */
+/* Keeps the last text of each cause: most stalls of a program are alike. */
 struct gv_advised {
     char last[GV_CAUSE_COUNT][GV_ADVICE_BYTES];
     int64_t last_id[GV_CAUSE_COUNT];
     char text[GV_ADVICE_BYTES];
-    char places[2][PLACE_BYTES]; /* of the call, and of the one in its way */
+    char places[2][PLACE_BYTES]; /* of the call, and of the one that blocked it */
     struct gv_advice_facts facts;
-    int64_t facts_process; /* whose arch and warm-up list the facts hold */
+    int64_t facts_process; /* whose architecture and late kernels the facts hold */
 };
 
 static const char *text_of(sqlite3_stmt *row, enum gv_advised_column column)
@@ -415,7 +415,7 @@ static int read_process(struct gv_stall_run *run, struct gv_advised *advised, in
     return error;
 }
 
-/* The text's row, added when it is new. */
+/* Finds the text's row, or adds it. */
 static int store_text(struct gv_stall_run *run, struct gv_advised *advised, enum gv_cause cause,
                       int64_t *id)
 {
@@ -436,7 +436,7 @@ static int store_text(struct gv_stall_run *run, struct gv_advised *advised, enum
     return error;
 }
 
-/* What the call loaded, in words. */
+/* Describes what the call loaded. */
 static int read_module(struct gv_stall_run *run, struct gv_advice_facts *facts, int64_t call)
 {
     int error;
@@ -453,7 +453,7 @@ static int read_module(struct gv_stall_run *run, struct gv_advice_facts *facts, 
     return error;
 }
 
-/* Where in the program a call was made; *place stays as it was if that is not known. */
+/* Where in the program a call was made. *place is unchanged if that is not known. */
 static int read_place(struct gv_stall_run *run, enum gv_stall_statement which, int64_t call,
                       char *room, const char **place)
 {
@@ -535,7 +535,7 @@ static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sq
                : set_advice(run, GV_STALL_SET_ADVICE, id, sqlite3_column_int64(row, GV_ADVISED_ID));
 }
 
-/* There is one thing to be said of what is not known, however often it is. */
+/* All unexplained stalls have the same advice. */
 static int advise_unknown(struct gv_stall_run *run, struct gv_advised *advised)
 {
     int64_t id = 0;

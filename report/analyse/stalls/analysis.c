@@ -1,6 +1,6 @@
 /*
- * The analysis from one end to the other: the trace's small tables, then chunk by chunk the calls
- * that took long, the evidence on each, its cause, and the rows of what was found.
+ * The analysis: reads the small tables, then goes through the long calls chunk by chunk: gathers
+ * evidence, decides each cause, stores what it found.
  */
 #include "report/analyse/stalls/analysis.h"
 
@@ -74,7 +74,7 @@ sqlite3_stmt *gv_stall_row(struct gv_stall_run *run, enum gv_stall_statement sta
     return gv_stall_next(run, row, error) ? row : NULL;
 }
 
-/* One of the small tables: how it is read, and where each row goes. */
+/* How to read one of the small tables. */
 struct gv_stall_table {
     const char *highest, *rows;
     size_t row_bytes;
@@ -88,7 +88,7 @@ static void take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id
     run->any_measured |= run->processes[id].measured;
 }
 
-/* What waited for work that is missing would look like a call that took its own time. */
+/* A call that waited for missing operations would look as if it had worked. */
 static void take_unseen(void *context, const struct gv_gpu_unseen *unseen)
 {
     struct gv_stall_run *run = context;
@@ -159,8 +159,8 @@ static int read_highest(sqlite3 *trace, const char *sql, size_t *count)
         rows = sqlite3_column_int64(statement, 1);
     }
     sqlite3_finalize(statement);
-    /* Rows are numbered from 1; a file that says otherwise is not to make us ask for all memory,
-     * nor to go through numbers that nothing has. */
+    /* Rows are numbered from 1. An untrusted file must not make us allocate all memory or walk
+     * huge gaps. */
     if (highest < 0 || highest > 1 << 24 || highest / IDS_FOR_ROW > rows + IDS_SPARE)
         return -EPROTO;
     *count = (size_t)highest + 1;
@@ -220,7 +220,7 @@ static int read_tables(struct gv_stall_run *run)
     return error;
 }
 
-/* Which launch of each kernel was its first, or call that asked for it. Calls are stored thread by
+/* Finds each kernel's first launch, or the call that asked for it. Calls are stored thread by
  * thread. */
 static int find_first_uses(struct gv_stall_run *run)
 {
@@ -255,7 +255,7 @@ int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace)
     return read_tables(run);
 }
 
-/* What the analysis of all calls needs beside the small tables. */
+/* Reads what the analysis needs besides the small tables. */
 static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns)
 {
     int error = gv_stall_run_open(run, trace);
@@ -317,8 +317,7 @@ void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call
     call->eager = eager && *eager;
 }
 
-/* A call whose time is the runtime's start in this process: that happens in whichever call comes
- * first, and is that call's work. */
+/* The first long runtime call of a process starts the runtime: that is its work. */
 static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *api,
                            const struct gv_stall_call *call)
 {
@@ -363,7 +362,7 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
     kernel = GV_STALL_ROW(run->kernels, run->kernel_count, call->kernel);
     call->first_use = kernel && kernel->first_call == call->call;
     api = GV_STALL_ROW(run->apis, run->api_count, call->api);
-    call->rule = api && api->rule ? api->rule : &starts; /* api may be a number without a row */
+    call->rule = api && api->rule ? api->rule : &starts; /* the file may name a missing row */
     if (api && !call->loads && starts_runtime(run, api, call) &&
         !gv_cause_is_expected(call->rule->cause))
         call->rule = &starts;
@@ -372,7 +371,7 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
         call->source = GV_STALL_MEASURED;
 }
 
-/* Reads the next chunk of calls, by start; 0 of them: no more. */
+/* Reads the next chunk of calls in the order of their start. An empty chunk is the end. */
 static int next_chunk(struct gv_stall_run *run)
 {
     sqlite3_stmt *rows = run->statements[GV_STALL_CALLS];
@@ -385,7 +384,7 @@ static int next_chunk(struct gv_stall_run *run)
             return error;
         sqlite3_bind_int64(rows, 1, run->judge.threshold_ns);
     } else if (!sqlite3_stmt_busy(rows)) {
-        return 0; /* it was read to its end */
+        return 0; /* all rows were read */
     }
     while (run->call_count < GV_STALL_CHUNK && (result = sqlite3_step(rows)) == SQLITE_ROW)
         take_call(run, rows, &run->calls[run->call_count++]);
@@ -407,7 +406,7 @@ static int store_loads(struct gv_stall_run *run, const struct gv_stall_call *cal
         busy = 0;
     if (loads)
         sqlite3_bind_int64(loads, 1, call->call);
-    /* The longest one of a call's loads has waited. */
+    /* The wait counts for the longest of a call's loads. */
     for (bool longest = true; gv_stall_next(run, loads, &error); longest = false) {
         add = gv_stall_statement(run, GV_STALL_ADD_LOAD, &error);
         if (error)
@@ -453,7 +452,7 @@ static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *cal
         sqlite3_bind_int64(add, 11, call->drained_ns);
     else
         sqlite3_bind_null(add, 11);
-    /* The kernel has measured the one, whatever is known of the GPU. */
+    /* The Linux kernel measured "descheduled", with or without the GPU side. */
     sqlite3_bind_text(add, 12,
                       measured || call->cause == GV_CAUSE_DESCHEDULED ? "measured" : "inferred", -1,
                       SQLITE_STATIC);
@@ -504,7 +503,7 @@ static int analyse_chunk(struct gv_stall_run *run)
 static int analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
-    /* Before any statement runs: a second analysis could not do it again. */
+    /* SQLite refuses this while a statement runs. */
     int error = run ? gv_stack_text_install(trace) : -ENOMEM;
 
     if (!error)
@@ -542,7 +541,7 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
                                "DELETE FROM main.stall_advice;"
                                "DELETE FROM main.load_wait;");
 
-    gv_kernel_names_learn(trace); /* advice names them */
+    gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
         error = analyse(trace, threshold_ns);
     if (!error)

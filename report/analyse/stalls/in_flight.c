@@ -15,10 +15,10 @@
 struct gv_flight {
     int64_t row;
     char name[65];
-    char kernel[GV_KERNEL_NAME_BYTES]; /* "": not known */
+    char kernel[GV_KERNEL_NAME_BYTES]; /* "": unknown */
 };
 
-/* evidence[i] is of flights[i]; its number, as a call, is i + 1. */
+/* evidence[i] belongs to list[i]; its call number is i + 1. */
 struct gv_flights {
     struct gv_stall_run run;
     struct gv_flight_work work;
@@ -57,7 +57,7 @@ int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *
 
 /* ---- evidence ---- */
 
-/* What a call of its kind waits for is there, even if it was not seen: it does not return. */
+/* The call does not return, so there must be something that it waits for. */
 static void complete_evidence(const struct gv_flights *flights, struct gv_stall_call *call)
 {
     gv_stall_call_complete(&flights->run, call);
@@ -112,7 +112,7 @@ static int read_flights(struct gv_flights *flights, int64_t process)
 
 /* ---- in words ---- */
 
-/* The call that has to end before this one can. */
+/* The call that holds this one up, or itself. */
 static size_t find_waiting(const struct gv_flights *flights, size_t i)
 {
     int64_t by = flights->evidence[i].blocked_by;
@@ -120,7 +120,7 @@ static size_t find_waiting(const struct gv_flights *flights, size_t i)
     return by ? (size_t)by - 1 : i;
 }
 
-/* What it waits for, as far as that is known. */
+/* What is known of what it waits for. */
 static void tell_state(const struct gv_flights *flights, size_t i, char *out, size_t size)
 {
     size_t by = find_waiting(flights, i), used = 0;

@@ -1,8 +1,8 @@
 /*
- * Evidence from the GPU's operations. They come in the order of their storage, not of time: each
- * finds the calls that it concerns by a search among the chunk's calls, which are ordered by
- * process, by context, by stream, by their own number. Zones of ids say which operations cannot
- * concern this chunk. Calls whose process did not see the GPU's side are left out.
+ * Evidence from the GPU's operations. They are read in the order of their ids, not of time. For
+ * each, a binary search finds the calls that it concerns; for this, the chunk's calls are sorted
+ * by process, context, stream and number. Zones of ids that did not run during the chunk are
+ * skipped.
  */
 #include "report/analyse/stalls/run.h"
 #include "report/analyse/time_sum.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Operations in a zone. */
+/* Ids in a zone. */
 #define ZONE 32768
-/* Calls of a place that are asked for its stream and context. */
+/* How many calls of a place are read to learn its stream and context. */
 #define PLACE_TRIES 16
-/* How much later than its call an operation may begin, and still be looked for. */
+/* Operations are looked for until so long after their call. */
 #define LATER_NS 1000000000
 
 /* One row of gpu_op. */
@@ -25,31 +25,31 @@ struct gv_stall_op {
     bool in_graph;
 };
 
-/* Positions in an order of the chunk's calls that belong together. */
+/* The positions of one key in an order. */
 struct gv_stall_span {
     uint32_t first, count;
 };
 
-/* Calls by what they have in common, a row of a table, and within that by time. */
+/* The chunk's calls, sorted by a key (the row of a table) and by time. */
 struct gv_stall_order {
     uint32_t *positions;
     size_t count;
-    struct gv_stall_span *spans; /* by row */
+    struct gv_stall_span *spans; /* by key */
     size_t rows;
 };
 
-/* What an operation leaves at the first call that it concerns, for all that come after. */
+/* What an operation notes at the first call that it concerns; it holds for all later calls too. */
 struct gv_stall_mark {
     int64_t busy_until_ns, local_bytes;
 };
 
 struct gv_stall_orders {
     struct gv_stall_order process, context, stream, call;
-    int64_t *last_ns;            /* beside process: see order_ends */
+    int64_t *last_ns;            /* beside process: see note_ends */
     struct gv_stall_mark *marks; /* beside context */
-    int64_t *ahead;              /* beside stream: differences to the one before */
+    int64_t *ahead;              /* beside stream: the difference to the previous call */
     struct {
-        int64_t call; /* 0: none was asked for yet */
+        int64_t call; /* 0: none yet */
         int64_t thread, start_ns;
         bool found;
     } launch; /* the call that the last operation came from */
@@ -152,7 +152,7 @@ static bool key_process(const struct gv_stall_call *call, int64_t *key)
     return call->process > 0;
 }
 
-/* Waits for the whole context, or may turn out to. */
+/* May wait for the whole context. */
 static bool key_context(const struct gv_stall_call *call, int64_t *key)
 {
     *key = call->context;
@@ -171,8 +171,8 @@ static bool key_call(const struct gv_stall_call *call, int64_t *key)
     return (call->rule->flags & GV_CALL_SUBMITS) != 0;
 }
 
-/* The measured calls that have a key, by it; the chunk is in order of time, and that stays so among
- * calls of one key. Spans by key, if `rows` of a table can be one. */
+/* Sorts the measured calls that have a key. The chunk is in order of time, which is kept among
+ * calls of one key. Keys below `rows` get a span. */
 static int make_order(struct gv_stall_order *order, const struct gv_stall_run *run,
                       key_of *find_key, size_t rows)
 {
@@ -206,7 +206,7 @@ static void free_order(struct gv_stall_order *order)
     free(order->spans);
 }
 
-/* The end of each call's predecessor in its thread. */
+/* Notes for each call when its thread's previous call ended. */
 static int find_predecessors(struct gv_stall_run *run)
 {
     uint32_t *last = calloc(run->thread_count, sizeof(*last)); /* position + 1 */
@@ -222,8 +222,8 @@ static int find_predecessors(struct gv_stall_run *run)
     return last ? 0 : -ENOMEM;
 }
 
-/* For a search by time: at the middle of each half, and half of a half, of a process's calls is
- * when the last of them ended. */
+/* Makes a search tree of a process's calls: the middle of each range, of each of its halves, and
+ * so on, notes the latest end of the range. */
 static int64_t note_ends(const struct gv_stall_run *run, struct gv_stall_orders *orders, size_t low,
                          size_t high)
 {
@@ -264,7 +264,7 @@ static int make_orders(struct gv_stall_orders *orders, struct gv_stall_run *run)
     return error;
 }
 
-/* Needs the calls' own operations. */
+/* Comes after the calls' own operations are known. */
 static int make_stream_order(struct gv_stall_orders *orders, const struct gv_stall_run *run)
 {
     int error = make_order(&orders->stream, run, key_stream, run->stream_count);
@@ -284,7 +284,7 @@ static void free_orders(struct gv_stall_orders *orders)
     free(orders->ahead);
 }
 
-/* How many of a span's calls began before a time, or at it. */
+/* How many of a span's calls began at a time or before. */
 static uint32_t begun(const struct gv_stall_run *run, const struct gv_stall_order *order,
                       const struct gv_stall_span *span, int64_t at_ns)
 {
@@ -328,7 +328,7 @@ static int visit_ops(struct gv_stall_run *run, struct gv_stall_orders *orders, i
     return error;
 }
 
-/* The call of this number, if it puts work on the GPU. */
+/* The call of this id, if it puts work on the GPU. */
 static struct gv_stall_call *find_call(const struct gv_stall_run *run,
                                        const struct gv_stall_order *order, int64_t number)
 {
@@ -362,7 +362,7 @@ static int op_is_own(struct gv_stall_run *run, struct gv_stall_orders *orders,
     return 0;
 }
 
-/* It ran in its context when calls began. */
+/* Notes that it was running. */
 static void op_ran(const struct gv_stall_run *run, struct gv_stall_orders *orders,
                    const struct gv_stall_op *op)
 {
@@ -380,8 +380,8 @@ static void op_ran(const struct gv_stall_run *run, struct gv_stall_orders *order
         mark->local_bytes = op->local_bytes;
 }
 
-/* The stream's operations run one after the other: those that ended after the call began, and began
- * before its own did, were in the queue before it. */
+/* A stream runs its operations in order: one that ended after the call began, and began before
+ * the call's own operation, was ahead of it in the queue. */
 static void op_was_queued(const struct gv_stall_run *run, struct gv_stall_orders *orders,
                           const struct gv_stall_op *op)
 {
@@ -418,7 +418,7 @@ static void add_op(struct gv_stall_work *work, const struct gv_stall_op *op)
     work->count++;
 }
 
-/* The call that an operation came from: asked once, and not by each thread that waited for it. */
+/* The call that launched an operation, read once for all threads that waited for it. */
 static int find_launch(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t call)
 {
     sqlite3_stmt *row;
@@ -434,8 +434,8 @@ static int find_launch(struct gv_stall_run *run, struct gv_stall_orders *orders,
     return error;
 }
 
-/* Whether it was launched before the call began. What another thread launched meanwhile cannot
- * have been waited for. */
+/* Whether it was launched before the call began. A call does not wait for what another thread
+ * launches meanwhile. */
 static int was_launched_before(struct gv_stall_run *run, struct gv_stall_orders *orders,
                                const struct gv_stall_call *call, const struct gv_stall_op *op,
                                bool *before)
@@ -452,7 +452,7 @@ static int was_launched_before(struct gv_stall_run *run, struct gv_stall_orders 
     return error;
 }
 
-/* A copy waits for what ends before its own operation begins. */
+/* A copy waits only for what ends before its own operation begins. */
 static bool is_later(const struct gv_stall_call *call, const struct gv_stall_op *op)
 {
     enum gv_cause cause = call->rule->cause;
@@ -481,7 +481,7 @@ static int op_ended_in(struct gv_stall_run *run, struct gv_stall_orders *orders,
     return 0;
 }
 
-/* It ended: in the call that each thread of the process was in just then, or had just been in. */
+/* Finds the call that each thread was in when the operation ended, or had just left. */
 static int op_ended(struct gv_stall_run *run, struct gv_stall_orders *orders, size_t low,
                     size_t high, const struct gv_stall_op *op)
 {
@@ -512,7 +512,7 @@ static int op_was_seen(struct gv_stall_run *run, struct gv_stall_orders *orders,
     return span ? op_ended(run, orders, span->first, span->first + span->count, op) : 0;
 }
 
-/* Tells the calls what ran and was queued when they began. */
+/* Gives each call what was running and queued when it began. */
 static void tell_calls(struct gv_stall_run *run, const struct gv_stall_orders *orders)
 {
     for (size_t context = 0; context < orders->context.rows; context++) {
@@ -540,7 +540,7 @@ static void tell_calls(struct gv_stall_run *run, const struct gv_stall_orders *o
 
 /* ---- for each chunk ---- */
 
-/* When a measured call of the chunk was under way; false: there is none. */
+/* The time of all measured calls of the chunk. false: there are none. */
 static bool find_times(const struct gv_stall_run *run, int64_t *from_ns, int64_t *to_ns)
 {
     bool any = false;
@@ -559,7 +559,7 @@ static bool find_times(const struct gv_stall_run *run, int64_t *from_ns, int64_t
     return any;
 }
 
-/* What stands in a queue before a call's own operation may run long after the call. */
+/* Operations ahead of a call's own may run long after the call. */
 static int64_t last_own(const struct gv_stall_run *run, int64_t to_ns)
 {
     for (size_t i = 0; i < run->call_count; i++)
@@ -568,7 +568,7 @@ static int64_t last_own(const struct gv_stall_run *run, int64_t to_ns)
     return to_ns;
 }
 
-/* What a call compiled, by CUPTI's records: as far as they lie in it, for clocks may be off. */
+/* CUPTI's records of compiling, limited to the call. */
 static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
 {
     struct gv_stall_judge *judge = &run->judge;

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads that a trace may tell of; a file that says otherwise is not to make us ask for all
- * memory.
- */
+/* An untrusted file must not make us allocate all memory. */
 #define THREADS_MOST (1 << 20)
 
 struct gv_stall_thread {
@@ -78,7 +76,7 @@ static int compare_threads(const void *left, const void *right)
     return a->process < b->process ? -1 : a->process > b->process;
 }
 
-/* The processes' spans, one after the other. */
+/* Adds up the processes' spans. */
 static int64_t add_spans(struct gv_stall_threads *all, int64_t *processes)
 {
     int64_t sum_ns = 0;
@@ -100,7 +98,7 @@ static int64_t add_spans(struct gv_stall_threads *all, int64_t *processes)
     return sum_ns;
 }
 
-/* Threads' spans, where they are kept, or else all calls. */
+/* Each thread's span if totals are stored, otherwise all calls. */
 static const char *calls_sql(sqlite3 *trace)
 {
     return gv_totals_are_kept(trace) == 1
@@ -143,7 +141,7 @@ static void take_counts(sqlite3_stmt *row, void *target)
 }
 
 struct gv_stall_unions {
-    int64_t process; /* whose stalls are added, in order of time */
+    int64_t process; /* whose stalls are being added, in order of time */
     struct gv_time_union all, known, unknown;
 };
 
@@ -177,7 +175,7 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
                      " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER),"
                      " count(CASE WHEN cause = 'unknown' AND NOT expected THEN 1 END) FROM stall",
                      take_counts, sums);
-    /* What is lost comes first in a call, its own work last. */
+    /* In a call, the lost time comes first, its own work last. */
     if (!error)
         error = each_row(trace,
                          "SELECT process, start_ns, wait_ns + jit_ns, cause = 'unknown'"
