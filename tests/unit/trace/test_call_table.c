@@ -214,7 +214,7 @@ static void readers_know_what_an_earlier_trace_could_not_say(void **state)
     assert_int_equal(gv_trusted_schema_ensure(trace, &version), 0);
     expect(meaning, expected);
     execute("INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES (1, 1, 2, 0, 1)");
-    expect("SELECT kind FROM calls", "graph-launch");
+    expect("SELECT call_kind FROM calls", "graph-launch");
 }
 
 static void another_table_of_calls_is_refused(void **state)
