@@ -59,6 +59,7 @@ static void a_row_says_what_its_call_means(void **state)
         {"cuMemAllocManaged", GV_KIND_ALLOC_MANAGED},
         {"cudaMallocAsync_ptsz", GV_KIND_ALLOC_ORDERED},
         {"cuMemCreate", GV_KIND_ALLOC_PHYSICAL},
+        {"cudaMemGetInfo", GV_KIND_MEMORY},
         {"cudaIpcCloseMemHandle", GV_KIND_RELEASE},
         {"cudaFreeHost", GV_KIND_FREE_HOST},
         {"cuStreamQuery_ptsz", GV_KIND_STREAM_QUERY},
