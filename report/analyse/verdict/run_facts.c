@@ -1,7 +1,7 @@
 #include "report/analyse/verdict/run_facts.h"
 
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/new_ptx.h"
+#include "report/analyse/stalls/rows.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/store/database.h"
@@ -94,7 +94,7 @@ static const struct gv_fact_query gv_fact_queries[] = {
      " END) AS INTEGER) FROM stalls WHERE " GV_FACTS_WAITS
      " AND " GV_PART("process", "thread", "start_ns"),
      {GV_NUMBER(waits), GV_NUMBER(wait_jit_ns)}},
-    {"SELECT CAST(total(wait_ns) AS INTEGER) FROM stalls s WHERE " GV_NEW_PTX_UNSURE_SQL
+    {"SELECT CAST(total(wait_ns) AS INTEGER) FROM stalls s WHERE " GV_STALL_UNSURE_SQL
      " AND " GV_PART("process", "thread", "start_ns"),
      {GV_NUMBER(unsure_ns)}},
     {"SELECT cause, CAST(total(wait_ns) AS INTEGER) AS lost, count(*) FROM stalls "
