@@ -61,7 +61,8 @@ static void on_module_loaded(const CUpti_ResourceData *resource)
         return;
     loaded.module = module->moduleId;
     loaded.bytes = module->cubinSize;
-    gv_loaded_note(&loaded, module->pCubin);
+    if (gv_loaded_note(&loaded, module->pCubin))
+        gv_futex_wake(&asked); /* flushes before its time */
 }
 
 static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,

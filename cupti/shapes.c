@@ -1,6 +1,7 @@
 #include "cupti/shapes.h"
 
 #include "cupti/output.h"
+#include "trace/mix.h"
 #include "trace/spool.h"
 
 #include <string.h>
@@ -23,26 +24,6 @@ static struct name_place names[NAMES];
 static struct shape_place shapes[SHAPES];
 static uint32_t names_numbered, shapes_numbered;
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t hash_bytes(const void *data, size_t bytes)
-{
-    const unsigned char *at = data;
-    uint64_t hash = bytes, word;
-
-    for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word) {
-        memcpy(&word, at, sizeof word);
-        hash = mix(hash, word);
-    }
-    word = 0;
-    memcpy(&word, at, bytes);
-    return mix(hash, word);
-}
-
 static bool write_name(const char *name, uint32_t bytes, uint32_t number)
 {
     union gv_record *record = gv_output_next();
@@ -60,7 +41,7 @@ static bool write_name(const char *name, uint32_t bytes, uint32_t number)
 uint32_t gv_shapes_name(const char *name)
 {
     uint32_t bytes = name ? (uint32_t)strnlen(name, GV_RECORD_TEXT_LIMIT) : 0;
-    uint64_t hash = hash_bytes(name, bytes);
+    uint64_t hash = gv_mix_bytes(0, name, bytes);
     struct name_place *places = &names[hash % (NAMES / WAYS) * WAYS];
     struct name_place *place = &places[hash >> 32 & (WAYS - 1)];
 
@@ -100,7 +81,7 @@ static bool write_shape(const struct gv_shape *shape, uint32_t number)
 
 uint32_t gv_shapes_number(const struct gv_shape *shape)
 {
-    uint64_t hash = hash_bytes(shape, sizeof *shape);
+    uint64_t hash = gv_mix_bytes(0, shape, sizeof *shape);
     struct shape_place *places = &shapes[hash % (SHAPES / WAYS) * WAYS];
     struct shape_place *place = &places[hash >> 32 & (WAYS - 1)];
 

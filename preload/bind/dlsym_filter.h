@@ -22,4 +22,8 @@ struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const cha
 /* Fills in the two pointers above, from libc's (before glibc 2.34: libdl's) own symbols. */
 void gv_dlsym_find_real(void);
 
+/* (other_profilers.c) For an answer of dlsym(): what to hand out instead of `found`, or `found`.
+ * NULL for our own export where no libcupti stands behind it. Any thread; allocates nothing. */
+void *gv_other_profilers_swap(const char *name, void *found);
+
 #endif

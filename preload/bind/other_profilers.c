@@ -1,4 +1,9 @@
-#include "preload/bind/other_profilers.h"
+/*
+ * Profilers inside the program, such as torch.profiler: CUPTI serves one, and where that is us it
+ * refuses them its callbacks; its records it gives to who asked last. Their calls are seen, not
+ * changed, so that the trace can say whose profile lacks the GPU, and why.
+ */
+#include "preload/bind/dlsym_filter.h"
 
 #include "preload/base/objects.h"
 #include "preload/base/own_process.h"

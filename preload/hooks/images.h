@@ -2,8 +2,7 @@
  * What kind of code an image is, how large, and a hash to know it again by.
  *
  * The images that programs load carry no length; it is read from their own headers, which the
- * driver has accepted before we look. The hash covers the size and samples of at most
- * GV_IMAGE_SAMPLED_BYTES, so that loading 300 MB costs no more than loading 300 kB.
+ * driver has accepted before we look. The hash is gv_mix_image()'s.
  */
 #ifndef GV_HOOKS_IMAGES_H
 #define GV_HOOKS_IMAGES_H
@@ -13,8 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define GV_IMAGE_SAMPLED_BYTES 65536u
 
 struct gv_image {
     enum gv_image_kind kind;

@@ -1,6 +1,7 @@
 #include "report/collect/ingest.h"
 
 #include "report/analyse/stalls/flight_cause.h"
+#include "trace/mix.h"
 #include "trace/schedstat.h"
 #include "trace/text.h"
 
@@ -1122,17 +1123,17 @@ static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *
     return error;
 }
 
-/* FNV-1a over who is in a call since when. */
+/* Of who is in a call since when. */
 static uint64_t shape_of_flights(struct gv_ingest *ingest)
 {
     struct gv_spool_flight flight;
-    uint64_t shape = UINT64_C(0xcbf29ce484222325);
+    uint64_t shape = 0;
     bool any = false;
 
     for (uint32_t i = 0; i < ingest->reader->slots_count; i++)
         if (gv_spool_reader_flight(ingest->reader, i, &flight)) {
-            shape = (shape ^ flight.thread) * UINT64_C(0x100000001b3);
-            shape = (shape ^ flight.start_ns) * UINT64_C(0x100000001b3);
+            shape = gv_mix(shape, flight.thread);
+            shape = gv_mix(shape, flight.start_ns);
             any = true;
         }
     return any ? shape | 1 : 0;
