@@ -1,5 +1,4 @@
 /* gpuverify: finds the command that was asked for. */
-#include "report/commands/command_stack.h"
 #include "report/commands/commands.h"
 #include "report/commands/help/text.h"
 #include "report/show/message.h"
@@ -49,17 +48,8 @@ static int gv_command_run_by_name(const char *name, int argc, char **argv)
     return gv_finish_output(code);
 }
 
-struct gv_command_line {
-    int argc;
-    char **argv;
-};
-
-static int gv_command_line_run(void *data)
+int main(int argc, char **argv)
 {
-    const struct gv_command_line *line = data;
-    int argc = line->argc;
-    char **argv = line->argv;
-
     if (gv_configure_sqlite())
         fputs("gpuverify: SQLite could not be set up; going on with its defaults\n", stderr);
     if (argc < 2) {
@@ -74,11 +64,4 @@ static int gv_command_line_run(void *data)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return gv_command_run_by_name("help", 1, argv + 1);
     return gv_command_run_by_name(argv[1], argc - 1, argv + 1);
-}
-
-int main(int argc, char **argv)
-{
-    struct gv_command_line line = {argc, argv};
-
-    return gv_command_stack_run(gv_command_line_run, &line);
 }
