@@ -47,4 +47,8 @@ void gv_buffers_recycle(struct gv_buffer *buffer);
 /* The module's thread: maps more where the pool runs low. */
 void gv_buffers_refill(void);
 
+/* (records.c) Writes everything that stands in a full buffer into the spool. What CUPTI says if it
+ * cannot go on before the end. */
+CUptiResult gv_records_read(struct gv_buffer *buffer);
+
 #endif

@@ -11,7 +11,6 @@
 #include "cupti/library.h"
 #include "cupti/loaded.h"
 #include "cupti/output.h"
-#include "cupti/records.h"
 #include "trace/futex.h"
 
 #include <errno.h>

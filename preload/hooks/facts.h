@@ -85,4 +85,15 @@ void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t han
 
 void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *facts);
 
+/* ---- the devices' primary contexts (primary_contexts.c) ---- */
+
+/* The device's is this one from now on. */
+void gv_primary_note(int device, uint64_t context);
+/* It has been reset: the context that ended; 0: unknown. */
+uint64_t gv_primary_reset(int device);
+/* A use of it was given up: the context that ended with its last one; 0: none did, or unknown. */
+uint64_t gv_primary_released(int device);
+/* Before the current device is reset: the context that is current; 0: none. */
+uint64_t gv_primary_current(void);
+
 #endif
