@@ -15,8 +15,8 @@ static struct place {
     _Atomic uint32_t state;
     struct gv_loaded loaded;
 } places[PLACES];
-static _Atomic uint32_t next;    /* where to look for a free one */
-static _Atomic uint32_t waiting; /* READY, or about to be */
+static _Atomic uint32_t next;    /* where to start the search for a free entry */
+static _Atomic uint32_t waiting; /* READY, or being filled */
 
 bool gv_loaded_note(struct gv_loaded *loaded, const void *image)
 {
@@ -64,7 +64,7 @@ static void write_one(const struct gv_loaded *loaded)
     gv_output_publish();
 }
 
-/* The oldest first. One that a thread is about to fill is left for the next time. */
+/* The oldest first. An entry that a thread is filling waits for the next time. */
 void gv_loaded_write(void)
 {
     uint32_t oldest = atomic_load(&next);

@@ -6,6 +6,8 @@
  * cuptiFinalize() and no unloading, ever: the program may be inside CUPTI on another thread.
  */
 #include "trace/gpu_module.h"
+/* Before CUDA's headers, which rename calls by macros. */
+#include "trace/call_table.h"
 
 #include "cupti/buffers.h"
 #include "cupti/library.h"
@@ -102,14 +104,14 @@ static void explain_failure(char *why, CUptiResult result, const char *what, con
 static int refuse(CUptiResult result, const char *what)
 {
     explain_failure(host.why, result, what,
-                    "GPUVERIFY_CUPTI can name another libcupti, one of the driver's version");
+                    "set GPUVERIFY_CUPTI to a libcupti of the driver's version");
     return -EIO;
 }
 
 static int refuse_second(const char *other)
 {
     snprintf(host.why, GV_SPOOL_WHY_BYTES,
-             "another profiler uses CUPTI already%s%.60s: run without it", other[0] ? ": " : "",
+             "another profiler already uses CUPTI%s%.60s: run without it", other[0] ? ": " : "",
              other);
     return -EBUSY;
 }
@@ -133,29 +135,11 @@ static int subscribe(void)
     return result == CUPTI_SUCCESS ? 0 : refuse(result, "cuptiSubscribe");
 }
 
-/* The driver's calls that start something on the GPU or load code, by their names' beginnings. */
 static bool is_correlated(const char *name)
 {
-    static const char *const beginnings[] = {"cuLaunch",
-                                             "cuMemcpy",
-                                             "cuMemset",
-                                             "cuGraphLaunch",
-                                             "cuModuleLoad",
-                                             "cuLibraryLoad",
-                                             "cuLink",
-                                             "cuKernelGetFunction",
-                                             "cuMemPrefetch",
-                                             "cuFuncLoad",
-                                             "cuFuncGetAttribute",
-                                             "cuFuncSetAttribute",
-                                             "cuKernelGetAttribute",
-                                             "cuKernelSetAttribute",
-                                             "cuOccupancy"};
+    int api = gv_api_find(name);
 
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
-    return false;
+    return api != GV_API_UNKNOWN && gv_call_kinds[gv_api_rows[api].kind].flags & GV_CALL_CORRELATED;
 }
 
 static int watch_calls(void)

@@ -54,6 +54,9 @@ def part_shell(run):
 def part_rules(run):
     run.test("includes", "tests/rules/check-includes")
     run.test("includes: broken ones are noticed", "python3", "tests/rules/test_check_includes.py")
+    run.test("names of calls", "tests/rules/check-names")
+    run.test("names of calls: what is told from one is noticed", "python3",
+             "tests/rules/test_check_names.py")
     run.test("finding the CUDA headers", "python3", "tests/rules/test_find_cuda_headers.py")
     run.test("numbers of scripts/bench", "python3", "tests/rules/test_bench.py")
     run.test("counting of results", "python3", "tests/rules/test_suite.py")
@@ -154,9 +157,9 @@ def part_bundle_root(run):
 
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
-    wanted = ("a simulated GPU", "waited 1.00 s", "move cuModuleLoadData", "gone", "Calls hold the program up for",
+    wanted = ("a simulated GPU", "10 frames in", "move cuModuleLoadData", "gone",
               "\n$ scripts/with-sim build/report/gpuverify explain build/demo-before.db\n",
-              "if (early)")
+              "if (once)")
     lacking = [words for words in wanted if words not in text]
     if status != 0 or lacking:
         run.failed("scripts/demo --sim", f"exit status {status}, lacks {lacking}\n{tail(text)}")

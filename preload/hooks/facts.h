@@ -87,13 +87,14 @@ void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *fact
 
 /* ---- the devices' primary contexts (primary_contexts.c) ---- */
 
-/* The device's is this one from now on. */
+/* Notes the device's primary context. */
 void gv_primary_note(int device, uint64_t context);
-/* It has been reset: the context that ended; 0: unknown. */
+/* The device was reset: returns the context that ended; 0: unknown. */
 uint64_t gv_primary_reset(int device);
-/* A use of it was given up: the context that ended with its last one; 0: none did, or unknown. */
+/* One use was released: returns the context that ended with the last use; 0: none did, or
+ * unknown. */
 uint64_t gv_primary_released(int device);
-/* Before the current device is reset: the context that is current; 0: none. */
+/* Before the current device is reset: the current context; 0: none. */
 uint64_t gv_primary_current(void);
 
 #endif

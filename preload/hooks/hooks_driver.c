@@ -10,13 +10,13 @@
 #define GV_API_NO_RUNTIME
 
 /* The header must declare every row just so. */
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDAAPI symbol parameters;
 #include "trace/calls.def"
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
-    GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
 
 /* The driver's own look-ups: it answers, and what it answers is swapped for our wrapper. */
@@ -51,7 +51,7 @@ static CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int cud
                 __builtin_return_address(0));
 }
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol] = (void *)hook_##symbol,
 void *const gv_hooks_driver[GV_DRIVER_COUNT] = {
 #include "trace/calls.def"

@@ -18,14 +18,14 @@
 #define GV_API_NO_DRIVER
 
 /* Rows that no header of CUDA 13 declares, or declares as one of several shapes, are left out. */
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDARTAPI symbol parameters;
-#define GV_API_WIDE(symbol, class, type, parameters, arguments, facts)
+#define GV_API_WIDE(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
-    GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
 
 /*
@@ -70,7 +70,7 @@ static cudaError_t hook___cudaGetKernel(cudaKernel_t *kernelPtr, const void *ent
     return result;
 }
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol - GV_DRIVER_COUNT] = (void *)hook_##symbol,
 void *const GV_HOOKS_OF_THIS[GV_RUNTIME_COUNT] = {
 #include "trace/calls.def"

@@ -1,5 +1,5 @@
 /*
- * The devices' primary contexts: calls that end one name the device, and its memory is told by the
+ * The devices' primary contexts: calls that end one name the device, while memory is recorded by
  * context. Any thread.
  */
 #include "preload/hooks/facts.h"

@@ -29,7 +29,7 @@ int gv_fork_watch_set_token(uint64_t token)
         /* Emptied by the kernel however the child is made; without it (Linux before 4.14), by our
          * handler after fork() only. */
         if (madvise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
-            gv_log_info("no MADV_WIPEONFORK: children made by a bare clone() are not told apart");
+            gv_log_info("no MADV_WIPEONFORK: children of a bare clone() count as their parent");
         own_page = page;
     }
     atomic_store(&own_page->token, token);

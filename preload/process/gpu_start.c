@@ -154,13 +154,13 @@ static const struct gv_gpu_module *open_module(void)
         handle = open_beside("/../cupti"); /* in the build tree */
     if (!handle) {
         snprintf(why, sizeof why,
-                 GV_GPU_MODULE_FILE " does not lie beside libgpuverify.so, or cannot be opened");
+                 GV_GPU_MODULE_FILE " is not beside libgpuverify.so, or cannot be opened");
         return NULL;
     }
     found = dlsym(handle, GV_GPU_MODULE_SYMBOL);
     if (found && found->version == GV_GPU_MODULE_VERSION)
         return found;
-    snprintf(why, sizeof why, GV_GPU_MODULE_FILE " is of another version of gpuverify");
+    snprintf(why, sizeof why, GV_GPU_MODULE_FILE " belongs to another version of gpuverify");
     return NULL;
 }
 
@@ -215,15 +215,14 @@ static int give_up(void)
 static const char *start_beside(void)
 {
     if (gv_loader_is_broken())
-        return "a child by fork, in the middle of another thread's dlopen() or dlclose(): no "
-               "library "
-               "can be loaded in it";
+        return "this process was forked during another thread's dlopen() or dlclose(), so it "
+               "cannot load a library";
     if (gv_loader_is_held_here()) {
         open_and_start();
         return why;
     }
     if (gv_helper_thread_start(&starting))
-        return "no thread can be started";
+        return "cannot start a thread";
     if (gv_helper_thread_await(&starting, LOADER_PATIENCE_MS))
         return why;
     if (atomic_load(&stage) != STAGE_WAITING &&
@@ -234,7 +233,7 @@ static const char *start_beside(void)
         return why;
     return reached == STAGE_WAITING
                ? "the dynamic loader was busy: a library's constructor waits for this thread"
-               : "starting CUPTI did not end within 10 s; GPUVERIFY_GPU=off does not try it";
+               : "CUPTI did not start within 10 s; GPUVERIFY_GPU=off avoids the attempt";
 }
 
 static bool start_module(void)
@@ -243,7 +242,7 @@ static bool start_module(void)
     const char *reason = why;
 
     if (module_pid) {
-        reason = "a child by fork without exec: CUPTI cannot be used in it";
+        reason = "this process was forked without exec, so it cannot use CUPTI";
     } else {
         module_pid = gv_process.pid;
         host = (struct gv_gpu_host){
@@ -285,9 +284,9 @@ static void choose(void)
     }
     atomic_store(&gpu->state, GV_GPU_HOST_ONLY);
     if (gv_process.settings.gpu == GV_SETTING_GPU_ON)
-        gv_log_error("the GPU's side is not recorded: %s", gpu->why);
+        gv_log_error("the GPU side is not recorded: %s", gpu->why);
     else
-        gv_log_info("the GPU's side is not recorded: %s", gpu->why);
+        gv_log_info("the GPU side is not recorded: %s", gpu->why);
 }
 
 static void start_here(struct gv_thread *thread)

@@ -70,7 +70,7 @@ __attribute__((constructor)) static void loaded(void)
     gv_clock_note_load();
     gv_libc_calls_find();
     if (gv_fork_watch_start())
-        gv_log_info("forked children are not watched");
+        gv_log_info("forked children are not recorded");
     name_session();
     gv_run_note_here();
     errno = saved_errno;

@@ -145,7 +145,7 @@ static uint32_t look(struct native *native)
     if (!gv_objects_visit(is_python, native))
         return GV_PYTHON_UNKNOWN;
     if (!gv_objects_at(python.code_type, &object) || !find_layout(&object, &python.layout)) {
-        gv_log_info("no Python frames: this interpreter is not known");
+        gv_log_info("no Python frames: the version of this interpreter is not supported");
         return GV_PYTHON_FOREIGN;
     }
     return GV_PYTHON_FOUND;

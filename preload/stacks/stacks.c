@@ -74,7 +74,7 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
         atomic_store(&is_warm, 1);
     } else if (gv_helper_thread_start(&warming)) {
         gv_stacks_least_ns = UINT64_MAX;
-        gv_log_info("no stacks: no thread can be started");
+        gv_log_info("no stacks: cannot start a thread");
     }
 }
 

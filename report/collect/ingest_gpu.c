@@ -540,7 +540,7 @@ static int unseen_find(struct gv_ingest *ingest, struct gv_ingest_unseen *unseen
     unseen->seen = calloc((size_t)unseen->seen_below / 8 + 1, 1);
     if (!unseen->seen)
         return -ENOMEM;
-    error = gv_id_table_read(&unseen->works, trace, "SELECT id, " GV_GPU_WORK_SQL " FROM api");
+    error = gv_id_table_read(&unseen->works, trace, "SELECT id, gpu_work FROM api");
     if (!error)
         error = gv_captured_open(trace, ingest->process);
     if (!error)

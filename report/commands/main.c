@@ -1,6 +1,7 @@
 /* gpuverify: finds the command that was asked for. */
 #include "report/commands/commands.h"
-#include "report/commands/help/text.h"
+#include "report/commands/offer.h"
+#include "report/commands/usage.h"
 #include "report/show/message.h"
 
 #include <errno.h>
@@ -50,6 +51,7 @@ static int gv_command_run_by_name(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    gv_offer_called(argc > 0 ? argv[0] : NULL);
     if (gv_configure_sqlite())
         fputs("gpuverify: SQLite could not be set up; going on with its defaults\n", stderr);
     if (argc < 2) {

@@ -1,7 +1,5 @@
 #include "report/commands/option_words.h"
 
-#include "report/commands/query/query.h"
-#include "report/commands/report/report.h"
 #include "report/store/schema_text.h"
 
 #include <string.h>
@@ -9,8 +7,18 @@
 #define GV_WORDS_NAME 64
 
 static const char gv_words_causes[] = ""
-#define GV_CAUSE(name, text, expected, waits, why) " " text
+#define GV_CAUSE(name, text, ...) " " text
 #include "report/analyse/stalls/causes.def"
+    ;
+
+static const char gv_words_sections[] = " verdict"
+#define GV_SECTION(name, shape, title, sql, ...) " " #name
+#include "report/commands/report/sections.def"
+    ;
+
+static const char gv_words_queries[] = ""
+#define GV_QUERY(name, help, sql) " " name
+#include "report/commands/query/queries.def"
     ;
 
 static const char gv_words_areas[] = ""
@@ -22,7 +30,7 @@ const char *gv_option_words(enum gv_option_id option)
 {
     switch (option) {
     case GV_OPTION_report_section:
-        return gv_report_section_names();
+        return gv_words_sections;
     case GV_OPTION_diff_section:
         return gv_words_areas;
     case GV_OPTION_stalls_cause:
@@ -53,8 +61,7 @@ void gv_operand_words_print(FILE *out, enum gv_command_id command)
     struct gv_words_view view = {.out = out};
 
     if (command == GV_COMMAND_query)
-        for (size_t i = 0; i < gv_queries_count; i++)
-            fprintf(out, "%s%s", i ? " " : "", gv_queries[i].name);
+        fputs(gv_words_queries + 1, out);
     else if (command == GV_COMMAND_schema &&
              gv_schema_describe(NULL, false, gv_words_put_view, &view))
         return;

@@ -1,6 +1,5 @@
 /* gpuverify schema: what a trace's views hold, column by column. */
 #include "report/commands/commands.h"
-#include "report/commands/report/report.h"
 #include "report/show/message.h"
 #include "report/show/rows.h"
 #include "report/show/terminal.h"
@@ -47,7 +46,7 @@ static int gv_schema_columns(void)
 {
     unsigned int width = gv_terminal_width(stdout);
 
-    return width ? gv_report_columns(stdout) : INT_MAX;
+    return width ? gv_terminal_columns(stdout) : INT_MAX;
 }
 
 static void gv_schema_print(const struct gv_schema_column *column, void *context)
@@ -131,6 +130,6 @@ int gv_command_schema(const struct gv_arguments *arguments)
     if (error == -ENOENT)
         return gv_schema_refuse(arguments->command, only, tables);
     if (error)
-        gv_message("the schema cannot be read: %s", strerror(-error));
+        gv_message("cannot read the schema: %s", strerror(-error));
     return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

@@ -6,6 +6,10 @@
 #include <unistd.h>
 
 #define GV_TERMINAL_MOST 10000
+/* How wide text is where nothing says it, and at least and most. */
+#define GV_TERMINAL_TEXT       100
+#define GV_TERMINAL_TEXT_LEAST 40
+#define GV_TERMINAL_TEXT_MOST  160
 
 /* What COLUMNS asks for; 0: nothing that makes sense. */
 static unsigned int gv_terminal_asked(void)
@@ -31,10 +35,31 @@ unsigned int gv_terminal_width(FILE *out)
     return fd >= 0 && isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+int gv_terminal_columns(FILE *out)
+{
+    unsigned int width = gv_terminal_width(out);
+
+    if (width == 0)
+        return GV_TERMINAL_TEXT;
+    if (width < GV_TERMINAL_TEXT_LEAST)
+        return GV_TERMINAL_TEXT_LEAST;
+    return (int)(width > GV_TERMINAL_TEXT_MOST ? GV_TERMINAL_TEXT_MOST : width);
+}
+
 bool gv_terminal_has_colours(FILE *out)
 {
     const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
     int fd = fileno(out);
 
     return fd >= 0 && isatty(fd) && !(none && *none) && kind && strcmp(kind, "dumb") != 0;
+}
+
+const char *gv_colour(FILE *out, enum gv_colour colour)
+{
+    static const char *const codes[] = {
+        [GV_COLOUR_NONE] = "\033[0m",  [GV_COLOUR_BOLD] = "\033[1m", [GV_COLOUR_DIM] = "\033[2m",
+        [GV_COLOUR_COST] = "\033[31m", [GV_COLOUR_MAY] = "\033[33m",
+    };
+
+    return gv_terminal_has_colours(out) ? codes[colour] : "";
 }

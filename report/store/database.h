@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum gv_statement {
-#define GV_STATEMENT(name, sql) GV_STATEMENT_##name,
-#include "report/store/statements.def"
+#define GV_SQL(name, help, text) GV_STATEMENT_##name,
+#include "report/store_statements.inc"
     GV_STATEMENT_COUNT
 };
 
@@ -59,6 +59,9 @@ int gv_database_get_meta(struct gv_database *database, const char *key, char *va
  * has them. SQLite's result; *rows is to be finalized in any case. */
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows);
+
+/* Runs each statement of a script in the same way. 0 or -errno. */
+int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count);
 
 /* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
 int gv_database_error(sqlite3 *handle, int result);

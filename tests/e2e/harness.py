@@ -22,8 +22,20 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 BUILD = os.environ.get("GV_BUILD", os.path.join(SOURCE, "build"))
 PROGRAMS = "tests/e2e/programs"
 
-# How long something may take that takes an instant: a wide margin, for slow and busy machines.
-SOON_S = 20.0
+# Limits are wide, since machines are slow, busy, or stand still for seconds; E2E_SLOWER multiplies them all.
+SLOWER = float(os.environ.get("E2E_SLOWER", "1"))
+# How long something may take that takes an instant.
+SOON_S = 60.0 * SLOWER
+# How long a program may run that ends by itself.
+PROGRAM_S = 100.0 * SLOWER
+
+
+def depends_on_time(why):
+    """Marks a case or a class that a pause of the machine can make fail: run.py gives it a second try."""
+    def mark(what):
+        what.depends_on_time = why
+        return what
+    return mark
 
 
 def built(*parts):
@@ -53,9 +65,11 @@ def workload(name):
 
 def hooked_calls():
     """The table of calls as {symbol: class}."""
+    with open(os.path.join(SOURCE, "trace", "call_kinds.def"), encoding="utf-8") as table:
+        class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
     with open(os.path.join(SOURCE, "trace", "calls.def"), encoding="utf-8") as table:
         rows = re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)
-    return dict(rows)
+    return {symbol: class_of[kind] for symbol, kind in rows}
 
 
 def wait_for(condition, what, limit_s=SOON_S):
@@ -68,6 +82,15 @@ def wait_for(condition, what, limit_s=SOON_S):
         if time.monotonic() > end:
             raise AssertionError(f"not within {limit_s:.0f} s: {what}")
         time.sleep(0.01)
+
+
+def pause(seconds):
+    """Gives time to something that cannot be asked for; a case that needs this depends on time."""
+    pause.why = "it waits a fixed time for something that it cannot ask for"
+    time.sleep(seconds * SLOWER)
+
+
+pause.why = None
 
 
 def command_line(pid):
@@ -248,7 +271,7 @@ class Case(unittest.TestCase):
     def settle(self, limit_s=SOON_S):
         """Waits until the session is over: no process of ours, nothing in the spool directory."""
         def over():
-            return not self.processes() and not self.spool_files()
+            return not self.spool_files() and not self.processes()  # the cheap question first
         try:
             wait_for(over, "the session is over", limit_s)
         except AssertionError as error:
@@ -293,6 +316,9 @@ class Case(unittest.TestCase):
         for wanted in (argv[0],) + ((library(),) if preload else ()):
             if os.path.isabs(wanted) and not os.path.exists(wanted):
                 self.fail(f"not built: {wanted}")
+        if argv[0] == gpuverify():  # as users call it, so that the commands it offers are theirs
+            options.setdefault("executable", argv[0])
+            argv = ["gpuverify", *argv[1:]]
         options.setdefault("cwd", self.dir)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
@@ -302,7 +328,7 @@ class Case(unittest.TestCase):
         self.running.append(process)
         return process
 
-    def run_program(self, argv, timeout=60, data=None, **options):
+    def run_program(self, argv, timeout=PROGRAM_S, data=None, **options):
         if data is not None:
             options["stdin"] = subprocess.PIPE
         process = self.start(argv, **options)

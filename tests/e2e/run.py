@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the end-to-end tests: run.py [--build DIR] [-k PATTERN]... [-j N] [--list] [-v]
+"""Runs the end-to-end tests: run.py [--build DIR] [-k PATTERN]... [-j N] [--slowest N] [--list] [-v]
 
 Each case runs in a process of its own, several at a time. A line for each failed or skipped case
 says why; the last line is 'N passed, N failed, N skipped'.
+
+A failed case that depends on time (`@harness.depends_on_time`, `harness.pause()`) runs once more, alone, after
+all others. If it passes then, it counts as passed, and a line 'flaky ...' names it with its first failure.
 """
 
 import argparse
+import collections
 import fnmatch
 import io
 import os
@@ -18,7 +22,7 @@ import traceback
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CASE_LIMIT_S = int(os.environ.get("E2E_LIMIT_S", "120"))
+CASE_LIMIT_S = float(os.environ.get("E2E_LIMIT_S", "300")) * float(os.environ.get("E2E_SLOWER", "1"))
 
 
 def flatten(suite):
@@ -31,6 +35,14 @@ def flatten(suite):
 
 def title(case):
     return case.id()
+
+
+def time_matters(case):
+    """Why the case depends on time, or None; asked in the process that ran it."""
+    import harness  # found through sys.path, once the build is known
+
+    method = getattr(case, getattr(case, "_testMethodName", ""), None)
+    return getattr(method, "depends_on_time", None) or getattr(case, "depends_on_time", None) or harness.pause.why
 
 
 def chosen(cases, patterns):
@@ -85,6 +97,9 @@ class Outcome(unittest.TestResult):
         return f"{place}{name}{value}"
 
 
+Came = collections.namedtuple("Came", "case kind reason depends_on_time seconds cpu_seconds")
+
+
 class Running:
     """One case in its own process."""
 
@@ -106,7 +121,7 @@ class Running:
             sys.stdout = sys.stderr = io.StringIO()
             self.case.run(outcome)
             with os.fdopen(write_end, "wb") as file:
-                file.write(pickle.dumps((outcome.kind, outcome.reason)))
+                file.write(pickle.dumps((outcome.kind, outcome.reason, time_matters(self.case))))
         finally:
             os._exit(0)
 
@@ -118,12 +133,12 @@ class Running:
 
     def finish(self):
         os.close(self.pipe)
-        os.waitpid(self.pid, 0)
+        _, _, usage = os.wait4(self.pid, 0)
         try:
-            kind, reason = pickle.loads(self.data)
+            kind, reason, why = pickle.loads(self.data)
         except (pickle.PickleError, EOFError):
-            kind, reason = "failed", "the test itself died"
-        return kind, reason, time.monotonic() - self.started
+            kind, reason, why = "failed", "the test itself died", None
+        return Came(self.case, kind, reason, why, time.monotonic() - self.started, usage.ru_utime + usage.ru_stime)
 
     def stop(self):
         import harness  # found through sys.path, once the build is known
@@ -132,23 +147,50 @@ class Running:
         os.waitpid(self.pid, 0)
         harness.remove_places(self.pid)
         os.close(self.pipe)
-        return "failed", f"still not done after {CASE_LIMIT_S} s", CASE_LIMIT_S
+        return Came(self.case, "failed", f"still not done after {CASE_LIMIT_S:.0f} s", None, CASE_LIMIT_S, 0.0)
 
 
-def report(counts, case, kind, reason, seconds, verbose):
-    counts[kind] += 1
-    if kind != "passed":
+class Results:
+    """What the cases came to: counts, times, and those that get a second chance."""
+
+    def __init__(self, verbose):
+        self.verbose = verbose
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self.times = []
+        self.again = []
+
+    def take(self, came):
+        self.times.append((came.seconds, came.cpu_seconds, title(came.case)))
+        if came.kind == "failed" and came.depends_on_time:
+            self.again.append(came)
+        else:
+            self.report(came)
+
+    def take_second(self, first, second):
+        if second.kind == "failed":
+            second = second._replace(reason=f"{second.reason}\nand before that: {first.reason}")
+        self.report(second)
+        if second.kind == "passed":
+            self.say("flaky", first.case, f"passed when run again ({first.depends_on_time}); it had failed with: {first.reason}")
+
+    def report(self, came):
+        self.counts[came.kind] += 1
+        if came.kind != "passed":
+            self.say(came.kind, came.case, came.reason)
+        elif self.verbose:
+            print(f"passed {title(came.case)} ({came.seconds:.1f} s)", flush=True)
+
+    @staticmethod
+    def say(kind, case, reason):
         first, *rest = reason.strip().splitlines() or ["no reason"]
         print(f"{kind} {title(case)}: {first}")
-        for line in rest if kind == "failed" else []:
+        for line in rest if kind != "skipped" else []:
             print(f"    {line}")
-    elif verbose:
-        print(f"passed {title(case)} ({seconds:.1f} s)")
-    sys.stdout.flush()
+        sys.stdout.flush()
 
 
-def run_all(cases, jobs, verbose):
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
+def run_each(cases, jobs, take):
+    """Runs the cases, so many at a time; take() gets what each of them came to."""
     waiting = list(cases)[::-1]
     running = {}
     while waiting or running:
@@ -160,12 +202,19 @@ def run_all(cases, jobs, verbose):
             one = running[pipe]
             if one.read():
                 del running[pipe]
-                report(counts, one.case, *one.finish(), verbose)
+                take(one.finish())
         for pipe, one in list(running.items()):
             if time.monotonic() - one.started > CASE_LIMIT_S:
                 del running[pipe]
-                report(counts, one.case, *one.stop(), verbose)
-    return counts
+                take(one.stop())
+
+
+def run_all(cases, jobs, verbose):
+    results = Results(verbose)
+    run_each(cases, jobs, results.take)
+    for first in results.again:
+        run_each([first.case], 1, lambda second, first=first: results.take_second(first, second))
+    return results
 
 
 def main():
@@ -178,6 +227,8 @@ def main():
     parser.add_argument("-j", metavar="N", type=int, default=os.cpu_count() or 2,
                         help="cases at a time")
     parser.add_argument("-v", action="store_true", help="say what passed, and how long it took")
+    parser.add_argument("--slowest", metavar="N", type=int, default=0,
+                        help="print the N cases that took longest: seconds, and CPU seconds of the programs they waited for")
     parser.add_argument("--list", action="store_true", help="list the cases")
     arguments = parser.parse_args()
     if arguments.build:
@@ -192,9 +243,11 @@ def main():
     if arguments.list:
         print("\n".join(title(case) for case in cases))
         return 0
-    counts = run_all(cases, max(1, arguments.j), arguments.v)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
-    return 1 if counts["failed"] or loader.errors or not cases else 0
+    results = run_all(cases, max(1, arguments.j), arguments.v)
+    for seconds, cpu_seconds, name in sorted(results.times, reverse=True)[:arguments.slowest]:
+        print(f"{seconds:6.1f} s  {cpu_seconds:6.1f} s CPU  {name}")
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**results.counts))
+    return 1 if results.counts["failed"] or loader.errors or not cases else 0
 
 
 if __name__ == "__main__":

@@ -144,9 +144,9 @@ class Run(harness.Case):
                               harness.program("flood"), "--blocked"], preload=False,
                              start_new_session=True)
         self.assertEqual(process.stdout.readline(), b"blocked\n")
-        time.sleep(0.1)
+        harness.pause(0.1)
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, -signal.SIGINT, err)
         self.assertIn(b"trace.db", err)
         self.assertEqual(self.trace().rows("SELECT name FROM in_flight"),
@@ -156,9 +156,9 @@ class Run(harness.Case):
         process = self.start([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
                               harness.program("flood"), "--blocked"], preload=False)
         self.assertEqual(process.stdout.readline(), b"blocked\n")
-        time.sleep(0.2)
+        harness.pause(0.2)
         process.terminate()
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, -signal.SIGTERM, err)
         self.assertEqual(self.trace().value("SELECT count(*) FROM in_flight"), 1)
 
@@ -170,7 +170,7 @@ class Run(harness.Case):
                              preload=False, start_new_session=True)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=harness.PROGRAM_S)
         self.assertEqual((process.returncode, out), (7, b"handled\n"), err)
 
     def test_terminal_is_the_programs(self):
@@ -242,7 +242,7 @@ class Report(harness.Case):
     def test_call_it_died_in(self):
         process = self.start([harness.program("flood"), "--blocked"])
         self.assertEqual(process.stdout.readline(), b"blocked\n")
-        time.sleep(0.1)
+        harness.pause(0.1)
         process.kill()
         process.communicate()
         self.settle()
@@ -256,7 +256,7 @@ class Report(harness.Case):
         self.assertEqual(process.stdout.readline(), b"ready\n")
         collector = self.await_collector()
         os.kill(collector, signal.SIGSTOP)
-        process.communicate(b"\n", timeout=60)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         os.kill(collector, signal.SIGCONT)
         self.settle()
         result = self.command("report", self.path("trace.db"), status=None)
@@ -265,7 +265,7 @@ class Report(harness.Case):
     def test_waits_for_a_trace_that_is_being_finished(self):
         process = self.start([harness.program("flood"), "300000", "0"], stdin=subprocess.PIPE,
                              env={"GPUVERIFY_EXIT_WAIT": "0"})
-        process.communicate(b"\n", timeout=60)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         result = self.command("report", self.path("trace.db"))
         line = next(line for line in result.out.splitlines()
                     if line.startswith("cuLaunchKernel "))
@@ -285,10 +285,10 @@ class Report(harness.Case):
             fcntl.flock(session, fcntl.LOCK_EX)
             report = self.start([harness.gpuverify(), "report", self.path("trace.db")],
                                 preload=False, sim=False)
-            time.sleep(0.3)
+            harness.pause(0.3)
             self.assertIsNone(report.poll(), "it did not wait")
             fcntl.flock(session, fcntl.LOCK_UN)
-            out, err = report.communicate(timeout=60)
+            out, err = report.communicate(timeout=harness.PROGRAM_S)
         self.assertIn(b"cuLaunchKernel", out, err)
 
 
@@ -424,7 +424,7 @@ class Recover(harness.Case):
         self.assertEqual(process.stdout.readline(), b"ready\n")
         self.await_collector()
         self.command("recover", self.spool, status=None)
-        out, err = process.communicate(b"\n", timeout=30)
+        out, err = process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn(b"cuLaunchKernel 10", out)
         self.assertEqual(self.trace().count("cuLaunchKernel"), 10)

@@ -10,7 +10,6 @@ import test_gpu_side
 
 # Every call takes long enough to be worth a stack.
 STACKS = {"GPUVERIFY_STACKS": "all"}
-LIMIT_S = 60
 
 
 class Constructors(harness.Case):
@@ -18,7 +17,7 @@ class Constructors(harness.Case):
     def opened(self, how, *arguments, **env):
         self.run_well([harness.program("constructing"),
                        harness.built(harness.PROGRAMS, "libe2e_constructor.so"), *arguments],
-                      env={"CONSTRUCTOR": how, **STACKS, **env}, timeout=LIMIT_S)
+                      env={"CONSTRUCTOR": how, **STACKS, **env})
         trace = self.trace()
         self.assertEqual(trace.count("cuLaunchKernel"), 60)
         return trace

@@ -29,7 +29,7 @@ class Threads(harness.Case):
         self.assertEqual(self.trace().count(LAUNCH), 50000)
 
     def test_first_call_is_no_cancellation_point(self):
-        self.run_twice([harness.program("cancelled"), "first"], timeout=5)
+        self.run_twice([harness.program("cancelled"), "first"])
         self.assertEqual(self.trace().count("cuMemFree_v2"), 2)
 
     def test_jump_out_of_a_call_by_a_signal_handler(self):
@@ -49,7 +49,7 @@ class Threads(harness.Case):
         os.mkdir(self.path("bare"))
         shutil.copy(harness.built(harness.PROGRAMS, "libe2e_bare_driver.so"),
                     self.path("bare", "libcuda.so.1"))
-        result = self.run_well([harness.program("interrupted"), how], timeout=30,
+        result = self.run_well([harness.program("interrupted"), how],
                                env={"LD_LIBRARY_PATH": self.path("bare"), **env})
         return [int(number) for number in result.out.split()]
 
@@ -73,7 +73,7 @@ class Threads(harness.Case):
         self.assertGreaterEqual(trace.count("cuModuleGetFunction") + lost, made - 1)
 
     def fork_while_busy(self, how):
-        result = self.run_well([harness.program("fork_busy"), how], timeout=100)
+        result = self.run_well([harness.program("fork_busy"), how])
         self.assertEqual(result.out, "100 of 100 children finished\n")
 
     def test_fork_while_another_thread_registers_kernels(self):
@@ -83,7 +83,7 @@ class Threads(harness.Case):
         self.fork_while_busy("look-up")
 
     def test_fork_while_another_thread_opens_libraries(self):
-        result = self.run_well([harness.program("fork_loading"), "later"], timeout=100)
+        result = self.run_well([harness.program("fork_loading"), "later"])
         self.assertEqual(result.out, "150 of 150 children finished\n")
         self.assertEqual(self.trace().count("cuMemFree_v2"), 150)
 
@@ -210,7 +210,7 @@ class Surroundings(harness.Case):
                                          "        os.wait()\n"
                                          "except ChildProcessError:\n"
                                          "    print('nobody left')\n")
-        result = self.run_well([sys.executable, script, harness.program("ending")], timeout=20)
+        result = self.run_well([sys.executable, script, harness.program("ending")])
         self.assertIn("nobody left", result.out)
         self.assertEqual(self.trace().count(LAUNCH), 3)
 
@@ -235,7 +235,7 @@ class Surroundings(harness.Case):
             process.stdin.write(b"\n")
             process.stdin.flush()
         for process in running:
-            process.communicate(timeout=60)
+            process.communicate(timeout=harness.PROGRAM_S)
             self.assertEqual(process.returncode, 0)
         self.settle()
         traces = [name for name in os.listdir(self.dir) if name.endswith(".db")]
@@ -261,6 +261,6 @@ class Surroundings(harness.Case):
         if process.stdout.readline() != b"ready\n":
             self.skipTest("no real-time scheduling here")
         policy = os.sched_getscheduler(self.await_collector())
-        process.communicate(b"\n", timeout=30)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertNotIn(policy, (os.SCHED_FIFO, os.SCHED_RR))
         self.assertEqual(self.trace().count(LAUNCH), 10)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import time
 
 import harness
 
@@ -40,10 +39,10 @@ class ExitSignal(harness.Case):
         process = self.start([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
                               harness.program("flood"), "--blocked"], preload=False)
         self.assertEqual(process.stdout.readline(), b"blocked\n")
-        time.sleep(0.3)  # it says so just before
+        harness.pause(0.3)  # it says so just before
         with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
             os.kill(int(children.read().split()[0]), signal.SIGKILL)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=harness.PROGRAM_S)
         self.assertEqual(self.trace(losses=True).rows(ENDED), [("killed", signal.SIGKILL)])
         for told in err.decode(), self.report("-s", "verdict"):
             self.assertRegex(told, r"process \d+ was killed \(SIGKILL\) in cuStreamSynchronize")
@@ -56,7 +55,7 @@ class ExitSignal(harness.Case):
         self.assertEqual(process.stdout.readline(), b"blocked\n")
         os.kill(self.await_collector(), signal.SIGKILL)
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=harness.PROGRAM_S)
         self.assertEqual(self.trace(losses=True).rows(ENDED), [("killed", signal.SIGTERM)])
 
     def test_without_run_only_the_programs_own_signal_is_known(self):

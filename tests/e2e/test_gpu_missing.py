@@ -31,7 +31,7 @@ class Starting(Seen):
 
 
     def when(self, how, *arguments, start_ms):
-        return self.run_well([harness.program("starting"), how, *arguments], timeout=120,
+        return self.run_well([harness.program("starting"), how, *arguments],
                              env={"GV_SIM_CUPTI_START_MS": str(start_ms)}).out
 
     def test_other_calls_wait(self):

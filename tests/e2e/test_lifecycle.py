@@ -112,7 +112,7 @@ class Endings(harness.Case):
     def test_call_that_it_died_in_is_named(self):
         process = self.start([harness.program("flood"), "--blocked"])
         self.assertEqual(process.stdout.readline(), b"blocked\n")
-        time.sleep(0.2)
+        harness.pause(0.2)
         process.kill()
         process.communicate()
         trace = self.trace()
@@ -201,7 +201,7 @@ os.execv("{program}", ["{program}", "exit"])
         self.assertEqual(process.stdout.readline(), b"ready\n")
         harness.wait_for(lambda: sum(name.endswith(".spool") for name in self.spool_files()) == 1,
                          "one spool is left")
-        out, err = process.communicate(b"\n", timeout=harness.SOON_S)
+        out, err = process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual((process.returncode, out, err), (4, b"three launches\n", b""))
         trace = self.trace()
         self.assertEqual(trace.value("SELECT count(*) FROM processes"), times + 2)
@@ -257,7 +257,7 @@ os.execv("{program}", ["{program}", "exit"])
         processes = [self.start([harness.program("ending")], env={"GPUVERIFY_TRACE": path})
                      for path in paths]
         for process in processes:
-            process.communicate(timeout=30)
+            process.communicate(timeout=harness.PROGRAM_S)
             self.assertEqual(process.returncode, 0)
         for path in paths:
             self.assertEqual(self.trace(path).count(LAUNCH), 3)
@@ -336,10 +336,10 @@ class NoCuda(harness.Case):
 
     def test_python_leaves_no_process_while_it_runs(self):
         process = self.start([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-        time.sleep(0.3)
+        harness.pause(0.3)
         self.assertEqual(self.processes(), [process.pid])
         self.assertEqual(self.spool_files(), [])
-        process.communicate(b"\n", timeout=20)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
 
     def test_library_needs_nothing_but_the_c_library(self):
         elf = subprocess.run(["readelf", "-d", harness.library()], capture_output=True, text=True,

@@ -61,7 +61,7 @@ class ProcessorTime(harness.Case):
         self.assertEqual(process.stdout.readline(), b"ready\n")
         with open(f"/proc/{self.await_collector()}/limits", encoding="utf-8") as limits:
             self.assertRegex(limits.read(), r"Max cpu time +unlimited +unlimited")
-        process.communicate(b"\n", timeout=60)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0)
 
 
@@ -72,7 +72,7 @@ class Descriptors(harness.Case):
         result = self.run_well(["sh", "-c", f'ulimit -n {most}; exec "$0"',
                                 harness.program("ending")], quiet=False)
         self.assertRegex(result.err, r"^gpuverify: cannot write the trace .*: Too many open files; "
-                                     r"the records stay in shared memory: gpuverify recover -o ")
+                                     r"the records are still in shared memory: gpuverify recover -o ")
         # It was given up, not left to be tried for ever.
         harness.wait_for(lambda: not self.processes(), "the collector ends")
         self.assertEqual(sorted(name.rsplit(".", 1)[1] for name in self.spool_files()),
@@ -90,7 +90,7 @@ class Descriptors(harness.Case):
 class NoCollector(harness.Case):
     """A collector that starts and comes to nothing: the user is told at the program's end."""
 
-    SAID = r"^gpuverify: the collector has ended too early; the records stay in shared memory: " \
+    SAID = r"^gpuverify: the collector ended too early; the records are still in shared memory: " \
            r"gpuverify recover (\S+\.session)\n$"
 
     def ends_with_word(self, **env):
@@ -106,7 +106,7 @@ class NoCollector(harness.Case):
         process = self.start([harness.program("flood"), "10", "1"], stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         os.kill(self.await_collector(), signal.SIGKILL)
-        _, err = process.communicate(b"\n", timeout=60)
+        _, err = process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0)
         self.assertRegex(err.decode(), self.SAID)
         self.command("recover", self.spool)

@@ -40,7 +40,7 @@ class Orphans(harness.Case):
             self.skipTest(f"no pid namespaces: {probe.err.strip()}")
         return self.run_well(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "env",
                               f"LD_PRELOAD={harness.library()}", *argv],
-                             preload=False, timeout=20, **options)
+                             preload=False, **options)
 
     def test_first_process_whose_child_alone_uses_cuda(self):
         script = self.write("launcher.py", LAUNCHER)
@@ -59,7 +59,7 @@ class Orphans(harness.Case):
                                        "ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
                                        "sys.argv[:] = sys.argv[1:]\n"
                                        "exec(open(sys.argv[0]).read())\n")
-        result = self.run_well([sys.executable, outer, script, sys.executable, inner], timeout=20)
+        result = self.run_well([sys.executable, outer, script, sys.executable, inner])
         self.assertEqual(result.out, "nobody left\n")
 
     def children(self, *how):
@@ -76,4 +76,4 @@ class Orphans(harness.Case):
     def test_any_other_program_has_no_child_of_ours(self):
         process, children = self.children()
         self.assertEqual(children, [])
-        process.communicate(b"\n", timeout=harness.SOON_S)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)

@@ -5,7 +5,6 @@ import resource
 import stat
 import subprocess
 import sys
-import time
 
 import harness
 
@@ -32,11 +31,11 @@ class BadSettings(harness.Case):
 
     def test_names_that_are_mistyped(self):
         self.assertEqual(self.told(GPUVERIFY_EXITWAIT="1"),
-                         "gpuverify: there is no setting GPUVERIFY_EXITWAIT; "
+                         "gpuverify: unknown variable GPUVERIFY_EXITWAIT; "
                          "did you mean GPUVERIFY_EXIT_WAIT?\n")
         self.assertEqual(self.told(GPUVERIFY_COLOUR="1"),
-                         "gpuverify: there is no setting GPUVERIFY_COLOUR; "
-                         "gpuverify help environment lists them\n")
+                         "gpuverify: unknown variable GPUVERIFY_COLOUR; "
+                         "gpuverify help environment lists all\n")
 
     def test_a_log_that_is_off_says_nothing_of_them(self):
         self.assertEqual(self.told(GPUVERIFY_EXITWAIT="1", GPUVERIFY_CLOCK="sundial",
@@ -244,10 +243,8 @@ class BadPlaces(harness.Case):
     def test_end_does_not_wait_for_a_trace_that_cannot_be_written(self):
         with harness.small_disk(self, self.path("disk"), "64k"):
             fill_up(self.path("disk", "fill"))
-            start = time.monotonic()
             self.runs_on(env={"GPUVERIFY_TRACE": self.path("disk", "trace.db"),
-                              "GPUVERIFY_EXIT_WAIT": "60"})
-            self.assertLess(time.monotonic() - start, 30)
+                              "GPUVERIFY_EXIT_WAIT": str(10 * harness.PROGRAM_S)})
             harness.wait_for(lambda: not self.processes(), "the collector gives up")
             self.recover_elsewhere(3)
 
@@ -256,7 +253,7 @@ class BadPlaces(harness.Case):
             process = self.start([harness.program("flood"), "60000", "0"], stdin=subprocess.PIPE,
                                  env={"GPUVERIFY_TRACE": self.path("disk", "trace.db"),
                                       "GPUVERIFY_EXIT_WAIT": "1"})
-            out, err = process.communicate(b"\n", timeout=60)
+            out, err = process.communicate(b"\n", timeout=harness.PROGRAM_S)
             self.assertEqual(process.returncode, 0, err)
             self.assertIn(b"cuLaunchKernel 60000", out)
             harness.wait_for(lambda: not self.processes(), "the collector gives up")

@@ -17,6 +17,8 @@ import probe_expectations as expected  # noqa: E402
 
 KEPT = r"data/gpuverify/probe-[\w.-]+-GV-SIM-simulated-GPU-0\.json"
 
+
+@harness.depends_on_time("the probe concludes from how long calls take")
 class Probe(harness.Case):
     def probe(self, *options, env=None, **more):
         return self.run_program([harness.gpuverify(), "probe", *options], preload=False,

@@ -28,6 +28,7 @@ class Samples(harness.Case):
         self.assertEqual(trace.rows("SELECT DISTINCT uuid FROM samples"),
                          trace.rows("SELECT DISTINCT uuid FROM devices"))
 
+    @harness.depends_on_time("there is a sample every 100 ms")
     def test_ten_times_a_second_while_the_program_runs(self):
         trace = self.run_busy()
         times = [row[0] for row in trace.rows("SELECT at_ns FROM samples ORDER BY id")]

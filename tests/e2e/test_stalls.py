@@ -24,6 +24,7 @@ MODES = {"measured": "auto", "inferred": "off"}
 OWN_LENGTH = ("no_stalls", "lazy_deadlock")
 
 
+@harness.depends_on_time("it compares what a trace says with how long the program was held up")
 class Stalls(harness.Case):
     """One case for each program, mode and state, made below."""
 

@@ -19,7 +19,7 @@ class TakenTrace(harness.Case):
         harness.wait_for(lambda: test_collector.Collector.has_calls(path), "the first calls")
         take(path)
         harness.wait_for(lambda: not self.collectors(), "the collector stops")
-        _, err = process.communicate(b"\n", timeout=60)
+        _, err = process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(process.returncode, 0, err)
         session, = [name for name in self.spool_files() if name.endswith(".session")]
         self.assertEqual(err.decode(),

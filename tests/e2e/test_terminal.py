@@ -37,7 +37,7 @@ class Terminal(harness.Case):
         self.addCleanup(child.kill)
         return child
 
-    def shown_until(self, done, seconds=30):
+    def shown_until(self, done, seconds=harness.SOON_S):
         """What the terminal got, until done(text), or nothing comes any more."""
         text, end = "", time.monotonic() + seconds
         while not done(text) and time.monotonic() < end:
@@ -47,7 +47,7 @@ class Terminal(harness.Case):
 
     def shown(self, *words, env=None):
         child = self.launch(*words, env=env)
-        self.assertEqual(child.wait(timeout=30), 0)
+        self.assertEqual(child.wait(timeout=harness.PROGRAM_S), 0)
         return self.shown_until(lambda text: not select.select([self.ours], [], [], 0)[0] and text)
 
     def test_a_table_fits_the_terminal(self):
@@ -123,7 +123,7 @@ class Terminal(harness.Case):
             child = self.launch("query", "trace.db", ENDLESS, stdout=out)
             text = self.shown_until(lambda text: "3 s" in text)
             child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(timeout=30), -signal.SIGINT)
+            self.assertEqual(child.wait(timeout=harness.PROGRAM_S), -signal.SIGINT)
         self.assertIn("\rgpuverify: asking the trace, 2 s \rgpuverify: asking the trace, 3 s ", text)
         self.assertEqual(os.path.getsize(self.path("out")), 0)
 
@@ -133,5 +133,5 @@ class Terminal(harness.Case):
                                      stdout=subprocess.DEVNULL, stderr=err)
             time.sleep(2.5)
             child.send_signal(signal.SIGINT)
-            child.wait(timeout=30)
+            child.wait(timeout=harness.PROGRAM_S)
         self.assertEqual(os.path.getsize(self.path("err")), 0)

@@ -57,14 +57,14 @@ class File(harness.Case):
 
     def test_default_name(self):
         process = self.start([harness.program("ending")], env={"GPUVERIFY_TRACE": None})
-        process.communicate(timeout=30)
+        process.communicate(timeout=harness.PROGRAM_S)
         self.settle()
         self.assertEqual(os.listdir(self.dir), [f"gpuverify-e2e_ending-{process.pid}.db"])
 
     def test_name_with_expansions(self):
         process = self.start([harness.program("ending")],
                              env={"GPUVERIFY_TRACE": self.path("a-%n-%p-%h-100%%.db")})
-        process.communicate(timeout=30)
+        process.communicate(timeout=harness.PROGRAM_S)
         self.settle()
         host = socket.gethostname()
         self.assertEqual(os.listdir(self.dir),
@@ -135,7 +135,7 @@ class File(harness.Case):
             except sqlite3.Error:
                 return 0
         harness.wait_for(loads, "the first calls are in the trace")
-        process.communicate(b"\n", timeout=30)
+        process.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(self.trace().count("cuLaunchKernel"), 10)
 
 
@@ -283,6 +283,7 @@ class Images(harness.Case):
         self.assertNotEqual(hashes[0], hashes[2])
         self.assertEqual(hashes[0], hashes[3])
 
+    @harness.depends_on_time("it compares how long two loads take")
     def test_huge_image_loads_no_slower(self):
         huge = self.cubin("huge.cubin", "tick", padding=300 << 20)
 

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import harness
 
@@ -220,7 +219,7 @@ class Pipes(harness.Case):
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         harness.wait_for(lambda: os.path.exists(self.path("ended")), "the pipe ends")
         self.assertTrue(self.collectors(), "the collector was to be alive at this point")
-        shell.communicate(b"\n", timeout=30)
+        shell.communicate(b"\n", timeout=harness.PROGRAM_S)
         self.assertEqual(shell.returncode, 0)
         with open(self.path("piped"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "three launches\n")
@@ -231,7 +230,7 @@ class Pipes(harness.Case):
                              pass_fds=[write_end])
         self.assertEqual(program.stdout.readline(), b"ready\n")
         collector = self.await_collector()
-        time.sleep(0.2)
+        harness.pause(0.2)
         held = {}
         for name in os.listdir(f"/proc/{collector}/fd"):
             try:
@@ -252,7 +251,7 @@ class Pipes(harness.Case):
         self.assertEqual(int(fields[3]), collector, "a session of its own")
         self.assertEqual(int(fields[16]), 19, "the lowest priority")
         self.assertEqual(os.readlink(f"/proc/{collector}/cwd"), "/")
-        program.communicate(b"\n", timeout=30)
+        program.communicate(b"\n", timeout=harness.PROGRAM_S)
         os.close(write_end)
         os.close(read_end)
 
@@ -267,4 +266,4 @@ class Pipes(harness.Case):
         harness.wait_for(lambda: len(os.sched_getaffinity(collector)) > 1,
                          "the collector leaves the program's processor", 5)
         self.assertEqual(os.sched_getaffinity(program.pid), {one})
-        program.communicate(b"\n", timeout=30)
+        program.communicate(b"\n", timeout=harness.PROGRAM_S)

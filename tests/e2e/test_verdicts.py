@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 
 import harness
 
@@ -105,7 +104,7 @@ class Verdicts(harness.Case):
         process = self.start([harness.program("gpu_work"), "waiting", "50"],
                              env={"GPUVERIFY_FLUSH_MS": "20"})
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        time.sleep(0.5)
+        harness.pause(0.5)
         process.kill()
         process.communicate()
         self.settle()

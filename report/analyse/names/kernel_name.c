@@ -1,14 +1,11 @@
 #include "report/analyse/names/kernel_name.h"
 
 #include "report/analyse/names/demangle.h"
-#include "report/analyse/names/kernel_names.h"
 #include "trace/text.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* What is wider fills a summary. */
-#define GV_KERNEL_NAME_WIDE 80u
 
 /* Where the parameter list begins that ends the name; its length if there is none. */
 static size_t gv_kernel_name_parameters(const char *name, size_t length)
@@ -176,19 +173,33 @@ static unsigned int gv_kernel_name_fold(const char *name, unsigned int deepest, 
 }
 
 /* As much as fits. */
-static void gv_kernel_name_fit(const char *name, char *out)
+static void gv_kernel_name_fit(const char *name, unsigned int width, char *out)
 {
     unsigned int depth = gv_kernel_name_fold(name, GV_KERNEL_NAME_LONG, out);
 
-    while (depth > 0 && gv_text_width(out) > GV_KERNEL_NAME_WIDE)
+    while (depth > 0 && gv_text_width(out) > width)
         gv_kernel_name_fold(name, --depth, out);
+}
+
+void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size)
+{
+    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
+
+    gv_kernel_name_qualified(name, qualified, sizeof(qualified));
+    gv_kernel_name_strip(qualified, false, stripped);
+    gv_kernel_name_fit(stripped, width, folded);
+    gv_kernel_name_copy(folded, strlen(folded), out, size);
 }
 
 void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *out, size_t size)
 {
-    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
+    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG];
     const char *shown = stripped;
 
+    if (part == GV_KERNEL_NAME_FITTING) {
+        gv_kernel_name_within(name, GV_KERNEL_NAME_WIDE, out, size);
+        return;
+    }
     gv_kernel_name_qualified(name, qualified, sizeof(qualified));
     if (part == GV_KERNEL_NAME_COMPLETE) {
         shown = gv_demangle(name ? name : "", qualified, sizeof(qualified));
@@ -196,10 +207,6 @@ void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *ou
         shown = qualified;
     } else {
         gv_kernel_name_strip(qualified, part == GV_KERNEL_NAME_LAMBDAS, stripped);
-        if (part == GV_KERNEL_NAME_FITTING) {
-            gv_kernel_name_fit(stripped, folded);
-            shown = folded;
-        }
     }
     gv_kernel_name_copy(shown, strlen(shown), out, size);
 }
@@ -211,10 +218,347 @@ void gv_function_name_short(const char *name, char *out, size_t size)
 
     if (gv_text_width(name) > GV_KERNEL_NAME_WIDE) {
         gv_kernel_name_qualified(name, qualified, sizeof(qualified));
-        gv_kernel_name_fit(qualified, folded);
+        gv_kernel_name_fit(qualified, GV_KERNEL_NAME_WIDE, folded);
         shown = folded;
     }
     gv_kernel_name_copy(shown, strlen(shown), out, size);
+}
+
+/* ---- the kernels of the traces that are read, so that no two have the same short name ---- */
+
+/* What is shorter needs no "...". */
+#define GV_PART_SHORT 24u
+/* Template arguments nested deeper are shown whole. */
+#define GV_PART_DEPTH 32
+/* What still looks alike after so many rounds is only in traces made to be odd. */
+#define GV_PART_ROUNDS 24
+
+struct gv_known_kernel {
+    char *name;  /* as gv_kernel_names_plain() spells it */
+    char *shown; /* NULL: as any other */
+    char *source;
+    enum gv_kernel_name_part part; /* that the source is */
+};
+
+struct gv_slice {
+    const char *text;
+    size_t length;
+};
+
+/* A name or a template argument, apart: "head<arguments>tail". */
+struct gv_slice_parts {
+    size_t head;      /* its length */
+    size_t tail;      /* where it begins */
+    size_t arguments; /* how many; 0: it has none */
+};
+
+/* Sorted by name. */
+static struct gv_known_kernel *gv_known_kernels;
+static size_t gv_known_count;
+
+/* One spelling of a name, which is stored as it is linked and as it is written. */
+static const char *gv_kernel_names_plain(const char *name, char room[GV_KERNEL_NAME_LONG])
+{
+    const char *plain = gv_demangle(name, room, GV_KERNEL_NAME_LONG);
+    size_t length = strnlen(plain, GV_KERNEL_NAME_LONG - 1);
+
+    memmove(room, plain, length);
+    room[length] = '\0';
+    return room;
+}
+
+static int gv_kernel_names_by_name(const void *left, const void *right)
+{
+    const struct gv_known_kernel *one = left, *other = right;
+
+    return strcmp(one->name, other->name);
+}
+
+static int gv_kernel_names_by_shown(const void *left, const void *right)
+{
+    const struct gv_known_kernel *one = left, *other = right;
+
+    return strcmp(one->shown ? one->shown : "", other->shown ? other->shown : "");
+}
+
+/* ---- what tells names apart ---- */
+
+static bool gv_slice_equals(struct gv_slice one, struct gv_slice other)
+{
+    return one.length == other.length && memcmp(one.text, other.text, one.length) == 0;
+}
+
+/* The next argument from `at` on, without blanks before it. `at` is moved behind its comma, or to
+ * the bracket that ends the list. */
+static struct gv_slice gv_slice_argument(struct gv_slice slice, size_t *at)
+{
+    size_t depth = 0, start;
+
+    while (*at < slice.length && slice.text[*at] == ' ')
+        ++*at;
+    for (start = *at; *at < slice.length; ++*at) {
+        char character = slice.text[*at];
+        if (depth == 0 && (character == ',' || character == '>'))
+            break;
+        depth += strchr("<({", character) != NULL;
+        depth -= strchr(">)}", character) != NULL && depth > 0;
+    }
+    struct gv_slice argument = {slice.text + start, *at - start};
+    *at += *at < slice.length && slice.text[*at] == ',';
+    return argument;
+}
+
+static struct gv_slice_parts gv_slice_part(struct gv_slice slice)
+{
+    const char *open = memchr(slice.text, '<', slice.length);
+    struct gv_slice_parts parts = {slice.length, slice.length, 0};
+
+    if (!open)
+        return parts;
+    parts.head = (size_t)(open - slice.text);
+    size_t at = parts.head + 1;
+    do {
+        gv_slice_argument(slice, &at);
+        parts.arguments++;
+    } while (at < slice.length && (slice.text[at] != '>' || slice.text[at - 1] == ','));
+    parts.tail = at < slice.length ? at + 1 : at;
+    return parts;
+}
+
+static void gv_part_add(char out[GV_KERNEL_NAME_BYTES], const char *text, size_t length)
+{
+    size_t used = strlen(out);
+
+    if (length > GV_KERNEL_NAME_BYTES - 1 - used)
+        length = GV_KERNEL_NAME_BYTES - 1 - used;
+    memcpy(out + used, text, length);
+    out[used + length] = '\0';
+}
+
+/* Adds one that cannot be compared argument by argument. */
+static void gv_part_add_folded(char out[GV_KERNEL_NAME_BYTES], struct gv_slice slice)
+{
+    struct gv_slice_parts parts = gv_slice_part(slice);
+
+    if (parts.arguments == 0 || slice.length <= GV_PART_SHORT) {
+        gv_part_add(out, slice.text, slice.length);
+        return;
+    }
+    gv_part_add(out, slice.text, parts.head);
+    gv_part_add(out, "<...>", 5);
+    gv_part_add(out, slice.text + parts.tail, slice.length - parts.tail);
+}
+
+/* Whether all have the same name and as many arguments. `*alike`: but for how many. */
+static bool gv_part_is_parallel(const struct gv_slice *slices, size_t count, bool *alike)
+{
+    struct gv_slice_parts first = gv_slice_part(slices[0]);
+    bool parallel = first.arguments > 0;
+
+    *alike = true;
+    for (size_t i = 1; i < count; i++) {
+        struct gv_slice_parts parts = gv_slice_part(slices[i]);
+        *alike &=
+            gv_slice_equals((struct gv_slice){slices[0].text, first.head},
+                            (struct gv_slice){slices[i].text, parts.head}) &&
+            gv_slice_equals(
+                (struct gv_slice){slices[0].text + first.tail, slices[0].length - first.tail},
+                (struct gv_slice){slices[i].text + parts.tail, slices[i].length - parts.tail});
+        parallel &= parts.arguments == first.arguments;
+    }
+    return parallel && *alike;
+}
+
+/* Adds to each out[] what tells its slice from the others: "..." stands for what they share.
+ * Without memory, all of it. */
+static void gv_part_write(const struct gv_slice *slices, size_t count,
+                          char (*out)[GV_KERNEL_NAME_BYTES], int depth)
+{
+    struct gv_slice_parts parts = gv_slice_part(slices[0]);
+    bool alike, parallel = gv_part_is_parallel(slices, count, &alike), shared = false;
+    struct gv_slice *arguments = calloc(count, sizeof(*arguments));
+    size_t *at = calloc(count, sizeof(*at));
+
+    if (!parallel || depth == 0 || !arguments || !at) {
+        for (size_t i = 0; i < count; i++)
+            if (alike)
+                gv_part_add(out[i], slices[i].text, slices[i].length);
+            else
+                gv_part_add_folded(out[i], slices[i]);
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++) {
+        at[i] = parts.head + 1;
+        gv_part_add(out[i], slices[i].text, at[i]);
+    }
+    for (size_t argument = 0; argument < parts.arguments; argument++) {
+        bool equal = true;
+        for (size_t i = 0; i < count; i++) {
+            arguments[i] = gv_slice_argument(slices[i], &at[i]);
+            equal &= gv_slice_equals(arguments[0], arguments[i]);
+        }
+        for (size_t i = 0; i < count && !(equal && shared); i++) {
+            gv_part_add(out[i], ", ", argument ? 2 : 0);
+            gv_part_add(out[i], "...", equal ? 3 : 0);
+        }
+        if (!equal)
+            gv_part_write(arguments, count, out, depth - 1);
+        shared = equal;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct gv_slice_parts own = gv_slice_part(slices[i]);
+        gv_part_add(out[i], ">", 1);
+        gv_part_add(out[i], slices[i].text + own.tail, slices[i].length - own.tail);
+    }
+out:
+    free(arguments);
+    free(at);
+}
+
+/* ---- the kernels that look alike ---- */
+
+static void gv_kernel_names_replace(char **text, const char *by)
+{
+    free(*text);
+    *text = strdup(by);
+}
+
+/* Takes as much of the names as tells any of them apart. */
+static void gv_kernel_names_widen(struct gv_known_kernel *kernels, size_t count)
+{
+    enum gv_kernel_name_part part = GV_KERNEL_NAME_PLAIN;
+    bool same = true;
+
+    for (size_t i = 0; i < count; i++)
+        part = kernels[i].part > part ? kernels[i].part : part;
+    for (; same && part <= GV_KERNEL_NAME_COMPLETE; part++)
+        for (size_t i = 0; i < count; i++) {
+            char source[GV_KERNEL_NAME_LONG];
+            gv_kernel_name_of(kernels[i].name, part, source, sizeof(source));
+            gv_kernel_names_replace(&kernels[i].source, source);
+            kernels[i].part = part;
+            same = same && kernels[i].source && kernels[0].source &&
+                   strcmp(kernels[0].source, kernels[i].source) == 0;
+        }
+}
+
+static void gv_kernel_names_separate(struct gv_known_kernel *kernels, size_t count)
+{
+    char(*out)[GV_KERNEL_NAME_BYTES] = calloc(count, sizeof(*out));
+    struct gv_slice *slices = calloc(count, sizeof(*slices));
+    bool whole = out && slices;
+
+    gv_kernel_names_widen(kernels, count);
+    for (size_t i = 0; i < count && whole; i++) {
+        whole = kernels[i].source != NULL;
+        if (whole)
+            slices[i] = (struct gv_slice){kernels[i].source, strlen(kernels[i].source)};
+    }
+    if (whole) {
+        gv_part_write(slices, count, out, GV_PART_DEPTH);
+        for (size_t i = 0; i < count; i++)
+            gv_kernel_names_replace(&kernels[i].shown, out[i]);
+    }
+    free(out);
+    free(slices);
+}
+
+/* False: no two look alike. */
+static bool gv_kernel_names_compare(struct gv_known_kernel *kernels, size_t count)
+{
+    bool any = false;
+
+    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_shown);
+    for (size_t first = 0, next; first < count; first = next) {
+        for (next = first + 1; next < count; next++)
+            if (gv_kernel_names_by_shown(&kernels[first], &kernels[next]) != 0)
+                break;
+        if (next - first > 1) {
+            gv_kernel_names_separate(kernels + first, next - first);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count,
+                                   unsigned int width)
+{
+    for (size_t i = 0; i < count; i++) {
+        char shown[GV_KERNEL_NAME_LONG];
+        kernels[i].part = GV_KERNEL_NAME_FITTING;
+        gv_kernel_name_within(kernels[i].name, width, shown, sizeof(shown));
+        gv_kernel_names_replace(&kernels[i].shown, shown);
+    }
+    for (int round = 0; round < GV_PART_ROUNDS && gv_kernel_names_compare(kernels, count);)
+        round++;
+    for (size_t i = 0; i < count; i++) {
+        free(kernels[i].source);
+        kernels[i].source = NULL;
+    }
+}
+
+/* ---- which there are ---- */
+
+static void gv_kernel_names_add(struct gv_known_kernel *kernels, size_t *count, const char *name)
+{
+    char room[GV_KERNEL_NAME_LONG];
+    struct gv_known_kernel wanted = {.name = room};
+
+    gv_kernel_names_plain(name, room);
+    if (!bsearch(&wanted, kernels, gv_known_count, sizeof(wanted), gv_kernel_names_by_name) &&
+        (wanted.name = strdup(room)))
+        kernels[(*count)++] = wanted;
+}
+
+void gv_kernel_names_learn(sqlite3 *trace)
+{
+    static const char sql[] = "SELECT name FROM gpu_name WHERE name IS NOT NULL UNION SELECT name"
+                              " FROM kernel WHERE name IS NOT NULL";
+    struct gv_known_kernel *kernels =
+        realloc(gv_known_kernels, GV_KERNEL_NAMES_MOST * sizeof(*kernels));
+    size_t count = gv_known_count, kept = 0;
+    sqlite3_stmt *rows = NULL;
+
+    if (!kernels)
+        return;
+    gv_known_kernels = kernels;
+    if (sqlite3_prepare_v2(trace, sql, -1, &rows, NULL) == SQLITE_OK)
+        while (count < GV_KERNEL_NAMES_MOST && sqlite3_step(rows) == SQLITE_ROW)
+            gv_kernel_names_add(kernels, &count, (const char *)sqlite3_column_text(rows, 0));
+    sqlite3_finalize(rows);
+    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_name);
+    for (size_t i = 0; i < count; i++) { /* both spellings of one */
+        if (kept > 0 && strcmp(kernels[kept - 1].name, kernels[i].name) == 0)
+            free(kernels[i].name);
+        else
+            kernels[kept++] = kernels[i];
+    }
+    if (kept != gv_known_count) {
+        gv_known_count = kept;
+        gv_kernel_names_choose(kernels, kept, GV_KERNEL_NAME_WIDE);
+        qsort(kernels, kept, sizeof(*kernels), gv_kernel_names_by_name);
+        for (size_t i = 0; i < kept; i++)
+            if (kernels[i].part == GV_KERNEL_NAME_FITTING) {
+                free(kernels[i].shown);
+                kernels[i].shown = NULL;
+            }
+    }
+}
+
+/* The short name of a kernel that would otherwise look like another one; NULL: none does. */
+static const char *gv_kernel_names_find(const char *name)
+{
+    char room[GV_KERNEL_NAME_LONG];
+    struct gv_known_kernel wanted = {.name = room};
+    const struct gv_known_kernel *known;
+
+    if (gv_known_count == 0 || !name)
+        return NULL;
+    gv_kernel_names_plain(name, room);
+    known =
+        bsearch(&wanted, gv_known_kernels, gv_known_count, sizeof(wanted), gv_kernel_names_by_name);
+    return known ? known->shown : NULL;
 }
 
 void gv_kernel_name_short(const char *name, char *out, size_t size)
@@ -225,4 +569,40 @@ void gv_kernel_name_short(const char *name, char *out, size_t size)
         gv_kernel_name_copy(known, strlen(known), out, size);
     else
         gv_kernel_name_of(name, GV_KERNEL_NAME_FITTING, out, size);
+}
+
+void gv_kernel_names_fit(char **names, size_t count, unsigned int width)
+{
+    struct gv_known_kernel *kernels = calloc(count ? count : 1, sizeof(*kernels)), wanted;
+    const struct gv_known_kernel *found;
+    size_t different = 0;
+
+    if (!kernels)
+        return;
+    for (size_t i = 0; i < count; i++)
+        kernels[i].name = names[i];
+    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_name);
+    for (size_t i = 0; i < count; i++)
+        if (different == 0 || strcmp(kernels[different - 1].name, kernels[i].name) != 0)
+            if ((kernels[different].name = strdup(kernels[i].name)))
+                different++;
+    gv_kernel_names_choose(kernels, different, width);
+    qsort(kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+    for (size_t i = 0; i < count; i++) {
+        wanted.name = names[i];
+        found = bsearch(&wanted, kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+        /* Of a name that would be short, the start says more: Kernel2<...> */
+        bool little = found && found->shown && found->part == GV_KERNEL_NAME_FITTING &&
+                      gv_text_width(found->shown) < width / 2;
+        char *shown = found && found->shown && !little ? strdup(found->shown) : NULL;
+        if (shown) {
+            free(names[i]);
+            names[i] = shown;
+        }
+    }
+    for (size_t i = 0; i < different; i++) {
+        free(kernels[i].name);
+        free(kernels[i].shown);
+    }
+    free(kernels);
 }

@@ -1,7 +1,8 @@
 /*
  * Sums over all calls and operations of a trace: the tables fact, api_total, kernel_total,
- * copy_total, device_total, gap, gap_call and timeline. They are made when a trace is finished and
- * kept in it, and made for the moment when a trace has none, or a part of it is asked for.
+ * copy_total, device_total, gap, gap_call and timeline among them. They are made when a trace is
+ * finished and kept in it, and made for the moment when a trace has none, or a part of it is asked
+ * for.
  *
  * Memory does not grow with the trace; each call is read once, those from the first one that starts
  * CUDA to the last one twice, each operation twice. One thread.
@@ -9,23 +10,14 @@
 #ifndef GV_ANALYSE_TOTALS_TOTALS_H
 #define GV_ANALYSE_TOTALS_TOTALS_H
 
+#include "report/analyse/totals/part.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
-#include <stdint.h>
 
-/* Counts up when what is kept changes; meta row "totals". */
-#define GV_TOTALS_VERSION 15
-
-/* What is counted: calls and operations that began in [from_ns, to_ns). */
-struct gv_totals_part {
-    int64_t process; /* id in processes; 0: all */
-    int64_t thread;  /* id in threads; 0: all */
-    int64_t device;  /* number that the processes know it by; -1: all */
-    int64_t from_ns;
-    int64_t to_ns;
-};
-
-#define GV_TOTALS_ALL ((struct gv_totals_part){0, 0, -1, INT64_MIN, INT64_MAX})
+/* Counts up when what is kept changes; meta row "totals". The views ask for 16 at least: from then
+ * on medians that are kept are exact. */
+#define GV_TOTALS_VERSION 16
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 

@@ -7,7 +7,7 @@
 
 #include "report/analyse/verdict/run_facts.h"
 
-#include <stdio.h>
+#define GV_VERDICT_TEXT_BYTES 512
 
 void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out);
 void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out);

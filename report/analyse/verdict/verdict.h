@@ -6,11 +6,10 @@
 #ifndef GV_ANALYSE_VERDICT_VERDICT_H
 #define GV_ANALYSE_VERDICT_VERDICT_H
 
-#include "report/analyse/verdict/run_facts.h"
+#include "report/analyse/verdict/text.h"
 
 #include <stdio.h>
 
-#define GV_VERDICT_TEXT_BYTES 512
 #define GV_VERDICT_NEXT_BYTES 2048
 #define GV_VERDICT_MOST       10u
 /* How many findings are told. */

@@ -2,7 +2,6 @@
 #include "report/commands/check/check_run.h"
 #include "report/commands/commands.h"
 #include "report/commands/progress.h"
-#include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
 #include "report/show/format.h"
 #include "report/show/message.h"
@@ -112,7 +111,7 @@ static void gv_check_print_one(const struct gv_check_rule *rule,
     if (!out)
         putchar('\n');
     else if (fclose(out) == 0)
-        gv_text_lines(stdout, 4, "", text, gv_report_columns(stdout));
+        gv_text_lines(stdout, 4, "", text, gv_terminal_columns(stdout));
     free(text);
 }
 
@@ -178,7 +177,7 @@ static void gv_check_warn(sqlite3 *trace)
     if (sqlite3_prepare_v2(trace, "SELECT sum(count) FROM losses", -1, &statement, NULL) ==
             SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int64(statement, 0) > 0)
-        gv_message("%lld record%s of this trace %s lost; --max-losses 0 takes that for a finding",
+        gv_message("%lld record%s of this trace %s lost; --max-losses 0 makes that a finding",
                    (long long)sqlite3_column_int64(statement, 0),
                    sqlite3_column_int64(statement, 0) == 1 ? "" : "s",
                    sqlite3_column_int64(statement, 0) == 1 ? "was" : "were");
@@ -235,6 +234,9 @@ int gv_command_check(const struct gv_arguments *arguments)
     sqlite3 *trace = NULL;
     const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
 
+    if (!arguments->operands[0])
+        return gv_arguments_refuse(arguments->command,
+                                   "FILE is missing: a gate must name the trace it checks");
     if (junit && gv_output_file_is_stdout(junit) &&
         gv_arguments_has(arguments, GV_OPTION_check_format))
         return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");

@@ -1,7 +1,8 @@
 /* gpuverify doctor [PROGRAM]: what is here, and what would and would not be seen. */
 #include "report/commands/commands.h"
 #include "report/commands/doctor/doctor.h"
-#include "report/commands/report/report.h"
+#include "report/show/rows.h"
+#include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static const char *gv_doctor_state(enum gv_check_state state)
 static void gv_doctor_print_text(const struct gv_doctor *doctor)
 {
     const char *about = "";
-    int columns = gv_report_columns(stdout);
+    int columns = gv_terminal_columns(stdout);
     char first[64];
 
     for (size_t i = 0; i < doctor->count; i++) {

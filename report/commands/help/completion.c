@@ -1,5 +1,6 @@
 /* What completes gpuverify's words in bash and zsh. */
-#include "report/commands/help/text.h"
+#include "report/commands/help/help.h"
+
 #include "report/commands/option_words.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* The manual page, in the language of man(7). */
-#include "report/commands/help/text.h"
+#include "report/commands/help/help.h"
 
-#include "report/commands/commands.h"
+#include "report/commands/exit.h"
+#include "report/commands/usage.h"
 #include "trace/settings.h"
 
 #include <string.h>

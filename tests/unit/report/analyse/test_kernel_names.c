@@ -2,7 +2,6 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/names/kernel_names.h"
 #include "report/analyse/names/runtime_frames.h"
 #include "trace/text.h"
 

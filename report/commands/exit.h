@@ -1,0 +1,16 @@
+/* The exit codes of gpuverify's commands. */
+#ifndef GV_COMMANDS_EXIT_H
+#define GV_COMMANDS_EXIT_H
+
+enum gv_exit {
+    GV_EXIT_FINE = 0,
+    GV_EXIT_FINDING = 1, /* fine, and there is something to look at */
+    GV_EXIT_USAGE = 2,
+    GV_EXIT_FAILED = 3, /* something could not be read or written */
+};
+
+/* What every help says about them. */
+#define GV_EXIT_TEXT                                                                               \
+    "0: fine. 1: fine, with findings. 2: usage error. 3: something could not be read or written."
+
+#endif
