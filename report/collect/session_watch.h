@@ -22,9 +22,6 @@ struct gv_session_watch {
 void gv_session_watch_start(struct gv_session_watch *watch, const char *session);
 /* Looks for the session's file. True when it is known. */
 bool gv_session_watch_look(struct gv_session_watch *watch);
-/* The same when the program has ended, before it is waited for: looks also at what the session's
- * collector was told, for its processes may have other names. */
-bool gv_session_watch_look_last(struct gv_session_watch *watch);
 /* By which signal the program ended, for its collector, before it is waited for. */
 void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number);
 /* Where the trace is, once its collector has made it. 0; -ENOENT: there was no session; or -errno
