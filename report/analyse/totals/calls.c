@@ -7,6 +7,9 @@
 
 /* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
 #define GV_NOT_READY 600
+/* cudaErrorCudartUnloading and CUDA_ERROR_DEINITIALIZED: the driver had shut down when an exit
+ * handler gave something back, as in every program with a runtime (driver 580). */
+#define GV_SHUT_DOWN 4
 
 static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
 {
@@ -107,7 +110,7 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
         gv_totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
-    if (result != 0 && result != GV_NOT_READY)
+    if (result != 0 && result != GV_NOT_READY && result != GV_SHUT_DOWN)
         gv_totals_failed(run, api, result);
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_bytes[api] += bytes;
