@@ -17,8 +17,8 @@ static const char gv_words_sections[] = " verdict"
     ;
 
 static const char gv_words_queries[] = ""
-#define GV_QUERY(name, help, sql) " " name
-#include "report/commands/query/queries.def"
+#define GV_SQL(name, help, text) " " #name
+#include "report/commands_query_queries.inc"
     ;
 
 static const char gv_words_areas[] = ""
