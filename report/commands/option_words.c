@@ -12,7 +12,7 @@ static const char gv_words_causes[] = ""
     ;
 
 static const char gv_words_sections[] = " verdict"
-#define GV_SECTION(name, shape, title, sql, ...) " " #name
+#define GV_SECTION(name, shape, title, ...) " " #name
 #include "report/commands/report/sections.def"
     ;
 
