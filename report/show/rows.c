@@ -209,6 +209,7 @@ static void gv_cells_cut_column(const struct gv_rows *rows, size_t column)
 static void gv_cells_measure(const struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
+    unsigned int name = rows->width < GV_ROWS_NAME_COLUMNS ? rows->width : GV_ROWS_NAME_COLUMNS;
 
     for (size_t i = 0; i < rows->count; i++)
         cells->columns[i].natural = (unsigned int)gv_text_width(rows->columns[i].name);
@@ -220,8 +221,8 @@ static void gv_cells_measure(const struct gv_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         struct gv_cell_column *column = &cells->columns[i];
         column->width = column->least = column->natural;
-        if (gv_column_is_text(rows, i) && column->least > GV_ROWS_NAME_COLUMNS)
-            column->least = GV_ROWS_NAME_COLUMNS;
+        if (gv_column_is_text(rows, i) && column->least > name)
+            column->least = name;
     }
 }
 

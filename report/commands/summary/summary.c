@@ -349,10 +349,10 @@ static void gv_item_print(const struct gv_summary *summary, size_t number,
         gv_item_print_more(summary, item->fix);
 }
 
-/* Descheduled and unexplained calls are findings of their own, and so is compiling if `load`. */
-static bool gv_line_is_wait(const struct gv_stall_line *line, bool load)
+/* Descheduled and unexplained calls are findings of their own; `waits`: compiling is, too. */
+static bool gv_line_is_wait(const struct gv_stall_line *line, bool waits)
 {
-    return !line->waits_behind && !(load && line->worst->wait_ns == 0) &&
+    return !line->waits_behind && !(waits && line->worst->wait_ns == 0) &&
            !gv_cause_is_unknown(line->worst->cause) &&
            !(line->worst->cause &&
              strcmp(line->worst->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0);
@@ -365,14 +365,14 @@ static size_t gv_print_stalls(const struct gv_summary *summary, size_t number, c
     struct gv_stall_lines lines;
     struct gv_item *item = malloc(sizeof(*item));
     int error = gv_stall_lines_read(summary->trace, &lines);
-    bool load = false;
+    bool waits = evidence != NULL;
     size_t printed = 0;
 
     *first = 0;
     for (size_t i = 0; i < summary->verdict->count && i < GV_VERDICT_TOLD; i++)
-        load |= summary->verdict->findings[i].class == GV_VERDICT_LOAD;
+        waits |= summary->verdict->findings[i].class == GV_VERDICT_LOAD;
     for (size_t i = 0; item && !error && i < lines.count && printed < GV_SUMMARY_STALLS; i++) {
-        if (!gv_line_is_wait(&lines.lines[i], load))
+        if (!gv_line_is_wait(&lines.lines[i], waits))
             continue;
         gv_item_of_line(summary, &lines.lines[i], printed ? NULL : evidence, item);
         gv_item_print(summary, number++, item);
