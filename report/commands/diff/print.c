@@ -12,8 +12,8 @@
 #include <string.h>
 
 /* What report/commands/report/facts.def calls these times. */
-#define GV_RUN_STALLED "stalled, all threads"
-#define GV_RUN_ASKED   "requested waits"
+#define GV_RUN_STALLED "stalled"
+#define GV_RUN_ASKED   "waiting as asked"
 
 #define GV_DIFF_INDENT     8
 #define GV_DIFF_LINE_BYTES 1400
