@@ -2,6 +2,7 @@
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse/time_sum.h"
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
 /* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
@@ -152,11 +153,7 @@ static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
 static int gv_totals_flights(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
-        run->trace,
-        "SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api FROM flight f LEFT JOIN thread t ON"
-        " t.process = f.process AND t.serial = f.thread_serial",
-        -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(run->trace, sql_flights, -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
@@ -169,13 +166,7 @@ int gv_totals_calls(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
     int error = 0;
-    int result = sqlite3_prepare_v2(
-        run->trace,
-        "SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, context,"
-        " stream, CASE WHEN result = 600 THEN (SELECT count FROM call_fold WHERE call = id) END,"
-        " CASE WHEN result = 600 THEN (SELECT span_ns FROM call_fold WHERE call = id) END FROM "
-        "call",
-        -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(run->trace, sql_calls, -1, &rows, NULL);
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)

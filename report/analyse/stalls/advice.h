@@ -1,12 +1,15 @@
 /*
- * Advice in words: report/analyse/stalls/advice.def with the names of one stall put in. No state
- * but the facts; any thread.
+ * Advice in words: that of report/analyse/stalls/causes.def with the names of one stall put in. No
+ * state but the facts; any thread.
  */
-#ifndef GV_ANALYSE_STALLS_STALL_ADVICE_H
-#define GV_ANALYSE_STALLS_STALL_ADVICE_H
+#ifndef GV_ANALYSE_STALLS_ADVICE_H
+#define GV_ANALYSE_STALLS_ADVICE_H
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/stalls/rules.h"
+#include "report/analyse/stalls/cause.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #define GV_ADVICE_BYTES      8192
 #define GV_ADVICE_NAME_BYTES 200
@@ -17,8 +20,9 @@ struct gv_advice_facts {
     const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
         *where, *blocker_where;
     int64_t jit_ns, drained;
-    bool unsure;   /* whether the call waited or compiled */
-    int64_t again; /* how often this code was loaded into this context, if more than once */
+    bool in_flight; /* the call has not returned */
+    bool unsure;    /* whether the call waited or compiled */
+    int64_t again;  /* how often this code was loaded into this context, if more than once */
     int64_t again_ns;
     char module[GV_ADVICE_NAME_BYTES + 64];
     int arch; /* 90: sm_90 */
@@ -31,11 +35,7 @@ struct gv_advice_facts {
 void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
                      char out[GV_ADVICE_BYTES]);
 
-/* What was loaded: its kind, file or name, size. */
-void gv_advice_module(struct gv_advice_facts *facts, const char *kind, const char *name,
-                      int64_t bytes);
-/* Empties what belongs to a process: architecture and late kernels. Adds a late kernel. */
-void gv_advice_forget(struct gv_advice_facts *facts);
+/* Adds a kernel that the process loaded late. */
 void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel);
 
 #endif

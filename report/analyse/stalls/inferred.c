@@ -1,6 +1,6 @@
 /*
- * The calls once more, in the order of time, for processes whose GPU's side was not seen: what each
- * stream was given, and what is known to be finished because a call that returned waited for it.
+ * Evidence from the calls alone: they are gone through in the order of time, to know what each
+ * stream was given, and what is finished because a call that returned waited for it.
  */
 #include "report/analyse/stalls/run.h"
 
@@ -9,9 +9,9 @@
 #include <string.h>
 
 /* Events whose place is remembered; older ones may be forgotten. */
-#define GV_STALL_EVENTS 65536u
+#define EVENTS 65536u
 /* Copies and sets of less are done in no time. */
-#define GV_STALL_SMALL_BYTES (1 << 20)
+#define SMALL_BYTES (1 << 20)
 
 struct gv_stall_queue {
     int64_t process, context, last_ns, last_call, count;
@@ -24,7 +24,6 @@ struct gv_stall_queue {
 /* What a call that is under way proves when it returns. */
 struct gv_stall_proof {
     int64_t end_ns, from_ns, stream, context, count;
-    uint32_t event; /* index + 1; 0: none */
 };
 
 struct gv_stall_event {
@@ -35,27 +34,30 @@ struct gv_stall_event {
 struct gv_stall_replay {
     struct gv_stall_queue *queues; /* by stream; 0: those that are not known */
     size_t queue_count;
-    int64_t *contexts; /* the run's finished_ns */
+    int64_t *contexts; /* all that began before in the context is finished */
     int64_t *legacy;   /* by context: its legacy default stream */
     size_t context_count;
     struct gv_stall_proof *proofs;
     size_t proof_count, proof_room;
     int64_t next_proof_ns; /* the earliest end */
-    struct gv_stall_event events[GV_STALL_EVENTS];
+    struct gv_stall_event events[EVENTS];
+    struct gv_stall_launch *launches; /* of kernels and graphs, if they are to be kept */
+    size_t launch_count, launch_room;
+    bool keeps_launches;
     bool ended;
     bool waiting; /* the statement's row is not replayed yet */
 };
 
-static struct gv_stall_event *gv_stall_replay_event(struct gv_stall_replay *replay, int64_t process,
-                                                    int64_t handle)
+static struct gv_stall_event *event_of(struct gv_stall_replay *replay, int64_t process,
+                                       int64_t handle)
 {
     uint64_t hash = ((uint64_t)handle >> 4) * 0x9e3779b97f4a7c15u + (uint64_t)process;
 
-    return &replay->events[(hash >> 32) % GV_STALL_EVENTS];
+    return &replay->events[(hash >> 32) % EVENTS];
 }
 
-static int64_t gv_stall_replay_finished(const struct gv_stall_replay *replay,
-                                        const struct gv_stall_queue *queue)
+static int64_t finished_until(const struct gv_stall_replay *replay,
+                              const struct gv_stall_queue *queue)
 {
     const int64_t *context = GV_STALL_ROW(replay->contexts, replay->context_count, queue->context);
 
@@ -63,16 +65,14 @@ static int64_t gv_stall_replay_finished(const struct gv_stall_replay *replay,
 }
 
 /* How many operations of a stream may be unfinished. */
-static int64_t gv_stall_replay_unfinished(const struct gv_stall_replay *replay,
-                                          const struct gv_stall_queue *queue)
+static int64_t unfinished(const struct gv_stall_replay *replay, const struct gv_stall_queue *queue)
 {
-    if (!queue->any || queue->long_ns < gv_stall_replay_finished(replay, queue))
+    if (!queue->any || queue->long_ns < finished_until(replay, queue))
         return 0;
     return queue->count - queue->finished_count;
 }
 
-static void gv_stall_replay_finish_stream(struct gv_stall_queue *queue, int64_t at_ns,
-                                          int64_t count)
+static void finish_stream(struct gv_stall_queue *queue, int64_t at_ns, int64_t count)
 {
     if (at_ns > queue->finished_ns)
         queue->finished_ns = at_ns;
@@ -80,20 +80,19 @@ static void gv_stall_replay_finish_stream(struct gv_stall_queue *queue, int64_t 
         queue->finished_count = count;
 }
 
-static void gv_stall_replay_prove(struct gv_stall_replay *replay,
-                                  const struct gv_stall_proof *proof)
+static void prove(struct gv_stall_replay *replay, const struct gv_stall_proof *proof)
 {
     int64_t *context = GV_STALL_ROW(replay->contexts, replay->context_count, proof->context);
 
     if (proof->stream) {
-        gv_stall_replay_finish_stream(&replay->queues[proof->stream], proof->from_ns, proof->count);
+        finish_stream(&replay->queues[proof->stream], proof->from_ns, proof->count);
     } else if (context && proof->from_ns > *context) {
         *context = proof->from_ns;
     }
 }
 
 /* All that was proven by now. */
-static void gv_stall_replay_advance(struct gv_stall_replay *replay, int64_t now_ns)
+static void advance(struct gv_stall_replay *replay, int64_t now_ns)
 {
     size_t kept = 0;
 
@@ -103,7 +102,7 @@ static void gv_stall_replay_advance(struct gv_stall_replay *replay, int64_t now_
     for (size_t i = 0; i < replay->proof_count; i++) {
         struct gv_stall_proof *proof = &replay->proofs[i];
         if (proof->end_ns <= now_ns) {
-            gv_stall_replay_prove(replay, proof);
+            prove(replay, proof);
             continue;
         }
         if (proof->end_ns < replay->next_proof_ns)
@@ -113,8 +112,7 @@ static void gv_stall_replay_advance(struct gv_stall_replay *replay, int64_t now_
     replay->proof_count = kept;
 }
 
-static int gv_stall_replay_expect(struct gv_stall_replay *replay,
-                                  const struct gv_stall_proof *proof)
+static int expect(struct gv_stall_replay *replay, const struct gv_stall_proof *proof)
 {
     if (replay->proof_count == replay->proof_room) {
         size_t room = replay->proof_room ? replay->proof_room * 2 : 16;
@@ -136,11 +134,11 @@ struct gv_stall_step {
     int64_t call, start_ns, end_ns, process, stream, context, object, bytes;
     uint32_t flags;
     enum gv_call_scope scope;
-    bool fine; /* it returned 0 */
+    bool fine;  /* it returned 0 */
+    bool ended; /* what it put on the GPU is known to have ended */
 };
 
-static void gv_stall_step_take(const struct gv_stall_run *run, sqlite3_stmt *row,
-                               struct gv_stall_step *step)
+static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_step *step)
 {
     struct gv_stall_api *api =
         GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 2));
@@ -163,17 +161,17 @@ static void gv_stall_step_take(const struct gv_stall_run *run, sqlite3_stmt *row
         step->context = stream->context;
     step->object = sqlite3_column_int64(row, 8);
     step->bytes = sqlite3_column_type(row, 9) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 9);
+    step->ended = sqlite3_column_int(row, 10) != 0;
     step->flags = api && api->rule ? api->rule->flags : 0;
     step->scope = api && api->rule ? api->rule->scope : GV_SCOPE_NOTHING;
 }
 
-static int gv_stall_step_proves(struct gv_stall_replay *replay, const struct gv_stall_step *step)
+static int step_proves(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
     struct gv_stall_proof proof = {.end_ns = step->end_ns, .from_ns = step->start_ns};
 
     if (step->flags & GV_CALL_OF_EVENT) {
-        const struct gv_stall_event *event =
-            gv_stall_replay_event(replay, step->process, step->object);
+        const struct gv_stall_event *event = event_of(replay, step->process, step->object);
         if (event->handle != step->object || event->process != step->process || !event->stream ||
             event->capture)
             return 0;
@@ -192,16 +190,16 @@ static int gv_stall_step_proves(struct gv_stall_replay *replay, const struct gv_
     } else {
         return 0;
     }
-    return gv_stall_replay_expect(replay, &proof);
+    return expect(replay, &proof);
 }
 
 /* The fastest copy was not held up: it tells what they take by themselves. */
-static void gv_stall_step_copied(const struct gv_stall_step *step)
+static void step_copied(const struct gv_stall_step *step)
 {
     int64_t ns = step->end_ns - step->start_ns, bytes_per_us;
 
     if (!step->fine || !step->api || !step->api->rule || ns <= 0 ||
-        step->api->rule->cause != GV_CAUSE_SYNC_COPY || step->bytes < GV_STALL_SMALL_BYTES ||
+        step->api->rule->cause != GV_CAUSE_SYNC_COPY || step->bytes < SMALL_BYTES ||
         step->bytes > INT64_MAX / 1000)
         return;
     bytes_per_us = step->bytes * 1000 / ns;
@@ -212,8 +210,8 @@ static void gv_stall_step_copied(const struct gv_stall_step *step)
 
 /* A capture also takes in each stream that waits for an event of it; it ends, with an error too,
  * for all of them. */
-static void gv_stall_replay_capture(struct gv_stall_replay *replay,
-                                    const struct gv_stall_step *step, struct gv_stall_queue *queue)
+static void step_captures(struct gv_stall_replay *replay, const struct gv_stall_step *step,
+                          struct gv_stall_queue *queue)
 {
     int64_t ended = queue->capture;
 
@@ -226,78 +224,103 @@ static void gv_stall_replay_capture(struct gv_stall_replay *replay,
     if (step->flags & GV_CALL_BEGINS_CAPTURE)
         queue->capture = step->call;
     if (step->flags & GV_CALL_AWAITS_EVENT) {
-        const struct gv_stall_event *event =
-            gv_stall_replay_event(replay, step->process, step->object);
+        const struct gv_stall_event *event = event_of(replay, step->process, step->object);
         if (event->handle == step->object && event->process == step->process && event->capture)
             queue->capture = event->capture;
     }
 }
 
-static int gv_stall_replay_step(struct gv_stall_replay *replay, const struct gv_stall_step *step)
+static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
-    struct gv_stall_queue *queue = &replay->queues[step->stream];
-
-    gv_stall_replay_advance(replay, step->start_ns);
-    gv_stall_replay_capture(replay, step, queue);
-    if (!step->fine)
+    if (!replay->keeps_launches || !(step->flags & GV_CALL_LAZY))
         return 0;
-    if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capture) {
-        /* Nothing is left of what was there before: the count begins anew. */
-        if (queue->last_ns < gv_stall_replay_finished(replay, queue))
-            queue->finished_count = queue->count;
-        if (step->context)
-            queue->context = step->context;
-        queue->process = step->process;
-        queue->last_ns = step->start_ns;
-        queue->count++;
-        if (step->bytes < 0 || step->bytes >= GV_STALL_SMALL_BYTES) {
-            queue->long_ns = step->start_ns;
-            queue->last_call = step->call;
-            queue->any = true;
-        }
+    if (replay->launch_count == replay->launch_room) {
+        size_t room = replay->launch_room ? replay->launch_room * 2 : 64;
+        void *larger = realloc(replay->launches, room * sizeof(*replay->launches));
+        if (!larger)
+            return -ENOMEM;
+        replay->launches = larger;
+        replay->launch_room = room;
     }
-    if (step->flags & GV_CALL_MARKS_EVENT) {
-        struct gv_stall_event *event = gv_stall_replay_event(replay, step->process, step->object);
-        *event = (struct gv_stall_event){step->process,  step->object, step->stream,
-                                         step->start_ns, queue->count, queue->capture};
-    }
-    if (step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0))
-        return gv_stall_step_proves(replay, step);
+    replay->launches[replay->launch_count++] =
+        (struct gv_stall_launch){step->call, step->stream, step->start_ns};
     return 0;
 }
 
-/* ---- what the calls of the chunk met ---- */
+static int submit(struct gv_stall_replay *replay, const struct gv_stall_step *step,
+                  struct gv_stall_queue *queue)
+{
+    /* Nothing is left of what was there before: the count begins anew. */
+    if (queue->last_ns < finished_until(replay, queue))
+        queue->finished_count = queue->count;
+    if (step->context)
+        queue->context = step->context;
+    queue->process = step->process;
+    queue->last_ns = step->start_ns;
+    queue->count++;
+    if (step->bytes < 0 || step->bytes >= SMALL_BYTES) {
+        queue->long_ns = step->start_ns;
+        queue->last_call = step->call;
+        queue->any = true;
+    }
+    if (!step->ended)
+        return keep_launch(replay, step);
+    /* So has what was in its stream before it. */
+    finish_stream(queue, step->start_ns + 1, queue->count);
+    return 0;
+}
 
-static void gv_stall_replay_tell(const struct gv_stall_run *run, struct gv_held *held)
+static int replay_step(struct gv_stall_replay *replay, const struct gv_stall_step *step)
+{
+    struct gv_stall_queue *queue = &replay->queues[step->stream];
+    int error = 0;
+
+    advance(replay, step->start_ns);
+    step_captures(replay, step, queue);
+    if (!step->fine)
+        return 0;
+    /* Of a stream that is not known, nobody knows what was before. */
+    if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capture &&
+        (step->stream || !step->ended))
+        error = submit(replay, step, queue);
+    if (step->flags & GV_CALL_MARKS_EVENT) {
+        struct gv_stall_event *event = event_of(replay, step->process, step->object);
+        *event = (struct gv_stall_event){step->process,  step->object, step->stream,
+                                         step->start_ns, queue->count, queue->capture};
+    }
+    if (!error && (step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0)))
+        error = step_proves(replay, step);
+    return error;
+}
+
+/* ---- what a call met ---- */
+
+void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call)
 {
     const struct gv_stall_replay *replay = run->replay;
-    const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, held->api);
+    const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, call->api);
     int64_t last_ns = -1;
 
     /* A single one may have had to wait, or to make its pages. */
     if (api && api->copies >= 2)
-        held->copied_bytes_per_us = api->copied_bytes_per_us;
-    if (held->stream > 0 && (uint64_t)held->stream < replay->queue_count) {
-        const struct gv_stall_queue *queue = &replay->queues[held->stream];
-        held->unfinished_stream = gv_stall_replay_unfinished(replay, queue);
-        held->unfinished_stream_call = held->unfinished_stream ? queue->last_call : 0;
-    }
+        call->copied_bytes_per_us = api->copied_bytes_per_us;
     for (size_t i = 0; i < replay->queue_count; i++) {
         const struct gv_stall_queue *queue = &replay->queues[i];
-        int64_t count;
-        if (queue->process != held->process ||
-            (held->context && queue->context && queue->context != held->context))
+        int64_t count = unfinished(replay, queue);
+        if (count > 0 && i > 0 && i == (uint64_t)call->stream)
+            call->in_stream = (struct gv_stall_work){.count = count, .call = queue->last_call};
+        if (queue->process != call->process ||
+            (call->context && queue->context && queue->context != call->context))
             continue;
-        count = gv_stall_replay_unfinished(replay, queue);
-        held->unfinished += count;
+        call->in_context.count += count;
         if (count > 0 && queue->long_ns > last_ns) {
             last_ns = queue->long_ns;
-            held->unfinished_call = queue->last_call;
+            call->in_context.call = queue->last_call;
         }
     }
 }
 
-static int gv_stall_replay_open(struct gv_stall_run *run)
+static int replay_open(struct gv_stall_run *run)
 {
     struct gv_stall_replay *replay = calloc(1, sizeof(*replay));
 
@@ -307,9 +330,9 @@ static int gv_stall_replay_open(struct gv_stall_run *run)
     replay->queue_count = run->stream_count;
     replay->context_count = run->context_count;
     replay->queues = calloc(replay->queue_count, sizeof(*replay->queues));
-    replay->contexts = run->finished_ns;
+    replay->contexts = calloc(replay->context_count, sizeof(*replay->contexts));
     replay->legacy = calloc(replay->context_count, sizeof(*replay->legacy));
-    if (!replay->queues || !replay->legacy)
+    if (!replay->queues || !replay->contexts || !replay->legacy)
         return -ENOMEM;
     for (size_t i = 1; i < run->stream_count; i++) {
         int64_t context = run->streams[i].context;
@@ -319,26 +342,26 @@ static int gv_stall_replay_open(struct gv_stall_run *run)
     return 0;
 }
 
-void gv_stall_replay_close(struct gv_stall_run *run)
+void gv_stall_infer_close(struct gv_stall_run *run)
 {
     if (!run->replay)
         return;
     free(run->replay->queues);
+    free(run->replay->contexts);
     free(run->replay->legacy);
     free(run->replay->proofs);
+    free(run->replay->launches);
     free(run->replay);
     run->replay = NULL;
 }
 
-/* Replays all that began before this call. */
-static int gv_stall_replay_until(struct gv_stall_run *run, const struct gv_held *held)
+/* Replays all that began before this call; NULL: all there is. */
+static int replay_until(struct gv_stall_run *run, sqlite3_stmt *rows,
+                        const struct gv_stall_call *call)
 {
     struct gv_stall_replay *replay = run->replay;
-    sqlite3_stmt *rows = run->statements[GV_STALL_REPLAY];
     int result = SQLITE_ROW, error = 0;
 
-    if (!rows)
-        rows = gv_stall_statement(run, GV_STALL_REPLAY, &error);
     while (!error && !replay->ended) {
         struct gv_stall_step step;
         if (!replay->waiting)
@@ -348,35 +371,64 @@ static int gv_stall_replay_until(struct gv_stall_run *run, const struct gv_held 
             replay->ended = true;
             break;
         }
-        gv_stall_step_take(run, rows, &step);
-        if (step.start_ns > held->start_ns ||
-            (step.start_ns == held->start_ns && step.call >= held->call))
+        take_step(run, rows, &step);
+        if (call && (step.start_ns > call->start_ns ||
+                     (step.start_ns == call->start_ns && step.call >= call->call)))
             break;
         replay->waiting = false;
-        gv_stall_step_copied(&step);
-        error = gv_stall_replay_step(replay, &step);
+        step_copied(&step);
+        error = replay_step(replay, &step);
     }
     if (!error)
         error = gv_stall_error(run->trace, result);
     if (!error)
-        gv_stall_replay_advance(replay, held->start_ns);
+        advance(replay, call ? call->start_ns : INT64_MAX);
     return error;
 }
 
-int gv_stall_replay_look(struct gv_stall_run *run)
+int gv_stall_infer_chunk(struct gv_stall_run *run)
 {
     int error = 0;
 
-    for (size_t i = 0; i < run->held_count && !error; i++) {
-        struct gv_held *held = &run->held[i];
-        if (held->measured || gv_cause_is_expected(held->rule->cause))
+    for (size_t i = 0; i < run->call_count && !error; i++) {
+        struct gv_stall_call *call = &run->calls[i];
+        sqlite3_stmt *rows = run->statements[GV_STALL_REPLAY];
+        if (call->source != GV_STALL_INFERRED || gv_cause_is_expected(call->rule->cause))
             continue;
         if (!run->replay)
-            error = gv_stall_replay_open(run);
+            error = replay_open(run);
+        if (!error && !rows)
+            rows = gv_stall_statement(run, GV_STALL_REPLAY, &error);
         if (!error)
-            error = gv_stall_replay_until(run, held);
+            error = replay_until(run, rows, call);
         if (!error)
-            gv_stall_replay_tell(run, held);
+            gv_stall_infer(run, call);
+    }
+    return error;
+}
+
+int gv_stall_infer_now(struct gv_stall_run *run, int64_t process, struct gv_stall_launch *first,
+                       int64_t *count)
+{
+    const struct gv_stall_replay *replay;
+    sqlite3_stmt *rows = NULL;
+    int error = replay_open(run);
+
+    *count = 0;
+    if (!error)
+        rows = gv_stall_statement(run, GV_STALL_REPLAY_LAST, &error);
+    if (error)
+        return error;
+    replay = run->replay;
+    run->replay->keeps_launches = true;
+    sqlite3_bind_int64(rows, 1, process);
+    error = replay_until(run, rows, NULL);
+    sqlite3_reset(rows);
+    for (size_t i = 0; i < replay->launch_count && !error; i++) {
+        const struct gv_stall_launch *launch = &replay->launches[i];
+        if (launch->start_ns >= finished_until(replay, &replay->queues[launch->stream]) &&
+            (*count)++ == 0)
+            *first = *launch;
     }
     return error;
 }
