@@ -537,6 +537,8 @@ static void gv_print_numbers(const struct gv_summary *summary)
     const struct gv_run_facts *facts = summary->facts;
     bool ran = facts->operations > 0 && facts->kernels_run + facts->graphs > 0;
     bool headline = !ran || !facts->whole || !facts->complete;
+    bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost;
+    const char *least = some ? "at least " : "";
     char text[160], count[GV_FORMAT_BYTES];
     int column = 2;
 
@@ -548,8 +550,8 @@ static void gv_print_numbers(const struct gv_summary *summary)
     if (ran)
         gv_print_busy(summary, &column);
     if (ran && facts->kernels_run > 0) {
-        snprintf(text, sizeof(text), "%s kernel%s", gv_say_count(count, facts->kernels_run),
-                 gv_s(facts->kernels_run));
+        snprintf(text, sizeof(text), "%s%s kernel%s", least,
+                 gv_say_count(count, facts->kernels_run), gv_s(facts->kernels_run));
         gv_print_piece(summary, &column, text);
     }
     if (ran && facts->graphs > 0) {
