@@ -18,7 +18,7 @@ static size_t gv_key_map_hash(const struct gv_key *key)
     return (size_t)hash;
 }
 
-/* The key's place, or the empty one where it belongs. */
+/* The key's slot, or the empty slot for it. */
 static struct gv_key_entry *gv_key_map_place(const struct gv_key_map *map, const struct gv_key *key)
 {
     size_t place = gv_key_map_hash(key) & (map->places - 1);
@@ -64,7 +64,7 @@ int gv_key_map_add(struct gv_key_map *map, const struct gv_key *key, int64_t val
     return 0;
 }
 
-/* Those behind it that would not be found past the gap move up into it. */
+/* Moves up later entries that could not be found past the gap. */
 void gv_key_map_remove(struct gv_key_map *map, const struct gv_key *key)
 {
     struct gv_key_entry *gap = map->places ? gv_key_map_place(map, key) : NULL;

@@ -10,8 +10,8 @@
 #define GV_STACK_OWN     "NOT " GV_STACK_TEXT_SYSTEM_SQL("kind", "library")
 #define GV_STACK_PACKAGE GV_STACK_TEXT_PACKAGE_SQL("file")
 
-/* The frames that there are, down to main(), without CUDA's own. Where some are of the program
- * itself, those of libraries only take the place. */
+/* The frames down to main(), without CUDA's. If some are the program's own, frames of libraries
+ * are left out. */
 static const char gv_stack_text_sql[] =
     "WITH known AS (SELECT * FROM frames WHERE stack = ?1 AND kind <> 'runtime' AND (kind = "
     "'python' OR depth <= "

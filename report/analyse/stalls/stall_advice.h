@@ -1,6 +1,6 @@
 /*
- * Advice in words: report/analyse/stalls/advice.def with the names of one stall put in. No state
- * but the facts; any thread.
+ * Advice in words: report/analyse/stalls/advice.def with the names of one stall. Depends only on
+ * the facts; any thread.
  */
 #ifndef GV_ANALYSE_STALLS_STALL_ADVICE_H
 #define GV_ANALYSE_STALLS_STALL_ADVICE_H
@@ -12,7 +12,7 @@
 #define GV_ADVICE_NAME_BYTES 200
 #define GV_ADVICE_LATE       12
 
-/* What is known of a stall; NULL, 0 or empty: not known. Texts may be anybody's. */
+/* The facts of a stall; NULL, 0 or empty: unknown. Texts may contain anything. */
 struct gv_advice_facts {
     const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
         *where, *blocker_where;
@@ -31,10 +31,10 @@ struct gv_advice_facts {
 void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
                      char out[GV_ADVICE_BYTES]);
 
-/* What was loaded: its kind, file or name, size. */
+/* What was loaded: kind, file or name, size. */
 void gv_advice_module(struct gv_advice_facts *facts, const char *kind, const char *name,
                       int64_t bytes);
-/* Empties what belongs to a process: architecture and late kernels. Adds a late kernel. */
+/* Clears what belongs to a process: architecture and late kernels. Adds a late kernel. */
 void gv_advice_forget(struct gv_advice_facts *facts);
 void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel);
 

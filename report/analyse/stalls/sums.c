@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads that a trace may tell of; a file that says otherwise is not to make us ask for all
- * memory.
- */
+/* Most threads in a trace; a file with more must not make us allocate all memory. */
 #define GV_STALL_SUMS_THREADS (1 << 20)
 
 struct gv_stall_thread {
@@ -79,7 +77,7 @@ static int gv_stall_thread_compare(const void *left, const void *right)
     return a->process < b->process ? -1 : a->process > b->process;
 }
 
-/* The processes' spans, one after the other. */
+/* The processes' time spans, one after the other. */
 static int64_t gv_stall_sums_spans(struct gv_stall_threads *all, int64_t *processes)
 {
     int64_t sum_ns = 0;
@@ -101,7 +99,7 @@ static int64_t gv_stall_sums_spans(struct gv_stall_threads *all, int64_t *proces
     return sum_ns;
 }
 
-/* Threads' spans, where they are kept, or else all calls. */
+/* Threads' time spans if they are stored, otherwise from all calls. */
 static const char *gv_stall_sums_calls_sql(sqlite3 *trace)
 {
     return gv_totals_are_kept(trace) == 1
@@ -146,7 +144,7 @@ static void gv_stall_sums_counts(sqlite3_stmt *row, void *target)
 }
 
 struct gv_stall_unions {
-    int64_t process; /* whose stalls are added, in order of time */
+    int64_t process; /* whose stalls are being added, in order of time */
     struct gv_time_union all, known, unknown;
 };
 
@@ -181,7 +179,7 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
         " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER),"
         " count(CASE WHEN cause = 'unknown' AND NOT expected THEN 1 END) FROM stall",
         gv_stall_sums_counts, sums);
-    /* What is lost comes first in a call, its own work last. */
+    /* A call's lost time comes first, its own work last. */
     if (!error)
         error = gv_stall_sums_rows(trace,
                                    "SELECT process, start_ns, wait_ns + jit_ns, cause = 'unknown'"
