@@ -61,8 +61,10 @@ static inline bool gv_process_is_recording(void)
 /* What the rooms below ask of preload/process/, which fills it in. Any thread, any time. */
 struct gv_thread;
 struct gv_process_steps {
-    bool (*attach)(void);                                    /* gv_process_attach() */
-    void (*note_driver)(void);                               /* gv_process_note_driver() */
+    /* Makes the spool, joins the session, starts the collector if there is none. The first thread
+     * does it, the others wait for it. True if the process records now. */
+    bool (*attach)(void);
+    void (*note_driver)(void);                               /* gv_gpu_note_driver() */
     void (*start_gpu)(struct gv_thread *thread);             /* gv_gpu_start() */
     void (*await_gpu_start)(const struct gv_thread *thread); /* gv_gpu_await_start() */
 };
@@ -73,6 +75,9 @@ void gv_process_read_settings(void);
 
 /* false: set-user-id, or given up. Any time, also before our constructor ran. */
 bool gv_process_is_ours(void);
+
+/* True in the process that attached; false in a vfork()ed child of it, which shares its memory. */
+bool gv_process_is_attached_here(void);
 
 /* GPUVERIFY_RUNTIME. Any time. */
 bool gv_process_records_runtime(void);

@@ -1,8 +1,11 @@
-#include "preload/process/fork_watch.h"
+/*
+ * What a fork() does to us: the child must find that nothing here is its own, and no lock held by a
+ * thread that it does not have.
+ */
+#include "preload/process/attach.h"
 
-#include "preload/base/loader.h"
+#include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
-#include "preload/base/own_process.h"
 #include "preload/bind/entry_points.h"
 
 #include <errno.h>

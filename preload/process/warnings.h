@@ -5,7 +5,7 @@
 #ifndef GV_PROCESS_WARNINGS_H
 #define GV_PROCESS_WARNINGS_H
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 /* While attaching, whether it has succeeded or not: settings that are not allowed, and variables
  * that look like settings and are none. */

@@ -222,13 +222,13 @@ static bool is_last(const struct gv_drain *drain)
     return recording == 0;
 }
 
-/* After an error, gv_drain_start_anew(): it may have learned ids inside the transaction. */
+/* After an error, gv_drain_reopen(): it may have learned ids inside the transaction. */
 static int end_process(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     int error = gv_database_begin(&drain->database);
 
     if (!error)
-        error = gv_ingest_end(&spool->ingest);
+        error = gv_ingest_end(&spool->ingest, false);
     if (!error)
         error = gv_drain_commit(drain);
     spool->ended = !error;
@@ -548,6 +548,19 @@ static bool ends_anew(const struct gv_drain_spool *spool)
     return spool->ended && spool->as_dying && status.exiting && !status.dying;
 }
 
+/* Its process is the same one still, but has become another program by exec, and recorded anew. */
+static bool is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
+{
+    for (size_t i = 0; i < drain->count; i++) {
+        const struct gv_drain_spool *other = drain->spools[i];
+
+        if (other->pid == spool->pid && other->process_start_ticks == spool->process_start_ticks &&
+            other->attached_ns > spool->attached_ns)
+            return true;
+    }
+    return false;
+}
+
 static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone, bool *done,
                        size_t *stored)
 {
@@ -561,7 +574,7 @@ static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, boo
     if (!error && *done && !gone)
         error = gv_ingest_status(&spool->ingest);
     if (!error && *done && gone && !spool->ended)
-        error = gv_ingest_end(&spool->ingest);
+        error = gv_ingest_end(&spool->ingest, is_replaced(drain, spool));
     if (!error)
         error = write_driver(drain, spool->ingest.status.driver_version);
     if (!error)
@@ -606,7 +619,7 @@ static void drop_spool(struct gv_drain *drain, size_t index)
     drain->spools[index] = drain->spools[--drain->count];
 }
 
-void gv_drain_start_anew(struct gv_drain *drain)
+void gv_drain_reopen(struct gv_drain *drain)
 {
     if (drain->writing)
         gv_database_rollback(&drain->database);
@@ -615,19 +628,6 @@ void gv_drain_start_anew(struct gv_drain *drain)
     if (drain->path[0])
         strcpy(drain->wanted, drain->path);
     drain->path[0] = '\0';
-}
-
-/* Its process is the same one still, but has become another program by exec, and recorded anew. */
-static bool is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
-{
-    for (size_t i = 0; i < drain->count; i++) {
-        const struct gv_drain_spool *other = drain->spools[i];
-
-        if (other->pid == spool->pid && other->process_start_ticks == spool->process_start_ticks &&
-            other->attached_ns > spool->attached_ns)
-            return true;
-    }
-    return false;
 }
 
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
@@ -654,7 +654,7 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     if (error && is_gone(drain))
         error = -ESTALE;
     if (error)
-        gv_drain_start_anew(drain);
+        gv_drain_reopen(drain);
     return error;
 }
 

@@ -61,9 +61,9 @@ int gv_drain_find(struct gv_drain *drain);
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 
 /* For writing between passes: -EBUSY, as of gv_database_commit(), was waited for. After an error in
- * a transaction, gv_drain_start_anew(). */
+ * a transaction, gv_drain_reopen(). */
 int gv_drain_commit(struct gv_drain *drain);
-void gv_drain_start_anew(struct gv_drain *drain);
+void gv_drain_reopen(struct gv_drain *drain);
 
 /* The trace's rows about itself; the first is a gv_database_begun with a drain. By these a trace
  * whose collector has died leads to the rest of its records. */

@@ -1,6 +1,6 @@
 #include "report/collect/ingest.h"
 
-#include "report/analyse/stalls/flight_cause.h"
+#include "report/analyse/stalls/in_flight.h"
 #include "report/store/api_meaning.h"
 #include "trace/schedstat.h"
 #include "trace/text.h"
@@ -1157,16 +1157,16 @@ static int store_cut(struct gv_ingest *ingest)
                            "record", "at most: the spool was cut", (int64_t)most);
 }
 
-int gv_ingest_end(struct gv_ingest *ingest)
+int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
 {
     struct gv_spool_status status;
     int error;
 
     gv_spool_reader_status(ingest->reader, &status);
-    bool knows_code = status.exit_code_known && !status.dying && !status.leaving;
+    bool knows_code = status.exit_code_known && !status.dying;
     bool ended = (status.exiting || knows_code) && !status.dying;
     int64_t end_ns = status.ended_ns ? gv_ingest_time(ingest, status.ended_ns) : 0;
-    const char *how = status.leaving ? "exec" : ended ? "exit" : "killed";
+    const char *how = became_another ? "exec" : ended ? "exit" : "killed";
     int64_t killer = status.dying ? status.exit_signal : 0;
     if (knows_code)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztii",

@@ -141,8 +141,9 @@ void gv_ingest_committed(struct gv_ingest *ingest);
 
 /* Stores what was lost, and the driver's version, if they changed. */
 int gv_ingest_status(struct gv_ingest *ingest);
-/* Stores how the process ended, and the calls it was in. */
-int gv_ingest_end(struct gv_ingest *ingest);
+/* Stores how the process ended, and the calls it was in. `became_another`: by exec, and the other
+ * program uses CUDA too. */
+int gv_ingest_end(struct gv_ingest *ingest, bool became_another);
 /* Stores the calls that the process is in now, with why; or that it is in none any more. */
 int gv_ingest_flights(struct gv_ingest *ingest);
 int gv_ingest_flights_clear(struct gv_ingest *ingest);

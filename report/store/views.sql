@@ -346,7 +346,7 @@ WITH totals AS (
         AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
 each AS (
     SELECT api, duration_ns, count(*) AS count,
-        count(nullif(nullif(result, 0), 600)) AS errors
+        count(CASE WHEN result NOT IN (0, 4, 600) THEN 1 END) AS errors
     FROM totals CROSS JOIN call
     WHERE stored = 0 AND (result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold))
     GROUP BY api, duration_ns
@@ -378,7 +378,7 @@ SELECT
     n.median_ns AS median_ns, -- the lower one of an even count
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time in all calls, 0 to 1
-    n.errors AS errors -- results other than 0 and 600 (not ready)
+    n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down)
 FROM total n JOIN api a ON a.id = n.api;
 
 CREATE VIEW kernel_summary AS -- one name of a kernel

@@ -316,6 +316,9 @@ class Case(unittest.TestCase):
         for wanted in (argv[0],) + ((library(),) if preload else ()):
             if os.path.isabs(wanted) and not os.path.exists(wanted):
                 self.fail(f"not built: {wanted}")
+        if argv[0] == gpuverify():  # as users call it, so that the commands it offers are theirs
+            options.setdefault("executable", argv[0])
+            argv = ["gpuverify", *argv[1:]]
         options.setdefault("cwd", self.dir)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)

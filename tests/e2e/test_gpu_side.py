@@ -346,7 +346,7 @@ class OwnProfiler(Seen):
         return result, trace
 
     def test_two_profilers_meet_after_everything_was_fetched_once(self):
-        for when in ("execs-first", "execs-just-before"):
+        for when in ("signals-first", "signals-just-before"):
             with self.subTest(when):
                 os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
                 result, trace = self.profiled("auto", when)

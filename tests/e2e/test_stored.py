@@ -11,16 +11,16 @@ import stored
 class Stored(harness.Case):
     """One case for each stored output, made below."""
 
-    def check(self, trace, name, words, status):
+    def check(self, trace, name, words, status, columns):
         words = stored.make_all(trace, words, self.path(""))
-        result = self.command(*words, status=status, sim=False)
+        result = self.command(*words, status=status, sim=False, env={"COLUMNS": columns})
         self.assertEqual(result.out, stored.expected(trace, name))
         self.assertNotIn("\x1b", result.out + result.err)
 
 
-def add(trace, name, words, status):
+def add(trace, name, *how):
     def case(self):
-        self.check(trace, name, words, status)
+        self.check(trace, name, *how)
     setattr(Stored, f"test_{trace}_{name.replace('.', '_')}", case)
 
 

@@ -2,6 +2,7 @@
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse/time_sum.h"
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -188,14 +189,7 @@ int gv_totals_gpu(struct gv_totals_run *run)
     sqlite3_stmt *rows = NULL, *call = NULL, *most = NULL;
     int64_t every = 1;
     int error = 0;
-    int result = sqlite3_prepare_v2(
-        run->trace,
-        run->part.thread
-            ? "SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind FROM"
-              " gpu_op WHERE (SELECT thread FROM call WHERE id = gpu_op.call) = ?1"
-            : "SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind FROM"
-              " gpu_op",
-        -1, &rows, NULL);
+    int result = gv_database_ask(run->trace, sql_ops, &run->part.thread, 1, &rows);
 
     if (result == SQLITE_OK)
         result = sqlite3_prepare_v2(run->trace, "SELECT start_ns FROM call WHERE id = ?", -1, &call,
@@ -204,8 +198,6 @@ int gv_totals_gpu(struct gv_totals_run *run)
         result = sqlite3_prepare_v2(run->trace, "SELECT max(id) FROM gpu_op", -1, &most, NULL);
     if (result == SQLITE_OK && sqlite3_step(most) == SQLITE_ROW)
         every = sqlite3_column_int64(most, 0) / GV_TOTALS_LATENCIES + 1;
-    if (result == SQLITE_OK && run->part.thread)
-        sqlite3_bind_int64(rows, 1, run->part.thread);
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
         error = gv_totals_gpu_row(run, rows, call, every > 0 ? every : 1);

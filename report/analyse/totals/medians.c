@@ -4,6 +4,7 @@
  */
 #include "report/analyse/totals/run.h"
 
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
 typedef int gv_medians_take(struct gv_totals_run *run, sqlite3_stmt *row);
@@ -60,13 +61,6 @@ int gv_totals_medians(struct gv_totals_run *run)
     for (size_t i = 0; i < GV_TOTALS_DIRECTIONS; i++)
         gv_duration_total_reread(&run->directions[i]);
     gv_duration_total_reread(&run->sets);
-    int error = gv_medians_read(run,
-                                "SELECT api, duration_ns, CASE WHEN result = 600 THEN (SELECT count"
-                                " FROM call_fold WHERE call = id) END FROM call",
-                                gv_medians_call);
-    return error ? error
-                 : gv_medians_read(run,
-                                   "SELECT kind, duration_ns, shape, copy_kind FROM gpu_op WHERE"
-                                   " start_ns IS NOT NULL AND duration_ns IS NOT NULL",
-                                   gv_medians_operation);
+    int error = gv_medians_read(run, sql_call_durations, gv_medians_call);
+    return error ? error : gv_medians_read(run, sql_op_durations, gv_medians_operation);
 }

@@ -2,6 +2,7 @@
 
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/totals/run.h"
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 #include "report/store/shadow.h"
 
@@ -16,23 +17,11 @@ static const char *const gv_totals_tables[] = {
 };
 #define GV_TOTALS_TABLES (sizeof(gv_totals_tables) / sizeof(gv_totals_tables[0]))
 
-static const char gv_totals_threads_sql[] = "SELECT id, process FROM thread";
 static const char *const gv_totals_class_names[] = {
     NULL,
 #define GV_TOTALS_CLASS(name, text, fact) text,
 #include "report/analyse/totals/classes.def"
 };
-static const char gv_totals_places_sql[] =
-    "SELECT p.id, p.process, p.device, dense_rank() OVER (ORDER BY coalesce(d.uuid, p.process || "
-    "':'"
-    " || p.device)), d.multiprocessors, d.id FROM gpu_place p LEFT JOIN device d ON d.process ="
-    " p.process AND d.device = p.device";
-static const char gv_totals_shapes_sql[] =
-    "SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z FROM gpu_shape s LEFT JOIN"
-    " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n ON "
-    "n.id = s.name";
-static const char gv_totals_starts_sql[] = "SELECT id, starts_cuda FROM api";
-
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
     return part->process == 0 && part->thread == 0 && part->device < 0 &&
@@ -70,16 +59,16 @@ static void gv_totals_count_devices(struct gv_totals_run *run)
 
 static int gv_totals_open(struct gv_totals_run *run)
 {
-    int error = gv_id_table_read(&run->threads, run->trace, gv_totals_threads_sql);
+    int error = gv_id_table_read(&run->threads, run->trace, "SELECT id, process FROM thread");
 
     if (!error)
         error = gv_totals_read_apis(run);
     if (!error)
-        error = gv_id_table_read(&run->places, run->trace, gv_totals_places_sql);
+        error = gv_id_table_read(&run->places, run->trace, sql_places);
     if (!error)
-        error = gv_id_table_read(&run->shapes, run->trace, gv_totals_shapes_sql);
+        error = gv_id_table_read(&run->shapes, run->trace, sql_shapes);
     if (!error)
-        error = gv_id_table_read(&run->starts, run->trace, gv_totals_starts_sql);
+        error = gv_id_table_read(&run->starts, run->trace, "SELECT id, starts_cuda FROM api");
     if (!error)
         error = gv_totals_memory_open(run);
     if (!error)
@@ -248,11 +237,7 @@ int gv_totals_are_kept(sqlite3 *trace)
 {
     sqlite3_stmt *row = NULL;
     int kept = 0;
-    int result = sqlite3_prepare_v2(trace,
-                                    "SELECT value FROM main.meta WHERE key = 'totals' AND EXISTS"
-                                    " (SELECT 1 FROM main.meta WHERE key = 'state'"
-                                    " AND value = 'complete')",
-                                    -1, &row, NULL);
+    int result = sqlite3_prepare_v2(trace, sql_version, -1, &row, NULL);
 
     if (result == SQLITE_OK)
         result = sqlite3_step(row);

@@ -140,7 +140,7 @@ int gv_command_diff(const struct gv_arguments *arguments)
         return code;
     diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
     if (!diff.runs) {
-        gv_message("there is no memory for so many traces");
+        gv_message("out of memory");
         return GV_EXIT_FAILED;
     }
     code = gv_diff_run(arguments, &diff);

@@ -1,7 +1,7 @@
 #include "report/commands/explain/explain.h"
 
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/flight_work.h"
+#include "report/analyse/stalls/in_flight.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
 
@@ -66,7 +66,7 @@ int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang,
     struct gv_explain_paragraph paragraph;
     char where[512];
     FILE *text;
-    int error = gv_flight_work_read(trace, hang->process, NULL, &work);
+    int error = gv_flight_work_read(trace, hang->process, &work);
 
     if (error || work.unfinished == 0 || hang->seen_ns - work.start_ns < GV_HANG_LEAST_NS)
         return error;

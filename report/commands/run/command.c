@@ -244,15 +244,15 @@ static void gv_run_check_file(const char *trace)
 
     if (error == -EPROTO)
         gv_message(
-            "%s is no gpuverify trace: it is left alone, and the trace gets a name beside it",
+            "%s is not a gpuverify trace and is kept; the trace gets a name beside it",
             gv_shown_path(trace));
     else if (error == -EUCLEAN || error == -EMEDIUMTYPE)
-        gv_message("%s is a trace that is damaged, or whose journal is no regular file: it is left "
-                   "alone, and the trace gets a name beside it",
+        gv_message("%s is a damaged trace, or its journal is not a regular file: it is kept, and the"
+                   " trace gets a name beside it",
                    gv_shown_path(trace));
     else if (error == 0 && gv_trace_file_drop(trace) < 0)
-        gv_message("%s is left alone, for another run still writes it or it cannot be removed; the "
-                   "trace gets a name beside it",
+        gv_message("%s is kept: another run still writes it, or it cannot be removed; the trace gets"
+                   " a name beside it",
                    gv_shown_path(trace));
 }
 
@@ -267,7 +267,7 @@ int gv_command_run(const struct gv_arguments *arguments)
     error = wanted ? gv_run_check_place(wanted) : 0;
     if (error) {
         gv_message("cannot write %s: %s%s", wanted, strerror(-error),
-                   error == -EISDIR ? "; -o names a file" : "");
+                   error == -EISDIR ? "; -o takes a file" : "");
         return GV_EXIT_FAILED;
     }
     error = gv_run_find_library(library, sizeof(library));
@@ -277,7 +277,7 @@ int gv_command_run(const struct gv_arguments *arguments)
                        "install gpuverify in a folder whose path has neither",
                        library);
         else
-            gv_message("libgpuverify.so is not where it belongs");
+            gv_message("cannot find libgpuverify.so next to gpuverify");
         return GV_EXIT_FAILED;
     }
     if (wanted)

@@ -1,5 +1,6 @@
 #include "report/commands/stalls/output.h"
 
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"
@@ -17,8 +18,9 @@
 #define GV_STALL_WHERE_BYTES 4096
 
 static const struct gv_column gv_stalls_table[] = {
-    {"stall", GV_COLUMN_TEXT}, {"when", GV_COLUMN_MOMENT}, {"lost", GV_COLUMN_DURATION},
-    {"cause", GV_COLUMN_TEXT}, {"call", GV_COLUMN_TEXT},   {"waited for", GV_COLUMN_TEXT},
+    {"stall", GV_COLUMN_TEXT},    {"when", GV_GIVES_WAY(1, GV_COLUMN_MOMENT)},
+    {"lost", GV_COLUMN_DURATION}, {"cause", GV_COLUMN_TEXT},
+    {"call", GV_COLUMN_TEXT},     {"waited for", GV_COLUMN_NAME},
     {"where", GV_COLUMN_TEXT},
 };
 
@@ -105,6 +107,7 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
     else
         gv_rows_begin(&out, stdout, format, gv_stalls_fields, GV_STALLS_COUNT(gv_stalls_fields),
                       json);
+    out.fit_names = gv_kernel_names_fit;
     for (size_t i = 0; i < rows->count; i++) {
         if (people)
             gv_stall_put_line(trace, &out, &rows->rows[i]);

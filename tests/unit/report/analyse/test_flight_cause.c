@@ -1,7 +1,7 @@
 /* What calls that have not returned are held up by, and what looking for it costs. */
 #include "cmocka_all.h"
 
-#include "report/analyse/stalls/flight_cause.h"
+#include "report/analyse/stalls/in_flight.h"
 #include "report/store/schema.h"
 
 #include <sqlite3.h>
