@@ -1,4 +1,4 @@
-/* Throws texts at the reader of rules: it takes or refuses each, in words. */
+/* Feeds texts to the reader of rules: it must accept each, or refuse it with a message. */
 #include "report/commands/check/rules.h"
 
 #include <errno.h>
