@@ -11,11 +11,11 @@ from unittest import mock
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-import suite
+import suite  # noqa: E402
 
 
 def part(name, function, after=None):
-    return suite.Part(f"self-{name}", function, True, after)
+    return suite.Part(f"self-{name}", function, suite.QUICK, after)
 
 
 class Suite(unittest.TestCase):
