@@ -8,30 +8,29 @@
 #include <time.h>
 
 #define READY 8u  /* buffers that should always be free */
-#define FREE  64u /* that are kept at most */
+#define FREE  64u /* most buffers in the pool */
 
 /*
- * CUPTI hands a buffer over when it is full, or when a flush finds all of it complete: on a GPU
- * that is never idle, only when it is full. What a killed program loses is the buffer being filled,
- * which is why one is to be filled in less than the flush takes to come round, and is not larger
- * than the rate of records asks for.
+ * CUPTI returns a buffer when it is full, or when a flush finds everything in it complete. On a GPU
+ * that is never idle, only full buffers come back. A killed program loses the buffer in use. So a
+ * buffer is only as large as the rate of records requires, and should fill up between two flushes.
  */
 #define LEAST_BYTES (16u * 1024u)
-#define SOON_NS     5000000u  /* asked for again within that: twice as much */
-#define LATE_NS     50000000u /* not before that: half as much */
+#define SOON_NS     5000000u  /* requested again within this time: twice the size */
+#define LATE_NS     50000000u /* not requested for this long: half the size */
 
-/* Each place is emptied and filled by one exchange. */
+/* Each slot is emptied and filled by one exchange. */
 static _Atomic(struct gv_buffer *) free_buffers[FREE];
-/* The newest first; taken all at once, so that none comes back while another thread looks. */
+/* The newest first. All are taken at once, so that none comes back while another thread looks. */
 static _Atomic(struct gv_buffer *) full_buffers;
-/* What CUPTI has: given since the last mark, given[turn], and before. */
+/* Buffers that CUPTI has: given since the last mark, given[turn], and before. */
 static _Atomic uint32_t given[2];
 static _Atomic uint8_t turn;
-/* A guess each: threads that ask at the same time may spoil it, and the next one mends it. */
+/* Estimates: threads that ask at the same time may spoil them, and the next one corrects them. */
 static _Atomic size_t size_bytes = LEAST_BYTES;
 static _Atomic uint64_t asked_ns;
 
-/* When there is no memory at all: what comes into it, at once from several sides, is not read. */
+/* Used when there is no memory at all. Several threads may write into it; nobody reads it. */
 static _Atomic uint64_t unread;
 static uint8_t last_resort[GV_BUFFER_BYTES] __attribute__((aligned(64)));
 
@@ -43,7 +42,7 @@ static struct gv_buffer *map_buffer(int flags)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* False: there are enough. */
+/* False: there are enough buffers. */
 static bool give_back(struct gv_buffer *buffer)
 {
     for (unsigned i = 0; i < FREE; i++) {
@@ -78,7 +77,7 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* How large the next one is. */
+/* The size of the next buffer. */
 static size_t next_size_bytes(void)
 {
     uint64_t now_ns = monotonic_ns();
@@ -152,7 +151,7 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     buffer->next = atomic_load(&full_buffers);
     while (!atomic_compare_exchange_weak(&full_buffers, &buffer->next, buffer))
         ;
-    /* Only now: who sees that none is out must find all of them. */
+    /* Only now: a thread that sees no buffer outstanding must find all of them. */
     atomic_fetch_sub(&given[given_at], 1);
 }
 

@@ -1,11 +1,10 @@
 /*
- * The memory that CUPTI fills with records: zeroed buffers, handed out from a pool and taken back
- * full.
+ * A pool of zeroed buffers that CUPTI fills with records.
  *
- * CUPTI asks for one on a thread of the program's, in the middle of a launch, and must never be
- * given none. The module's thread refills the pool; only when that came too late does the asking
- * thread map memory itself. Nothing here locks: a signal handler may ask for a buffer in the middle
- * of its thread's asking for one.
+ * CUPTI requests a buffer on a thread of the program, in the middle of a launch, and must always
+ * get one. The module's thread refills the pool. If it is too slow, the requesting thread maps
+ * memory itself. Nothing here locks, because a signal handler may request a buffer in the middle of
+ * its thread's own request.
  */
 #ifndef GV_CUPTI_BUFFERS_H
 #define GV_CUPTI_BUFFERS_H
@@ -18,33 +17,33 @@
 
 struct gv_buffer {
     struct gv_buffer *next;
-    size_t used;  /* bytes of `data` with records */
+    size_t used;  /* bytes of `data` that have records */
     uint8_t turn; /* of gv_buffers_mark() */
     _Alignas(64) uint8_t data[];
 };
 
-/* 0 or -ENOMEM: the pool is filled for the first time. */
+/* Fills the pool for the first time. 0 or -ENOMEM. */
 int gv_buffers_prepare(void);
 
-/* CUPTI's two callbacks. Any thread, signal handlers too. */
+/* CUPTI's two callbacks. Any thread, also signal handlers. */
 void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most);
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used);
 
-/* Before a flush of everything; and how many of those that CUPTI had then it still has. */
+/* Call mark before a flush of everything. The other returns how many of the buffers that CUPTI
+ * had then it still has. */
 void gv_buffers_mark(void);
 uint32_t gv_buffers_marked(void);
 
-/* Buffers that went by unread since the last time, for want of memory. Each held one record at
- * least. */
+/* Buffers that were not read since the last call, because there was no memory. Each had at least
+ * one record. */
 uint64_t gv_buffers_unread(void);
 
-/* The module's thread: all full buffers, the oldest first, or NULL; and one back when it is read.
- */
+/* The module's thread: takes all full buffers, oldest first, or NULL; and gives one back. */
 struct gv_buffer *gv_buffers_full(void);
 void gv_buffers_recycle(struct gv_buffer *buffer);
 
-/* The module's thread: maps more where the pool runs low. */
+/* The module's thread: maps more buffers if the pool is low. */
 void gv_buffers_refill(void);
 
 #endif

@@ -12,13 +12,13 @@
 #define ORIGINS        64
 
 struct gv_cupti_library gv_cupti;
-static char open_error[GV_SPOOL_WHY_BYTES]; /* of the last one that could not be opened */
+static char open_error[GV_SPOOL_WHY_BYTES]; /* of the last library that could not be opened */
 
-/* A place to look at, in the order in which they are tried. */
+/* A folder to search, in the order of the search. */
 struct origins {
     char path[ORIGINS][GV_SPOOL_PATH_BYTES];
     size_t count;
-    char mapped[GV_SPOOL_PATH_BYTES]; /* a libcupti that is there already */
+    char mapped[GV_SPOOL_PATH_BYTES]; /* a libcupti that is already mapped */
 };
 
 static const char *const sonames_13[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
@@ -27,7 +27,7 @@ static const char *const sonames_12[] = {"libcupti.so.12", "libcupti.so.11.8", "
                                          "libcupti.so.11.6", "libcupti.so.13"};
 #define SONAMES (sizeof sonames_13 / sizeof sonames_13[0])
 
-/* ---- where to look ---- */
+/* ---- the folders to search ---- */
 
 static void add_origin(struct origins *origins, const char *folder, size_t bytes, const char *more)
 {
@@ -43,7 +43,8 @@ static void add_origin(struct origins *origins, const char *folder, size_t bytes
     origins->count++;
 }
 
-/* The toolkit's layouts, seen from the folder of its libcudart; Python's nvidia packages'. */
+/* The layouts of the toolkit and of Python's nvidia packages, relative to the folder of
+ * libcudart. */
 static void add_beside(struct origins *origins, const char *folder, size_t bytes)
 {
     add_origin(origins, folder, bytes, "");
@@ -79,15 +80,15 @@ static int visit_mapped(struct dl_phdr_info *info, size_t bytes, void *context)
     return 0;
 }
 
-/* NVIDIA's packages of CUDA 13 and of those before, in a folder of Python packages. */
+/* NVIDIA's packages of CUDA 13 and older, in a folder of Python packages. */
 static void add_packages(struct origins *origins, const char *folder, size_t bytes)
 {
     add_origin(origins, folder, bytes, "/nvidia/cu13/lib");
     add_origin(origins, folder, bytes, "/nvidia/cuda_cupti/lib");
 }
 
-/* By any library that Python loaded from there: numba, CuPy and JAX map no libcudart of their own.
- * Debian calls the folder dist-packages. */
+/* Finds that folder by any library that Python loaded from it: numba, CuPy and JAX map no
+ * libcudart of their own. Debian calls the folder dist-packages. */
 static int visit_packages(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
@@ -184,7 +185,7 @@ static int search(const char *const *sonames, char *why, size_t why_bytes)
     dl_iterate_phdr(visit_mapped, &origins);
     add_environment(&origins);
     dl_iterate_phdr(visit_packages, &origins);
-    add_origin(&origins, "", 0, ""); /* wherever the loader looks */
+    add_origin(&origins, "", 0, ""); /* where the loader looks */
     add_home(&origins, "/usr/local/cuda");
     if (origins.mapped[0])
         return open_at(origins.mapped, why, why_bytes) ? 0 : -ENOSYS;
@@ -204,12 +205,12 @@ int gv_cupti_library_open(const char *given, int driver_version, char *why, size
     else
         error = search(driver_version >= 13000 ? sonames_13 : sonames_12, why, why_bytes);
     if (!error)
-        why[0] = 0; /* of those that would not do */
+        why[0] = 0; /* of the unusable ones */
     if (error && !why[0] && given[0])
         snprintf(why, why_bytes, "GPUVERIFY_CUPTI: %.200s", open_error);
     else if (error && !why[0])
         snprintf(why, why_bytes,
-                 "no libcupti found: install CUPTI (Python: nvidia-cuda-cupti), or name it with "
-                 "GPUVERIFY_CUPTI");
+                 "no libcupti found: install CUPTI (Python: nvidia-cuda-cupti), or set "
+                 "GPUVERIFY_CUPTI to its path");
     return error;
 }

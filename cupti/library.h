@@ -1,7 +1,7 @@
 /*
- * libcupti, looked for and opened at run time, and its functions by name (functions.def).
+ * Finds and opens libcupti at run time, and looks up its functions (functions.def).
  *
- * Used by the thread that starts the module, before any other; constant afterwards.
+ * The thread that starts the module uses it before any other thread. It is constant afterwards.
  */
 #ifndef GV_CUPTI_LIBRARY_H
 #define GV_CUPTI_LIBRARY_H
@@ -16,7 +16,7 @@
 #define GV_CUPTI_NEWER(name, type, parameters) GV_CUPTI(name, type, parameters)
 struct gv_cupti_library {
     void *handle;
-    uint32_t version; /* as cuptiGetVersion() says */
+    uint32_t version; /* as returned by cuptiGetVersion() */
     char path[GV_SPOOL_PATH_BYTES];
 #include "cupti/functions.def"
 };
@@ -24,10 +24,9 @@ struct gv_cupti_library {
 extern struct gv_cupti_library gv_cupti;
 
 /*
- * Opens `given`, or the first libcupti that can be found if it is "": the one that is mapped
- * already, one beside a mapped libcudart, in CUDA_HOME, in Python's packages, where the loader or
- * the system's toolkit has one. Libraries of the driver's major version are tried first. 0, or
- * -errno and a line in `why`.
+ * Opens `given`, or if that is "" the first libcupti found: already mapped, beside a mapped
+ * libcudart, in CUDA_HOME, in Python's packages, by the loader, in the system's toolkit. Tries
+ * libraries of the driver's major version first. Returns 0, or -errno with a line in `why`.
  */
 int gv_cupti_library_open(const char *given, int driver_version, char *why, size_t why_bytes);
 

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-/* As many as a program may load between two flushes. */
+/* Most loads between two flushes. */
 #define PLACES        4096u
 #define SAMPLES       64u
 #define SAMPLED_BYTES 1024u
@@ -16,8 +16,8 @@ static struct place {
     _Atomic uint32_t state;
     struct gv_loaded loaded;
 } places[PLACES];
-static _Atomic uint32_t next;    /* where to look for a free one */
-static _Atomic uint32_t waiting; /* READY, or about to be */
+static _Atomic uint32_t next;    /* where to start the search for a free entry */
+static _Atomic uint32_t waiting; /* READY, or being filled */
 
 static uint64_t hash_bytes(uint64_t hash, const unsigned char *data, size_t bytes)
 {
@@ -26,7 +26,8 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *data, size_t byte
     return hash;
 }
 
-/* The size and samples all over it: loading 300 MB must cost no more than loading 300 kB. */
+/* Hashes the size and samples from everywhere: hashing 300 MB must cost no more than hashing 300
+ * kB. */
 static uint64_t hash_image(const unsigned char *image, uint64_t bytes)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ bytes;
@@ -83,7 +84,7 @@ static void write_one(const struct gv_loaded *loaded)
     gv_output_publish();
 }
 
-/* The oldest first. One that a thread is about to fill is left for the next time. */
+/* The oldest first. An entry that a thread is filling waits for the next time. */
 void gv_loaded_write(void)
 {
     uint32_t oldest = atomic_load(&next);

@@ -1,6 +1,6 @@
 /*
- * Code that came onto a device, told by CUPTI on the thread whose call brought it in, kept until
- * the module's thread writes it into the spool.
+ * Loads of code, which CUPTI reports on the calling thread. They stay here until the module's
+ * thread writes them into the spool.
  */
 #ifndef GV_CUPTI_LOADED_H
 #define GV_CUPTI_LOADED_H
@@ -17,7 +17,7 @@ struct gv_loaded {
     uint32_t tid;
 };
 
-/* Any thread, and a signal handler in the middle of it. `image` is read before it returns. */
+/* Any thread, also a signal handler in the middle of it. Reads `image` before it returns. */
 void gv_loaded_note(struct gv_loaded *loaded, const void *image);
 
 /* The module's thread. */

@@ -6,25 +6,23 @@
  * cuptiFinalize() and no unloading, ever: the program may be inside CUPTI on another thread.
  */
 #include "trace/gpu_module.h"
+/* Before CUDA's headers, which rename calls by macros. */
+#include "trace/call_table.h"
 
 #include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/loaded.h"
 #include "cupti/output.h"
 #include "cupti/records.h"
+#include "trace/futex.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,7 +42,6 @@ enum flush_all {
 };
 static _Atomic uint32_t asked;    /* futex: enum flush_all */
 static _Atomic uint32_t answered; /* futex: what has been done of it */
-static _Atomic bool is_last;      /* our thread is the program's last one: nobody will answer */
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
 
@@ -107,14 +104,14 @@ static void explain_failure(char *why, CUptiResult result, const char *what, con
 static int refuse(CUptiResult result, const char *what)
 {
     explain_failure(host.why, result, what,
-                    "GPUVERIFY_CUPTI can name another libcupti, one of the driver's version");
+                    "set GPUVERIFY_CUPTI to a libcupti of the driver's version");
     return -EIO;
 }
 
 static int refuse_second(const char *other)
 {
     snprintf(host.why, GV_SPOOL_WHY_BYTES,
-             "another profiler uses CUPTI already%s%.60s: run without it", other[0] ? ": " : "",
+             "another profiler already uses CUPTI%s%.60s: run without it", other[0] ? ": " : "",
              other);
     return -EBUSY;
 }
@@ -138,29 +135,11 @@ static int subscribe(void)
     return result == CUPTI_SUCCESS ? 0 : refuse(result, "cuptiSubscribe");
 }
 
-/* The driver's calls that start something on the GPU or load code, by their names' beginnings. */
 static bool is_correlated(const char *name)
 {
-    static const char *const beginnings[] = {"cuLaunch",
-                                             "cuMemcpy",
-                                             "cuMemset",
-                                             "cuGraphLaunch",
-                                             "cuModuleLoad",
-                                             "cuLibraryLoad",
-                                             "cuLink",
-                                             "cuKernelGetFunction",
-                                             "cuMemPrefetch",
-                                             "cuFuncLoad",
-                                             "cuFuncGetAttribute",
-                                             "cuFuncSetAttribute",
-                                             "cuKernelGetAttribute",
-                                             "cuKernelSetAttribute",
-                                             "cuOccupancy"};
+    int api = gv_api_find(name);
 
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
-    return false;
+    return api != GV_API_UNKNOWN && gv_call_kinds[gv_api_rows[api].kind].flags & GV_CALL_CORRELATED;
 }
 
 static int watch_calls(void)
@@ -290,16 +269,9 @@ static void flush(bool forced)
     atomic_store_explicit(&host.spool->header->gpu.flushed_ns, before_ns, memory_order_release);
 }
 
-static void wait_for_work(int64_t ms)
-{
-    struct timespec period = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-    syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, 0, &period, NULL, 0);
-}
-
 /* Who asked for everything went on without it, and so did the program: it is not the end any more.
  */
-static _Atomic bool forsaken;
+static _Atomic bool fetch_timed_out;
 
 /* CUPTI may be gone after the exit handlers that follow FLUSH_LAST: nothing calls it after that. */
 static void flush_all(enum flush_all which)
@@ -316,10 +288,10 @@ static void flush_all(enum flush_all which)
     /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
     if (gv_buffers_marked() > 0)
         atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
-    if (!failed && (which == FLUSH_LAST || !atomic_load(&forsaken)))
+    if (!failed && (which == FLUSH_LAST || !atomic_load(&fetch_timed_out)))
         atomic_store(&host.spool->header->gpu.finished, 1);
     atomic_store(&answered, which);
-    syscall(SYS_futex, &answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    gv_futex_wake(&answered);
 }
 
 static void flush_as_asked(void)
@@ -332,46 +304,6 @@ static void flush_as_asked(void)
         flush(false);
 }
 
-static bool main_thread_is_gone(void)
-{
-    char path[40], text[256];
-    const char *state;
-    ssize_t bytes;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bytes = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[bytes > 0 ? bytes : 0] = 0;
-    state = strrchr(text, ')');
-    return state && state[1] && state[2] == 'Z';
-}
-
-/*
- * Whether this is the last thread: a program whose main() calls pthread_exit() ends when its last
- * thread does, and would wait for ours. The driver's own threads may keep it all the same.
- */
-static bool is_alone(void)
-{
-    struct stat tasks;
-
-    /* Two folders for the folder itself, one for each thread: the zombie main thread's and ours. */
-    return main_thread_is_gone() && stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 4;
-}
-
-/* libc calls exit() on this very thread, and so the program's exit handlers. */
-static void leave_last(void)
-{
-    sigset_t none;
-
-    sigemptyset(&none);
-    pthread_sigmask(SIG_SETMASK, &none, NULL);
-    atomic_store(&is_last, true);
-}
-
 /* Until it is asked for the last flush, which it makes and ends. */
 static void *run(void *context)
 {
@@ -381,11 +313,7 @@ static void *run(void *context)
      * the dynamic loader would end it. */
     flush(false);
     while (atomic_load(&asked) != FLUSH_LAST) {
-        wait_for_work(host.flush_ms);
-        if (!atomic_load(&asked) && is_alone()) {
-            leave_last();
-            return NULL;
-        }
+        gv_futex_wait(&asked, FLUSH_NOTHING, (uint64_t)host.flush_ms * 1000000u);
         flush_as_asked();
     }
     flush_all(FLUSH_LAST);
@@ -439,33 +367,26 @@ static int start(const struct gv_gpu_host *given)
 }
 
 /* Whether it was answered in time. */
-static bool await(enum flush_all which, uint64_t patience_ns)
+static bool await_answer(enum flush_all which, uint64_t patience_ns)
 {
     uint64_t end_ns = host.now_ns() + patience_ns;
     uint32_t known;
 
-    syscall(SYS_futex, &asked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    gv_futex_wake(&asked);
     while ((known = atomic_load(&answered)) < (uint32_t)which) {
         uint64_t now_ns = host.now_ns();
-        struct timespec left;
 
         if (now_ns >= end_ns)
             return false;
-        left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
-        left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
-        syscall(SYS_futex, &answered, FUTEX_WAIT_PRIVATE, known, &left, NULL, 0);
+        gv_futex_wait(&answered, known, end_ns - now_ns);
     }
     return true;
 }
 
 static void finish(uint64_t patience_ns)
 {
-    if (atomic_load(&is_last)) {
-        flush_all(FLUSH_LAST);
-        return;
-    }
     atomic_store(&asked, FLUSH_LAST);
-    await(FLUSH_LAST, patience_ns);
+    await_answer(FLUSH_LAST, patience_ns);
     gv_output_hurry();
 }
 
@@ -473,17 +394,13 @@ static bool fetch(uint64_t patience_ns)
 {
     uint32_t nothing = FLUSH_NOTHING, everything = FLUSH_EVERYTHING;
 
-    if (atomic_load(&is_last)) {
-        flush_all(FLUSH_EVERYTHING);
-        return true;
-    }
     atomic_compare_exchange_strong(&answered, &everything, FLUSH_NOTHING);
     if (!atomic_compare_exchange_strong(&asked, &nothing, FLUSH_EVERYTHING))
         return true;
-    atomic_store(&forsaken, false);
-    if (await(FLUSH_EVERYTHING, patience_ns))
+    atomic_store(&fetch_timed_out, false);
+    if (await_answer(FLUSH_EVERYTHING, patience_ns))
         return true;
-    atomic_store(&forsaken, true);
+    atomic_store(&fetch_timed_out, true);
     return false;
 }
 

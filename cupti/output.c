@@ -6,15 +6,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 500 /* how long the collector may take to make room */
+#define PATIENCE_MS 500 /* how long to wait for the collector to free segments */
 
 static struct gv_spool_writer *spool;
 static struct gv_spool_segment *segment;
-static uint32_t used; /* records of the segment */
+static uint32_t used; /* records in the segment */
 static uint32_t sequence;
 static uint64_t closed_records;
 static _Atomic bool hurried;
-static bool gave_up; /* the collector made no room the last time */
+static bool gave_up; /* the collector freed none the last time */
 
 void gv_output_start(struct gv_spool_writer *writer)
 {

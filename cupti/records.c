@@ -7,9 +7,8 @@
 #include <stddef.h>
 
 /*
- * The layouts grow at their end from version to version, so what every CUPTI from 11.6 to 13 writes
- * can be read through the newest struct, as far as its fields are used here. These are the places
- * that must never move.
+ * CUPTI's structs only grow at their end, so the newest struct can read what every CUPTI from 11.6
+ * to 13 writes, for the fields used here. These offsets must never change.
  */
 #define AT(type, field, place) _Static_assert(offsetof(type, field) == (place), #type "." #field)
 AT(CUpti_ActivityKernel9, registersPerThread, 6);
@@ -40,7 +39,7 @@ AT(CUpti_ActivityJit, start, 16);
 AT(CUpti_ActivityJit, correlationId, 32);
 AT(CUpti_ActivityJit, cacheSize, 48);
 
-/* What all operations have in common. */
+/* The fields that all operations have. */
 struct operation {
     uint64_t start, end, bytes, graph_node;
     uint32_t device, context, stream, correlation, shape;
@@ -186,7 +185,7 @@ static void read_jit(const CUpti_ActivityJit *jit)
     gv_output_publish();
 }
 
-/* CUPTI's own upkeep goes on all the time and is not the program's doing. */
+/* CUPTI's own upkeep is not caused by the program. */
 static bool is_told(CUpti_ActivityOverheadKind kind)
 {
     uint32_t number = (uint32_t)kind;
@@ -194,7 +193,7 @@ static bool is_told(CUpti_ActivityOverheadKind kind)
     return number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH &&
            number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION &&
            number != CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE &&
-           number != 7u << 16; /* a buffer was asked for */
+           number != 7u << 16; /* a buffer was requested */
 }
 
 static void read_overhead(const CUpti_ActivityOverhead *overhead)
@@ -257,7 +256,7 @@ CUptiResult gv_records_read(struct gv_buffer *buffer)
     while ((result = gv_cupti.cuptiActivityGetNextRecord(buffer->data, buffer->used, &record)) ==
            CUPTI_SUCCESS)
         read_record(record);
-    /* The end, and that of a buffer which was handed over zeroed. */
+    /* The end, also of a buffer that CUPTI got zeroed. */
     if (result == CUPTI_ERROR_MAX_LIMIT_REACHED || result == CUPTI_ERROR_INVALID_KIND)
         return CUPTI_SUCCESS;
     return result;

@@ -1,9 +1,9 @@
 /*
- * Kernel names, and kernels with their launch configuration, each written into the spool once and
- * known by a number afterwards: a launch then takes one record. Only the module's thread.
+ * Kernel names, and kernels with their launch configuration. Each is written into the spool once
+ * and gets a number, so a launch takes one record. Only the module's thread.
  *
- * Tables of fixed size. When a place is taken by another one, the number is forgotten and the next
- * use gets a new number and is written again.
+ * The tables have fixed sizes. A slot that is used again forgets its number; the next use gets a
+ * new number and is written again.
  */
 #ifndef GV_CUPTI_SHAPES_H
 #define GV_CUPTI_SHAPES_H

@@ -1,4 +1,4 @@
-/* CHECK(call): a driver call that must succeed; says what failed and ends the program otherwise. */
+/* CHECK(call): makes a driver call. If it fails, prints what failed and ends the program. */
 #ifndef GV_KERNELS_CHECK_H
 #define GV_KERNELS_CHECK_H
 

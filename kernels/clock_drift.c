@@ -1,6 +1,6 @@
 /*
- * Launches and synchronous copies, about a thousand a second, for so long as asked: whether the
- * clocks of the GPU and of the host stay together shows in the order of what they time.
+ * Makes about a thousand launches and synchronous copies a second, for SECONDS. The order of their
+ * times shows whether the clocks of the GPU and the host drift apart.
  *
  *     clock_drift [SECONDS]      default 5
  */

@@ -1,5 +1,5 @@
-/* Resets the device in the middle, and makes and destroys contexts: work goes on in the new ones.
- */
+/* Resets the device in the middle, and makes and destroys contexts. Work continues in the new
+ * ones. */
 #include <cuda.h>
 
 #include "kernels/check.h"

@@ -1,10 +1,10 @@
 /*
- * A deterministic walk through the driver API, one call or more of every class, the same calls in
- * the same order however the driver is reached (-DGV_REACH=..., see entry_points.h).
+ * Walks through the driver API: at least one call of every class, always in the same order.
  *
  *     driver_tour [REPETITIONS]      default 1, or DRIVER_TOUR_REPEAT
  *
- * Prints one line per step; what it prints does not depend on how the driver was reached.
+ * Prints one line per step. The output does not depend on how the program reaches the driver
+ * (-DGV_REACH=..., see entry_points.h).
  */
 #define GV_CALLS(ROW)                                                                              \
     ROW(cuInit, cuInit, 2000)                                                                      \

@@ -1,10 +1,10 @@
 /*
- * One way or another to the driver. A workload says GV_CALL(cuMemAlloc_v2)(...) with the exported
- * symbol and lists what it calls in a table before it includes this file:
+ * The ways to reach the driver. A workload lists its calls in a table before it includes this file,
+ * and then uses GV_CALL(cuMemAlloc_v2)(...) with the exported symbol:
  *
  *     #define GV_CALLS(ROW) ROW(cuInit, cuInit, 2000) ROW(cuMemAlloc_v2, cuMemAlloc, 3020) ...
  *
- * (symbol, name and version for cuGetProcAddress). GV_REACH chooses the way, at compile time:
+ * (symbol, then name and version for cuGetProcAddress). GV_REACH chooses the way at compile time:
  */
 #ifndef GV_KERNELS_ENTRY_POINTS_H
 #define GV_KERNELS_ENTRY_POINTS_H
@@ -12,8 +12,8 @@
 #define GV_REACH_LINKED  1 /* linked with -lcuda */
 #define GV_REACH_DLSYM   2 /* dlopen and dlsym */
 #define GV_REACH_DLVSYM  3 /* dlopen and dlvsym */
-#define GV_REACH_PROC    4 /* cuGetProcAddress, itself by dlsym */
-#define GV_REACH_PROC_V2 5 /* cuGetProcAddress_v2, itself by dlsym */
+#define GV_REACH_PROC    4 /* cuGetProcAddress, found by dlsym */
+#define GV_REACH_PROC_V2 5 /* cuGetProcAddress_v2, found by dlsym */
 
 #ifndef GV_REACH
 #define GV_REACH GV_REACH_LINKED
@@ -53,8 +53,8 @@ static void *gv_reach(void *driver, const char *symbol, const char *name, int ve
 #if GV_REACH == GV_REACH_DLSYM
     found = dlsym(driver, symbol);
 #elif GV_REACH == GV_REACH_DLVSYM
-    /* The driver's symbols have no version, so that the C library finds none of them by one; a
-     * program that tries falls back. runtime_tour_dlvsym has a library where it succeeds. */
+    /* The driver's symbols have no version, so dlvsym finds none and the program falls back. In
+     * runtime_tour_dlvsym it succeeds. */
     found = dlvsym(driver, symbol, "libcuda.so.1");
     if (!found)
         found = dlsym(driver, symbol);

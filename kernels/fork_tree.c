@@ -1,9 +1,9 @@
 /*
- * A parent that never touches CUDA, and children that do.
+ * A parent that never uses CUDA, with children that do.
  *
  *     fork_tree [CHILDREN [exec]]      default 3
  *
- * With "exec", each child runs this program anew instead of going on in the forked process.
+ * With "exec", each child executes this program again instead of continuing in the forked process.
  */
 #include <cuda.h>
 

@@ -1,13 +1,13 @@
 /*
- * Launches and calls of the runtime, each of which is the program's at one line: kernels of all
- * kinds, through host stubs, the templates of cuda_runtime.h, and lambdas. Prints "line NUMBER" for
- * each, and which call of the program it is.
+ * Launches and runtime calls whose stacks must name one line of this program: kernels of all kinds,
+ * through host stubs, the templates of cuda_runtime.h, and lambdas. Prints "line NUMBER" for each
+ * call, and which call it is.
  */
 #include <cstdio>
 
 static int failed;
 
-/* The call's line, told before it is made. */
+/* Prints the call's line, then makes the call. */
 #define AT(call)    (std::printf("line %d\n", __LINE__), call)
 #define CHECK(call) failed |= AT(call) != cudaSuccess
 

@@ -1,11 +1,11 @@
 /*
- * Filters frames, and loads the filter's code again for each of them.
+ * Filters frames, and loads the filter's code again for each frame.
  *
  *     load_in_loop [FRAMES [once]]      default 10
  *
- * Reading a frame takes the host 50 ms and filtering it takes the GPU 100 ms. The two can overlap,
- * but a load waits until the GPU is idle, so they take turns: 150 ms a frame. With `once` the code
- * is loaded before the loop, which is the fix: 100 ms a frame.
+ * Reading a frame takes the host 60 ms, and filtering it takes the GPU 100 ms. The two could
+ * overlap, but each load waits until the GPU is idle: 160 ms a frame. With `once` the program loads
+ * the code before the loop, which is the fix: 100 ms a frame.
  */
 #include <cuda.h>
 

@@ -1,11 +1,10 @@
 /*
- * What loading code onto a busy GPU costs: a kernel runs on a stream of its own, and a module that
- * has nothing to do with it is loaded.
+ * Loads a module while an unrelated kernel runs on another stream.
  *
  *     load_while_busy [MILLISECONDS [early]]      how long the kernel runs; default 1000
  *
- * Prints how long cuModuleLoadData held the host, on an idle GPU and on a busy one. With `early`
- * the module is loaded before the kernel is started, which is the remedy.
+ * Prints how long cuModuleLoadData took on an idle GPU and on a busy one. With `early` the program
+ * loads the module before it launches the kernel, which is the fix.
  */
 #include <cuda.h>
 
@@ -46,7 +45,7 @@ int main(int argc, char **argv)
     CHECK(cuModuleLoadData(&module, gv_ptx_tour));
     CHECK(cuModuleGetFunction(&spin, module, "spin"));
     printf("GPU: %s\n", name);
-    load_ms(); /* the first one compiles; after it the driver's cache has the code */
+    load_ms(); /* compiles; later loads use the driver's cache */
     printf("loading a module on an idle GPU held the host for %.1f ms\n", load_ms());
 
     void *parameters[] = {&ns};

@@ -1,6 +1,5 @@
 /*
- * Calls that succeed and of which the GPU's side has no record, or not one each: none of them is
- * missing.
+ * Successful calls without a GPU record of their own. None of them may count as missing.
  *
  *     no_record captures|empty-graphs|host-work|cooperative
  */
@@ -46,8 +45,7 @@ static void *launch_elsewhere(void *unused)
     return unused;
 }
 
-/* Another stream joins the capture, another thread adds to it, and one kernel is none of its own.
- */
+/* Another stream joins the capture, another thread adds to it, and one kernel is not part of it. */
 static void capture(CUstreamCaptureMode mode)
 {
     CUstream own;

@@ -1,4 +1,4 @@
-/* The kernels of the workloads as PTX, for any GPU from sm_70 on. */
+/* The workloads' kernels as PTX, for any GPU from sm_70 on. */
 #ifndef GV_KERNELS_PTX_H
 #define GV_KERNELS_PTX_H
 
@@ -7,7 +7,7 @@
 /* empty: does nothing. */
 #define GV_PTX_EMPTY_AS(name) ".visible .entry " name "()\n{\n    ret;\n}\n"
 
-/* spin(u64 ns): runs for that long, by the GPU's own clock. */
+/* spin(u64 ns): runs for that long by the GPU's clock. */
 #define GV_PTX_SPIN_AS(name)                                                                       \
     ".visible .entry " name "(.param .u64 " name "_ns)\n"                                          \
     "{\n"                                                                                          \
@@ -40,7 +40,7 @@ static const char gv_ptx_tour[] =
     GV_PTX_HEAD ".visible .global .align 4 .b8 tour_table[256];\n" GV_PTX_EMPTY_AS("empty")
         GV_PTX_SPIN_AS("spin") GV_PTX_FILL_AS("fill");
 
-/* A second module, with names of its own. */
+/* A second module with other names. */
 static const char gv_ptx_second[] =
     GV_PTX_HEAD GV_PTX_EMPTY_AS("second_empty") GV_PTX_FILL_AS("second_fill");
 

@@ -1,7 +1,7 @@
 /*
- * Loads a module, launches its kernel, unloads it, and does the same with another module, in turn.
- * A driver may give the second module's function the handle that the first one's had
- * (GV_SIM_REUSE_HANDLES=1 makes the simulator do so); it is another kernel all the same.
+ * Loads a module, launches its kernel and unloads it, then does the same with another module, in
+ * turn. A driver may give both kernels the same handle (GV_SIM_REUSE_HANDLES=1 makes the simulator
+ * do so). They are still two kernels.
  *
  *     reload [ROUNDS]      default 4
  */

@@ -1,8 +1,8 @@
 /*
- * A deterministic walk through the runtime API: the same calls in the same order with a shared
- * libcudart, with a static one, and with every name looked up by dlsym (-DRUNTIME_TOUR_DLSYM) or
- * dlvsym (-DRUNTIME_TOUR_DLVSYM). For the last two GV_CUDART names the library, which is also the
- * version of its symbols; default libcudart.so.13.
+ * Walks through the runtime API: the same calls in the same order with a shared libcudart, with a
+ * static one, and with every name looked up by dlsym (-DRUNTIME_TOUR_DLSYM) or dlvsym
+ * (-DRUNTIME_TOUR_DLVSYM). For the last two, GV_CUDART names the library and the version of its
+ * symbols; default libcudart.so.13.
  *
  *     runtime_tour [REPETITIONS]      default 1, or RUNTIME_TOUR_REPEAT
  */

@@ -1,6 +1,4 @@
-// The plain program that everybody writes first: y = a * x + y, with <<<>>>.
-//
-// On the simulator no kernel computes anything; there the result is not checked, and it says so.
+// A first CUDA program: y = a * x + y, with <<<>>>.
 #include <cstdio>
 #include <cstring>
 #include <vector>

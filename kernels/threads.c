@@ -3,10 +3,9 @@
  *
  *     threads [THREADS [LAUNCHES [MODE]]]      default 8 threads, 1000 launches each
  *
- * MODE "seconds": LAUNCHES is for how many seconds each thread launches instead. MODE "serial":
- * one thread after the other, so that many threads come and go. MODE "first": each thread makes the
- * first call of the process, all at the same moment, and has its own context, module and kernel of
- * it.
+ * MODE "seconds": each thread launches for LAUNCHES seconds. MODE "serial": one thread after the
+ * other, so that many threads come and go. MODE "first": all threads make the process's first call
+ * at the same moment, each with its own context, module and kernel.
  */
 #include <cuda.h>
 
@@ -44,7 +43,7 @@ static void *work(void *data)
 
 static pthread_barrier_t together;
 
-/* What main() does for the others, in each thread. */
+/* In each thread, what main() does for all in the other modes. */
 static void *work_first(void *data)
 {
     struct worker *w = data;

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
-# A root of an old distribution to build in, so that what is built runs on old ones too. Sourced, not
-# run, after tools.sh, which says where the checkout is. The functions return 1 after saying on stdout why they could not.
+# Makes and uses a root of an old distribution, so that what is built in it runs on old systems. Sourced,
+# not run. On failure, the functions print the reason on stdout and return 1.
 
 # shellcheck source=scripts/tools.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tools.sh"
@@ -15,13 +15,13 @@ build_root_limit_s=${GV_BUILD_ROOT_SECONDS:-600}
 build_root_make() { # root
     local mirror status log=$1.log alone=()
     [ ! -e "$1/complete" ] || return 0
-    [ "$(id -u)" -eq 0 ] || { echo "a root to build in needs to be root" && return 1; }
-    [ "$(uname -m)" = x86_64 ] || { echo "roots are only made on x86-64" && return 1; }
-    PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || { echo "no debootstrap" && return 1; }
+    [ "$(id -u)" -eq 0 ] || { echo "making a root to build in needs root" && return 1; }
+    [ "$(uname -m)" = x86_64 ] || { echo "roots can be made only on x86-64" && return 1; }
+    PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return 1; }
     if [ -n "$(ls -A "$1" 2>/dev/null)" ] && [ ! -e "$1/unfinished" ]; then
         echo "$1 is not empty and no root of ours" && return 1
     fi
-    # Killed, it would leave its root's /proc mounted, which nobody could remove.
+    # If debootstrap is killed, its root's /proc stays mounted: use a mount namespace.
     ! unshare --mount true 2>/dev/null || alone=(unshare --mount)
     for mirror in "${build_root_mirrors[@]}"; do
         rm -rf "$1"
@@ -35,13 +35,13 @@ build_root_make() { # root
             mv "$1/unfinished" "$1/complete"
             return 0
         fi
-        [ "$status" -ne 124 ] || break # the time is up
+        [ "$status" -ne 124 ] || break # out of time
     done
     echo "debootstrap $build_root_suite: $(tail -n 1 "$log")"
     return 1
 }
 
-# Copies the sources, the CUDA headers and meson into it.
+# Copies the sources, the CUDA headers and meson into the root.
 build_root_fill() { # root
     local headers meson interpreter
     headers=$("$checkout/scripts/find-cuda-headers") || return 1
@@ -51,7 +51,7 @@ build_root_fill() { # root
     (cd "$checkout" && git ls-files -co --exclude-standard -z | xargs -0 ls -d 2>/dev/null |
         tar -cf - -T -) | tar -xf - -C "$1/src" || return 1
     [ -e "$1/cuda/include/cuda.h" ] || cp -rL "$headers" "$1/cuda/include" || return 1
-    # Debian 11's own is older than 1.0; this one is Python and runs with its interpreter.
+    # Debian 11's meson is older than 1.0. Meson is Python, so this machine's runs there.
     meson=$(find_meson) || return 1
     interpreter=$(sed -n '1s/^#! *//p' "$meson")
     meson=$("$interpreter" -c 'import mesonbuild, os; print(os.path.dirname(mesonbuild.__file__))') ||
@@ -69,8 +69,8 @@ build_root_meson() { # root, arguments...
     build_root_chroot "$1" python3 -m mesonbuild.mesonmain "${@:2}"
 }
 
-# Links NAME_<shared|static>_real of NAME.o, which nvcc made outside. The static runtime lies beside
-# the shared one. The result is ROOT/nvcc/NAME_<...>_real.
+# Links ROOT/nvcc/NAME_<shared|static>_real from NAME.o, which nvcc made outside of the root. The static
+# runtime is beside the shared one.
 build_root_link() { # root, program, folder of the object, shared runtime
     local base=${2%_real} runtime
     case $base in

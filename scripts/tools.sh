@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 #
-# What the other scripts share: where this checkout is, and which meson to use. Sourced, not run.
+# Shared by the other scripts: the checkout's folder, and which meson to use. Sourced, not run.
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# The first meson of at least 1.0, or nothing: Ubuntu 22.04 packages an older one, so scripts/setup
-# may have put one into .venv.
+# Prints the first meson of at least 1.0, or nothing. Ubuntu 22.04 has an older one, so scripts/setup
+# may have installed one into .venv.
 find_meson() {
     local candidate version
     for candidate in "$checkout/.venv/bin/meson" meson; do
@@ -18,7 +18,7 @@ find_meson() {
     return 1
 }
 
-# Runs a command and shows what it printed only when it fails.
+# Runs a command and shows its output only if it fails.
 quietly() {
     local log status=0
     log=$(mktemp)
@@ -31,7 +31,7 @@ quietly() {
     return "$status"
 }
 
-# Configures a build directory, once; later runs of ninja notice changed build files by themselves.
+# Configures a build directory once. Later, ninja notices changed build files by itself.
 configure() { # directory, options...
     local directory=$1 meson
     shift

@@ -38,11 +38,10 @@ Plan = collections.namedtuple("Plan", "program steps features gpu environment")
 
 def classes_of():
     """{symbol: class in the trace} from the table of calls."""
-    text = {}
-    with open(os.path.join(ROOT, "trace", "call_classes.def"), encoding="utf-8") as table:
-        text.update(re.findall(r'^GV_API_CLASS\((\w+), "(\w+)"', table.read(), re.M))
+    with open(os.path.join(ROOT, "trace", "call_kinds.def"), encoding="utf-8") as table:
+        class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
     with open(os.path.join(ROOT, "trace", "calls.def"), encoding="utf-8") as table:
-        return {symbol: text[kind] for symbol, kind in
+        return {symbol: class_of[kind].lower() for symbol, kind in
                 re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)}
 
 

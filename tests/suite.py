@@ -84,6 +84,9 @@ def part_shell(run):
 def part_rules(run):
     run.test("includes", "tests/rules/check-includes")
     run.test("includes: broken ones are noticed", "python3", "tests/rules/test_check_includes.py")
+    run.test("names of calls", "tests/rules/check-names")
+    run.test("names of calls: what is told from one is noticed", "python3",
+             "tests/rules/test_check_names.py")
     run.test("finding the CUDA headers", "python3", "tests/rules/test_find_cuda_headers.py")
     run.test("numbers of scripts/bench", "python3", "tests/rules/test_bench.py")
     run.test("counting of results", "python3", "tests/rules/test_suite.py")

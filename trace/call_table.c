@@ -5,9 +5,27 @@
 #include <stdatomic.h>
 
 const struct gv_api_row gv_api_rows[GV_API_COUNT] = {
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
-    [GV_ID_##symbol] = {#symbol, GV_CLASS_##class},
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    [GV_ID_##symbol] = {#symbol, GV_KIND_##kind, GV_CLASS_OF_##kind},
 #include "trace/calls.def"
+};
+
+/* The flags' short names, as call_kinds.def writes them. */
+enum {
+#define GV_CALL_FLAG(name, bit) name = GV_CALL_##name,
+#include "trace/call_flags.def"
+};
+
+const struct gv_call_kind_row gv_call_kinds[GV_KIND_COUNT + 1] = {
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
+    [GV_KIND_##name] = {#name,                                                                     \
+                        GV_CLASS_##class,                                                          \
+                        GV_SCOPE_##scope,                                                          \
+                        GV_GPU_WORK_##work,                                                        \
+                        GV_MEMORY_##memory,                                                        \
+                        (uint32_t)(flags)},
+#include "trace/call_kinds.def"
+    [GV_KIND_COUNT] = {.class = GV_CLASS_COUNT, .flags = GV_CALL_WORKS},
 };
 
 const struct gv_api_class_row gv_api_class_rows[GV_CLASS_COUNT] = {
@@ -62,4 +80,30 @@ int gv_api_find(const char *name)
         if (gv_same_text(gv_api_rows[found - 1].name, name))
             return (int)found - 1;
     }
+}
+
+enum gv_call_kind gv_call_kind_find(const char *name, const char *class_name)
+{
+    int api = gv_api_find(name), kind = 0;
+
+    if (api != GV_API_UNKNOWN)
+        return gv_api_rows[api].kind;
+    while (kind < GV_KIND_COUNT &&
+           !gv_same_text(gv_api_class_rows[gv_call_kinds[kind].class].name, class_name))
+        kind++;
+    return (enum gv_call_kind)kind;
+}
+
+bool gv_api_is_runtime(const char *name)
+{
+    return gv_begins_with(name, "cuda") || gv_begins_with(name, "__cuda");
+}
+
+bool gv_api_is_per_thread(const char *name)
+{
+    const char *end = name;
+
+    while (*end)
+        end++;
+    return end - name > 5 && (gv_same_text(end - 5, "_ptsz") || gv_same_text(end - 5, "_ptds"));
 }

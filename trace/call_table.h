@@ -1,5 +1,5 @@
 /*
- * The table of calls as numbers: GV_ID_cuInit and so on, driver calls first, and what each one is.
+ * The table of calls as numbers: GV_ID_cuInit and so on, driver calls first, and what each means.
  */
 #ifndef GV_TRACE_CALL_TABLE_H
 #define GV_TRACE_CALL_TABLE_H
@@ -12,17 +12,60 @@
 enum gv_api_class {
 #define GV_API_CLASS(name, text, room, recorded) GV_CLASS_##name,
 #include "trace/call_classes.def"
-    GV_CLASS_COUNT
+    GV_CLASS_COUNT,
+/* The class of each kind: GV_CLASS_OF_COPY_ASYNC = GV_CLASS_COPY */
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
+    GV_CLASS_OF_##name = GV_CLASS_##class,
+#include "trace/call_kinds.def"
+};
+
+enum gv_call_kind {
+#define GV_CALL_KIND(name, class, cause, scope, work, memory, flags) GV_KIND_##name,
+#include "trace/call_kinds.def"
+    GV_KIND_COUNT
+};
+
+/* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, flags. */
+enum gv_call_scope {
+    GV_SCOPE_NOTHING = 0,
+    GV_SCOPE_STREAM,
+    GV_SCOPE_CONTEXT,
+};
+
+enum gv_gpu_work {
+    GV_GPU_WORK_NONE = 0,
+    GV_GPU_WORK_KERNEL,
+    GV_GPU_WORK_GRAPH,
+    GV_GPU_WORK_MOVE, /* a copy or a set; some copies leave no operation */
+    GV_GPU_WORKS
+};
+
+enum gv_memory_space {
+    GV_MEMORY_NONE = 0,
+    GV_MEMORY_DEVICE,
+    GV_MEMORY_HOST, /* pinned */
+    GV_MEMORY_MANAGED,
+    GV_MEMORY_PHYSICAL,
+    GV_MEMORY_FREE, /* this and those below are no spaces: what a call does */
+    GV_MEMORY_CONTEXT_MADE,
+    GV_MEMORY_CONTEXT_ENDED,
+    GV_MEMORY_DEVICE_RESET,  /* ends a context that was not made: a primary one */
+    GV_MEMORY_PROCESS_ENDED, /* of no call */
+};
+
+enum gv_call_flag {
+#define GV_CALL_FLAG(name, bit) GV_CALL_##name = 1u << (bit),
+#include "trace/call_flags.def"
 };
 
 enum gv_api_id {
-#define GV_API(symbol, class, type, parameters, arguments, facts) GV_ID_##symbol,
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_ID_##symbol,
 #define GV_API_NO_RUNTIME
 #include "trace/calls.def"
 #undef GV_API_NO_RUNTIME
     GV_DRIVER_COUNT,
     GV_ID_BEFORE_RUNTIME = GV_DRIVER_COUNT - 1, /* the next row gets GV_DRIVER_COUNT */
-#define GV_API(symbol, class, type, parameters, arguments, facts) GV_ID_##symbol,
+#define GV_API(symbol, kind, type, parameters, arguments, facts) GV_ID_##symbol,
 #define GV_API_NO_DRIVER
 #include "trace/calls.def"
 #undef GV_API_NO_DRIVER
@@ -34,7 +77,17 @@ enum gv_api_id {
 
 struct gv_api_row {
     const char *name;
+    enum gv_call_kind kind;
     enum gv_api_class class;
+};
+
+struct gv_call_kind_row {
+    const char *name; /* NULL: not known */
+    enum gv_api_class class;
+    enum gv_call_scope scope;
+    enum gv_gpu_work work;
+    enum gv_memory_space memory;
+    uint32_t flags; /* enum gv_call_flag */
 };
 
 struct gv_api_class_row {
@@ -44,9 +97,16 @@ struct gv_api_class_row {
 };
 
 extern const struct gv_api_row gv_api_rows[GV_API_COUNT];
+extern const struct gv_call_kind_row gv_call_kinds[GV_KIND_COUNT + 1];
 extern const struct gv_api_class_row gv_api_class_rows[GV_CLASS_COUNT];
 
 /* The number of an exact name, or GV_API_UNKNOWN. Any thread, allocates nothing, takes no lock. */
 int gv_api_find(const char *name);
+/* The kind of a call by its exact name; for a call that the table lacks, the first kind of its
+ * class; for an unknown class GV_KIND_COUNT, which has a row in gv_call_kinds too. */
+enum gv_call_kind gv_call_kind_find(const char *name, const char *class_name);
+/* By a call's name: whether it is the runtime's; whether stream 0 is its thread's own stream. */
+bool gv_api_is_runtime(const char *name);
+bool gv_api_is_per_thread(const char *name);
 
 #endif

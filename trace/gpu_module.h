@@ -1,15 +1,16 @@
 /*
- * How libgpuverify.so and libgpuverify-cupti.so meet: one struct of functions each way.
+ * The interface between libgpuverify.so and libgpuverify-cupti.so: one struct of functions in each
+ * direction.
  *
- * The module is opened when the process has initialised CUDA. It sees the GPU's side through CUPTI,
- * and writes it into the spool as a thread of its own. It calls nothing of the library's but the
- * clock, and the library calls only what stands here. Both are built from the same tree;
- * GV_GPU_MODULE_VERSION, with the spool's version, keeps two trees from meeting.
+ * The library opens the module when the process has initialised CUDA. The module records the GPU
+ * side through CUPTI and writes it into the spool with a thread of its own. Of the library it calls
+ * only the clock; the library calls only what is declared here. Both are built from the same tree:
+ * GV_GPU_MODULE_VERSION and the spool's version reject another one.
  *
- * Which call of the program an operation on the GPU belongs to: CUPTI gives every call a number,
- * its correlation id, and puts it into the records of what the call started. The module writes the
- * number of a call that is being made into a word of the calling thread, which lies at the same
- * distance from every thread's thread pointer; the library puts it into the call's record.
+ * Matching calls with GPU operations: CUPTI numbers every call (its correlation id) and puts the
+ * number into the records of what the call started. At the start of a call, the module writes the
+ * number into a word of the calling thread, at a fixed distance from the thread pointer. The
+ * library puts it into the call's record.
  */
 #ifndef GV_TRACE_GPU_MODULE_H
 #define GV_TRACE_GPU_MODULE_H
@@ -24,17 +25,17 @@
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
 
-/* What the library gives the module. It stays where it is while the process lives. */
+/* What the library provides. It stays valid while the process lives. */
 struct gv_gpu_host {
     uint64_t (*now_ns)(void); /* the session's clock; calls nothing */
     struct gv_spool_writer *spool;
-    const char *cupti_path;      /* GPUVERIFY_CUPTI; "": look for it */
-    intptr_t correlation_offset; /* of a uint32_t from the thread pointer */
+    const char *cupti_path;      /* GPUVERIFY_CUPTI; "": search */
+    intptr_t correlation_offset; /* distance of a uint32_t from the thread pointer */
     int64_t flush_ms;
     int32_t driver_version;
     bool graph_nodes;
-    char *why; /* GV_SPOOL_WHY_BYTES, for start() to say what stood in the way */
-    /* Of a start that takes long: is it still waited for? And from here on, it is not given up. */
+    char *why; /* GV_SPOOL_WHY_BYTES, for start()'s reason of failure */
+    /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);
     bool (*claim)(void);
     int (*start_thread)(void *(*run)(void *), void *context, size_t stack_bytes); /* 0 or -errno */
@@ -43,19 +44,19 @@ struct gv_gpu_host {
 struct gv_gpu_module {
     uint32_t version;
     /*
-     * Finds CUPTI, starts recording, and starts the thread that flushes. 0 or -errno; `why` then
-     * says why not, and nothing of CUPTI's is left on: so also when it is no longer wanted. Once in
-     * a process, on any thread, and never in a child of one that called it. Fills in header->gpu
-     * but for `state` and `why`.
+     * Finds CUPTI, starts recording, and starts the thread that fetches. 0, or -errno with the
+     * reason in `why` and nothing of CUPTI left on; also when it is no longer wanted. Call it once
+     * in a process, on any thread, and never in a child of a process that called it. Fills in
+     * header->gpu except `state` and `why`.
      */
     int (*start)(const struct gv_gpu_host *host);
     /*
-     * The end of the process is near: everything that CUPTI has comes into the spool. Waits for the
-     * module's thread, and for no longer than `patience_ns`. Any thread, more than once.
+     * The process is about to end: brings everything that CUPTI has into the spool. Waits for the
+     * module's thread, for at most `patience_ns`. Any thread, more than once.
      */
     void (*finish)(uint64_t patience_ns);
-    /* The same for a process that may go on after it, as recording then does. Also in a signal
-     * handler. false: it was waited for in vain. */
+    /* The same for a process that may continue after it; recording continues too. Also in a
+     * signal handler. False: it was not finished in time. */
     bool (*fetch)(uint64_t patience_ns);
 };
 

@@ -31,7 +31,7 @@ size_t gv_program_read_arguments(uint32_t pid, char *arguments, size_t size)
     return total;
 }
 
-/* What follows the last slash of an argument. */
+/* The part of an argument after its last slash. */
 static const char *gv_program_last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -39,7 +39,7 @@ static const char *gv_program_last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The script of "python3 -u -X dev train.py": the first argument that is no option's. */
+/* The script of "python3 -u -X dev train.py": the first argument that belongs to no option. */
 static const char *gv_program_script(const char *arguments, const char *end)
 {
     const char *argument = arguments + strlen(arguments) + 1;

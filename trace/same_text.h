@@ -1,6 +1,6 @@
 /*
- * Comparing texts with no function of libc's: a sanitizer stands in front of those, and looks up
- * the real ones with dlsym(), and so through us, before it can be called itself.
+ * Compares texts without libc. A sanitizer wraps libc's functions and looks up the real ones with
+ * dlsym(), and so through us, before it is ready.
  */
 #ifndef GV_TRACE_SAME_TEXT_H
 #define GV_TRACE_SAME_TEXT_H

@@ -1,7 +1,7 @@
 /*
- * What the kernel keeps of a thread's time: /proc/PID/task/TID/schedstat has three numbers, the
- * nanoseconds on a processor, those in which it was ready to run but others had the processor, and
- * how often it was given one. The second one grows when the thread gets a processor again.
+ * The Linux kernel's times of a thread. /proc/PID/task/TID/schedstat has three numbers: nanoseconds
+ * on a CPU, nanoseconds ready to run but waiting for a CPU, and how often it got a CPU. The second
+ * one grows when the thread gets a CPU again.
  */
 #ifndef GV_TRACE_SCHEDSTAT_H
 #define GV_TRACE_SCHEDSTAT_H
@@ -11,10 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Three numbers of twenty digits. */
+/* Three numbers of up to twenty digits. */
 #define GV_SCHEDSTAT_BYTES 64
 
-/* The second number of a text that ends with NUL. False: it is no schedstat. */
+/* Reads the second number of a text that ends with NUL. False: it is not a schedstat. */
 static inline bool gv_schedstat_delay(const char *text, uint64_t *delay_ns)
 {
     uint64_t number = 0;
@@ -31,8 +31,8 @@ static inline bool gv_schedstat_delay(const char *text, uint64_t *delay_ns)
     return *text == ' ';
 }
 
-/* The same of an open file, which it closes. By system calls: in the program, the calls of libc may
- * be another library's. */
+/* The same for an open file, which it closes. Uses system calls, because in the program libc's
+ * functions may be another library's. */
 static inline bool gv_schedstat_read(int fd, uint64_t *delay_ns)
 {
     char text[GV_SCHEDSTAT_BYTES + 1];

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define GV_SESSION_MAGIC      "GVSESS2"
+#define GV_SESSION_MAGIC      "GVSESS3"
 #define GV_SESSION_SUFFIX     ".session"
 #define GV_SESSION_ID_BYTES   64u
 #define GV_SESSION_PATH_BYTES 4096u
@@ -36,7 +36,6 @@ enum gv_session_told {
     GV_SESSION_TOLD_TRACE = 1,     /* that the trace cannot be written */
     GV_SESSION_TOLD_SETTINGS = 2,  /* which variables are not obeyed */
     GV_SESSION_TOLD_COLLECTOR = 4, /* that there is no collector */
-    GV_SESSION_TOLD_TAKEN = 8,     /* that a trace was taken away */
 };
 
 struct gv_session_file {
@@ -52,7 +51,6 @@ struct gv_session_file {
     char trace_path[GV_SESSION_PATH_BYTES]; /* absolute */
     _Atomic int32_t trace_error;            /* [collector] errno of the last failure to write; 0 */
     _Atomic uint32_t told;                  /* enum gv_session_told: what a process has said */
-    _Atomic uint32_t trace_taken; /* [collector] a file was removed while it was written */
     _Atomic uint32_t root_signal; /* [gpuverify run] by which its program ended; 0: unknown */
 };
 

@@ -9,18 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The parts of /proc/PID/stat that matter here. */
+/* The parts of /proc/PID/stat that are needed. */
 struct gv_process_stat {
     char state;
-    uint64_t parent;
     uint64_t threads;
     uint64_t start_ticks;
 };
 
-/* Fields are counted from 1, as in proc(5); the name in field 2 may hold anything but ends in the
+/* Fields count from 1, as in proc(5). The name in field 2 may contain anything; it ends at the
  * last parenthesis of the line. */
 #define GV_STAT_STATE   3u
-#define GV_STAT_PARENT  4u
 #define GV_STAT_THREADS 20u
 #define GV_STAT_START   22u
 
@@ -46,8 +44,6 @@ static int gv_session_parse_stat(const char *line, struct gv_process_stat *stat)
         at++;
         if (field == GV_STAT_STATE)
             stat->state = *at;
-        else if (field == GV_STAT_PARENT)
-            stat->parent = gv_session_digits(&at);
         else if (field == GV_STAT_THREADS)
             stat->threads = gv_session_digits(&at);
         else if (field == GV_STAT_START)
@@ -89,15 +85,6 @@ int gv_session_read_start_ticks(uint32_t pid, uint64_t *ticks)
     int result = gv_session_read_stat(pid, &stat);
 
     *ticks = stat.start_ticks;
-    return result;
-}
-
-int gv_session_read_parent(uint32_t pid, uint32_t *parent)
-{
-    struct gv_process_stat stat = {0};
-    int result = gv_session_read_stat(pid, &stat);
-
-    *parent = (uint32_t)stat.parent;
     return result;
 }
 
@@ -171,12 +158,12 @@ enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
 
     if (result == -ESRCH)
         return GV_SESSION_GONE;
-    /* What cannot be read (no descriptor left, hidden /proc): its pid is all there is to go by. */
+    /* If it cannot be read (no descriptor left, hidden /proc), only the pid is known. */
     if (result < 0)
         return gv_session_has_pid(pid) ? GV_SESSION_ALIVE : GV_SESSION_GONE;
     if (stat.start_ticks != start_ticks)
         return GV_SESSION_GONE;
-    /* A main thread that has ended looks like a zombie while other threads go on. */
+    /* A main thread that has ended looks like a zombie while other threads continue. */
     if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1))
         return GV_SESSION_ZOMBIE;
     return GV_SESSION_ALIVE;

@@ -1,9 +1,9 @@
 /*
- * A session's id, "<pid>-<start ticks>-<8 hex digits>", and whether a process still lives.
+ * A session's id, "<pid>-<start ticks>-<8 hex digits>", and whether a process still lives. Pid and
+ * start ticks are those of the session's root process.
  *
- * libc only, allocates nothing: used inside the program's process too. Pid and start ticks are
- * those of the session's root process. Threads: everything here is reentrant. errno is left as it
- * was.
+ * Needs only libc and allocates nothing, so the program's process can use it. Reentrant. Preserves
+ * errno.
  */
 #ifndef GV_TRACE_SESSION_ID_H
 #define GV_TRACE_SESSION_ID_H
@@ -13,27 +13,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Field 22 of /proc/PID/stat. 0, or -errno; -ESRCH: there is no such process. */
+/* Field 22 of /proc/PID/stat. 0 or -errno; -ESRCH: no such process. */
 int gv_session_read_start_ticks(uint32_t pid, uint64_t *ticks);
 
-/* Field 4: the process's parent; 0: in another namespace. 0, or -errno as above. */
-int gv_session_read_parent(uint32_t pid, uint32_t *parent);
-
-/* Writes the id of a session whose root is the given process. `random` are its 8 digits. */
+/* Writes the id of a session with this root process. `random` are its 8 digits. */
 void gv_session_id_write(char id[GV_SESSION_ID_BYTES], uint32_t pid, uint64_t start_ticks,
                          uint32_t random);
 
-/* Makes up an id for a session whose root is the calling process. 0, or -errno. */
+/* Makes an id for a session with the calling process as its root. 0 or -errno. */
 int gv_session_id_make(char id[GV_SESSION_ID_BYTES]);
 
-/* Takes an id apart. 0, or -EINVAL: no id (it may come from anybody's environment). */
+/* Parses an id. 0, or -EINVAL: not an id (it may come from any environment). */
 int gv_session_id_parse(const char *id, uint32_t *pid, uint64_t *start_ticks);
 
 uint32_t gv_session_random(void);
 
 enum gv_session_life {
-    GV_SESSION_GONE = 0,   /* no such process, or its pid belongs to another one by now */
-    GV_SESSION_ZOMBIE = 1, /* all its threads have ended; its parent has not asked yet */
+    GV_SESSION_GONE = 0,   /* no such process, or its pid was reused */
+    GV_SESSION_ZOMBIE = 1, /* all its threads have ended, but its parent has not waited for it */
     GV_SESSION_ALIVE = 2,
 };
 

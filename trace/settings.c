@@ -46,7 +46,7 @@ static bool gv_settings_is_digit(char c)
 }
 
 /* Reads digits, and up to `decimals` more after a point, as one number scaled by 10^decimals.
- * Written by hand because strtod() obeys the program's locale. Further decimals are dropped. */
+ * strtod() would depend on the program's locale. Further decimals are dropped. */
 static bool gv_settings_parse(const char *text, unsigned int decimals, int64_t *out)
 {
     int64_t value = 0;
@@ -89,7 +89,7 @@ static int32_t gv_settings_choose(const char *choices, const char *value)
     }
 }
 
-/* Whether the value could be taken. */
+/* Whether the value was accepted. */
 static bool gv_settings_take(const struct gv_setting *setting, const char *value, char *field)
 {
     unsigned int decimals = setting->unit == GV_UNIT_SECONDS ? GV_MS_DIGITS : 0;

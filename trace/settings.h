@@ -1,8 +1,8 @@
 /*
- * The environment variables that gpuverify obeys (trace/settings.def), read into one struct.
+ * Reads the environment variables that gpuverify uses (trace/settings.def) into one struct.
  *
- * Used inside the program's process too: reads getenv() and nothing else, allocates nothing, prints
- * nothing, leaves errno alone.
+ * The program's process uses it too: it only calls getenv(), allocates nothing, prints nothing and
+ * preserves errno.
  */
 #ifndef GV_TRACE_SETTINGS_H
 #define GV_TRACE_SETTINGS_H
@@ -13,10 +13,11 @@
 #define GV_SETTING_TEXT_BYTES 1024u
 #define GV_SETTING_PREFIX     "GPUVERIFY_"
 
-/* Set by the library itself, for the children of the program: no setting. (trace/session.h) */
+/* Set by the library for the program's children; not a setting. (trace/session.h) */
 #define GV_SETTING_SESSION "GPUVERIFY_SESSION"
 
-/* Text fields are char arrays, numbers int64_t in the unit of the field's name, choices indices. */
+/* Text fields are char arrays, numbers int64_t in the unit of the field's name, and choices
+ * indices. */
 struct gv_settings {
 #define GV_SETTING_TEXT(field, name, preset, help)                          char field[GV_SETTING_TEXT_BYTES];
 #define GV_SETTING_NUMBER(field, name, preset, lowest, highest, unit, help) int64_t field;
@@ -66,7 +67,7 @@ enum gv_setting_kind {
     GV_SETTING_IS_CHOICE,
 };
 
-/* How a number is written by the user: as it is stored, or in seconds while stored in ms. */
+/* How the user writes a number: as it is stored, or in seconds while stored in ms. */
 enum gv_setting_unit {
     GV_UNIT_NONE = 0,
     GV_UNIT_SECONDS = 1,
@@ -76,7 +77,7 @@ enum gv_setting_unit {
 struct gv_setting {
     enum gv_setting_kind kind;
     enum gv_setting_unit unit;
-    const char *name; /* with its prefix */
+    const char *name; /* with the prefix */
     const char *help;
     size_t offset;           /* in struct gv_settings */
     const char *preset_text; /* TEXT */
@@ -86,22 +87,22 @@ struct gv_setting {
     const char *choices; /* CHOICE: "off|on" */
 };
 
-/* `why` is in words, with what is allowed, and lives only as long as the call; `value` is what the
- * variable says, as it is. */
+/* `why` says in words what is allowed. It lives only during the call. `value` is the variable's
+ * value. */
 typedef void gv_settings_complain(const char *name, const char *value, const char *why,
                                   void *context);
 
-/* Every field gets a value: what the variable says, or its preset. An unset or empty variable is
- * no complaint; a value that is not allowed is one, and the preset stands. complain may be NULL. */
+/* Sets every field to the variable's value or its default. For a value that is not allowed it
+ * calls `complain`, which may be NULL, and uses the default. An unset or empty variable is fine. */
 void gv_settings_read(struct gv_settings *settings, gv_settings_complain *complain, void *context);
 
-/* Calls `unknown` for every variable in the environment that has the prefix and is none of ours.
- * `nearest` is the name that was probably meant, or NULL. */
+/* Calls `unknown` for every variable with the prefix that does not exist. `nearest` is the name
+ * that was probably meant, or NULL. */
 typedef void gv_settings_unknown(const char *name, const char *nearest, void *context);
 void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context);
 
-/* Calls `row` for every setting, in the order of settings.def, with its allowed values and its
- * preset put in words. The strings live only as long as the call. */
+/* Calls `row` for every setting, in the order of settings.def, with the allowed values and the
+ * default in words. The strings live only during the call. */
 typedef void gv_settings_row(const struct gv_setting *setting, const char *allowed,
                              const char *preset, void *context);
 void gv_settings_describe(gv_settings_row *row, void *context);

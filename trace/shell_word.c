@@ -25,7 +25,7 @@ static bool gv_shell_any_harmful(const char *text)
     return false;
 }
 
-/* How one character stands between quotes. Returns how many bytes of the text it is. */
+/* Writes one character between quotes. Returns how many bytes of the text it is. */
 static size_t gv_shell_quote_one(char piece[32], const char *text, bool escapes)
 {
     size_t length, used = 0;
@@ -47,7 +47,7 @@ static size_t gv_shell_quote_one(char piece[32], const char *text, bool escapes)
 
 const char *gv_shell_word(char word[GV_SHELL_WORD_BYTES], const char *text)
 {
-    const char *folder = *text == '-' ? "./" : ""; /* it is no option */
+    const char *folder = *text == '-' ? "./" : ""; /* it is not an option */
     size_t used, length = strlen(text);
     bool plain = length > 0 && strspn(text, GV_SHELL_PLAIN) == length;
     bool escapes = !plain && gv_shell_any_harmful(text);

@@ -1,15 +1,15 @@
 /*
- * A file's name as it is written in a command that is offered to be pasted into a shell.
+ * Quotes a file's name for a command that can be pasted into a shell.
  *
- * libc only, allocates nothing; reentrant.
+ * Needs only libc and allocates nothing. Reentrant.
  */
 #ifndef GV_TRACE_SHELL_WORD_H
 #define GV_TRACE_SHELL_WORD_H
 
 #define GV_SHELL_WORD_BYTES 880
 
-/* `text` as it is where no shell minds it, otherwise quoted; what controls a terminal only as an
- * escape, in $'...'. What does not fit is "FILE", for the reader to put in. Returns `word`. */
+/* Writes `text` unchanged if a shell accepts it, otherwise quoted, with control characters as
+ * escapes in $'...'. A text that does not fit becomes "FILE". Returns `word`. */
 const char *gv_shell_word(char word[GV_SHELL_WORD_BYTES], const char *text);
 
 #endif

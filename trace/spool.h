@@ -392,7 +392,6 @@ enum gv_process_state {
     GV_PROCESS_RUNNING = 0,
     GV_PROCESS_EXITING = 1, /* it waits for `drained`, or has stopped waiting */
     GV_PROCESS_DYING = 2,   /* the same before a signal to itself; it may be running again */
-    GV_PROCESS_LEAVING = 3, /* it becomes another program by exec; it may be running again */
 };
 
 struct gv_spool_lost {

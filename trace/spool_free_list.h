@@ -1,7 +1,7 @@
 /*
- * The free segments of a spool: a stack, popped by the program's threads and pushed by whoever has
- * saved a segment's records. The tag in the head changes with every step, so that a head that looks
- * the same is the same. Lock-free, any thread of either process.
+ * The free segments of a spool: a stack. The program's threads pop; the reader pushes after it has
+ * stored a segment's records. The tag in the head changes with every step, so an equal head is the
+ * same head. Lock-free; any thread of either process.
  */
 #ifndef GV_TRACE_SPOOL_FREE_LIST_H
 #define GV_TRACE_SPOOL_FREE_LIST_H
@@ -28,7 +28,7 @@ static inline void gv_spool_free_list_push(struct gv_spool_header *header,
     atomic_fetch_add_explicit(&header->free_count, 1, memory_order_relaxed);
 }
 
-/* GV_SPOOL_NO_SEGMENT when empty. `limit` guards against a head that somebody overwrote. */
+/* GV_SPOOL_NO_SEGMENT if empty. `limit` guards against an overwritten head. */
 static inline uint32_t gv_spool_free_list_pop(struct gv_spool_header *header,
                                               struct gv_spool_segment *segments, uint32_t limit)
 {

@@ -212,7 +212,6 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
 
     status->exiting = state == GV_PROCESS_EXITING || state == GV_PROCESS_DYING;
     status->dying = state == GV_PROCESS_DYING;
-    status->leaving = state == GV_PROCESS_LEAVING;
     status->ends = atomic_load_explicit(&header->ends, memory_order_acquire);
     status->exit_code_known =
         atomic_load_explicit(&header->exit_code_known, memory_order_acquire) != 0;

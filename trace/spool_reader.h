@@ -51,7 +51,6 @@ struct gv_spool_facts {
 struct gv_spool_status {
     bool exiting;  /* it waits for gv_spool_reader_set_drained() */
     bool dying;    /* and that because of a signal to itself */
-    bool leaving;  /* it calls exec, or has */
     uint32_t ends; /* how often it began to end; read before what it published till then */
     bool exit_code_known;
     int32_t exit_code;

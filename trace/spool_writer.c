@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #define PAGE_BYTES        4096u
-#define POPULATE_SEGMENTS 4    /* as many new ones are mapped at once */
-#define GROWTH_PAUSE      1000 /* requests that are refused after one that failed */
-/* Looks while another thread grows the file. It may have lost its processor to those who wait, or
- * be of a lower priority than they: yields first, then short sleeps, 10 ms of them at most. */
+#define POPULATE_SEGMENTS 4    /* new segments mapped at once */
+#define GROWTH_PAUSE      1000 /* requests that are refused after one failed */
+/* Polls while another thread grows the file. That thread may have lost its CPU to the waiting
+ * ones, or have a lower priority: yields first, then sleeps briefly, 10 ms in total. */
 #define GROWTH_YIELDS   2000
 #define GROWTH_SLEEPS   100
 #define GROWTH_SLEEP_NS 100000
@@ -27,7 +27,7 @@ static uint32_t page_aligned(size_t bytes)
     return (uint32_t)((bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1));
 }
 
-/* Storage for sure: a store into a hole of a full file system would kill the program. */
+/* Allocates real storage: a store into a hole of a full file system would kill the program. */
 static int allocate(int fd, uint64_t offset, uint64_t bytes)
 {
     int error;
@@ -43,7 +43,7 @@ static uint64_t segment_offset(const struct gv_spool_header *header, uint32_t se
     return header->segments_offset + (uint64_t)segment * GV_SPOOL_SEGMENT_BYTES;
 }
 
-/* A file made longer than RLIMIT_FSIZE allows would get the program a deadly SIGXFSZ. */
+/* A file longer than RLIMIT_FSIZE would cause a deadly SIGXFSZ. */
 static uint64_t within_file_limit(uint64_t bytes)
 {
     struct rlimit limit;
@@ -117,7 +117,7 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    error = fchmod(fd, 0600) < 0 ? -errno : 0; /* whatever the umask took away */
+    error = fchmod(fd, 0600) < 0 ? -errno : 0; /* undoes the umask */
     if (!error)
         error = fill_file(fd, writer, &plan);
     close(fd);
@@ -148,8 +148,8 @@ void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard)
 }
 
 /*
- * Adds storage for some more segments. One thread at a time; the others see `growing`. A full disk
- * is final; what else can fail (no descriptor left, say) is tried again, but not for every record.
+ * Adds storage for more segments. One thread at a time; the others see `growing`. A full disk is
+ * final. Other failures (no descriptor left) are tried again, but not for every record.
  */
 static int grow(struct gv_spool_writer *writer)
 {
@@ -164,7 +164,7 @@ static int grow(struct gv_spool_writer *writer)
         more = GV_SPOOL_GROWTH_SEGMENTS;
     if (more == 0)
         return -ENOSPC;
-    /* By its name: a descriptor kept open could be closed or taken over by the program. */
+    /* Opens by name: the program could close or reuse a descriptor that stays open. */
     fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     error = fd < 0 ? -errno
                    : allocate(fd, segment_offset(header, allocated),
@@ -179,8 +179,8 @@ static int grow(struct gv_spool_writer *writer)
 }
 
 /*
- * Maps the pages of some segments in one go: page faults in between cost three times as much.
- * Where the kernel is older than 5.14, they come one by one.
+ * Maps the pages of several segments at once; single page faults cost three times as much. Kernels
+ * before 5.14 fault one by one.
  */
 static void populate(struct gv_spool_segment *segment, uint32_t count)
 {
@@ -192,7 +192,7 @@ static void populate(struct gv_spool_segment *segment, uint32_t count)
 #endif
 }
 
-/* Those that are new are taken one after the other, by any thread. */
+/* New segments are taken one after the other, by any thread. */
 static void populate_fresh(struct gv_spool_writer *writer, uint32_t segment)
 {
     uint32_t allocated = atomic_load(&writer->header->segments_allocated);
@@ -276,7 +276,7 @@ bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room 
     uint32_t refusals = atomic_load_explicit(&writer->refusals, memory_order_relaxed);
 
     if (refusals && atomic_load_explicit(&writer->header->free_count, memory_order_relaxed) == 0) {
-        /* Unless growing was tried meanwhile, and came through. */
+        /* Unless another thread has grown the file meanwhile. */
         atomic_compare_exchange_strong(&writer->refusals, &refusals, refusals - 1);
         return true;
     }
@@ -315,7 +315,7 @@ void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segme
         madvise(segment, GV_SPOOL_SEGMENT_BYTES, MADV_DONTNEED);
 }
 
-/* Who reads any of it sees that the slot has another owner. */
+/* A reader of any of it sees that the slot has another owner. */
 static void describe(struct gv_spool_slot *slot, const struct gv_spool_owner *owner)
 {
     uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)];

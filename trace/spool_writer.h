@@ -1,9 +1,9 @@
 /*
- * The program's half of a spool: make the file, hand out segments and slots, grow.
+ * The program's half of a spool: makes the file, hands out segments and slots, grows.
  *
- * libc only. Making one takes some system calls; everything else is lock-free and may run on any
- * thread. Growing the file is the one slow step after that, about 0.2 ms for each
- * GV_SPOOL_GROWTH_SEGMENTS segments, by one thread while the others go on with what is free.
+ * Needs only libc. Making a spool takes some system calls. Everything else is lock-free and may run
+ * on any thread. Growing is the only slow step: about 0.2 ms per GV_SPOOL_GROWTH_SEGMENTS segments,
+ * on one thread, while the others use what is free.
  */
 #ifndef GV_TRACE_SPOOL_WRITER_H
 #define GV_TRACE_SPOOL_WRITER_H
@@ -14,8 +14,7 @@
 #include <stddef.h>
 
 #define GV_SPOOL_GROWTH_SEGMENTS 64u
-/* Segments from here on are not kept in the program's memory when its threads are done with them.
- */
+/* Segments from here on leave the program's memory when their threads have finished with them. */
 #define GV_SPOOL_RESIDENT_SEGMENTS 1024u
 
 struct gv_spool_writer {
@@ -23,16 +22,16 @@ struct gv_spool_writer {
     struct gv_spool_slot *slots;
     struct gv_spool_segment *segments;
     size_t mapped_bytes;
-    _Atomic uint32_t fresh;    /* segments below this number have been in use */
-    _Atomic uint32_t limit;    /* as far as the file can grow; less than asked for on a full disk */
-    _Atomic uint32_t refusals; /* requests to go until growing is tried again */
+    _Atomic uint32_t fresh;    /* segments below this number have been used */
+    _Atomic uint32_t limit;    /* how far the file can grow; less than requested on a full disk */
+    _Atomic uint32_t refusals; /* requests until growing is tried again */
     char path[GV_SPOOL_PATH_BYTES];
 };
 
 /*
- * Makes and maps a spool of at most `limit_mb` at `path`, which must not exist. `names` are written
- * behind the header. Of the header, magic, version, identity and geometry are filled in; the rest
- * is the caller's. One thread at a time. 0 or -errno; then there is no file and nothing mapped.
+ * Makes and maps a spool of at most `limit_mb` at `path`, which must not exist. Writes `names`
+ * behind the header, and fills in magic, version, identity and geometry; the caller fills in the
+ * rest. One thread at a time. 0, or -errno with no file and no mapping.
  */
 int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uint64_t limit_mb,
                            uint64_t identity, const struct gv_spool_name *names,
@@ -41,7 +40,7 @@ int gv_spool_writer_create(struct gv_spool_writer *writer, const char *path, uin
 /* Unmaps, and unlinks if `discard`. */
 void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard);
 
-/* Whose records a segment will hold. */
+/* The thread whose records a segment has. */
 struct gv_spool_owner {
     uint64_t thread;
     uint64_t first_record;
@@ -51,37 +50,37 @@ struct gv_spool_owner {
 };
 
 /*
- * Which records still find room in a spool that is nearly full. Of the last segments, one share
- * (struct gv_spool_header, reserve_segments) is refused to all but CODE, one more to all but CODE
- * and GPU, and so on: no flood of one kind takes the room of those before it.
+ * Which records still fit into a nearly full spool. The last segments are divided into shares of
+ * reserve_segments (struct gv_spool_header). The last share is only for CODE, the one before it
+ * only for CODE and GPU, and so on. So no flood of one kind takes the room of the more important
+ * ones.
  */
 enum gv_spool_room {
-    GV_ROOM_CODE, /* loads, unloads, contexts, and what names things */
+    GV_ROOM_CODE, /* loads, unloads, contexts, names */
     GV_ROOM_GPU,
     GV_ROOM_SYNC,
     GV_ROOM_WORK, /* launches, copies, allocations */
-    GV_ROOM_REST, /* streams and events: a program may ask for them millions of times a second */
+    GV_ROOM_REST, /* streams and events: a program may make millions of these calls a second */
 };
 
-/* About how many segments can still be taken. */
+/* About how many segments are free. */
 uint32_t gv_spool_writer_left(const struct gv_spool_writer *writer);
 
-/* Nothing would be taken now: cheaper to ask than gv_spool_writer_take(), which may then fail too.
- */
+/* Whether nothing would be free: cheaper than gv_spool_writer_take(), which may then still fail. */
 bool gv_spool_writer_is_full(struct gv_spool_writer *writer, enum gv_spool_room room);
 
 /*
- * A free segment of this thread's, state OPEN and nothing published; NULL when there is none for
- * such a record. No room behind `*open_to` may write into it.
+ * Takes a free segment for this thread, state OPEN and nothing published. NULL: none for such a
+ * record. Records of a room after `*open_to` must not be written into it.
  */
 struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer,
                                               enum gv_spool_room room, enum gv_spool_room *open_to,
                                               const struct gv_spool_owner *owner);
 
-/* No more records will come into this segment. */
+/* Closes a segment: no more records will come. */
 void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segment *segment);
 
-/* A slot for the calls in flight of a thread; NULL when all are taken. */
+/* A slot for a thread's call in flight; NULL if all are in use. */
 struct gv_spool_slot *gv_spool_writer_slot(struct gv_spool_writer *writer,
                                            const struct gv_spool_owner *owner);
 

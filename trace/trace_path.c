@@ -9,7 +9,7 @@
 #define GV_TRACE_DEFAULT "gpuverify-%n-%p.db"
 #define GV_TRACE_BESIDE  "/.gpuverify-"
 
-/* What the kernel calls "(unreachable)" is no place. */
+/* A path that the Linux kernel calls "(unreachable)" is unusable. */
 static bool gv_trace_path_is_known(const char *directory)
 {
     return directory && *directory == '/';
@@ -49,7 +49,7 @@ static int gv_expansion_add_one(struct gv_expansion *to, char what,
     else
         known = what == 'h';
     for (char *slash = text; known && (slash = strchr(slash, '/')); slash++)
-        *slash = '_'; /* a host or a program must not choose another directory */
+        *slash = '_'; /* a name of a host or program must not select another directory */
     return gv_expansion_add(to, text);
 }
 

@@ -1,12 +1,12 @@
 /*
- * A cooperative launch: all blocks of the kernel `meet` wait for each other, which only goes well
- * if all of them run at the same time.
+ * A cooperative launch: all blocks of the kernel `meet` wait for each other, so all of them must
+ * run at the same time.
  */
 #include "kernels/ordinary/workload.h"
 
 #define ROUNDS 20
 
-/* meet(u64 counter, u32 all): adds one and waits until as many have come. */
+/* meet(u64 counter, u32 all): adds one and waits until the counter is `all`. */
 static const char meet_ptx[] =
     GV_PTX_HEAD ".visible .entry meet(.param .u64 meet_counter, .param .u32 meet_all)\n"
                 "{\n"

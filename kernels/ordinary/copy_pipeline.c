@@ -1,7 +1,7 @@
 /*
- * Copies and kernels on four streams, which overlap: each block of data goes to the GPU, a kernel
- * writes its first word, and it comes back. First with pinned memory, then with pageable memory,
- * whose copies are not asynchronous.
+ * Overlapping copies and kernels on four streams. Each block goes to the GPU, a kernel writes its
+ * first word, and the block comes back. First with pinned memory, then with pageable memory, whose
+ * copies are not asynchronous.
  *
  *     copy_pipeline [BLOCKS]      default 32, of 1 MB
  */

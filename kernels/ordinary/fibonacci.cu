@@ -1,5 +1,5 @@
-// Work that does not suit a GPU: one number comes after the other, in a single thread, and each
-// goes to the host before the next is asked for. The host would be faster.
+// Work that does not suit a GPU: a single thread computes one number at a time, and each goes to
+// the host before the next. The host would be faster.
 #include "kernels/ordinary/workload.cuh"
 
 const int NUMBERS = 90;

@@ -1,4 +1,4 @@
-// A picture is blurred again and again: each kernel reads what the one before has written.
+// Blurs a picture repeatedly: each kernel reads what the one before wrote.
 #include "kernels/ordinary/workload.cuh"
 
 #include <vector>
@@ -34,7 +34,7 @@ int main()
     CHECK(cudaMemcpy(picture.data(), memory[ROUNDS % 2], bytes, cudaMemcpyDeviceToHost));
     bool even = true;
     for (unsigned char value : picture)
-        even = even && value == 200; // an even picture stays as it is
+        even = even && value == 200; // a uniform picture does not change
     std::printf("claim kernels %d blur\n", ROUNDS);
     std::printf("claim bytes %zu host to device\n", bytes);
     std::printf("claim bytes %zu device to host\n", bytes);

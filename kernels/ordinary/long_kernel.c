@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     gv_workload_open(&workload, 0);
     CHECK(cuEventCreate(&start, CU_EVENT_DEFAULT));
     CHECK(cuEventCreate(&end, CU_EVENT_DEFAULT));
-    /* What a first launch loads does not belong between the events. */
+    /* The first launch loads code, which must not be timed. */
     gv_workload_spin(&workload, NULL, 0);
     CHECK(cuCtxSynchronize());
     CHECK(cuEventRecord(start, NULL));

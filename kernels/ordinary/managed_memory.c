@@ -1,5 +1,5 @@
-/* Managed memory, written by the host, then by a kernel, and read by the host: nothing is copied.
- */
+/* Managed memory, written by the host, then by a kernel, and read by the host. Nothing is
+ * copied. */
 #include "kernels/ordinary/workload.h"
 
 #define WORDS  (1u << 20)

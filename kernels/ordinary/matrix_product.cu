@@ -1,4 +1,4 @@
-// A matrix product in tiles of shared memory: much computation for each byte that is copied.
+// A matrix product in tiles of shared memory: much computation per byte copied.
 #include "kernels/ordinary/workload.cuh"
 
 #include <vector>

@@ -1,6 +1,6 @@
 /*
- * Asks all the time whether the GPU is done: one stream, then two streams and an event in turn.
- * Millions of calls, of which none may cost the trace a kernel.
+ * Polls whether the GPU is done: one stream, then two streams and an event in turn. These are
+ * millions of calls, and they must not cause the loss of any other record.
  *
  *     polling [MILLISECONDS]      of each kernel, default 200
  */

@@ -1,4 +1,4 @@
-// A kernel that prints: its text comes out when the host waits, and is the program's own output.
+// A kernel that prints. Its text appears when the host waits, and is part of the program's output.
 #include "kernels/ordinary/workload.cuh"
 
 __global__ void print_kernel(int times)

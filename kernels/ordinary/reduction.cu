@@ -1,4 +1,4 @@
-// The sum of many numbers: in shared memory within a block, then by one atomic addition per block.
+// Sums up many numbers: in shared memory within a block, then by one atomic addition per block.
 #include "kernels/ordinary/workload.cuh"
 
 #include <vector>

@@ -1,4 +1,5 @@
-/* Every GPU of the machine, up to eight, at the same time; and a copy from each to the next. */
+/* Uses every GPU of the machine, up to eight, at the same time, and copies from each to the
+ * next. */
 #include "kernels/ordinary/workload.h"
 
 #define MOST    8

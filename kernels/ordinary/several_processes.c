@@ -1,6 +1,6 @@
 /*
- * Processes that use one GPU at the same time. The first one starts the others, which are this
- * program again, and does not use the GPU itself.
+ * Several processes use one GPU at the same time. The first one executes this program again for
+ * each of them, and does not use the GPU itself.
  *
  *     several_processes [PROCESSES]      default 4
  */

@@ -1,5 +1,5 @@
 /*
- * A thousand kernels that do nothing: the time goes into launching them.
+ * Launches a thousand kernels that do nothing: all time goes into launching.
  *
  *     tiny_kernels [LAUNCHES]      default 1000
  */

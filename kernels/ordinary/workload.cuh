@@ -1,4 +1,4 @@
-// What the ordinary workloads in CUDA C++ share. Their claims: see workload.h.
+// Shared by the ordinary workloads in CUDA C++. workload.h describes their claims.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@
         }                                                                                          \
     } while (0)
 
-// No kernel computes anything there.
+// On the simulator no kernel computes anything.
 inline bool simulated()
 {
     cudaDeviceProp properties;
@@ -22,7 +22,7 @@ inline bool simulated()
     return std::strstr(properties.name, "GV_SIM") != nullptr;
 }
 
-// Ends the program with what is to be said of its result.
+// Prints the result and ends the program.
 inline int finish(bool right)
 {
     CHECK(cudaDeviceSynchronize());
@@ -35,8 +35,9 @@ inline int finish(bool right)
 }
 
 // The time between two events, in milliseconds.
-class Stopwatch {
-public:
+class Stopwatch
+{
+  public:
     Stopwatch()
     {
         CHECK(cudaEventCreate(&start));
@@ -57,6 +58,6 @@ public:
         return ms;
     }
 
-private:
+  private:
     cudaEvent_t start, end;
 };

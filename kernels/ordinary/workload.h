@@ -1,7 +1,7 @@
 /*
- * What the ordinary workloads stand on: a context of one device with the kernels of gv_ptx_tour,
- * and claims: lines of output that say what a trace of the program must hold.
- * tests/workload_claims.py lists the claims and checks them.
+ * Shared by the ordinary workloads: a context of one device with the kernels of gv_ptx_tour, and
+ * claims. A claim is a line of output with what a trace of the program must hold.
+ * tests/workload_claims.py lists and checks them.
  */
 #ifndef GV_KERNELS_ORDINARY_WORKLOAD_H
 #define GV_KERNELS_ORDINARY_WORKLOAD_H
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The status of a program that cannot show its point on this machine. */
+/* The exit status of a program that does not apply to this machine. */
 #define GV_WORKLOAD_SKIPPED 77
 
 struct gv_workload {
@@ -28,7 +28,7 @@ struct gv_workload {
     CUfunction empty;
     CUfunction spin;
     CUfunction fill;
-    bool simulated; /* no kernel computes anything there */
+    bool simulated; /* on the simulator no kernel computes anything */
 };
 
 static inline void gv_workload_open(struct gv_workload *workload, int device)

@@ -1,4 +1,4 @@
-"""cuda-python: code that NVRTC has compiled is loaded while a kernel runs on another stream."""
+"""cuda-python: loads code from NVRTC while a kernel runs on another stream."""
 import ctypes
 import time
 

@@ -1,4 +1,4 @@
-"""CuPy: much computation for little that is copied: only two numbers leave the GPU."""
+"""CuPy: much computation, little copying: only two numbers leave the GPU."""
 from needs import needs
 
 needs("cupy")

@@ -1,4 +1,4 @@
-"""CuPy: a matrix product of integers, which CuPy's own kernel computes, and its sum."""
+"""CuPy: a matrix product of integers by CuPy's own kernel, and its sum."""
 from needs import needs
 
 needs("cupy")

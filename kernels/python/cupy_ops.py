@@ -1,4 +1,4 @@
-"""CuPy: its own kernels, and one of ours compiled at run time."""
+"""CuPy: its own kernels, and one compiled at run time."""
 from needs import needs
 
 needs("cupy")

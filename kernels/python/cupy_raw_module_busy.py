@@ -1,4 +1,4 @@
-"""CuPy: a RawModule is compiled and loaded while a kernel runs on another stream."""
+"""CuPy: compiles and loads a RawModule while a kernel runs on another stream."""
 import time
 
 from needs import needs

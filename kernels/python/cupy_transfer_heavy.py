@@ -1,4 +1,4 @@
-"""CuPy: much is copied for little computation: 64 MB there and back for one addition."""
+"""CuPy: much copying, little computation: 64 MB there and back for one addition."""
 from needs import needs
 
 needs("cupy", "numpy")

@@ -1,4 +1,4 @@
-"""JAX: a function is compiled, loaded and run for the first time while matrix products are queued."""
+"""JAX: compiles, loads and runs a function for the first time while matrix products are queued."""
 import os
 import time
 
@@ -31,11 +31,11 @@ small.block_until_ready()
 
 def step():
     queued = left
-    for _ in range(4):  # a second; JAX bears 32 before it waits
+    for _ in range(4):  # one second; JAX queues 32 before it waits
         queued = products(queued, left)
     start = time.monotonic()
     added = add_one(small)  # the stall
-    # Behind the products, too: JAX may load code on a thread of its own.
+    # Behind the products too, because JAX may load code on a thread of its own.
     added.block_until_ready()
     print(f"timed first add_one {(time.monotonic() - start) * 1e3:.3f}")
     return queued

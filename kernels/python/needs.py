@@ -1,4 +1,4 @@
-"""needs("numba") ends the program with status 77 and a word when a package is not there."""
+"""needs("numba") ends the program with status 77 and a message if the package is missing."""
 import importlib.util
 import sys
 
@@ -7,7 +7,7 @@ def needs(*packages):
     for package in packages:
         try:
             found = importlib.util.find_spec(package)
-        except ModuleNotFoundError:  # of a package inside one that is not there
+        except ModuleNotFoundError:  # a package inside a missing one
             found = None
         if found is None:
             print(f"skipped: no {package} here")

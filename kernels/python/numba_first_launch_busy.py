@@ -1,4 +1,4 @@
-"""Numba: a kernel is compiled and launched for the first time while another one runs."""
+"""Numba: compiles and launches a kernel for the first time while another one runs."""
 import time
 
 from needs import needs

@@ -1,4 +1,4 @@
-"""Numba: compiled for the host. Whoever takes @jit for work on the GPU is wrong, and sees no CUDA call."""
+"""Numba: @jit compiles for the host, so there is no CUDA call."""
 from needs import needs
 
 needs("numba")

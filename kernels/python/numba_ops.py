@@ -1,4 +1,4 @@
-"""Numba: a compiled kernel on an array that is copied both ways."""
+"""Numba: a kernel on an array that is copied both ways."""
 from needs import needs
 
 needs("numba")

@@ -1,4 +1,4 @@
-"""Numba: much is copied for little computation: 64 MB there and back for one addition."""
+"""Numba: much copying, little computation: 64 MB there and back for one addition."""
 from needs import needs
 
 needs("numba")

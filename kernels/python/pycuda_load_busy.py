@@ -1,4 +1,4 @@
-"""PyCUDA: code that nvcc has compiled is loaded while a kernel runs on another stream."""
+"""PyCUDA: loads code from nvcc while a kernel runs on another stream."""
 import shutil
 import sys
 import time
@@ -26,7 +26,7 @@ spin = driver.module_from_buffer(compiler.compile(SPIN)).get_function("spin")
 other = driver.Stream()
 spin(numpy.uint64(0), block=(1, 1, 1), stream=other)
 driver.Context.synchronize()
-# Compiled before, so that it is loading that waits and not the compiler that takes the time.
+# Compiled before, so that loading waits and the compiler takes no time.
 scale_code = compiler.compile(SCALE)
 spin(numpy.uint64(400000000), block=(1, 1, 1), stream=other)
 

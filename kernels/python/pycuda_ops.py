@@ -1,4 +1,4 @@
-"""PyCUDA: an addition, a matrix product and a sum, compiled by nvcc when the program runs."""
+"""PyCUDA: an addition, a matrix product and a sum, compiled by nvcc at run time."""
 import shutil
 import sys
 

@@ -1,4 +1,4 @@
-"""PyTorch: much computation for little that is copied: matrix products of what is on the GPU."""
+"""PyTorch: much computation, little copying: matrix products of data on the GPU."""
 from needs import needs
 
 needs("torch")

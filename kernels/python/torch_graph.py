@@ -1,4 +1,4 @@
-"""PyTorch: a captured CUDA graph, replayed. A capture does not survive a wrong call inside it."""
+"""PyTorch: captures and replays a CUDA graph. A wrong call inside it would break the capture."""
 from needs import needs
 
 needs("torch")

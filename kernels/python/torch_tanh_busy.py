@@ -1,4 +1,4 @@
-"""PyTorch: forty large matrix products are queued, then tanh is called for the first time."""
+"""PyTorch: queues forty large matrix products, then calls tanh for the first time."""
 import time
 
 from needs import needs

@@ -1,4 +1,4 @@
-"""PyTorch: much is copied for little computation: 64 MB there and back for one addition."""
+"""PyTorch: much copying, little computation: 64 MB there and back for one addition."""
 from needs import needs
 
 needs("torch")

@@ -1,4 +1,4 @@
-"""PyTorch: data loaded by forked workers, and a second process that uses the GPU too."""
+"""PyTorch: forked workers load data, and a second process uses the GPU too."""
 from needs import needs
 
 needs("torch")

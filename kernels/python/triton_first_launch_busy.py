@@ -1,4 +1,4 @@
-"""Triton: a kernel is compiled and launched for the first time while another one runs."""
+"""Triton: launches a kernel for the first time while another one runs."""
 import time
 
 from needs import needs
@@ -20,7 +20,7 @@ left = torch.randn(8192, 8192, device="cuda")
 values = torch.zeros(1024, device="cuda")
 other = torch.cuda.Stream()
 torch.mm(left, left)
-# Compiled before, so that it is loading that waits and not the compiler that takes the time.
+# Compiled before, so that loading waits and the compiler takes no time.
 with torch.cuda.stream(other):
     add_one.warmup(values, 1024, BLOCK=256, grid=(4,))
 torch.cuda.synchronize()

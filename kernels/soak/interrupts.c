@@ -1,9 +1,9 @@
 /*
  * Signals that make CUDA calls, and one that jumps out of a call.
  *
- * A handler that interrupts a call makes those only that the simulated driver serves without a
- * lock, with results that soak's own calls never have: tests/soak.py tells them by that, since what
- * they are depends on where they came: part of the call, calls of their own, or lost.
+ * A handler that interrupts a call makes only calls that the simulated driver serves without a
+ * lock, with results that soak's own calls never have. tests/soak.py recognises them by their
+ * results, because they may be a part of the interrupted call, calls of their own, or lost.
  */
 #include "kernels/soak/soak.h"
 
@@ -30,7 +30,7 @@ static _Thread_local struct {
 #define NESTED(symbol, ...)                                                                        \
     soak_enter(SOAK_##symbol, (int)symbol(__VA_ARGS__), (struct soak_entry){.flags = SOAK_NESTED})
 
-/* In a call of this thread's, or of ours. */
+/* In a call of this thread, or in ours. */
 static void call_in_between(void)
 {
     float ms;
@@ -64,7 +64,7 @@ static void interrupt(int number)
     errno = error;
 }
 
-/* Only a system call that sleeps is interrupted so: nothing there holds a lock. */
+/* Only a sleeping system call is interrupted this way: nothing there has a lock. */
 static bool sleeps(const ucontext_t *context)
 {
 #ifdef __x86_64__
@@ -133,8 +133,7 @@ void soak_interrupts_stop(void)
     mine.home = NULL;
 }
 
-/* Leaves a wait by a jump. Whether it comes to that depends on time; nothing but the log says so.
- */
+/* Leaves a wait by a jump. Whether that happens depends on time; only the log shows it. */
 void soak_step_jump(struct soak_thread *thread)
 {
     struct itimerspec soon = {{0, 0}, {0, 700000}};

@@ -1,4 +1,4 @@
-/* Compiled into each program of this folder; the list of calls is no part of it. */
+/* Compiled into each program of this folder, without its list of calls. */
 #define SOAK_CALLS(ROW)
 #include "kernels/soak/log.h"
 
@@ -34,7 +34,7 @@ void soak_names(const char *const *names, unsigned count)
     snprintf(path, sizeof path, "%s/names", folder);
     file = fopen(path, "wxe");
     if (!file)
-        return; /* a parent has */
+        return; /* inherited from the parent */
     for (unsigned i = 0; i < count; i++)
         fprintf(file, "%s\n", names[i]);
     if (fclose(file))

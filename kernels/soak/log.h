@@ -1,12 +1,12 @@
 /*
- * The programs' own log of the CUDA calls that they make: a file for each thread, in the folder
- * that SOAK_LOG names. tests/soak.py compares it with the trace.
+ * The programs' own log of their CUDA calls: one file per thread, in the folder SOAK_LOG.
+ * tests/soak.py compares it with the trace.
  *
- * A log is mapped shared, so that it outlives a program that is killed. A call is entered when it
- * has returned; what was noted before (SOAK_NOTE) goes with it. A signal handler may make calls of
- * its own in between: `inside` tells it whether it interrupted one.
+ * A log is mapped shared, so it survives a kill. A call is logged when it has returned, together
+ * with what was noted before it (SOAK_NOTE). A signal handler may make calls in between; `inside`
+ * says whether it interrupted a call.
  *
- * A program lists its calls by their exported symbols and then includes this file:
+ * A program lists its calls by their exported symbols, then includes this file:
  *
  *     #define SOAK_CALLS(ROW) ROW(cuInit) ROW(cuMemAlloc_v2) ...
  */
@@ -26,11 +26,11 @@ enum soak_call {
 };
 
 enum soak_flags {
-    SOAK_RUNS = 1,    /* starts one operation on the GPU, if it succeeds */
-    SOAK_KERNEL = 2,  /* detail: number of the kernel that is launched */
-    SOAK_BYTES = 4,   /* detail: how many bytes */
+    SOAK_RUNS = 1,    /* starts one GPU operation, if it succeeds */
+    SOAK_KERNEL = 2,  /* detail: number of the launched kernel */
+    SOAK_BYTES = 4,   /* detail: number of bytes */
     SOAK_LOADS = 8,   /* loads code */
-    SOAK_NESTED = 16, /* by a handler that interrupted a call: may be part of that one */
+    SOAK_NESTED = 16, /* by a handler that interrupted a call: may be a part of it */
 };
 
 #define SOAK_LEFT (-32768) /* the result of a call that never returned */
@@ -48,7 +48,7 @@ struct soak_entry {
 struct soak_log {
     char magic[8];
     uint32_t pid, tid;
-    uint64_t start_ns; /* in whose order logs of one thread number belong */
+    uint64_t start_ns; /* orders the logs of one thread number */
     _Atomic uint32_t count;
     _Atomic uint32_t calling; /* call + 1 while in one */
     char comm[16];
@@ -56,7 +56,7 @@ struct soak_log {
 };
 
 struct soak_writer {
-    struct soak_log *log; /* NULL: nothing is logged */
+    struct soak_log *log; /* NULL: do not log */
     int fd;
     struct soak_entry note;
     volatile bool inside;
@@ -64,9 +64,10 @@ struct soak_writer {
 
 extern _Thread_local struct soak_writer soak_writer;
 
-/* Says in SOAK_LOG/names what the calls are called. */
+/* Writes the names of the calls to SOAK_LOG/names. */
 void soak_names(const char *const *names, unsigned count);
-/* Each thread, before its first call and after its last one; a forked child opens anew. */
+/* Each thread calls these before its first call and after its last one. A forked child opens
+ * anew. */
 void soak_open(void);
 void soak_close(void);
 
@@ -84,7 +85,7 @@ static inline void soak_before(enum soak_call call)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Reserves its place first: a handler may come and write the next one. */
+/* Reserves its entry first: a handler may come and write the next one. */
 static inline void soak_enter(enum soak_call call, int result, struct soak_entry entry)
 {
     struct soak_log *log = soak_writer.log;
@@ -112,7 +113,7 @@ static inline int soak_after(enum soak_call call, int result)
     return result;
 }
 
-/* Makes a call and enters it. */
+/* Makes a call and logs it. */
 #define DO(symbol, ...)                                                                            \
     (soak_before(SOAK_##symbol), soak_after(SOAK_##symbol, (int)symbol(__VA_ARGS__)))
 

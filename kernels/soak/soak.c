@@ -1,21 +1,20 @@
 /*
- * A program that uses CUDA in every way that a seed leads it to, and keeps a log of its own of each
- * call (log.h); tests/soak.py runs it with the library and without, and compares the log with the
- * trace.
+ * Uses CUDA at random, as a seed says, and logs each call (log.h). tests/soak.py runs it with the
+ * library and without, and compares the log with the trace.
  *
  *     soak SEED STEPS [FEATURES]
  *
- * Several threads, one after the other in each of several places, take STEPS steps each. What it
- * prints depends on the arguments alone. FEATURES are letters:
+ * Several slots have one thread after the other, and each thread takes STEPS steps. The output
+ * depends only on the arguments. FEATURES are letters:
  *
  *     h  signal handlers that make calls    j  jumps out of a call   t  exceptions through a call
  *     f  forked children that make calls    x  children that run this program
  *     c  contexts that come and go          p  first calls of several threads at once
- *     a  an end by _exit or SIGKILL, with another thread in the middle of its calls
- *     s  calls in a function that the driver calls, of a thread that is all but gone, and that wait
- *        for the context while another thread captures
+ *     a  an end by _exit or SIGKILL while another thread makes calls
+ *     s  calls in a callback of the driver, calls of an ending thread, and calls that wait for the
+ *        context while another thread captures
  *
- * A real driver can do c, p, x and a; the others are for the simulator.
+ * A real driver supports c, p, x and a; the others need the simulator.
  */
 #include "kernels/soak/soak.h"
 
@@ -62,7 +61,7 @@ struct life {
 static struct life lives[PLACES_MAX][LIVES_MAX];
 static unsigned places, lives_each;
 
-/* ---- for throws.cpp, to which log.h is foreign ---- */
+/* ---- for throws.cpp, which cannot include log.h ---- */
 
 void soak_before_throw(void);
 void soak_after_throw(int result);
@@ -132,7 +131,7 @@ static void tear_down(struct soak_thread *thread)
     TOLD(thread, cuStreamDestroy_v2, thread->home);
 }
 
-/* Of a thread that is all but gone; after the library's own destructor, or before it. */
+/* In a thread that is ending; after the library's destructor, or before it. */
 static void speak_last(void *data)
 {
     struct life *life = data;
@@ -191,8 +190,8 @@ static void run_threads(struct soak_thread *self)
             abort();
     for (unsigned i = 0; i < places; i++)
         for (unsigned j = 0; j < lives_each; j++)
-            pthread_join(lives[i][j].thread, NULL); /* made before its predecessor has ended */
-    /* Not before: a forked child may write what is still in the buffer. */
+            pthread_join(lives[i][j].thread, NULL); /* started before its predecessor ended */
+    /* Not earlier: a forked child may write what is still in the buffer. */
     for (unsigned i = 0; i < places; i++)
         for (unsigned j = 0; j < lives_each; j++)
             printf("place %u, life %u: %016llx\n", i, j, (unsigned long long)lives[i][j].digest);
@@ -226,7 +225,7 @@ static void close_driver(struct soak_thread *self)
     TOLD(self, cuDevicePrimaryCtxRelease_v2, soak.device);
 }
 
-/* One of several that begin with CUDA at the same moment. */
+/* One of several threads that start using CUDA at the same moment. */
 static void *begin(void *barrier)
 {
     CUfunction empty = NULL;
@@ -263,7 +262,7 @@ static void begin_at_once(unsigned count)
     pthread_barrier_destroy(&barrier);
 }
 
-/* Until the process ends. */
+/* Waits until the process ends. */
 static void *stay_busy(void *unused)
 {
     CUstream stream = NULL;

@@ -1,11 +1,11 @@
-/* What the parts of the program soak share; soak.c says what it is. */
+/* Shared by the parts of soak; see soak.c. */
 #ifndef GV_KERNELS_SOAK_H
 #define GV_KERNELS_SOAK_H
 
 #define __CUDA_API_VERSION_INTERNAL 1
 #include <cuda.h>
 
-/* Never looked at by itself: entry points under their exported names. */
+/* Used only by the linker: entry points under their exported names. */
 #define SOAK_CALLS(ROW)                                                                            \
     ROW(cuInit)                                                                                    \
     ROW(cuDevicePrimaryCtxRetain)                                                                  \
@@ -68,12 +68,12 @@ extern "C" {
 #endif
 
 #define SOAK_SHARED    3 /* streams that all threads use */
-#define SOAK_OWN       4 /* streams and events of a thread, at most */
+#define SOAK_OWN       4 /* most streams and events of one thread */
 #define SOAK_MODULES   3
 #define SOAK_BYTES_MAX (64u << 10)
-#define SOAK_SCRATCH   4096 /* of device memory: anything may write there at any time */
+#define SOAK_SCRATCH   4096 /* of device memory that any kernel may write to at any time */
 
-/* Numbers of kernels: these of the first module, larger ones are called kernel_<number>. */
+/* Numbers of kernels: these are of the first module; larger ones are called kernel_<number>. */
 enum { SOAK_EMPTY, SOAK_SPIN, SOAK_FILL, SOAK_FIRST_MODULE };
 
 struct soak_process {
@@ -86,7 +86,7 @@ struct soak_process {
     CUmodule module;
     CUfunction kernels[SOAK_FIRST_MODULE];
     CUstream shared[SOAK_SHARED];
-    CUevent always; /* two events that have happened */
+    CUevent always; /* two completed events */
     CUevent first;
 };
 extern struct soak_process soak;
@@ -94,15 +94,15 @@ extern struct soak_process soak;
 struct soak_module {
     CUmodule module;   /* or */
     CUlibrary library; /* */
-    CUfunction kernel; /* NULL: there is none */
+    CUfunction kernel; /* NULL: none */
     uint32_t number;
 };
 
 struct soak_thread {
     uint64_t random;
-    uint64_t digest;          /* of all that does not depend on time */
+    uint64_t digest;          /* of everything that does not depend on time */
     unsigned forks, children; /* so far */
-    CUstream home;            /* as long as the thread, of no other */
+    CUstream home;            /* lives as long as the thread */
     CUstream streams[SOAK_OWN];
     CUevent events[SOAK_OWN];
     struct soak_module modules[SOAK_MODULES];
@@ -111,7 +111,7 @@ struct soak_thread {
     unsigned char pageable[SOAK_BYTES_MAX];
 };
 
-/* Interrupted by a handler, this says what it may do. */
+/* What a handler that interrupts this may do. */
 extern _Thread_local volatile bool soak_quiet;
 
 static inline bool soak_has(char feature)
@@ -136,7 +136,7 @@ static inline void soak_digest(struct soak_thread *thread, uint64_t value)
     thread->digest ^= thread->digest >> 29;
 }
 
-/* A call whose result is the same whenever it is made. */
+/* A call whose result never changes. */
 #define TOLD(thread, symbol, ...) soak_digest(thread, (uint64_t)(unsigned)DO(symbol, __VA_ARGS__))
 
 static inline CUresult soak_launch(CUfunction function, uint32_t number, CUstream stream,
@@ -152,7 +152,7 @@ static inline CUresult soak_spin(CUstream stream, uint64_t ns)
     return soak_launch(soak.kernels[SOAK_SPIN], SOAK_SPIN, stream, parameters);
 }
 
-/* steps.c, steps_code.c, steps_process.c, interrupts.c: each does something. */
+/* steps.c, steps_code.c, steps_process.c, interrupts.c: each function takes one step. */
 typedef void soak_step(struct soak_thread *thread);
 soak_step soak_step_launches, soak_step_copies, soak_step_sets, soak_step_events, soak_step_polls,
     soak_step_streams, soak_step_memory, soak_step_context, soak_step_host_function,
@@ -164,13 +164,13 @@ soak_step soak_step_jump, soak_step_throw;
 CUstream soak_some_stream(struct soak_thread *thread);
 void soak_drop_module(struct soak_thread *thread, struct soak_module *module);
 
-/* A timer whose signals make CUDA calls; to be stopped on the thread that started it. */
+/* Starts a timer whose signals make CUDA calls. Stop it on the same thread. */
 void soak_interrupts_start(struct soak_thread *thread);
 void soak_interrupts_stop(void);
-/* Jumps out of what it interrupts, if that sleeps. */
+/* Jumps out of a sleeping call. */
 void soak_interrupts_prepare(void);
 
-/* throws.cpp: makes a call that is left by an exception; returns whether one came. */
+/* throws.cpp: makes a call that an exception leaves; returns whether one came. */
 bool soak_throw(CUfunction function);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 /*
- * As soak.c, with the runtime: several threads that come and go, and a log of the calls that they
- * make. What the runtime calls inside is none of its business.
+ * As soak.c, with the runtime: several threads that come and go, and a log of their calls. It does
+ * not log driver calls inside them.
  *
  *     soak_runtime SEED STEPS [FEATURES]
  *
- * The one feature is l: libraries that each thread loads and unloads.
+ * The only feature is l: libraries that each thread loads and unloads.
  */
 #include <cuda_runtime_api.h>
 
@@ -68,7 +68,7 @@ struct worker {
     cudaLibrary_t library;
     cudaKernel_t loaded;
     uint32_t number;
-    unsigned char *device, *pinned; /* behind BYTES_MAX on the device anything may be written */
+    unsigned char *device, *pinned; /* behind BYTES_MAX kernels may write anything */
     unsigned char pageable[BYTES_MAX];
 };
 

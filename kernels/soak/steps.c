@@ -1,4 +1,4 @@
-/* What a thread of soak does: work on the GPU, memory, streams, events. */
+/* Steps of a thread of soak: GPU work, memory, streams, events. */
 #include "kernels/soak/soak.h"
 
 #include "kernels/clock.h"
@@ -39,7 +39,7 @@ void soak_step_launches(struct soak_thread *thread)
                         soak_launch(soak.kernels[SOAK_FILL], SOAK_FILL, stream, parameters));
 }
 
-/* There and back: what comes back must be what went. */
+/* Copies there and back, and compares. */
 void soak_step_copies(struct soak_thread *thread)
 {
     size_t bytes = 16 + soak_random(thread, SOAK_BYTES_MAX / 2 - 16);
@@ -108,7 +108,7 @@ void soak_step_events(struct soak_thread *thread)
     }
 }
 
-/* Asks until a kernel has ended, or for long enough: one stream, two of them by turns, an event. */
+/* Polls until a kernel has ended, or for long enough: one stream, two in turn, an event. */
 void soak_step_polls(struct soak_thread *thread)
 {
     uint64_t ns = 20000 + soak_random(thread, 300000);

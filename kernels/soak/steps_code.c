@@ -1,4 +1,4 @@
-/* What a thread of soak does: code that comes and goes, graphs, calls inside calls, contexts. */
+/* Steps of a thread of soak: code that comes and goes, graphs, calls inside calls, contexts. */
 #include "kernels/soak/soak.h"
 
 #include "kernels/ptx.h"
@@ -64,7 +64,7 @@ void soak_step_module(struct soak_thread *thread)
     soak_digest(thread, soak_launch(module->kernel, module->number, thread->home, NULL));
 }
 
-/* What is captured runs when the graph does, which is one operation on the GPU. */
+/* What is captured runs when the graph runs, as one GPU operation. */
 void soak_step_capture(struct soak_thread *thread)
 {
     uint32_t launches = soak_random(thread, 4), count = 1 + soak_random(thread, 5);
@@ -94,7 +94,7 @@ void soak_step_capture(struct soak_thread *thread)
     TOLD(thread, cuGraphDestroy, graph);
 }
 
-/* Calls made by a function that the driver calls belong to that call: none of them is entered. */
+/* Calls in a callback of the driver belong to the outer call, so none of them is logged. */
 static size_t CUDA_CB call_inside(int block_size)
 {
     (void)block_size;
@@ -112,7 +112,7 @@ void soak_step_nested(struct soak_thread *thread)
     soak_digest(thread, (uint64_t)block);
 }
 
-/* Its end voids the names of all kernels that nothing is known of but their handle. */
+/* Its end forgets the names of all kernels of which only the handle is known. */
 void soak_step_second_context(struct soak_thread *thread)
 {
     uint32_t number = SOAK_FIRST_MODULE + soak_random(thread, 1u << 23);

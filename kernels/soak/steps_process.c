@@ -1,4 +1,4 @@
-/* What a thread of soak does: children. */
+/* Steps of a thread of soak: children. */
 #include "kernels/soak/soak.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of a thread: they take as long as all the rest. */
+/* Per thread, because children take as long as everything else. */
 #define FORKS_MAX    4
 #define CHILDREN_MAX 1
 
@@ -25,7 +25,7 @@ static int wait_for(pid_t child)
     return status;
 }
 
-/* Without an exec: a driver that was initialised in the parent answers nothing but errors. */
+/* Without exec: a driver that the parent initialised returns only errors. */
 static void use_forked(bool ends_at_once)
 {
     CUdeviceptr device = 0;
@@ -66,7 +66,7 @@ static pid_t start(char **arguments, int output, uint32_t how)
         child = fork();
         if (child)
             return child;
-        if (how == 2) { /* the same process under two programs */
+        if (how == 2) { /* one process, two programs */
             soak_open();
             DO(cuInit, 0);
             soak_close();
@@ -83,7 +83,7 @@ static pid_t start(char **arguments, int output, uint32_t how)
     return child;
 }
 
-/* The same program with a seed of its own; what it prints counts. */
+/* This program with its own seed; its output is compared too. */
 void soak_step_child(struct soak_thread *thread)
 {
     char seed[32], steps[32], features[32], piece[256];

@@ -1,4 +1,5 @@
-// A call that is left by an exception: the driver calls a function of the program's, which throws.
+// A call that an exception leaves: the driver calls a function of the program, which throws. log.h
+// is C, so soak.c has what is needed of it.
 #include <cuda.h>
 
 #include <stdexcept>

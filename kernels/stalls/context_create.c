@@ -1,4 +1,4 @@
-/* Making a context takes long by itself, longer on a busy device, but waits for no kernel. */
+/* Making a context takes long, longer on a busy device, but waits for no kernel. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

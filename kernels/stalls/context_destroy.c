@@ -1,4 +1,4 @@
-/* Destroying a context, or resetting its device, waits until the context has nothing left to do. */
+/* Destroying a context, or resetting its device, waits until the context is idle. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

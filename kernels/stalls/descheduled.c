@@ -1,6 +1,6 @@
 /*
- * The program asks for an event, again and again, on a processor that busy processes have, too:
- * questions take long because nobody runs them. `idle`: it has the processor to itself.
+ * Queries an event repeatedly on a CPU that busy processes share, so queries take long. `idle`: it
+ * has the CPU to itself.
  */
 #include "kernels/stalls/stage.h"
 #include "kernels/stalls/timed_calls.h"
@@ -16,7 +16,7 @@
 #define NICE   5
 #define LENGTH 10 /* times MILLISECONDS */
 
-/* This thread, and the children that it will have. */
+/* Applies to this thread and its future children. */
 static bool stay_on_one_processor(void)
 {
     cpu_set_t all, one;

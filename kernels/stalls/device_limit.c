@@ -1,4 +1,4 @@
-/* A new stack limit waits until the context has nothing left to do. */
+/* A new stack limit waits until the context is idle. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

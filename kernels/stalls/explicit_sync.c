@@ -1,4 +1,4 @@
-/* The program asks to wait for the GPU, in three ways. That is no finding. */
+/* The program asks to wait for the GPU, in three ways. None is a finding. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* A fat binary with one entry, PTX that is not compressed, as the tool fatbinary writes it. */
+/* A fat binary with one entry of uncompressed PTX, as the tool fatbinary writes it. */
 #ifndef GV_KERNELS_STALLS_FAT_BINARY_H
 #define GV_KERNELS_STALLS_FAT_BINARY_H
 

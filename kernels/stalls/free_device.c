@@ -1,4 +1,4 @@
-/* cuMemFree waits until the context has nothing left to do; cuMemFreeAsync does not. */
+/* cuMemFree waits until the context is idle; cuMemFreeAsync does not. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* cuMemHostUnregister waits until the context has nothing left to do. */
+/* cuMemHostUnregister waits until the context is idle. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

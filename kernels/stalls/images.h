@@ -1,6 +1,6 @@
 /*
- * Code in the forms in which programs load it: PTX that no cache has seen, and a cubin and a fat
- * binary for the current device, made of PTX at run time.
+ * Code in the forms that programs load: PTX that is in no cache, and a cubin and a fat binary for
+ * the current device, made from PTX at run time.
  */
 #ifndef GV_KERNELS_STALLS_IMAGES_H
 #define GV_KERNELS_STALLS_IMAGES_H
@@ -9,10 +9,10 @@
 
 #include <unistd.h>
 
-/* Enough for the compiler to work on for some tens of milliseconds. */
+/* Takes the compiler some tens of milliseconds. */
 #define GV_IMAGES_STEPS 1500u
 
-/* PTX with a kernel "late", to be freed. `fresh`: no program has compiled it before. */
+/* PTX with a kernel "late". The caller frees it. `fresh`: no program has compiled it before. */
 static inline char *gv_images_ptx(bool fresh)
 {
     size_t room = 4096 + GV_IMAGES_STEPS * 64u, used;
@@ -36,7 +36,7 @@ static inline char *gv_images_ptx(bool fresh)
     return text;
 }
 
-/* The same as a cubin, to be freed. */
+/* The same as a cubin. The caller frees it. */
 static inline void *gv_images_cubin(size_t *size)
 {
     char *ptx = gv_images_ptx(false);

@@ -1,6 +1,6 @@
 /*
- * The program is killed just after a load waited: what CUPTI has of the kernel is lost with it. By
- * the system call, which comes as unexpected as the signal of another process.
+ * The program is killed just after a load waited, so CUPTI's record of the kernel is lost. It uses
+ * the bare system call, which is as unexpected as another process's signal.
  */
 #include "kernels/stalls/stage.h"
 
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     CUmodule module;
 
     gv_stage_open(&stage, argc, argv);
-    CHECK(cuModuleLoadData(&module, gv_ptx_second)); /* compiled from here on */
+    CHECK(cuModuleLoadData(&module, gv_ptx_second)); /* later loads need no compilation */
     CHECK(cuModuleUnload(module));
     gv_stage_busy(&stage);
     TIMED("load", cuModuleLoadData, (&module, gv_ptx_second));

@@ -1,4 +1,4 @@
-/* The program kills itself while a load of another thread waits for the GPU. */
+/* The program kills itself while a load in another thread waits for the GPU. */
 #include "kernels/stalls/stage.h"
 
 #include <pthread.h>

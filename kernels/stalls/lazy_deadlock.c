@@ -1,11 +1,12 @@
 /*
- * The deadlock of lazy loading: a kernel spins until another one sets a flag, and that one's first
- * launch has to load its code, for which the first one has to end. Here the first one gives up
- * after a while; MILLISECONDS says when, and the default is 2000.
+ * The deadlock of lazy loading: a kernel spins until another one sets a flag. The first launch of
+ * that one must load its code, which waits for the first kernel. Here the first kernel gives up
+ * after MILLISECONDS, default 2000.
  */
 #include "kernels/stalls/stage.h"
 
-/* spin_for_flag(u64 ns, u64 flag): until the flag is set, at most so long. set_flag(u64 flag). */
+/* spin_for_flag(u64 ns, u64 flag): spins until the flag is set, for at most ns. set_flag(u64
+ * flag). */
 static const char waits_ptx[] =
     GV_PTX_HEAD ".visible .entry spin_for_flag(.param .u64 wait_ns, .param .u64 wait_flag)\n"
                 "{\n"

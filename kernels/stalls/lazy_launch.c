@@ -1,4 +1,4 @@
-/* The first launch of a kernel of a library loads its code, and waits for the GPU; the second does
+/* The first launch of a library's kernel loads its code and waits for the GPU; the second does
  * not. */
 #include "kernels/stalls/stage.h"
 

@@ -1,6 +1,6 @@
 /*
- * A plain <<<>>> program of two files: the first launch of a kernel of the other file loads that
- * file's code, and waits for the GPU; the first launch of another kernel of it does not.
+ * A plain <<<>>> program of two files. The first launch of a kernel of the other file loads that
+ * file's code and waits for the GPU; the first launch of its other kernel does not.
  *
  *     lazy_translation_unit [idle] [MILLISECONDS]
  */
@@ -32,7 +32,7 @@ static void timed(const char *label, void (*launch)(cudaStream_t), cudaStream_t 
     printf("timed %s cudaLaunchKernel %.3f\n", label, gv_clock_ms_since(start_ns));
 }
 
-/* PTX that was compiled before takes no time worth telling from the wait. */
+/* PTX from the cache loads in no time compared with the wait. */
 static void compile(const char *ptx)
 {
     cudaLibrary_t library;

@@ -1,4 +1,4 @@
-/* The other file of lazy_translation_unit: two kernels that nobody has used yet. */
+/* The other file of lazy_translation_unit: two unused kernels. */
 #include "kernels/stalls/translation_unit.h"
 
 #define OTHER_PTX GV_PTX_HEAD GV_PTX_EMPTY_AS("other_first") GV_PTX_EMPTY_AS("other_second")

@@ -1,5 +1,5 @@
-/* With eager loading, a library is put onto the GPU when it is loaded, which waits, and the first
- * launch of its kernel does not. */
+/* With eager loading, loading a library puts its code onto the GPU and waits. The first launch
+ * of its kernel does not. */
 #include "kernels/stalls/fat_binary.h"
 #include "kernels/stalls/stage.h"
 
@@ -11,11 +11,11 @@ int main(int argc, char **argv)
     CUlibrary library;
     CUkernel kernel;
 
-    /* The simulator reads it earlier. */
+    /* The simulator reads the variable earlier. */
     if (setenv("CUDA_MODULE_LOADING", "EAGER", 1) != 0)
         return 1;
     gv_stage_open(&stage, argc, argv);
-    /* From now on the driver's cache has what its PTX compiles to. */
+    /* From now on the driver's cache has the compiled code. */
     CHECK(cuLibraryLoadData(&library, &image, NULL, NULL, 0, NULL, NULL, 0));
     CHECK(cuLibraryUnload(library));
     gv_stage_busy(&stage);

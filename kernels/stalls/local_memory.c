@@ -1,8 +1,8 @@
-/* The launch of a kernel that needs more local memory than any before waits until the pool can
- * grow. */
+/* Launching a kernel that needs more local memory than any before waits until the context is
+ * idle. */
 #include "kernels/stalls/stage.h"
 
-/* Stores into its local memory and reads it back, so that the compiler keeps all of it. */
+/* Writes its local memory and reads it back, so that the compiler keeps all of it. */
 static const char deep_ptx[] = GV_PTX_HEAD ".visible .entry deep(.param .u64 deep_to)\n"
                                            "{\n"
                                            "    .local .align 8 .b8 depot[65536];\n"

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
     CHECK(cuMemcpyHtoDAsync(memory, pinned, 4096, stage.other));
     CHECK(cuEventRecord(event, stage.other));
-    /* A kernel of a module that is loaded waits for a load behind another one here already. */
+    /* Loading a kernel's module would wait here already, behind the other load. */
     CHECK(cuModuleGetFunction(&fill, stage.module, "fill"));
     CHECK(cuModuleLoadData(&warm, gv_ptx_second));
     CHECK(cuModuleUnload(warm));
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     gv_stage_busy(&stage);
     if (pthread_create(&loader, NULL, load, NULL) != 0)
         return 1;
-    usleep(20000); /* it is inside the load by now */
+    usleep(20000); /* it is inside the load now */
 #if LOCK_CALL == LOCK_LAUNCH
     (void)more;
     TIMED("behind", cuLaunchKernel, (stage.empty, 1, 1, 1, 1, 1, 1, 0, stage.other, NULL, NULL));

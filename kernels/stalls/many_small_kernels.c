@@ -1,4 +1,4 @@
-/* Hundreds of short kernels, not one long one: the load waits for the last of them. */
+/* Hundreds of short kernels instead of one long one: the load waits for the last of them. */
 #include "kernels/stalls/stage.h"
 
 #define KERNELS 300

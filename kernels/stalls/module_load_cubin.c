@@ -1,4 +1,4 @@
-/* cuModuleLoadData of a cubin waits until the context has nothing left to do. */
+/* cuModuleLoadData of a cubin waits until the context is idle. */
 #include "kernels/stalls/images.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Loading a fat binary, whose PTX the driver has compiled before, waits for the GPU. */
+/* Loading a fat binary, whose PTX is in the driver's cache, waits for the GPU. */
 #include "kernels/stalls/fat_binary.h"
 #include "kernels/stalls/stage.h"
 

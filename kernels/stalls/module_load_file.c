@@ -1,4 +1,4 @@
-/* cuModuleLoad of a file waits until the context has nothing left to do. */
+/* cuModuleLoad of a file waits until the context is idle. */
 #include "kernels/stalls/images.h"
 
 int main(int argc, char **argv)

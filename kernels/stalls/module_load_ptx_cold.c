@@ -1,4 +1,4 @@
-/* cuModuleLoadData of PTX that was never compiled: compiling first, then the wait for the GPU. */
+/* cuModuleLoadData of new PTX: it compiles first, then waits for the GPU. */
 #include "kernels/stalls/images.h"
 
 int main(int argc, char **argv)

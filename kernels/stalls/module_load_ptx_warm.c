@@ -1,4 +1,4 @@
-/* cuModuleLoadData of PTX whose compiled code is in the driver's cache: only the wait. */
+/* cuModuleLoadData of PTX that the driver's cache has compiled: it only waits. */
 #include "kernels/stalls/images.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,6 @@
 /*
- * Many quick calls, none of which has to wait: NUMBER launches (default 20000), with a copy and a
- * wait now and then. Every call is timed: what was not slow by the program's own clock may be in no
- * report.
+ * Many quick calls without a wait: NUMBER launches (default 20000), with some copies and waits. The
+ * program times every call. A call that was not slow by its own clock must be in no report.
  */
 #include "kernels/stalls/stage.h"
 #include "kernels/stalls/timed_calls.h"

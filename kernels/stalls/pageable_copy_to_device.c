@@ -1,5 +1,5 @@
-/* A large asynchronous copy from pageable memory, behind a kernel in its stream, holds the caller;
- * a small one does not. */
+/* A large asynchronous copy from pageable memory, behind a kernel in its stream, blocks the
+ * caller; a small one does not. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 
     if (!pageable)
         return 1;
-    memset(pageable, 1, large); /* lest the copy wait for the pages */
+    memset(pageable, 1, large); /* so that the copy does not wait for the pages */
     gv_stage_open(&stage, argc, argv);
     CHECK(cuMemAlloc(&memory, large));
     gv_stage_busy(&stage);

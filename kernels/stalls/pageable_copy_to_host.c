@@ -1,5 +1,5 @@
-/* An asynchronous copy to pageable memory, behind a kernel in its stream, holds the caller; to
- * pinned memory it does not. */
+/* An asynchronous copy to pageable memory, behind a kernel in its stream, blocks the caller; one
+ * to pinned memory does not. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)
@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     gv_stage_open(&stage, argc, argv);
     CHECK(cuMemAlloc(&memory, 1 << 20));
     CHECK(cuMemAllocHost(&pinned, 1 << 20));
-    CHECK(cuMemcpyDtoH(pinned, memory, 1 << 20)); /* the pages are there now */
+    CHECK(cuMemcpyDtoH(pinned, memory, 1 << 20)); /* maps the pages */
     CHECK(cuMemcpyDtoH(pageable, memory, 1 << 20));
     gv_stage_busy(&stage);
     TIMED("pinned", cuMemcpyDtoHAsync, (pinned, memory, 1 << 20, stage.stream));

@@ -1,4 +1,4 @@
-/* A stream takes about a thousand launches that have not begun; one more has to wait. */
+/* A stream's queue takes about a thousand launches. The next one waits. */
 #include "kernels/stalls/stage.h"
 
 #define LAUNCHES 2000

@@ -1,4 +1,4 @@
-/* Three streams are busy for different times: the load waits for the last of them. */
+/* Three streams are busy for different times. The load waits for the last of them. */
 #include "kernels/stalls/stage.h"
 
 static const char three_ptx[] = GV_PTX_HEAD GV_PTX_SPIN_AS("spin_short") GV_PTX_SPIN_AS("spin_long")

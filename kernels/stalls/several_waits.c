@@ -1,4 +1,4 @@
-/* A copy that waits for a kernel and then takes its own time: only the wait is lost. */
+/* A copy that waits for a kernel and then takes its own time. Only the wait is lost. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
         return 1;
     gv_stage_open(&stage, argc, argv);
     CHECK(cuMemAlloc(&memory, bytes));
-    /* The first one makes its pages, the others show how long a copy takes. */
+    /* The first copy maps its pages; the others show how long a copy takes. */
     for (int i = 0; i < 4; i++)
         CHECK(cuMemcpyDtoH(pageable, memory, bytes));
     CHECK(cuStreamDestroy(stage.stream));

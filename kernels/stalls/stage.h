@@ -1,12 +1,12 @@
 /*
- * What the workloads of stalls stand on: a context, a kernel that keeps the GPU busy on a stream of
- * its own, and calls that are timed by the program's own clock.
+ * Shared by the stall workloads: a context, a kernel that keeps the GPU busy on a stream of its
+ * own, and timed calls.
  *
  *     PROGRAM [idle] [MILLISECONDS]
  *
- * `idle`: the same call on a GPU that has nothing to do. MILLISECONDS: how long the GPU is kept
- * busy; default 150. What a program has timed it says in lines of the form "timed LABEL CALL
- * MILLISECONDS". What must come of it in a trace stands beside each program, in NAME.expect.
+ * `idle`: makes the same call on an idle GPU. MILLISECONDS: how long the GPU is busy; default 150.
+ * The program prints what it timed as "timed LABEL CALL MILLISECONDS". NAME.expect has what a trace
+ * must hold.
  */
 #ifndef GV_KERNELS_STALLS_STAGE_H
 #define GV_KERNELS_STALLS_STAGE_H
@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The status of a program that cannot show its point on this machine. */
+/* The exit status of a program that does not apply to this machine. */
 #define GV_STAGE_SKIPPED 77
 
 struct gv_stage {
@@ -34,7 +34,7 @@ struct gv_stage {
     CUmodule module; /* gv_ptx_tour: empty, spin, fill */
     CUfunction empty;
     CUfunction spin;
-    CUstream stream; /* non-blocking: what works there is waited for by nobody who did not ask */
+    CUstream stream; /* non-blocking: no other stream waits for it */
     CUstream other;
 };
 
@@ -51,7 +51,7 @@ static inline void gv_stage_arguments(struct gv_stage *stage, int argc, char **a
     }
 }
 
-/* Launches `kernel` for so long. */
+/* Launches `kernel` for that long. */
 static inline void gv_stage_spin(CUfunction kernel, CUstream stream, uint64_t ms)
 {
     uint64_t ns = ms * 1000000u;
@@ -65,8 +65,8 @@ static inline void gv_stage_launch_empty(CUfunction kernel, CUstream stream)
     CHECK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 }
 
-/* Streams and kernels in the current context; nothing that comes later is done for the first time.
- */
+/* Makes streams and kernels in the current context, so that nothing later happens for the first
+ * time. */
 static inline void gv_stage_set(struct gv_stage *stage)
 {
     CHECK(cuStreamCreate(&stage->stream, CU_STREAM_NON_BLOCKING));
@@ -89,7 +89,7 @@ static inline void gv_stage_open(struct gv_stage *stage, int argc, char **argv)
     gv_stage_set(stage);
 }
 
-/* Gives the GPU its work, unless it is to be idle. */
+/* Makes the GPU busy, unless it must be idle. */
 static inline void gv_stage_busy(struct gv_stage *stage)
 {
     if (!stage->idle)

@@ -1,4 +1,4 @@
-/* A thread waits inside a load while the program forks a child, which does nothing and ends. */
+/* A thread waits inside a load while the program forks a child, which ends at once. */
 #include "kernels/stalls/stage.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * The program is stopped from outside while it asks for an event, again and again: questions take
- * long for no reason that CUDA knows. `idle`: it is left alone.
+ * Another process stops the program while it queries an event repeatedly, so queries take long for
+ * no reason that CUDA knows. `idle`: nobody stops it.
  */
 #include "kernels/stalls/stage.h"
 #include "kernels/stalls/timed_calls.h"
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         return 1;
     pid_t child = fork();
     if (child == 0) {
-        close(ready[1]); /* the parent may end early */
+        close(ready[1]); /* ends with its parent */
         gv_stage_arguments(&stage, argc, argv);
         if (!stage.idle)
             stop_parent(ready[0]);

@@ -1,5 +1,5 @@
-/* A stream, and another that joins it, are captured into a graph, in the strictest mode; what they
- * were given meanwhile is no work, and the graph is launched. */
+/* A stream, and another that joins it, are captured into a graph in the strictest mode. What
+ * they get meanwhile is not work. Then the graph is launched. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

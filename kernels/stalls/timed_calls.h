@@ -1,4 +1,4 @@
-/* Times calls none of which should be held up, and says each that took as long as a stall. */
+/* Times calls that must not stall, and prints each that took as long as a stall. */
 #ifndef GV_KERNELS_STALLS_TIMED_CALLS_H
 #define GV_KERNELS_STALLS_TIMED_CALLS_H
 
@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 #define GV_SLOW_MS 0.1
-/* So many are said at most; a machine on which there are more cannot show the point. */
+/* At most this many are printed; a machine with more does not apply. */
 #define GV_SLOW_MOST 10000u
 
-/* `count` of those that were slow, one more if this one, which began at `start_ns`, was. */
+/* Returns `count`, plus one if this call, which began at `start_ns`, was slow. */
 static inline unsigned gv_slow_count(unsigned count, const char *call, uint64_t start_ns)
 {
     double ms = gv_clock_ms_since(start_ns);

@@ -1,9 +1,9 @@
 /*
- * What nvcc makes of a .cu file, by hand: its kernels as a fat binary, registered before main, and
- * told by the address of the host function that launches them. So that plain <<<>>> programs can be
- * built where there is no nvcc.
+ * What nvcc generates from a .cu file, written by hand: the kernels as a fat binary, registered
+ * before main, and identified by the address of the host function that launches them. So plain
+ * <<<>>> programs can be built without nvcc.
  *
- *     GV_TRANSLATION_UNIT(PTX)                  once in a file, PTX a string literal
+ *     GV_TRANSLATION_UNIT(PTX)                  once in a file, PTX is a string literal
  *     GV_TRANSLATION_UNIT_KERNEL(launch, "name") in gv_unit_kernels(), which the file defines
  */
 #ifndef GV_KERNELS_STALLS_TRANSLATION_UNIT_H
@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What compilers call and no public header declares. */
+/* Called by compiled code; no public header declares these. */
 void **__cudaRegisterFatBinary(void *data);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
@@ -65,10 +65,10 @@ static inline void gv_unit_launch(const void *host, cudaStream_t stream, void **
     CHECK(cudaLaunchKernel(host, one, one, parameters, 0, stream));
 }
 
-/* lazy_translation_unit_other.c: its first kernel, and another one of the same file. */
+/* lazy_translation_unit_other.c: its first kernel, and another one. */
 void gv_other_first(cudaStream_t stream);
 void gv_other_second(cudaStream_t stream);
-/* Its code, so that the driver's cache can be given what it compiles to. */
+/* Its code, to fill the driver's cache. */
 extern const char gv_other_ptx[];
 
 #endif

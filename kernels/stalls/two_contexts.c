@@ -1,4 +1,4 @@
-/* A kernel in one context does not hold up a load in another one for its whole length. */
+/* A kernel in one context does not delay a load in another one until it ends. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* A kernel on one device does not hold up a load on another one. */
+/* A kernel on one device does not delay a load on another one. */
 #include "kernels/stalls/stage.h"
 
 int main(int argc, char **argv)
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     CHECK(cuCtxSetCurrent(second.context));
     gv_stage_set(&second);
     CHECK(cuCtxSetCurrent(stage.context));
-    CHECK(cuModuleLoadData(&module, gv_ptx_second)); /* it is compiled now */
+    CHECK(cuModuleLoadData(&module, gv_ptx_second)); /* compiles it */
     CHECK(cuModuleUnload(module));
     CHECK(cuCtxSetCurrent(second.context));
     gv_stage_busy(&second);

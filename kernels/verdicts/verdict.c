@@ -1,10 +1,10 @@
 /*
- * One behaviour for each thing that a verdict can be (report/analyse/verdict/verdict.def):
+ * One behaviour for each class of the verdict (report/analyse/verdict/verdict.def):
  *
  *     verdict CLASS [MILLISECONDS]
  *
- * MILLISECONDS: about how long it goes on; default 200. A real GPU needs more for what starting
- * CUDA takes not to matter.
+ * MILLISECONDS: about how long it takes; default 200. A real GPU needs more, so that starting CUDA
+ * does not matter.
  */
 #include <cuda.h>
 
@@ -56,7 +56,7 @@ static void work_for(uint64_t ns)
         ;
 }
 
-/* CUDA is there, and no kernel. */
+/* CUDA without a kernel. */
 static void no_kernel(void)
 {
     CUdeviceptr memory;
@@ -67,7 +67,7 @@ static void no_kernel(void)
     CHECK(cuMemFree(memory));
 }
 
-/* A kernel now and then, and the host does the rest. */
+/* A kernel now and then; the host does the rest. */
 static void idle(void)
 {
     start();
@@ -79,7 +79,7 @@ static void idle(void)
     }
 }
 
-/* There and back again, for a kernel that does next to nothing. */
+/* Copies there and back, for a kernel that does almost nothing. */
 static void transfer(void)
 {
     const size_t bytes = 8u << 20;
@@ -99,8 +99,8 @@ static void transfer(void)
     CHECK(cuMemFree(memory));
 }
 
-/* Small pieces of pageable memory, and a short kernel for every three of them: the host is in
- * copies most of the time, and the GPU has little to do. */
+/* Small pieces of pageable memory, and a short kernel for every three of them. The host copies
+ * most of the time, and the GPU has little to do. */
 static void copies(void)
 {
     const size_t bytes = 1024;
@@ -123,7 +123,7 @@ static void copies(void)
     free(host);
 }
 
-/* Short kernels; the host needs longer for each than the GPU. */
+/* Short kernels; launching each takes longer than running it. */
 static void launch(void)
 {
     start();
@@ -135,7 +135,7 @@ static void launch(void)
     CHECK(cuCtxSynchronize());
 }
 
-/* One short kernel, for which code has to be compiled. */
+/* One short kernel whose code must be compiled. */
 static void load_once(void)
 {
     start();
@@ -144,7 +144,7 @@ static void load_once(void)
     CHECK(cuCtxSynchronize());
 }
 
-/* Code is loaded while the GPU is at work. */
+/* Loads code while the GPU works. */
 static void stalled(void)
 {
     start();
@@ -164,7 +164,7 @@ static void underfilled(void)
     CHECK(cuCtxSynchronize());
 }
 
-/* Launches that cannot be: more threads than a block has. The program does not look. */
+/* Launches with more threads than a block can have. The program ignores the error. */
 static void refused(void)
 {
     start();
@@ -175,7 +175,7 @@ static void refused(void)
     CHECK(cuCtxSynchronize());
 }
 
-/* A graph is recorded, and never launched. */
+/* Captures a graph and never launches it. */
 static void recorded(void)
 {
     CUstream stream;

@@ -19,7 +19,7 @@ static uint64_t load_ns;
 
 #if defined(__x86_64__)
 
-/* 2 ms apart, the error of the two readings (some 50 ns) makes 25 ppm; usually they are further. */
+/* With readings 2 ms apart, their error of 50 ns makes 25 ppm. Usually they are further apart. */
 #define CALIBRATION_NS 2000000u
 
 static uint64_t load_ticks;
@@ -31,7 +31,7 @@ static bool counter_is_invariant(void)
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
-/* The kernel takes another clock source where the counter drifts, or is not the machine's own. */
+/* The Linux kernel uses another clock source if the counter drifts or is emulated. */
 static bool kernel_trusts_counter(void)
 {
     char source[64];
@@ -50,7 +50,7 @@ static bool kernel_trusts_counter(void)
     return strcmp(source, "tsc") == 0;
 }
 
-/* A pair of readings; of several tries the one in which the least time passed between the two. */
+/* A pair of readings: of several tries, the one with the least time between the two. */
 static void read_pair(uint64_t *ticks, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;

@@ -1,7 +1,7 @@
 /*
- * The session's clock: nanoseconds close to CLOCK_MONOTONIC, read in about half its time where the
- * kernel itself trusts the time stamp counter. All processes of a session convert with the same
- * numbers, so that their times agree to the counter tick.
+ * The session's clock: nanoseconds close to CLOCK_MONOTONIC. If the Linux kernel trusts the time
+ * stamp counter, reading it takes half as long. All processes of a session convert with the same
+ * numbers, so their times agree to the tick.
  */
 #ifndef GV_BASE_CLOCK_H
 #define GV_BASE_CLOCK_H
@@ -41,10 +41,11 @@ static inline uint64_t gv_clock_now_ns(void)
     return gv_clock_monotonic_ns();
 }
 
-/* Notes when the library was loaded: the session's start, and one end of the calibration. */
+/* Notes when the library was loaded: the session's start, and the first point of the
+ * calibration. */
 void gv_clock_note_load(void);
 
-/* Makes up a clock for a new session; `choice` is GPUVERIFY_CLOCK's index. Takes up to 2 ms. */
+/* Makes a clock for a new session. `choice` is GPUVERIFY_CLOCK's index. Takes up to 2 ms. */
 void gv_clock_calibrate(struct gv_clock *clock, int64_t choice);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Variables that every call reads lie together, in one line of the cache: GV_HOT before each.
+ * Marks variables that every call reads with GV_HOT, so that they share a cache line.
  */
 #ifndef GV_BASE_HOT_H
 #define GV_BASE_HOT_H

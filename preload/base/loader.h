@@ -20,20 +20,11 @@ int gv_loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *c
 void gv_loader_enter(void);
 void gv_loader_leave(void);
 
-/* Is this thread in a constructor or a destructor that the loader runs, or otherwise holds the
- * loader's lock? Read from glibc's own; false where that looks different. Waits for nothing. */
-bool gv_loader_is_held_here(void);
-
-/* Once, before any fork. A child whose parent was loading or unloading a library in another thread
- * finds the lock held for ever, and from then on visits without it. */
-void gv_loader_find_lock(void);
-
-/* In such a child: whoever loads a library, or starts a thread, may wait for ever. Not ours to do.
- */
-bool gv_loader_is_broken(void);
-
-/* Around a fork(). */
-void gv_loader_hold(void);
-void gv_loader_release(bool in_child);
+/* For gv_loader_hold() and gv_loader_release(): new visitors wait, and those that are there come
+ * out; they go on; they start over in a child, which visits without the lock if it is orphaned: a
+ * thread that is not there holds it for ever. */
+void gv_loader_hold_visits(void);
+void gv_loader_release_visits(void);
+void gv_loader_start_over(bool is_orphaned);
 
 #endif

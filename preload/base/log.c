@@ -12,7 +12,7 @@
 
 #define LINE_BYTES 1024
 
-/* Of the program's start: 1 open, 2 not; 0: not looked at yet. */
+/* stderr at the program's start: 1 open, 2 closed, 0 unknown. */
 static _Atomic int stderr_at_start;
 
 void gv_log_look_at_stderr(void)
@@ -42,12 +42,12 @@ static void say(const char *format, va_list arguments)
 
     if (bytes > sizeof line - 2)
         bytes = sizeof line - 2;
-    for (size_t i = 0; i < bytes; i++) /* paths and values come from anywhere */
+    for (size_t i = 0; i < bytes; i++) /* paths and values may contain anything */
         if ((unsigned char)line[i] < ' ' || line[i] == 127)
             line[i] = '?';
     line[bytes++] = '\n';
     if (write(STDERR_FILENO, line, bytes) < 0) {
-        /* Nobody to tell. */
+        /* There is no stderr. */
     }
     errno = saved_errno;
 }

@@ -16,7 +16,7 @@ struct tables {
     const char *soname;
 };
 
-/* glibc writes the relocated address into some of these entries, and not into others. */
+/* glibc relocates the addresses in some of these entries, but not in all. */
 static const void *table_at(const struct gv_object *object, uintptr_t value)
 {
     return (const void *)(value >= object->base ? value : object->base + value);
@@ -180,7 +180,8 @@ struct visit {
     unsigned seen;
 };
 
-static unsigned startup_count = UINT_MAX; /* before our constructor everything is of startup */
+static unsigned startup_count =
+    UINT_MAX; /* before our constructor, everything was mapped at startup */
 
 static int visit_one(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -324,7 +325,7 @@ bool gv_objects_mapped(const struct gv_object *object)
     return gv_objects_visit(is_same_mapping, &wanted);
 }
 
-/* Deeper chains of libraries that need each other are cut: the stack may be small. */
+/* Limits chains of needed libraries: the stack may be small. */
 #define DEEPEST_NEED 6
 
 struct need {

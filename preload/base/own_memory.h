@@ -1,6 +1,6 @@
 /*
- * Reads this process's own memory where it may not be there: through the kernel, which answers
- * instead of faulting. A third of a microsecond each; for slow paths.
+ * Reads this process's memory through the Linux kernel, which returns an error for an invalid
+ * address instead of faulting. A third of a microsecond each; for slow paths.
  */
 #ifndef GV_BASE_OWN_MEMORY_H
 #define GV_BASE_OWN_MEMORY_H
@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* True when all of it was read. Also false where the kernel refuses such reads (seccomp). */
+/* True if everything was read. False also if the kernel refuses such reads (seccomp). */
 bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes);
 
-/* Pieces that are as long here as there. How many, from the first on, have been read. */
+/* Reads pieces of equal lengths. Returns how many were read, counted from the first. */
 unsigned gv_own_memory_read_several(const struct iovec *here, const struct iovec *there,
                                     unsigned count);
 

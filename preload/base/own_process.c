@@ -4,6 +4,8 @@
 
 #include <stdatomic.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct gv_process gv_process;
 
@@ -22,6 +24,11 @@ void gv_process_read_settings(void)
 bool gv_process_is_ours(void)
 {
     return !getauxval(AT_SECURE);
+}
+
+bool gv_process_is_attached_here(void)
+{
+    return gv_process_is_recording() && (uint32_t)syscall(SYS_getpid) == gv_process.pid;
 }
 
 bool gv_process_records_runtime(void)

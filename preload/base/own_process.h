@@ -16,20 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The collector that GPUVERIFY_COLLECTOR names, if this process has started it. */
-struct gv_named_collector {
-    uint32_t pid; /* 0: it has not */
-    uint64_t start_ticks;
-    uint64_t since_ns; /* gv_clock_monotonic_ns() */
-};
-
 struct gv_process {
     struct gv_settings settings;
     struct gv_spool_writer spool;
     struct gv_session_file *session; /* mapped while attached */
     char session_path[GV_SESSION_PATH_BYTES];
     char session_id[GV_SESSION_ID_BYTES];
-    struct gv_named_collector named_collector;
     uint32_t pid; /* of the process that attached */
     bool forked;  /* we are the child of one that had attached */
 };
@@ -69,8 +61,10 @@ static inline bool gv_process_is_recording(void)
 /* What the rooms below ask of preload/process/, which fills it in. Any thread, any time. */
 struct gv_thread;
 struct gv_process_steps {
-    bool (*attach)(void);                                    /* gv_process_attach() */
-    void (*note_driver)(void);                               /* gv_process_note_driver() */
+    /* Makes the spool, joins the session, starts the collector if there is none. The first thread
+     * does it, the others wait for it. True if the process records now. */
+    bool (*attach)(void);
+    void (*note_driver)(void);                               /* gv_gpu_note_driver() */
     void (*start_gpu)(struct gv_thread *thread);             /* gv_gpu_start() */
     void (*await_gpu_start)(const struct gv_thread *thread); /* gv_gpu_await_start() */
 };
@@ -81,6 +75,9 @@ void gv_process_read_settings(void);
 
 /* false: set-user-id, or given up. Any time, also before our constructor ran. */
 bool gv_process_is_ours(void);
+
+/* True in the process that attached; false in a vfork()ed child of it, which shares its memory. */
+bool gv_process_is_attached_here(void);
 
 /* GPUVERIFY_RUNTIME. Any time. */
 bool gv_process_records_runtime(void);

@@ -1,7 +1,7 @@
 /*
- * Around what we do in a program's call besides passing it on, wherever that may call libc: errno
- * stays as the call left it, and the thread is not cancelled in there. The program asked for
- * neither, and a cancelled attach() would leave half a session.
+ * Put these around our own work in a program's call if it may call libc: errno stays as the call
+ * left it, and the thread cannot be cancelled inside. A cancelled attach would leave half a
+ * session.
  *
  * Not needed where only memory is written. Nests.
  */

@@ -98,7 +98,7 @@ static void join(struct gv_thread *thread)
     take_slot(thread);
     /* Without it the last segment of the thread is closed when the process ends. */
     if (pthread_setspecific(leave_key, thread))
-        gv_log_info("a thread's end will not be seen");
+        gv_log_info("the ends of threads are not noticed");
     thread->token = gv_process_token_now();
 }
 

@@ -1,6 +1,6 @@
 /*
- * NVIDIA's headers with every exact symbol declared: the older variants that they hide, and the
- * private calls that compiled CUDA code makes to its libcudart.
+ * NVIDIA's headers with every exact symbol declared: also the older variants that they hide, and
+ * the private calls of compiled CUDA code to its libcudart.
  */
 #ifndef GV_BIND_CUDA_HEADERS_H
 #define GV_BIND_CUDA_HEADERS_H

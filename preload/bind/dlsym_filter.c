@@ -15,7 +15,7 @@ void *(*gv_real_dlvsym)(void *handle, const char *name, const char *version);
 
 void gv_dlsym_find_real(void)
 {
-    /* After our own object, which answers to these names too. */
+    /* After our own object, which has these names too. */
     void *real_dlvsym = gv_objects_next_early((uintptr_t)_DYNAMIC, "dlvsym");
     void *real_dlsym = gv_objects_next_early((uintptr_t)_DYNAMIC, "dlsym");
 
@@ -40,13 +40,13 @@ static void *ask_real(void *handle, const char *name, const char *version)
     return version ? gv_real_dlvsym(handle, name, version) : gv_real_dlsym(handle, name);
 }
 
-/* What a caller would find without us: the definitions of others, in the objects that it sees. */
+/* What a caller would find without us: definitions in other objects that it sees. */
 struct sight {
     const char *name;
     const struct gv_object *caller;
-    bool past_caller; /* RTLD_NEXT: only what comes behind the caller counts */
+    bool past_caller; /* RTLD_NEXT: only objects after the caller count */
     bool past_us;
-    bool cuda_is_global; /* it was opened for everybody */
+    bool cuda_is_global; /* it was opened with RTLD_GLOBAL */
     void *found;
 };
 
@@ -66,8 +66,8 @@ static bool is_seen(const struct gv_object *object, void *context)
                             (sight->cuda_is_global && gv_entry_points_is_cuda(object)));
 }
 
-/* Every driver and every runtime has such a call that we do not export: found from here, it tells
- * that the library was opened with RTLD_GLOBAL. */
+/* Every driver and every runtime has this call, and we do not export it. If it is found from
+ * here, the library was opened with RTLD_GLOBAL. */
 static bool cuda_is_global(int api)
 {
     return gv_real_dlsym(RTLD_DEFAULT,
@@ -96,8 +96,8 @@ static bool is_behind_us(const struct gv_object *object)
 }
 
 /*
- * RTLD_NEXT asked by us would start behind us, so the search is done here, from the caller on. Our
- * own export, where it comes first, stands for the definition that it will call.
+ * RTLD_NEXT from us would start after us, so we search here, from the caller on. If our own export
+ * comes first, it stands for the definition that it will call.
  */
 static void *find_next(const struct gv_object *caller, const char *name)
 {
@@ -110,7 +110,7 @@ static void *find_next(const struct gv_object *caller, const char *name)
     return sight.found;
 }
 
-/* Our own export must not look like a driver: it counts if there is another one in sight. */
+/* Our export must not look like a driver: it counts only if another definition is in sight. */
 static bool is_more_than_ours(const struct gv_object *caller, const char *name, int api)
 {
     struct sight sight = {
@@ -119,7 +119,7 @@ static bool is_more_than_ours(const struct gv_object *caller, const char *name, 
     return gv_objects_visit(is_seen, &sight);
 }
 
-/* RTLD_NEXT is left to the real one, which is told the caller by the stub. */
+/* The real dlsym() handles RTLD_NEXT; the stub shows it the caller. */
 static struct gv_dlsym_answer find_of_cupti(void *handle, const char *name, const char *version,
                                             uintptr_t caller_address)
 {
@@ -159,7 +159,7 @@ struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const cha
         found = find_next(&caller, name);
     } else {
         found = ask_real(handle, name, version);
-        if (!found) /* the real one says so itself, to the program */
+        if (!found) /* the real one reports it to the program */
             return pass;
         if (lies_in_us(found) && !is_more_than_ours(&caller, name, api))
             found = NULL;

@@ -1,6 +1,6 @@
 /*
- * What our dlsym() does with the name of a CUDA call. Runs inside every such look-up: no
- * allocation, no output, no lock but the dynamic loader's own, which dlsym() takes too.
+ * Handles a CUDA call's name in our dlsym(). It runs inside every such look-up: no allocation, no
+ * output, no lock except the dynamic loader's, which dlsym() takes too.
  */
 #ifndef GV_BIND_DLSYM_FILTER_H
 #define GV_BIND_DLSYM_FILTER_H
@@ -10,7 +10,7 @@
 extern void *(*gv_real_dlsym)(void *handle, const char *name);
 extern void *(*gv_real_dlvsym)(void *handle, const char *name, const char *version);
 
-/* Returned in two registers; the stubs in dlsym_stubs.S know it. */
+/* Returned in two registers; dlsym_stubs.S knows the layout. */
 struct gv_dlsym_answer {
     void *address;
     uintptr_t answered; /* 0: let the real dlsym() answer the program itself */
@@ -19,7 +19,7 @@ struct gv_dlsym_answer {
 struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const char *version,
                                        uintptr_t caller);
 
-/* Fills in the two pointers above, from libc's (before glibc 2.34: libdl's) own symbols. */
+/* Fills in the two pointers above, from libc's own symbols (before glibc 2.34: libdl's). */
 void gv_dlsym_find_real(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Our dlsym() and dlvsym(): stubs that pass every name but those of CUDA calls on to the real ones
- * by a tail jump, so that the real one sees the program's return address. It looks there for who is
- * asking, and RTLD_NEXT, RTLD_DEFAULT and a library's own scope mean what they meant without us.
+ * Our dlsym() and dlvsym(). For every name except those of CUDA calls, they tail-jump to the real
+ * ones. So the real one sees the program's return address as the caller, and RTLD_NEXT,
+ * RTLD_DEFAULT and a library's own scope keep their meaning.
  */
 
 #if defined(__x86_64__)

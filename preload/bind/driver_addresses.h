@@ -1,7 +1,7 @@
 /*
- * Which call of the table lives at an address of the mapped driver.
+ * Maps addresses of the mapped driver to calls of the table.
  *
- * Looking one up is lock-free, on any thread; adding and forgetting is for one thread at a time.
+ * Looking up is lock-free, on any thread. Adding and forgetting is for one thread at a time.
  */
 #ifndef GV_BIND_DRIVER_ADDRESSES_H
 #define GV_BIND_DRIVER_ADDRESSES_H
@@ -9,8 +9,8 @@
 void gv_driver_addresses_add(void *address, int api);
 void gv_driver_addresses_forget(void);
 
-/* Of a driver's call, its number; else -1. While another driver takes this one's place, it may be
- * the number of another call: the caller compares. */
+/* The number of the driver call at this address, or -1. While another driver replaces this one,
+ * it may be the number of another call: the caller must compare. */
 int gv_driver_addresses_find(void *address);
 
 #endif

@@ -18,12 +18,12 @@ struct gv_driver_calls gv_driver_calls;
 static void *const *const runtime_hooks[GV_RUNTIMES] = {gv_hooks_runtime0, gv_hooks_runtime1,
                                                         gv_hooks_runtime2, gv_hooks_runtime3};
 
-/* A CUDA library that was found: index 0 the driver, 1 + i the runtime number i. */
+/* A CUDA library that was found: index 0 is the driver, 1 + i the runtime number i. */
 struct library {
     struct gv_object object;
     char name[64]; /* its DT_SONAME */
     _Atomic int known;
-    unsigned learned; /* how often this place was filled */
+    unsigned learned; /* how often this slot was filled */
 };
 
 #define LIBRARIES (1 + GV_RUNTIMES)
@@ -32,8 +32,8 @@ static struct library libraries[LIBRARIES];
 static _Atomic bool any_bound; /* there is something to forget */
 static atomic_flag learning = ATOMIC_FLAG_INIT;
 
-/* Held for some microseconds, by the thread that met a library first or saw one go. Signals wait: a
- * handler that asks for a call would wait for the thread that it interrupted. */
+/* Locked for some microseconds, by a thread that found a library or saw one go. Signals are
+ * blocked: a handler that asks for a call would wait for the thread that it interrupted. */
 static void learning_begin(sigset_t *before)
 {
     sigset_t all;
@@ -50,7 +50,7 @@ static void learning_end(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Of the thread that forks. */
+/* Of the forking thread. */
 static sigset_t before_fork;
 
 void gv_entry_points_hold(void)
@@ -66,7 +66,7 @@ static bool is_driver_name(const char *name)
     return strcmp(name, "libcuda.so.1") == 0 || strcmp(name, "libcuda.so") == 0;
 }
 
-/* Wheels rename it: libcudart-9335f6a2.so.12.4.99 */
+/* Python wheels rename it: libcudart-9335f6a2.so.12.4.99 */
 static bool is_runtime_name(const char *name)
 {
     size_t stem = strlen("libcudart");
@@ -82,9 +82,9 @@ bool gv_entry_points_is_cuda(const struct gv_object *object)
     return is_driver_name(name) || is_runtime_name(name);
 }
 
-/* ---- learning ---- */
+/* ---- finding libraries ---- */
 
-/* Hooks, and those who look an address up, read it meanwhile. */
+/* Hooks and look-ups read it meanwhile. */
 static void set_real(void **real, void *address)
 {
     __atomic_store_n(real, address, __ATOMIC_RELEASE);
@@ -156,7 +156,7 @@ static int learn_into(int index, const struct gv_object *object, const char *nam
     return index;
 }
 
-/* The number of the CUDA library that this object is, or -1. */
+/* The number of this CUDA library, or -1. */
 static int library_of(const struct gv_object *object)
 {
     const char *name = gv_object_name(object);
@@ -236,10 +236,10 @@ void *gv_entry_points_swap_driver(void *address)
     return api >= 0 && real_of(0, api) == address ? gv_hooks_driver[api] : address;
 }
 
-/* ---- libraries that go ---- */
+/* ---- unloaded libraries ---- */
 
-/* The object that asked for an entry point last, and is not a tool: in one word its first page, and
- * how many whole ones it has. */
+/* The last object that asked for an entry point and is not a tool. One word has its first page
+ * and its number of pages. */
 #define PAGE_BYTES 4096u
 #define MOST_PAGES ((1u << 20) - 1)
 
@@ -260,8 +260,8 @@ static uint64_t pages_of(const struct gv_object *object)
     return first * (MOST_PAGES + 1) + (count < MOST_PAGES ? count : MOST_PAGES);
 }
 
-/* Threads in dlclose(). What its finalizers bind must not outlive it: the library may be gone, and
- * mapped elsewhere by another thread, before we know. */
+/* Threads in dlclose(). What finalizers bind must not outlive the call: the library may be gone,
+ * and mapped elsewhere by another thread, before we notice. */
 static _Atomic int closing;
 
 static void forget(int index)
@@ -284,7 +284,7 @@ static bool forget_if_gone(int index)
     object = library->object;
     learned = library->learned;
     learning_end(&before);
-    /* Asked without our lock: the loader has one of its own, under which a program may ask us. */
+    /* Called without our lock: the loader has its own, under which a program may call us. */
     if (!known || gv_objects_mapped(&object))
         return false;
     learning_begin(&before);
@@ -314,12 +314,12 @@ static void forget_unmapped(void)
         return;
     for (int i = 0; i < LIBRARIES; i++)
         any |= forget_if_gone(i);
-    /* Also when an object with cached calls went: another one may come to lie where it was. */
+    /* Also when an object with cached calls went: another one may be mapped at its address. */
     unbind(any ? 0 : GV_DRIVER_COUNT);
 }
 
-/* Another thread may have unmapped a library, and not come to forgetting it, while this one already
- * asks for the same library at another place. Returns how many were unloaded until now. */
+/* Another thread may have unmapped a library and not yet forgotten it, while this one asks for
+ * the same library at another address. Returns how many were unloaded so far. */
 static unsigned long long forget_what_others_unmapped(void)
 {
     static _Atomic unsigned long long seen;
@@ -337,7 +337,7 @@ void gv_entry_points_release(bool in_child)
     sigset_t before = before_fork;
 
     if (in_child)
-        atomic_store(&closing, 0); /* the other threads are not there */
+        atomic_store(&closing, 0); /* the other threads do not exist here */
     learning_end(&before);
 }
 
@@ -371,7 +371,7 @@ bool gv_entry_points_is_tool(uintptr_t caller)
         return true;
     pages = pages_of(&object);
     atomic_store(&plain, pages);
-    /* It may have gone meanwhile, and been forgotten before it was noted. */
+    /* It may have been unloaded and forgotten before it was noted. */
     if (gv_objects_unloads() != unloads)
         atomic_compare_exchange_strong(&plain, &pages, 0);
     return false;
@@ -401,9 +401,9 @@ struct search {
 };
 
 /*
- * Would the caller's look-up, without us, have got as far as `object`? What was opened later with
- * dlopen() counts if the caller needs it, or if it is CUDA itself: a program may have opened that
- * for everybody.
+ * Whether the caller's look-up, without us, would reach `object`. A library opened later with
+ * dlopen() counts if the caller needs it, or if it is CUDA itself: a program may have opened it
+ * with RTLD_GLOBAL.
  */
 static bool is_in_sight(const struct search *search, const struct gv_object *object)
 {
@@ -413,8 +413,7 @@ static bool is_in_sight(const struct search *search, const struct gv_object *obj
            (search->caller && gv_object_reaches(search->caller, object));
 }
 
-/* Those in front of us have been met already, and called us: the wrappers of another preloaded
- * library. */
+/* Those before us were found first and called us: the wrappers of another preloaded library. */
 static bool is_first_definition(const struct gv_object *object, void *context)
 {
     struct search *search = context;
@@ -439,12 +438,12 @@ static void *target_of(const struct search *search, int api)
     return real_of(library, api) == search->found ? hook_of(library, api) : search->found;
 }
 
-/* For every later call through this slot; of a runtime slot, for those from the same object. */
+/* For every later call through this slot; for a runtime slot, those from the same object. */
 static void keep_target(struct gv_plt_slot *slot, const struct search *search, void *target)
 {
     sigset_t before;
 
-    /* What only this caller sees is not for the others. */
+    /* What only this caller sees must not be used for others. */
     if (!search->object.at_startup && !gv_entry_points_is_cuda(&search->object))
         return;
     learning_begin(&before);
@@ -468,8 +467,8 @@ void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
     if (gv_objects_at(caller, &from))
         search.caller = &from;
     /*
-     * Of several libcudarts a caller means the one that it was linked with. One that names none
-     * (a tail call: the return address is its caller's) gets the first in the order of look-up.
+     * With several libcudarts, a caller means the one that it was linked with. A caller that names
+     * none (a tail call: the return address is its caller's) gets the first one in look-up order.
      */
     search.is_linked_with = search.runtime;
     if (!gv_objects_visit(is_first_definition, &search) && search.runtime) {

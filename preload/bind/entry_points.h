@@ -1,23 +1,23 @@
 /*
- * Who answers a CUDA call, and how it gets past us first.
+ * Finds who answers a CUDA call, and puts our wrappers in between.
  *
- * Programs reach a call in three ways, and each has one place where our wrapper is put in between:
+ * Programs reach a call in three ways:
  *
- *   through their PLT    our exported symbol of that name comes first. It is a stub of two
- *                        instructions (plt_stubs.S) that jumps to the address in its slot, which
- *                        gv_entry_points_bind() has filled in at the first call.
- *   through dlsym()      dlsym_filter.c lets the real dlsym() answer, and swaps the address
- *   from the driver      cuGetProcAddress() answers, and its wrapper swaps the address
+ *    through their PLT    our exported symbol of that name comes first. It is a stub of two
+ *                         instructions (plt_stubs.S) that jumps to the address in its slot, which
+ *                         gv_entry_points_bind() fills in at the first call
+ *    through dlsym()      dlsym_filter.c lets the real dlsym() answer, and swaps the address
+ *    from the driver      cuGetProcAddress() answers, and its wrapper swaps the address
  *
- * An address is swapped when it is a call of the table in the mapped libcuda or libcudart, and only
- * then; everything else is passed on as it is.
+ * An address is swapped only if it is a call of the table in the mapped libcuda or libcudart.
+ * Everything else is passed on unchanged.
  *
- * A process can hold several libcudarts, and each must get its own calls: there are GV_RUNTIMES
- * sets of runtime wrappers, one for each library found. The fifth one is passed through, and seen
- * by its driver calls only.
+ * A process can have several libcudarts, and each must get its own calls. There are GV_RUNTIMES
+ * sets of runtime wrappers, one per library. A further library is passed through, and only its
+ * driver calls are recorded.
  *
- * Any thread; nothing here allocates. What is known of libraries changes under a lock, held for
- * some microseconds with signals blocked, and never across a call of the loader.
+ * Any thread. Nothing here allocates. What is known of libraries changes under a lock, for some
+ * microseconds, with signals blocked, and never across a call of the loader.
  */
 #ifndef GV_BIND_ENTRY_POINTS_H
 #define GV_BIND_ENTRY_POINTS_H
@@ -32,7 +32,7 @@
 
 #define GV_RUNTIMES 4
 
-/* Where the wrappers find what they wrap. NULL: this library has no such call. */
+/* The real functions, for the wrappers. NULL: this library has no such call. */
 extern void *gv_real_driver[GV_DRIVER_COUNT];
 extern void *gv_real_runtime[GV_RUNTIMES][GV_RUNTIME_COUNT];
 
@@ -43,7 +43,7 @@ extern void *const gv_hooks_runtime1[GV_RUNTIME_COUNT];
 extern void *const gv_hooks_runtime2[GV_RUNTIME_COUNT];
 extern void *const gv_hooks_runtime3[GV_RUNTIME_COUNT];
 
-/* Driver calls that we make ourselves and do not hook. NULL: an older driver. */
+/* Driver calls that we make and do not hook. NULL: an older driver. */
 struct gv_driver_calls {
     int (*context_get_current)(void **context);
     int (*primary_context_get_state)(int device, unsigned *flags, int *active);
@@ -62,27 +62,27 @@ struct gv_driver_calls {
 
 extern struct gv_driver_calls gv_driver_calls;
 
-/* From plt_stubs.S: where the caller's call of this slot goes. Never NULL. */
+/* From plt_stubs.S: the target for the caller's call through this slot. Never NULL. */
 void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller);
 
-/* The wrapper of `address` if it is the call number `api` of a mapped CUDA library, else `address`.
- */
+/* The wrapper of `address` if it is the call number `api` of a mapped CUDA library, else
+ * `address`. */
 void *gv_entry_points_swap(void *address, int api);
 
-/* The same by address alone, for what the driver hands out. */
+/* The same by address alone, for what the driver returns. */
 void *gv_entry_points_swap_driver(void *address);
 
-/* Is `object` libcuda or a libcudart, by its DT_SONAME? */
+/* Whether `object` is libcuda or a libcudart, by its DT_SONAME. */
 bool gv_entry_points_is_cuda(const struct gv_object *object);
 
-/* Around a fork(): nobody learns or forgets a library between the two. */
+/* Put these around a fork(): nobody finds or forgets a library in between. */
 void gv_entry_points_hold(void);
 void gv_entry_points_release(bool in_child);
 
-/* Does this address lie in a library whose look-ups must see the plain driver (CUPTI's)? */
+/* Whether this address is in a library whose look-ups must see the plain driver (CUPTI's). */
 bool gv_entry_points_is_tool(uintptr_t caller);
 
-/* Around dlclose(): libraries that are gone are forgotten, and calls bound anew. */
+/* Put these around dlclose(): libraries that are gone are forgotten, and calls are bound anew. */
 void gv_entry_points_begin_close(void);
 void gv_entry_points_end_close(void);
 

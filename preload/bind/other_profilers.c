@@ -16,13 +16,13 @@ typedef int gv_subscribe(void **, void *, void *);
 typedef int gv_subscribe_v2(void **, void *, void *, void *);
 typedef int gv_register(void *, void *);
 
-/* cupti.h is not for this library, and the calls' first parameters have not changed since 11.6. */
+/* This library must not use cupti.h. The calls' first parameters have not changed since 11.6. */
 GV_OTHER_PROFILERS_EXPORTED int cuptiSubscribe(void **subscriber, void *callback, void *context);
 GV_OTHER_PROFILERS_EXPORTED int cuptiSubscribe_v2(void **subscriber, void *callback, void *context,
                                                   void *parameters);
 GV_OTHER_PROFILERS_EXPORTED int cuptiActivityRegisterCallbacks(void *give, void *take);
 
-/* Where the program's look-up found them; NULL: look behind us. */
+/* What the program's look-up found; NULL: search after us. */
 static _Atomic(void *) looked_up, looked_up_v2, looked_up_register;
 
 static void note(enum gv_gpu_interrupted what)
@@ -32,7 +32,7 @@ static void note(enum gv_gpu_interrupted what)
     if (!gv_process.spool.header)
         return;
     gpu = &gv_process.spool.header->gpu;
-    /* Refused ourselves, or not begun, we are in nobody's way, and nobody is in ours. */
+    /* If CUPTI refused us, or we have not started, nobody is in anybody's way. */
     if (atomic_load(&gpu->state) == GV_GPU_SEEN)
         atomic_fetch_or(&gpu->interrupted, what);
 }
@@ -66,8 +66,8 @@ int cuptiSubscribe_v2(void **subscriber, void *callback, void *context, void *pa
                 : GV_CUPTI_NOT_INITIALIZED;
 }
 
-/* CUPTI hands its records to who came last: also where it holds no buffer of ours that would tell.
- */
+/* CUPTI gives its records to the last subscriber, even if it has no buffer of ours that would
+ * show this. */
 int cuptiActivityRegisterCallbacks(void *give, void *take)
 {
     gv_register *real =

@@ -1,8 +1,8 @@
 #include "preload/bind/plt_slots.h"
 
 /*
- * A binding ends a page or two early, where an object has data, and by its own number of bytes: the
- * same number comes again after so many bindings as no thread can miss between two instructions.
+ * A binding ends a page or two early, in the object's data, with a byte count of its own: the same
+ * count comes again only after more bindings than a thread can miss between two instructions.
  */
 #define PAGE_BYTES 4096u
 

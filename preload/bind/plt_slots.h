@@ -1,10 +1,9 @@
 /*
- * Where the stubs of plt_stubs.S jump to.
+ * The targets of the stubs in plt_stubs.S.
  *
  * The stubs take no lock: they read a slot while another thread fills it in. A driver stub reads
- * one word. A runtime stub reads three, and `bytes` once more: it differs from binding to binding,
- * and is 0 while the others change, so that what it has read between two equal ones belongs
- * together.
+ * one word. A runtime stub reads three, and then `bytes` again: `bytes` differs between bindings,
+ * and is 0 while the others change. So if both readings are equal, the values belong together.
  */
 #ifndef GV_BIND_PLT_SLOTS_H
 #define GV_BIND_PLT_SLOTS_H
@@ -15,21 +14,21 @@
 #include <stdint.h>
 
 /*
- * The layout is known in plt_stubs.S. Driver stubs use `target` alone; runtime stubs jump when the
- * caller lies in [low, low + bytes) and ask again otherwise.
+ * plt_stubs.S knows this layout. Driver stubs use only `target`. Runtime stubs jump if the caller
+ * is in [low, low + bytes), and otherwise ask again.
  */
 struct gv_plt_slot {
     void *_Atomic target;
     _Atomic uintptr_t low;
     _Atomic uintptr_t bytes;
-    void *lazy; /* where `target` points before the first call */
+    void *lazy; /* `target` before the first call */
 };
 
 extern struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
 
 /* One thread at a time, for both. */
 
-/* For every caller in [low, high); of a slot that is bound already, nothing happens. */
+/* For every caller in [low, high). Does nothing for a slot that is already bound. */
 void gv_plt_slot_bind(struct gv_plt_slot *slot, uintptr_t low, uintptr_t high, void *target);
 
 /* The next call asks again. */

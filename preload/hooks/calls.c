@@ -4,7 +4,6 @@
 #include "preload/base/own_work.h"
 #include "preload/base/thread.h"
 #include "preload/bind/entry_points.h"
-#include "preload/hooks/loads.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
 #include "preload/stacks/stacks.h"

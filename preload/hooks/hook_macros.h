@@ -116,7 +116,7 @@
         facts                                                                                      \
     }
 
-#define GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)                          \
+#define GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)                           \
     static type GV_HOOK(symbol) parameters                                                         \
     {                                                                                              \
         struct gv_facts gv_facts;                                                                  \
@@ -125,7 +125,7 @@
         GV_UNWINDABLE;                                                                             \
         gv_facts_clear(&gv_facts);                                                                 \
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
-        gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_##class, &gv_facts);                      \
+        gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_OF_##kind, &gv_facts);                    \
         result = ((type(*) parameters)GV_REAL(symbol))arguments;                                   \
         GV_RUN_FACTS(GV_AFTER, facts)                                                              \
         gv_call_end(&gv_call, (int32_t)result, &gv_facts);                                         \

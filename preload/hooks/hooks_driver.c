@@ -2,7 +2,6 @@
 #include "preload/bind/cuda_headers.h"
 
 #include "preload/bind/entry_points.h"
-#include "preload/bind/lookup_hooks.h"
 #include "preload/hooks/hook_macros.h"
 
 #define GV_HOOK(symbol) hook_##symbol
@@ -11,19 +10,49 @@
 #define GV_API_NO_RUNTIME
 
 /* The header must declare every row just so. */
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDAAPI symbol parameters;
 #include "trace/calls.def"
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
-    GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+/* The driver's own look-ups: it answers, and what it answers is swapped for our wrapper. */
+
+/* Success with a NULL is the driver's answer to a name that is newer than the version asked for. */
+static CUresult swap(CUresult result, void **function, const void *caller)
+{
+    if (result == CUDA_SUCCESS && function && *function &&
+        !gv_entry_points_is_tool((uintptr_t)caller))
+        *function = gv_entry_points_swap_driver(*function);
+    return result;
+}
+
+static CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
+                                      cuuint64_t flags)
+{
+    CUresult (*real)(const char *, void **, int, cuuint64_t) =
+        (CUresult(*)(const char *, void **, int, cuuint64_t))gv_real_driver[GV_ID_cuGetProcAddress];
+
+    return swap(real(symbol, pfn, cudaVersion, flags), pfn, __builtin_return_address(0));
+}
+
+static CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
+                                         cuuint64_t flags,
+                                         CUdriverProcAddressQueryResult *symbolStatus)
+{
+    CUresult (*real)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
+        (CUresult(*)(const char *, void **, int, cuuint64_t,
+                     CUdriverProcAddressQueryResult *))gv_real_driver[GV_ID_cuGetProcAddress_v2];
+
+    return swap(real(symbol, pfn, cudaVersion, flags, symbolStatus), pfn,
+                __builtin_return_address(0));
+}
+
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol] = (void *)hook_##symbol,
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)                              \
-    [GV_ID_##symbol] = (void *)gv_hook_##symbol,
 void *const gv_hooks_driver[GV_DRIVER_COUNT] = {
 #include "trace/calls.def"
 };

@@ -7,7 +7,7 @@
 
 #include "preload/bind/entry_points.h"
 #include "preload/hooks/hook_macros.h"
-#include "preload/hooks/registration.h"
+#include "preload/hooks/names.h"
 
 #define GV_PASTE_(a, b)  a##b
 #define GV_PASTE(a, b)   GV_PASTE_(a, b)
@@ -18,15 +18,24 @@
 #define GV_API_NO_DRIVER
 
 /* Rows that no header of CUDA 13 declares, or declares as one of several shapes, are left out. */
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDARTAPI symbol parameters;
-#define GV_API_WIDE(symbol, class, type, parameters, arguments, facts)
+#define GV_API_WIDE(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
-    GV_DEFINE_HOOK(symbol, class, type, parameters, arguments, facts)
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
+
+/*
+ * What compiled CUDA code tells its shared libcudart before main(): which host function stands for
+ * which kernel. Remembered for the names of launches; nothing is recorded, and nothing costs more
+ * than a table entry, since importing PyTorch registers tens of thousands.
+ */
+
+typedef void register_function(void **, const char *, char *, const char *, int, uint3 *, uint3 *,
+                               dim3 *, dim3 *, int *);
 
 static void **hook___cudaRegisterFatBinary(void *fatCubin)
 {
@@ -35,7 +44,8 @@ static void **hook___cudaRegisterFatBinary(void *fatCubin)
 
 static void hook___cudaUnregisterFatBinary(void **fatCubinHandle)
 {
-    gv_registration_end(fatCubinHandle);
+    /* The library that registered is going: its names lie in what will be unmapped. */
+    gv_names_void_owner((uintptr_t)fatCubinHandle);
     ((void (*)(void **))GV_REAL(__cudaUnregisterFatBinary))(fatCubinHandle);
 }
 
@@ -43,8 +53,9 @@ static void hook___cudaRegisterFunction(void **fatCubinHandle, const char *hostF
                                         const char *deviceName, int thread_limit, uint3 *tid,
                                         uint3 *bid, dim3 *bDim, dim3 *gDim, int *wSize)
 {
-    gv_registration_add(fatCubinHandle, hostFun, deviceName);
-    ((gv_register_function *)GV_REAL(__cudaRegisterFunction))(
+    if (deviceName)
+        gv_names_register((uintptr_t)hostFun, (uintptr_t)fatCubinHandle, deviceName);
+    ((register_function *)GV_REAL(__cudaRegisterFunction))(
         fatCubinHandle, hostFun, deviceFun, deviceName, thread_limit, tid, bid, bDim, gDim, wSize);
 }
 
@@ -55,11 +66,11 @@ static cudaError_t hook___cudaGetKernel(cudaKernel_t *kernelPtr, const void *ent
         kernelPtr, entryFuncAddr);
 
     if (result == cudaSuccess && kernelPtr)
-        gv_registration_alias(*kernelPtr, entryFuncAddr);
+        gv_names_alias((uintptr_t)*kernelPtr, (uintptr_t)entryFuncAddr);
     return result;
 }
 
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     [GV_ID_##symbol - GV_DRIVER_COUNT] = (void *)hook_##symbol,
 void *const GV_HOOKS_OF_THIS[GV_RUNTIME_COUNT] = {
 #include "trace/calls.def"

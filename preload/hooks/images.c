@@ -9,7 +9,7 @@
 
 #define FATBIN_MAGIC         0xba55ed50u
 #define FATBIN_WRAPPER_MAGIC 0x466243b1u
-#define MOST_PTX_BYTES       (64u << 20) /* as far as the end of a text is looked for */
+#define MOST_PTX_BYTES       (64u << 20) /* how far the end of a text is searched */
 
 struct fatbin_header {
     uint32_t magic;
@@ -25,7 +25,7 @@ struct fatbin_wrapper {
     const void *file_name;
 };
 
-/* A section header table at the end is where a cubin ends; a stripped one ends with a segment. */
+/* A cubin ends with its section header table, a stripped one with a segment. */
 static uint64_t elf_bytes(const unsigned char *image)
 {
     Elf64_Ehdr header;
@@ -67,7 +67,8 @@ static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
     return hash ^ hash >> 29;
 }
 
-/* All of a small image; of a large one 64 pieces of 1 kB, the first and the last bytes with it. */
+/* Hashes all of a small image; of a large one 64 pieces of 1 kB, with the first and the last
+ * bytes. */
 static uint64_t hash_of(const unsigned char *image, uint64_t bytes)
 {
     const uint64_t pieces = 64;
@@ -116,12 +117,12 @@ void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result)
     struct fatbin_header header;
 
     memset(result, 0, sizeof *result);
-    /* Not even a magic number: an empty text is an image too, of one byte. */
+    /* Not even a magic number: an empty text, too, is an image of one byte. */
     if (!image || (bytes && bytes < sizeof(uint32_t)) || (!bytes && !*start))
         return;
     result->kind = kind_of(start);
     if (result->kind == GV_IMAGE_FATBIN && !bytes) {
-        /* A wrapper points to the image; one in a file would point to nowhere. */
+        /* A wrapper points to the image; in a file that pointer would mean nothing. */
         memcpy(&wrapper, start, sizeof wrapper.magic);
         if (wrapper.magic == FATBIN_WRAPPER_MAGIC) {
             memcpy(&wrapper, start, sizeof wrapper);

@@ -1,9 +1,9 @@
 /*
- * What kind of code an image is, how large, and a hash to know it again by.
+ * The kind of code in an image, its size, and a hash to recognise it.
  *
- * The images that programs load carry no length; it is read from their own headers, which the
- * driver has accepted before we look. The hash covers the size and samples of at most
- * GV_IMAGE_SAMPLED_BYTES, so that loading 300 MB costs no more than loading 300 kB.
+ * Programs load images without giving a length, so it is read from the image's headers, which the
+ * driver has accepted before. The hash covers the size and samples of at most
+ * GV_IMAGE_SAMPLED_BYTES, so hashing 300 MB costs no more than hashing 300 kB.
  */
 #ifndef GV_HOOKS_IMAGES_H
 #define GV_HOOKS_IMAGES_H
@@ -23,13 +23,13 @@ struct gv_image {
     uint64_t hash; /* 0: unknown */
 };
 
-/* `bytes` is the image's size where the caller knows it, otherwise 0. */
+/* `bytes` is the image's size if the caller knows it, otherwise 0. */
 void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result);
 
-/* Where an image in memory itself begins, which a wrapper only points to. NULL stays NULL. */
+/* The start of the image that a wrapper points to, or `image` itself. NULL stays NULL. */
 const void *gv_image_data(const void *image);
 
-/* The same for a file. One that cannot be read leaves everything unknown. */
+/* The same for a file. If it cannot be read, everything stays unknown. */
 void gv_image_inspect_file(const char *path, struct gv_image *result);
 
 #endif

@@ -1,51 +1,27 @@
-#include "preload/hooks/jumps.h"
-
+/*
+ * longjmp() out of a CUDA call, from a callback or a signal handler: it skips the end of our
+ * wrapper. So the functions that jump note it; the thread's next hooked call ends the one that was
+ * left, if it was (preload/hooks/calls.c): a jump inside a callback leaves nothing.
+ *
+ * The address of the next call's frame does not tell: after the jump a program goes on in functions
+ * that lie deeper on the stack than the call that it left.
+ */
 #include "preload/base/clock.h"
-#include "preload/base/objects.h"
 #include "preload/base/thread.h"
-#include "preload/bind/entry_points.h"
+#include "preload/bind/libc_calls.h"
 
 #include <stdlib.h>
 
 typedef void (*jump)(void *environment, int value) __attribute__((noreturn));
 
-#define GV_JUMPS(JUMP)                                                                             \
-    JUMP(longjmp)                                                                                  \
-    JUMP(_longjmp)                                                                                 \
-    JUMP(siglongjmp)                                                                               \
-    JUMP(__longjmp_chk)
-
-#define GV_JUMP_NUMBER(name) JUMP_##name,
-enum { GV_JUMPS(GV_JUMP_NUMBER) JUMP_COUNT };
-
-static void *real_jumps[JUMP_COUNT];
-
-void gv_jumps_find_real(void)
+__attribute__((noreturn)) static void jump_on(enum gv_libc_call which, void *environment, int value)
 {
-#define GV_JUMP_NAME(name) #name,
-    static const char *const names[] = {GV_JUMPS(GV_JUMP_NAME)};
+    jump next = (jump)gv_libc_call(which);
 
-    for (int i = 0; i < JUMP_COUNT; i++)
-        real_jumps[i] = gv_objects_next((uintptr_t)gv_plt_slots, names[i], NULL);
-}
-
-/* The thread's next hooked call ends the one that was left, if it was (preload/hooks/calls.c): a
- * jump inside a callback leaves nothing. */
-static void note_jump(void)
-{
-    struct gv_thread *thread = &gv_thread;
-
-    if (thread->depth)
-        thread->jumped_ns = gv_clock_now_ns();
-}
-
-__attribute__((noreturn)) static void jump_on(int which, void *environment, int value)
-{
-    note_jump();
-    if (!real_jumps[which]) /* before our constructor */
-        gv_jumps_find_real();
-    if (real_jumps[which])
-        ((jump)real_jumps[which])(environment, value);
+    if (gv_thread.depth)
+        gv_thread.jumped_ns = gv_clock_now_ns();
+    if (next)
+        next(environment, value);
     abort(); /* a libc without the function that it was linked with: cannot be */
 }
 
@@ -54,6 +30,9 @@ __attribute__((noreturn)) static void jump_on(int which, void *environment, int 
                                                                     int value) __asm__(#name);     \
     void gv_##name(void *environment, int value)                                                   \
     {                                                                                              \
-        jump_on(JUMP_##name, environment, value);                                                  \
+        jump_on(GV_LIBC_##name, environment, value);                                               \
     }
-GV_JUMPS(GV_JUMP)
+GV_JUMP(longjmp)
+GV_JUMP(_longjmp)
+GV_JUMP(siglongjmp)
+GV_JUMP(__longjmp_chk)

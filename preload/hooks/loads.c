@@ -1,4 +1,4 @@
-#include "preload/hooks/loads.h"
+#include "preload/hooks/facts.h"
 
 #include "preload/base/clock.h"
 #include "preload/base/objects.h"

@@ -1,5 +1,5 @@
 /*
- * The devices' primary contexts: calls that end one name the device, and its memory is told by the
+ * The devices' primary contexts: calls that end one name the device, while memory is recorded by
  * context. Any thread.
  */
 #ifndef GV_HOOKS_PRIMARY_CONTEXTS_H
@@ -7,13 +7,14 @@
 
 #include <stdint.h>
 
-/* The device's is this one from now on. */
+/* Notes the device's primary context. */
 void gv_primary_note(int device, uint64_t context);
-/* It has been reset: the context that ended; 0: unknown. */
+/* The device was reset: returns the context that ended; 0: unknown. */
 uint64_t gv_primary_reset(int device);
-/* A use of it was given up: the context that ended with its last one; 0: none did, or unknown. */
+/* One use was released: returns the context that ended with the last use; 0: none did, or
+ * unknown. */
 uint64_t gv_primary_released(int device);
-/* Before the current device is reset: the context that is current; 0: none. */
+/* Before the current device is reset: the current context; 0: none. */
 uint64_t gv_primary_current(void);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef GV_PROCESS_ATTACH_H
 #define GV_PROCESS_ATTACH_H
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 /* Chooses the spool directory, opens or makes the session file, makes the spool. `*lock_fd` is the
  * locked session file when this process must start the collector, otherwise -1. -ECANCELED: the
@@ -21,9 +21,6 @@ void gv_process_describe(struct gv_spool_header *header);
 /* "train" for python3 train.py, otherwise the name of the program. */
 void gv_process_program_name(char *name, size_t bytes);
 
-/* From the constructor: looks up what our _exit() and _Exit() go on to. */
-void gv_process_find_exits(void);
-
 /*
  * The process sends itself a signal that should end it. What CUPTI holds comes into the spool,
  * within a second, and all that is recorded into the trace, within GPUVERIFY_EXIT_WAIT. True:
@@ -37,14 +34,13 @@ void gv_process_outlived(void);
  * goes on. Any thread, also in a signal handler. */
 void gv_process_fetch(void);
 
-/*
- * The process is about to become another program. What CUPTI holds comes into the spool, within
- * GPUVERIFY_EXIT_WAIT and a second. True: gv_process_exec_failed() is to be called if it did not.
- * Any thread, also in a signal handler; false at once in a process that does not record, as a
- * vfork()ed child of one that does, and when it is ending already.
- */
-bool gv_process_expect_exec(void);
-void gv_process_exec_failed(void);
+/* Registers what runs around a fork(). From the constructor: the locks are in use before any CUDA
+ * call, by what compiled code registers with its libcudart. 0 or -errno. */
+int gv_fork_watch_start(void);
+
+/* Makes this process one that records, under a number that no other process of the session has.
+ * 0 or -errno. */
+int gv_fork_watch_set_token(uint64_t token);
 
 /* Registers what runs when the process ends. 0 or -errno. */
 int gv_process_watch_exit(void);

@@ -1,7 +1,7 @@
 /*
  * Starts the collector as nobody's child: no wait() of the program returns it, no SIGCHLD tells of
- * it, and it holds nothing of the program's. Where orphans become the program's own children, it
- * has a stand-in for a parent (preload/process/stand_in_parent.h).
+ * it, and it holds nothing of the program's. Only a program that collects orphans gets it as a
+ * child.
  *
  * A grandchild by two vfork-like clones: fork() would copy the page tables of a process that may
  * have mapped hundreds of gigabytes. The child in the middle is made without a termination signal,
@@ -11,20 +11,15 @@
  */
 #include "preload/process/attach.h"
 
-#include "preload/base/clock.h"
 #include "preload/base/objects.h"
 #include "preload/bind/entry_points.h"
-#include "preload/process/stand_in_parent.h"
 #include "preload/process/warnings.h"
-#include "trace/session_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,7 +33,6 @@
 
 #define STACK_BYTES        32768u
 #define HIGHEST_FD_BY_HAND 65536
-#define LOOK_NS            20000000 /* how often the stand-in is looked at until it has begun */
 
 extern char **environ;
 
@@ -52,9 +46,7 @@ struct start {
     char *inner_stack;
     char *outer_stack;
     int lock_fd;
-    pid_t pid;             /* of the collector, once it is made */
-    int error;             /* errno of what failed in a child */
-    _Atomic uint32_t made; /* futex: the stand-in has made the collector, or has failed to */
+    int error; /* errno of what failed in a child */
 };
 
 /* ---- finding the program ---- */
@@ -155,19 +147,13 @@ struct kernel_action {
 
 /* The program's handlers would run here, in its memory, and what it blocks or ignores would stay
  * so in the helper, which may be any program: also one that has to be ended by a signal. */
-static void default_actions(void)
+static void reset_signals(void)
 {
     static const struct kernel_action standard;
+    static const uint64_t none;
 
     for (int number = 1; number < NSIG; number++)
         syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof standard.mask);
-}
-
-static void reset_signals(void)
-{
-    static const uint64_t none;
-
-    default_actions();
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
 }
 
@@ -206,60 +192,24 @@ static int start_and_leave(void *data)
 {
     struct start *start = data;
 
-    start->pid = start->clone(become_collector, start->inner_stack + STACK_BYTES,
-                              CLONE_VM | CLONE_VFORK, start);
-    if (start->pid < 0)
+    if (start->clone(become_collector, start->inner_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK,
+                     start) < 0)
         start->error = errno;
     leave_child(0);
 }
 
-/* Of the program's memory it has a copy, which it gives back. */
-static int start_and_stay(void *data)
-{
-    struct start *start = data;
-
-    setsid();
-    default_actions();
-    start->pid = start->clone(become_collector, start->inner_stack + STACK_BYTES,
-                              CLONE_VM | CLONE_VFORK, start);
-    if (start->pid < 0)
-        start->error = errno;
-    atomic_store(&start->made, 1);
-    syscall(SYS_futex, &start->made, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    close_from(0);
-    gv_stand_in_stay(start->outer_stack);
-}
-
-/* Nobody can tell us of the stand-in's end but itself: it has no termination signal. */
-static void await_stand_in(struct start *start, pid_t child)
-{
-    const struct timespec look = {.tv_nsec = LOOK_NS};
-    int status;
-
-    while (!atomic_load(&start->made)) {
-        syscall(SYS_futex, &start->made, FUTEX_WAIT, 0, &look, NULL, 0);
-        if (waitpid(child, &status, __WCLONE | WNOHANG) == child && !atomic_load(&start->made)) {
-            start->error = ECHILD;
-            return;
-        }
-    }
-}
-
 static int run_children(struct start *start)
 {
-    bool stays = gv_stand_in_is_needed();
     sigset_t all, before;
     int status;
     pid_t child;
 
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    child = start->clone(stays ? start_and_stay : start_and_leave, start->outer_stack + STACK_BYTES,
-                         stays ? CLONE_UNTRACED : CLONE_VM | CLONE_VFORK, start);
+    child = start->clone(start_and_leave, start->outer_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK,
+                         start);
     if (child < 0)
         start->error = errno;
-    else if (stays)
-        await_stand_in(start, child);
     else
         while (waitpid(child, &status, __WCLONE) < 0 && errno == EINTR)
             ;
@@ -267,21 +217,7 @@ static int run_children(struct start *start)
     return -start->error;
 }
 
-/* To be ended should it not be ours. One that is found without being named always is. */
-static void note_named_collector(struct gv_process *process, pid_t pid)
-{
-    struct gv_named_collector *named = &process->named_collector;
-
-    named->pid = 0;
-    if (pid <= 0 || !process->settings.collector[0] ||
-        gv_session_read_start_ticks((uint32_t)pid, &named->start_ticks) != 0)
-        return;
-    named->since_ns = gv_clock_monotonic_ns();
-    named->pid = (uint32_t)pid;
-}
-
-/* The children's stacks, what they are told, and their environment. Shared, not copied, with a
- * stand-in. */
+/* The children's stacks, what they are told, and their environment. */
 static int make_start(struct start **made, void **memory, size_t *bytes)
 {
     size_t variables = 0;
@@ -290,7 +226,7 @@ static int make_start(struct start **made, void **memory, size_t *bytes)
     while (environ && environ[variables])
         variables++;
     *bytes = 2 * STACK_BYTES + sizeof(struct start) + (variables + 1) * sizeof(char *);
-    mapped = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    mapped = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         return -errno;
     *memory = mapped;
@@ -322,8 +258,6 @@ int gv_collector_start(struct gv_process *process, int lock_fd)
     start->session_path = process->session_path;
     start->lock_fd = lock_fd;
     error = run_children(start);
-    if (!error)
-        note_named_collector(process, start->pid);
     munmap(memory, bytes);
 out:
     close(lock_fd);

@@ -1,8 +1,7 @@
 /*
- * A signal by which a program ends itself: kill(), killpg(), tgkill(), raise(), gsignal(),
- * pthread_kill(), abort(), and a failed assert(), whose abort() is called inside libc.
- * Python does so after an unhandled KeyboardInterrupt, and many a signal handler when it has tidied
- * up: no exit handler runs, and what CUPTI still held would be lost.
+ * A signal by which a program ends itself: kill(), raise() and abort(). Python does so after an
+ * unhandled KeyboardInterrupt, and many a signal handler when it has tidied up: no exit handler
+ * runs, and what CUPTI still held would be lost.
  *
  * Whether the program does end is known only afterwards: a signal may be blocked because it is
  * waited for, or because we are in its own handler, and a debugger may keep it. So nothing is
@@ -10,13 +9,10 @@
  *
  * May be called in a signal handler: nothing is allocated or locked.
  */
-#include "preload/process/deadly_signals.h"
-
-#include "preload/base/objects.h"
-#include "preload/bind/entry_points.h"
 #include "preload/process/attach.h"
 
-#include <assert.h>
+#include "preload/bind/libc_calls.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,38 +23,6 @@
 #include <unistd.h>
 
 #define VISIBLE __attribute__((visibility("default")))
-
-#define GV_SENDERS(SENDER)                                                                         \
-    SENDER(kill)                                                                                   \
-    SENDER(killpg)                                                                                 \
-    SENDER(tgkill)                                                                                 \
-    SENDER(raise)                                                                                  \
-    SENDER(gsignal)                                                                                \
-    SENDER(pthread_kill)                                                                           \
-    SENDER(abort)                                                                                  \
-    SENDER(__assert_fail)
-
-#define GV_SENDER_NUMBER(name) SENDER_##name,
-enum sender { GV_SENDERS(GV_SENDER_NUMBER) SENDER_COUNT };
-
-static void *real_senders[SENDER_COUNT];
-
-void gv_deadly_signals_find_real(void)
-{
-#define GV_SENDER_NAME(name) #name,
-    static const char *const names[] = {GV_SENDERS(GV_SENDER_NAME)};
-
-    for (int i = 0; i < SENDER_COUNT; i++)
-        real_senders[i] = gv_objects_next((uintptr_t)gv_plt_slots, names[i], NULL);
-}
-
-/* Not there: before our constructor, or in a library that was opened later. */
-static void *real(enum sender which)
-{
-    if (!real_senders[which])
-        gv_deadly_signals_find_real();
-    return real_senders[which];
-}
 
 static bool ends_by_default(int number)
 {
@@ -133,16 +97,9 @@ static bool reaches_us(pid_t pid)
     return pid == 0 || (pid != -1 && pid == -getpgrp()); /* -1: everybody but the sender */
 }
 
-/* Another thread's mask cannot be known: once the program has outlived a signal, it is not asked
- * for any more. */
-static bool may_let_through(bool is_self)
-{
-    return is_self || !atomic_load(&has_outlived);
-}
-
 VISIBLE int kill(pid_t pid, int number)
 {
-    int (*next)(pid_t, int) = (int (*)(pid_t, int))real(SENDER_kill);
+    int (*next)(pid_t, int) = (int (*)(pid_t, int))gv_libc_call(GV_LIBC_kill);
     bool expected = reaches_us(pid) && expect(number);
     int result = next ? next(pid, number) : (int)syscall(SYS_kill, pid, number);
 
@@ -151,59 +108,12 @@ VISIBLE int kill(pid_t pid, int number)
     return result;
 }
 
-VISIBLE int killpg(pid_t group, int number)
+VISIBLE int raise(int number)
 {
-    int (*next)(pid_t, int) = (int (*)(pid_t, int))real(SENDER_killpg);
-    bool expected = group >= 0 && reaches_us(-group) && expect(number);
-    int result = next         ? next(group, number)
-                 : group >= 0 ? (int)syscall(SYS_kill, -group, number)
-                              : (int)syscall(SYS_kill, 0, -1); /* EINVAL */
-
-    if (expected)
-        outlived();
-    return result;
-}
-
-VISIBLE int tgkill(pid_t pid, pid_t thread, int number)
-{
-    int (*next)(pid_t, pid_t, int) = (int (*)(pid_t, pid_t, int))real(SENDER_tgkill);
-    bool is_self = thread == (pid_t)syscall(SYS_gettid);
-    bool expected = is_us(pid) && may_let_through(is_self) && expect(number);
-    int result = next ? next(pid, thread, number) : (int)syscall(SYS_tgkill, pid, thread, number);
-
-    if (expected)
-        outlived();
-    return result;
-}
-
-static int raise_by(enum sender which, int number)
-{
-    int (*next)(int) = (int (*)(int))real(which);
+    int (*next)(int) = (int (*)(int))gv_libc_call(GV_LIBC_raise);
     bool expected = expect(number);
     int result = next ? next(number)
                       : (int)syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), number);
-
-    if (expected)
-        outlived();
-    return result;
-}
-
-VISIBLE int raise(int number)
-{
-    return raise_by(SENDER_raise, number);
-}
-
-VISIBLE int gsignal(int number)
-{
-    return raise_by(SENDER_gsignal, number);
-}
-
-VISIBLE int pthread_kill(pthread_t thread, int number)
-{
-    int (*next)(pthread_t, int) = (int (*)(pthread_t, int))real(SENDER_pthread_kill);
-    bool is_self = pthread_equal(thread, pthread_self());
-    bool expected = may_let_through(is_self) && expect(number);
-    int result = next ? next(thread, number) : ENOSYS;
 
     if (expected)
         outlived();
@@ -231,21 +141,9 @@ static void expect_abort(void)
     errno = saved_errno;
 }
 
-VISIBLE __attribute__((noreturn)) void __assert_fail(const char *condition, const char *file,
-                                                     unsigned line, const char *function)
-{
-    void (*next)(const char *, const char *, unsigned, const char *) =
-        (void (*)(const char *, const char *, unsigned, const char *))real(SENDER___assert_fail);
-
-    expect_abort();
-    if (next)
-        next(condition, file, line, function);
-    abort();
-}
-
 VISIBLE __attribute__((noreturn)) void abort(void)
 {
-    void (*next)(void) = (void (*)(void))real(SENDER_abort);
+    void (*next)(void) = (void (*)(void))gv_libc_call(GV_LIBC_abort);
 
     expect_abort();
     if (next)

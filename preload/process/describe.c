@@ -1,4 +1,4 @@
-/* What a spool says about its process, for people who look at the trace later. */
+/* Writes facts about the process into its spool, for readers of the trace. */
 #include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
@@ -12,7 +12,7 @@
 
 void gv_process_program_name(char *name, size_t bytes)
 {
-    static char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* by the one thread that attaches */
+    static char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* by the one attaching thread */
 
     gv_program_name(arguments, gv_program_read_arguments(0, arguments, sizeof arguments), name,
                     bytes);
@@ -36,7 +36,7 @@ void gv_process_describe(struct gv_spool_header *header)
     if (!getcwd(header->directory, sizeof header->directory))
         header->directory[0] = 0;
     gv_process_program_name(header->program, sizeof header->program);
-    /* The reader believes nothing of it before it sees this. */
+    /* Written last: until the reader sees this, it ignores the rest. */
     atomic_thread_fence(memory_order_release);
     memcpy(header->magic, GV_SPOOL_MAGIC, sizeof GV_SPOOL_MAGIC);
 }

@@ -7,39 +7,33 @@
 #include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
-#include "preload/base/loader.h"
+#include "preload/base/loader_lock.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_work.h"
-#include "preload/bind/entry_points.h"
+#include "preload/bind/libc_calls.h"
 #include "preload/process/gpu_start.h"
-#include "preload/process/process.h"
 #include "preload/process/run_note.h"
 #include "preload/process/warnings.h"
-#include "trace/session_id.h"
+#include "trace/futex.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LOOK_NS 50000000 /* how often a waiting process looks whether its collector still lives */
 /* A flush takes milliseconds, but waits for the GPU when another thread loads code that does
  * (driver 580): a program that ends itself because it is stuck there is not to be stuck in us. */
 #define FETCH_MOST_MS 1000
-/* A collector says that it is one in some milliseconds. */
-#define IMPOSTOR_NS 4500000000u
 
 static void ring(struct gv_session_file *session)
 {
     atomic_fetch_add(&session->doorbell, 1);
-    syscall(SYS_futex, &session->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    gv_futex_wake(&session->doorbell);
 }
 
 /* Nobody will drain us now: the collector cannot write the trace, it has died, or there never was
@@ -63,39 +57,22 @@ static bool collector_is_no_use(const struct gv_process *process)
     return gone;
 }
 
-/*
- * What GPUVERIFY_COLLECTOR names may be no collector of ours: it does not say that it is one, and
- * would hold the session for ever. True: it had time enough, and is ended.
- */
-static bool end_impostor(const struct gv_process *process)
-{
-    const struct gv_named_collector *named = &process->named_collector;
-
-    if (!named->pid || atomic_load(&process->session->collector_pid) ||
-        gv_clock_monotonic_ns() - named->since_ns < IMPOSTOR_NS)
-        return false;
-    if (gv_session_process_life(named->pid, named->start_ticks) == GV_SESSION_ALIVE)
-        syscall(SYS_kill, named->pid, SIGKILL);
-    return true;
-}
-
 /* Of what was recorded before this end. false: it is of no use to wait any longer. */
 static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
     struct gv_spool_header *header = process->spool.header;
     uint32_t drained;
     uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
-    struct timespec look = {.tv_nsec = LOOK_NS};
 
     while ((drained = atomic_load(&header->drained)) < end) {
         uint64_t now_ns = gv_clock_monotonic_ns();
 
-        if (collector_is_no_use(process) || end_impostor(process))
+        if (collector_is_no_use(process))
             return false;
         if (now_ns >= end_ns)
             return true;
-        look.tv_nsec = end_ns - now_ns < LOOK_NS ? (long)(end_ns - now_ns) : LOOK_NS;
-        syscall(SYS_futex, &header->drained, FUTEX_WAIT, drained, &look, NULL, 0);
+        gv_futex_wait(&header->drained, drained,
+                      end_ns - now_ns < LOOK_NS ? end_ns - now_ns : LOOK_NS);
     }
     return true;
 }
@@ -114,7 +91,6 @@ static bool end_as(enum gv_process_state state)
     if (!wait_until_drained(&gv_process, end))
         gv_warn_of_collector(&gv_process);
     gv_warn_of_trace(&gv_process);
-    gv_warn_of_taken_trace(&gv_process);
     return true;
 }
 
@@ -203,43 +179,6 @@ void gv_process_fetch(void)
     gv_own_work_end(&work);
 }
 
-/* The process that one of its threads is making another program of. */
-static _Atomic uint32_t leaving_pid;
-
-bool gv_process_expect_exec(void)
-{
-    struct gv_spool_header *header;
-    struct gv_own_work work;
-    uint32_t running = GV_PROCESS_RUNNING, others;
-
-    if (!gv_process_is_attached_here())
-        return false;
-    header = gv_process.spool.header;
-    others = atomic_load(&leaving_pid);
-    if (atomic_load(&header->state) != GV_PROCESS_RUNNING || others == gv_process.pid ||
-        !atomic_compare_exchange_strong(&leaving_pid, &others, gv_process.pid))
-        return false;
-    gv_own_work_begin(&work);
-    fetch_unless_it_hangs();
-    atomic_store(&header->ended_ns, gv_clock_now_ns());
-    atomic_compare_exchange_strong(&header->state, &running, GV_PROCESS_LEAVING);
-    gv_own_work_end(&work);
-    return true;
-}
-
-void gv_process_exec_failed(void)
-{
-    struct gv_spool_header *header = gv_process.spool.header;
-    uint32_t leaving = GV_PROCESS_LEAVING;
-
-    if (atomic_load(&header->state) == GV_PROCESS_LEAVING) {
-        gv_gpu_go_on();
-        atomic_store(&header->ended_ns, 0);
-        atomic_compare_exchange_strong(&header->state, &leaving, GV_PROCESS_RUNNING);
-    }
-    atomic_store(&leaving_pid, 0);
-}
-
 /* Runs early among the exit handlers: only to learn the code, which a destructor is not told. */
 static void note_code(int code, void *context)
 {
@@ -278,15 +217,6 @@ int gv_process_watch_exit(void)
 
 typedef void (*end_process)(int code) __attribute__((noreturn));
 
-/* Found by the constructor: _exit() may be called where nothing but a system call is safe. */
-static void *real__exit, *real__Exit;
-
-void gv_process_find_exits(void)
-{
-    real__exit = gv_objects_next((uintptr_t)gv_plt_slots, "_exit", NULL);
-    real__Exit = gv_objects_next((uintptr_t)gv_plt_slots, "_Exit", NULL);
-}
-
 /* The next one may be another preloaded library's; libc's makes the system call below. */
 __attribute__((noreturn)) static void end_by(void *next, int code)
 {
@@ -299,10 +229,10 @@ __attribute__((noreturn)) static void end_by(void *next, int code)
 
 __attribute__((visibility("default"), noreturn)) void _exit(int code)
 {
-    end_by(real__exit, code);
+    end_by(gv_libc_call(GV_LIBC__exit), code);
 }
 
 __attribute__((visibility("default"), noreturn)) void _Exit(int code)
 {
-    end_by(real__Exit, code);
+    end_by(gv_libc_call(GV_LIBC__Exit), code);
 }

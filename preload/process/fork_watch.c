@@ -1,8 +1,11 @@
-#include "preload/process/fork_watch.h"
+/*
+ * What a fork() does to us: the child must find that nothing here is its own, and no lock held by a
+ * thread that it does not have.
+ */
+#include "preload/process/attach.h"
 
-#include "preload/base/loader.h"
+#include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
-#include "preload/base/own_process.h"
 #include "preload/bind/entry_points.h"
 
 #include <errno.h>
@@ -26,7 +29,7 @@ int gv_fork_watch_set_token(uint64_t token)
         /* Emptied by the kernel however the child is made; without it (Linux before 4.14), by our
          * handler after fork() only. */
         if (madvise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
-            gv_log_info("no MADV_WIPEONFORK: children made by a bare clone() are not told apart");
+            gv_log_info("no MADV_WIPEONFORK: children of a bare clone() count as their parent");
         own_page = page;
     }
     atomic_store(&own_page->token, token);

@@ -2,24 +2,20 @@
 
 #include "preload/base/clock.h"
 #include "preload/base/helper_thread.h"
-#include "preload/base/loader.h"
+#include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_thread.h"
 #include "preload/base/own_work.h"
 #include "preload/bind/entry_points.h"
-#include "preload/process/process.h"
+#include "trace/futex.h"
 #include "trace/gpu_module.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DEVICES_MOST      64
@@ -60,7 +56,18 @@ enum stage {
 static _Atomic int stage;
 static char why[GV_SPOOL_WHY_BYTES];
 
-/* ---- devices ---- */
+/* ---- the driver and its devices ---- */
+
+void gv_gpu_note_driver(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    int version = 0;
+
+    if (atomic_load_explicit(&header->driver_version, memory_order_relaxed))
+        return;
+    if (gv_driver_calls.driver_get_version && gv_driver_calls.driver_get_version(&version) == 0)
+        atomic_store_explicit(&header->driver_version, version, memory_order_relaxed);
+}
 
 static uint32_t attribute(int device, enum device_attribute which)
 {
@@ -147,13 +154,13 @@ static const struct gv_gpu_module *open_module(void)
         handle = open_beside("/../cupti"); /* in the build tree */
     if (!handle) {
         snprintf(why, sizeof why,
-                 GV_GPU_MODULE_FILE " does not lie beside libgpuverify.so, or cannot be opened");
+                 GV_GPU_MODULE_FILE " is not beside libgpuverify.so, or cannot be opened");
         return NULL;
     }
     found = dlsym(handle, GV_GPU_MODULE_SYMBOL);
     if (found && found->version == GV_GPU_MODULE_VERSION)
         return found;
-    snprintf(why, sizeof why, GV_GPU_MODULE_FILE " is of another version of gpuverify");
+    snprintf(why, sizeof why, GV_GPU_MODULE_FILE " belongs to another version of gpuverify");
     return NULL;
 }
 
@@ -194,7 +201,7 @@ static void open_and_start(void)
         atomic_store(&module, found);
 }
 
-static struct gv_aside starting = {.work = open_and_start};
+static struct gv_helper_thread starting = {.work = open_and_start};
 
 /* The stage that it had come to; STAGE_CLAIMED: too far to be given up. */
 static int give_up(void)
@@ -208,25 +215,25 @@ static int give_up(void)
 static const char *start_beside(void)
 {
     if (gv_loader_is_broken())
-        return "a child by fork, in the middle of another thread's dlopen() or dlclose(): no "
-               "library "
-               "can be loaded in it";
+        return "this process was forked during another thread's dlopen() or dlclose(), so it "
+               "cannot load a library";
     if (gv_loader_is_held_here()) {
         open_and_start();
         return why;
     }
-    if (gv_aside_start(&starting))
-        return "no thread can be started";
-    if (gv_aside_await(&starting, LOADER_PATIENCE_MS))
+    if (gv_helper_thread_start(&starting))
+        return "cannot start a thread";
+    if (gv_helper_thread_await(&starting, LOADER_PATIENCE_MS))
         return why;
-    if (atomic_load(&stage) != STAGE_WAITING && gv_aside_await(&starting, MODULE_PATIENCE_MS))
+    if (atomic_load(&stage) != STAGE_WAITING &&
+        gv_helper_thread_await(&starting, MODULE_PATIENCE_MS))
         return why;
     int reached = give_up();
-    if (reached == STAGE_CLAIMED && gv_aside_await(&starting, CLAIMED_PATIENCE_MS))
+    if (reached == STAGE_CLAIMED && gv_helper_thread_await(&starting, CLAIMED_PATIENCE_MS))
         return why;
     return reached == STAGE_WAITING
                ? "the dynamic loader was busy: a library's constructor waits for this thread"
-               : "starting CUPTI did not end within 10 s; GPUVERIFY_GPU=off does not try it";
+               : "CUPTI did not start within 10 s; GPUVERIFY_GPU=off avoids the attempt";
 }
 
 static bool start_module(void)
@@ -235,7 +242,7 @@ static bool start_module(void)
     const char *reason = why;
 
     if (module_pid) {
-        reason = "a child by fork without exec: CUPTI cannot be used in it";
+        reason = "this process was forked without exec, so it cannot use CUPTI";
     } else {
         module_pid = gv_process.pid;
         host = (struct gv_gpu_host){
@@ -277,9 +284,9 @@ static void choose(void)
     }
     atomic_store(&gpu->state, GV_GPU_HOST_ONLY);
     if (gv_process.settings.gpu == GV_SETTING_GPU_ON)
-        gv_log_error("the GPU's side is not recorded: %s", gpu->why);
+        gv_log_error("the GPU side is not recorded: %s", gpu->why);
     else
-        gv_log_info("the GPU's side is not recorded: %s", gpu->why);
+        gv_log_info("the GPU side is not recorded: %s", gpu->why);
 }
 
 static void start_here(struct gv_thread *thread)
@@ -288,7 +295,7 @@ static void start_here(struct gv_thread *thread)
 
     atomic_store(&started_pid, gv_process.pid);
     gv_own_work_begin(&work);
-    gv_process_note_driver();
+    gv_gpu_note_driver();
     write_devices(thread);
     choose();
     gv_own_work_end(&work);
@@ -310,7 +317,7 @@ static void open_to_others(struct gv_process_own *own)
 {
     atomic_store(&own->open, atomic_load(&own->token));
     atomic_store(&own->gpu_starter, 0);
-    syscall(SYS_futex, &own->gpu_starter, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    gv_futex_wake(&own->gpu_starter);
 }
 
 static void await_starter(struct gv_process_own *own)
@@ -320,15 +327,12 @@ static void await_starter(struct gv_process_own *own)
 
     while ((starter = atomic_load(&own->gpu_starter)) != 0) {
         uint64_t now_ns = gv_clock_monotonic_ns();
-        struct timespec left;
 
         if (now_ns >= end_ns) {
             open_to_others(own); /* nobody waits for it again */
             return;
         }
-        left.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
-        left.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
-        syscall(SYS_futex, &own->gpu_starter, FUTEX_WAIT_PRIVATE, starter, &left, NULL, 0);
+        gv_futex_wait(&own->gpu_starter, starter, end_ns - now_ns);
     }
 }
 

@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Once the driver is known: notes its version in the spool. */
+void gv_gpu_note_driver(void);
+
 /* cuInit() has succeeded on this thread. Once in each process; further calls only wait for it, as
  * gv_gpu_await_start() does. */
 void gv_gpu_start(struct gv_thread *thread);

@@ -1,4 +1,5 @@
-#include "preload/process/process.h"
+/* Attaching this process to a session: see preload/base/own_process.h. */
+#include "preload/process/attach.h"
 
 #include "preload/base/clock.h"
 #include "preload/base/log.h"
@@ -6,13 +7,9 @@
 #include "preload/base/thread.h"
 #include "preload/bind/dlsym_filter.h"
 #include "preload/bind/entry_points.h"
-#include "preload/hooks/jumps.h"
+#include "preload/bind/libc_calls.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
-#include "preload/process/attach.h"
-#include "preload/process/deadly_signals.h"
-#include "preload/process/exec_calls.h"
-#include "preload/process/fork_watch.h"
 #include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
 #include "preload/process/start_place.h"
@@ -39,11 +36,6 @@ enum stage {
 static uint32_t pid_now(void)
 {
     return (uint32_t)syscall(SYS_getpid);
-}
-
-bool gv_process_is_attached_here(void)
-{
-    return gv_process_is_recording() && pid_now() == gv_process.pid;
 }
 
 /* A child that goes on to exec shares the session by this variable, whether it has CUDA or not. */
@@ -76,12 +68,9 @@ __attribute__((constructor)) static void loaded(void)
     gv_dlsym_find_real();
     gv_objects_note_startup();
     gv_clock_note_load();
-    gv_jumps_find_real();
-    gv_process_find_exits();
-    gv_deadly_signals_find_real();
-    gv_exec_calls_find_real();
+    gv_libc_calls_find();
     if (gv_fork_watch_start())
-        gv_log_info("forked children are not watched");
+        gv_log_info("forked children are not recorded");
     name_session();
     gv_run_note_here();
     errno = saved_errno;
@@ -108,7 +97,6 @@ static int attach(struct gv_process *process)
     if (!process->session_id[0])
         return -EINVAL;
     process->forked = process->pid != 0;
-    process->named_collector.pid = 0;
     drop_parent(process);
     process->pid = pid_now();
     gv_settings_read(&settings, NULL, NULL);
@@ -179,7 +167,7 @@ static bool is_vforked(uint32_t pid)
     return gv_process_is_recording() && gv_process.pid != pid;
 }
 
-bool gv_process_attach(void)
+static bool attach_process(void)
 {
     uint32_t pid = pid_now();
     int error;
@@ -198,20 +186,9 @@ bool gv_process_attach(void)
            gv_process_is_recording();
 }
 
-void gv_process_note_driver(void)
-{
-    struct gv_spool_header *header = gv_process.spool.header;
-    int version = 0;
-
-    if (atomic_load_explicit(&header->driver_version, memory_order_relaxed))
-        return;
-    if (gv_driver_calls.driver_get_version && gv_driver_calls.driver_get_version(&version) == 0)
-        atomic_store_explicit(&header->driver_version, version, memory_order_relaxed);
-}
-
 const struct gv_process_steps gv_process_steps = {
-    .attach = gv_process_attach,
-    .note_driver = gv_process_note_driver,
+    .attach = attach_process,
+    .note_driver = gv_gpu_note_driver,
     .start_gpu = gv_gpu_start,
     .await_gpu_start = gv_gpu_await_start,
 };

@@ -18,7 +18,7 @@ static void leave(char letter)
     fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return;
-    /* Without the letter, less is known. */
+    /* Without the letter, `gpuverify run` knows less. */
     ssize_t written = write(fd, &letter, 1);
     (void)written;
     close(fd);

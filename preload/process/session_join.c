@@ -260,14 +260,14 @@ static int join_in(struct gv_process *process, const char *directory, const char
     return error ? error : -EAGAIN;
 }
 
-/* Somebody who wants no trace, say. Its name is told at once: nothing of it will be. */
+/* For example /dev/null: report it now, record nothing. */
 static bool is_special(const char *trace)
 {
     struct stat status;
 
     if (stat(trace, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
         return false;
-    gv_log_error("nothing is recorded: %s is a device or a pipe, and no place for a trace", trace);
+    gv_log_error("nothing is recorded: %s is a device or a pipe, not a file", trace);
     return true;
 }
 

@@ -10,7 +10,7 @@
 
 static char start[GV_SESSION_PATH_BYTES];
 
-/* What does not fit stays relative, and is seen from the start of each process. */
+/* A path that does not fit stays relative, to the start of each process. */
 static void make_absolute(const char *name, bool is_pattern)
 {
     static char path[GV_SETTING_TEXT_BYTES];

@@ -22,9 +22,10 @@ static void tell_of_trace(const struct gv_process *process, int error)
     char word[GV_SHELL_WORD_BYTES];
 
     if (is_first(process, GV_SESSION_TOLD_TRACE))
-        gv_log_error("cannot write the trace %s: %s; the records stay in shared memory: "
+        gv_log_error("cannot write the trace %s: %s; the records are still in shared memory: "
                      "gpuverify recover -o FILE %s",
-                     process->session->trace_path, strerror(error),
+                     process->session->trace_path,
+                     error == ESTALE ? "it was removed, moved or replaced" : strerror(error),
                      gv_shell_word(word, process->session_path));
 }
 
@@ -38,9 +39,9 @@ static void tell_unknown(const char *name, const char *nearest, void *context)
 {
     (void)context;
     if (nearest)
-        gv_log_error("there is no setting %s; did you mean %s?", name, nearest);
+        gv_log_error("unknown variable %s; did you mean %s?", name, nearest);
     else
-        gv_log_error("there is no setting %s; gpuverify help environment lists them", name);
+        gv_log_error("unknown variable %s; gpuverify help environment lists all", name);
 }
 
 void gv_warn_of_settings(const struct gv_process *process)
@@ -77,14 +78,6 @@ void gv_warn_of_trace(const struct gv_process *process)
         tell_of_trace(process, error);
 }
 
-void gv_warn_of_taken_trace(const struct gv_process *process)
-{
-    if (atomic_load(&process->session->trace_taken) && is_first(process, GV_SESSION_TOLD_TAKEN))
-        gv_log_error("the trace was taken away while it was written; what it held is counted as "
-                     "lost in the one that took its place, %s",
-                     process->session->trace_path);
-}
-
 void gv_warn_of_collector(const struct gv_process *process)
 {
     int saved_errno = errno;
@@ -94,7 +87,7 @@ void gv_warn_of_collector(const struct gv_process *process)
                    access(process->session_path, F_OK) == 0;
 
     if (is_ours && is_first(process, GV_SESSION_TOLD_COLLECTOR))
-        gv_log_error("the collector has ended too early; the records stay in shared memory: "
+        gv_log_error("the collector ended too early; the records are still in shared memory: "
                      "gpuverify recover %s",
                      gv_shell_word(word, process->session_path));
     errno = saved_errno;
@@ -105,7 +98,7 @@ void gv_warn_of_no_collector(const struct gv_process *process, int error)
     char word[GV_SHELL_WORD_BYTES];
 
     if (is_first(process, GV_SESSION_TOLD_COLLECTOR))
-        gv_log_error("the collector did not start (%s); the records stay in shared memory: "
+        gv_log_error("the collector did not start (%s); the records are still in shared memory: "
                      "gpuverify recover %s",
                      strerror(-error), gv_shell_word(word, process->session_path));
 }

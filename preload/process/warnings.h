@@ -5,7 +5,7 @@
 #ifndef GV_PROCESS_WARNINGS_H
 #define GV_PROCESS_WARNINGS_H
 
-#include "preload/process/process.h"
+#include "preload/base/own_process.h"
 
 /* While attaching, whether it has succeeded or not: settings that are not allowed, and variables
  * that look like settings and are none. */
@@ -20,9 +20,6 @@ void gv_warn_of_no_collector(const struct gv_process *process, int error);
 
 /* At the end of a process: the collector could not write the trace. */
 void gv_warn_of_trace(const struct gv_process *process);
-
-/* At the end of a process: a file that the trace was written to is not where it was. */
-void gv_warn_of_taken_trace(const struct gv_process *process);
 
 /* At the end of a process that waited in vain: its collector has ended before it. Not said where
  * somebody else is going to bring the records in: `gpuverify run`, or who wanted no collector. */

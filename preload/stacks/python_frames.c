@@ -4,22 +4,22 @@
 
 #include <string.h>
 
-/* Places that are the same in all versions: CPython's objects on 64-bit Linux. */
+/* Offsets that are the same in all versions: CPython's objects on 64-bit Linux. */
 #define GV_PYTHON_OBJECT_TYPE  8
 #define GV_PYTHON_TEXT_LENGTH  16
 #define GV_PYTHON_TEXT_STATE   32
 #define GV_PYTHON_BYTES_LENGTH 16
 #define GV_PYTHON_BYTES_DATA   32
-#define GV_PYTHON_CODE_UNITS   16 /* from 3.11 on: how many instructions, of two bytes each */
+#define GV_PYTHON_CODE_UNITS   16 /* from 3.11 on: the number of instructions, of two bytes each */
 #define GV_PYTHON_LONGEST_TEXT (1 << 20)
-/* What of a name or a table of lines is mostly enough. */
+/* Enough for most names and line tables. */
 #define GV_PYTHON_USUAL_BYTES 128u
-/* What the self-test takes for a stack. */
+/* The most frames that the self-test accepts. */
 #define GV_PYTHON_DEEPEST     32768u
 #define GV_PYTHON_NAMES_TRIED 16u
-/* A frame's owner from here on is no Python function: a call from C to the interpreter. */
+/* From this owner on, a frame is not a Python function, but a call from C to the interpreter. */
 #define GV_PYTHON_OWNED_BY_C 3
-#define GV_PYTHON_TAG_BITS   3u /* 3.14 keeps facts in a reference's lowest bits */
+#define GV_PYTHON_TAG_BITS   3u /* 3.14 has flags in a reference's lowest bits */
 
 static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
 {
@@ -39,7 +39,7 @@ static bool is_of_c(const struct gv_python *python, uintptr_t frame)
            owner >= GV_PYTHON_OWNED_BY_C;
 }
 
-/* What should be its code. */
+/* The frame's code object. */
 static bool code_of(const struct gv_python *python, uintptr_t frame, uintptr_t *code)
 {
     if (!gv_python_memory_pointer(python->memory, frame + python->layout.code, code))
@@ -84,7 +84,8 @@ static bool innermost(const struct gv_python *python, uintptr_t *frame)
            gv_python_memory_pointer(python->memory, *frame + layout->cframe_frame, frame);
 }
 
-/* The characters of a text as UTF-8; of a longer one the end, which says more of a path. */
+/* The characters of a string as UTF-8. Of a long one it returns the end, which says more of a
+ * path. */
 static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
 {
     char piece[4];
@@ -186,7 +187,7 @@ bool gv_python_place(const struct gv_python *python, const struct gv_python_fram
         !read_text(python, function, place->function, &place->function_bytes))
         return false;
     place->line = line_of(python, frame);
-    /* From 3.12 on, what checks the result of an `__init__`. Frozen modules are in there too, and
+    /* From 3.12 on, the check of the result of an `__init__`. Frozen modules are here too, and
      * have lines. */
     place->is_hidden = !place->line && frame->code >= python->low && frame->code < python->high;
     return true;
@@ -202,7 +203,7 @@ static bool is_in_code(const struct gv_python *python, const struct gv_python_fr
             units > 0 && frame->instruction < (uint64_t)units * 2);
 }
 
-/* `*lines` goes up for a frame whose line is known: code that a program makes may have none. */
+/* Counts frames with a known line in `*lines`: code that a program generates may have none. */
 static bool looks_right(const struct gv_python *python, uintptr_t at, bool with_names,
                         unsigned *lines)
 {
@@ -220,7 +221,7 @@ static bool looks_right(const struct gv_python *python, uintptr_t at, bool with_
     return true;
 }
 
-/* The self-test: all frames that there are, of the innermost ones the names too. */
+/* The self-test checks all frames, and the names of the innermost ones. */
 static bool look_right(const struct gv_python *python, uintptr_t frame)
 {
     unsigned functions = 0, lines = 0;

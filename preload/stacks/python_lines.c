@@ -4,7 +4,7 @@
 
 #define GV_NO_LINE (-128)
 
-/* One byte of it; 0 where it cannot be read, which ends each of the formats soon. */
+/* One byte of the table. If it cannot be read, 0, which soon ends each format. */
 static uint8_t byte_at(struct gv_python_table *table, size_t at)
 {
     if (at < table->window_at || at - table->window_at >= table->window_bytes) {
@@ -20,7 +20,7 @@ static uint8_t byte_at(struct gv_python_table *table, size_t at)
     return table->window[at - table->window_at];
 }
 
-/* 3.9: pairs of steps, in bytes and in lines; a line counts from its pair on. */
+/* 3.9: pairs of steps, in bytes and in lines; a line starts at its pair. */
 static int32_t line_number_table(struct gv_python_table *table, int32_t line, size_t instruction)
 {
     size_t at = 0;
@@ -51,7 +51,7 @@ static int32_t line_table(struct gv_python_table *table, int32_t line, size_t in
     return 0;
 }
 
-/* Six bits in each byte, the lowest first; the seventh says that more follow. */
+/* Six bits in each byte, the lowest first; the seventh means that more follow. */
 static uint32_t read_number(struct gv_python_table *table, size_t *at)
 {
     uint32_t value = 0;
@@ -75,7 +75,8 @@ static int32_t read_signed(struct gv_python_table *table, size_t *at)
     return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* 3.11: entries that begin with a byte above 127: what follows, and for how many instructions. */
+/* 3.11: entries that start with a byte above 127, which says what follows and for how many
+ * instructions. */
 static int32_t location_table(struct gv_python_table *table, int32_t line, size_t instruction)
 {
     enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };

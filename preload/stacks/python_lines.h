@@ -1,5 +1,5 @@
 /*
- * The line of an instruction, from a code object's line table. Three formats: line number table
+ * Finds the line of an instruction in a code object's line table. Three formats: line number table
  * (3.9), line table (3.10), location table (3.11 and later).
  */
 #ifndef GV_STACKS_PYTHON_LINES_H
@@ -12,7 +12,8 @@
 
 #define GV_PYTHON_WINDOW_BYTES 64u
 
-/* A table where the interpreter has it, read piece by piece. Set the first three, the rest to 0. */
+/* A table in the interpreter's memory, read piece by piece. Set the first three fields, and the
+ * rest to 0. */
 struct gv_python_table {
     struct gv_python_memory *memory;
     uintptr_t from;
@@ -22,7 +23,7 @@ struct gv_python_table {
     uint8_t window[GV_PYTHON_WINDOW_BYTES];
 };
 
-/* `instruction` in bytes from the code's start. 0: it has no line, or the table makes no sense. */
+/* `instruction` is in bytes from the code's start. 0: it has no line, or the table is invalid. */
 int32_t gv_python_line(unsigned minor, struct gv_python_table *table, int32_t first_line,
                        size_t instruction);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Blocks that one call brings: half of all, so that it does not put out its own. */
+/* Blocks that one call reads: half of the cache, so that it does not evict its own. */
 #define GV_PYTHON_BROUGHT (GV_PYTHON_BLOCKS / 2)
 
 void gv_python_memory_forget(struct gv_python_memory *memory)
@@ -35,7 +35,8 @@ static unsigned take_oldest(struct gv_python_memory *memory, uintptr_t begin)
     return block;
 }
 
-/* A block begins at a multiple of its size: so it is of one page, and is there or is not. */
+/* A block starts at a multiple of its size, so it is in one page, and readable as a whole or not
+ * at all. */
 static const unsigned char *block_of(struct gv_python_memory *memory, uintptr_t begin)
 {
     if (begin == 0)

@@ -1,9 +1,9 @@
 /*
- * The interpreter's memory while one stack is taken: read through the kernel, a block at a time,
- * and kept, because what belongs together lies together, and a system call costs more than it
- * copies.
+ * A cache of the interpreter's memory while one stack is taken. It reads blocks through the Linux
+ * kernel, because data that belongs together is close together, and a system call costs more than
+ * copying.
  *
- * For a moment only: what another thread changes meanwhile is not seen.
+ * Short-lived: changes by other threads meanwhile are not seen.
  */
 #ifndef GV_STACKS_PYTHON_MEMORY_H
 #define GV_STACKS_PYTHON_MEMORY_H
@@ -16,8 +16,8 @@
 #define GV_PYTHON_BLOCK_BYTES 256u
 
 struct gv_python_memory {
-    uintptr_t at[GV_PYTHON_BLOCKS]; /* where a block begins; 0: none */
-    unsigned last;                  /* the one that was asked for */
+    uintptr_t at[GV_PYTHON_BLOCKS]; /* start of a block; 0: none */
+    unsigned last;                  /* the last one used */
     unsigned oldest;
     unsigned char bytes[GV_PYTHON_BLOCKS][GV_PYTHON_BLOCK_BYTES];
 };
@@ -32,7 +32,7 @@ void gv_python_memory_forget(struct gv_python_memory *memory);
 /* True when all of it was read. */
 bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes);
 
-/* Several at once, for who reads them next. That some are not there is found out by reading. */
+/* Reads several blocks at once, for the reads that follow. Missing ones are noticed then. */
 void gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
                             unsigned count);
 

@@ -1,5 +1,6 @@
 #include "preload/stacks/python_runtime.h"
 
+#include "preload/base/await.h"
 #include "preload/base/log.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_memory.h"
@@ -9,17 +10,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define GV_PYTHON_COOKIE         "xdebugpy"
 #define GV_PYTHON_FREE_THREADED  16 /* in the table of offsets */
 #define GV_PYTHON_LARGEST_OFFSET 4096
 
-/* Who is inside needs some microseconds, or milliseconds when the machine is busy. */
-#define GV_PYTHON_YIELDS   100
-#define GV_PYTHON_PAUSES   1000
-#define GV_PYTHON_PAUSE_NS 100000
-#define GV_PYTHON_TRIES    5
+#define GV_PYTHON_TRIES 5
 
 enum gv_python_state {
     GV_PYTHON_UNKNOWN = 0, /* none was seen; it may be loaded later */
@@ -149,26 +145,10 @@ static uint32_t look(struct native *native)
     if (!gv_objects_visit(is_python, native))
         return GV_PYTHON_UNKNOWN;
     if (!gv_objects_at(python.code_type, &object) || !find_layout(&object, &python.layout)) {
-        gv_log_info("no Python frames: this interpreter is not known");
+        gv_log_info("no Python frames: the version of this interpreter is not supported");
         return GV_PYTHON_FOREIGN;
     }
     return GV_PYTHON_FOUND;
-}
-
-/* Until there are no more than `most` threads inside. */
-static bool await(int most)
-{
-    struct timespec pause = {.tv_nsec = GV_PYTHON_PAUSE_NS};
-
-    for (int i = 0; atomic_load(&inside) > most; i++) {
-        if (i >= GV_PYTHON_YIELDS + GV_PYTHON_PAUSES)
-            return false;
-        if (i < GV_PYTHON_YIELDS)
-            sched_yield();
-        else
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-    }
-    return true;
 }
 
 static bool go_in(void)
@@ -183,14 +163,17 @@ static bool go_in(void)
 /* `known`: UNKNOWN, or of an interpreter that may be gone. Who is inside still uses that one. */
 static void look_again(uint32_t known, struct native *native)
 {
+    uint32_t looking = GV_PYTHON_LOOKING;
+
     if (!atomic_compare_exchange_strong(&state, &known, GV_PYTHON_LOOKING))
         return;
     known = GV_PYTHON_UNKNOWN;
     if (go_in()) {
-        known = await(1) ? look(native) : GV_PYTHON_DISTRUSTED;
+        known = gv_await(&inside, 1) ? look(native) : GV_PYTHON_DISTRUSTED;
         gv_python_runtime_leave();
     }
-    atomic_store(&state, known);
+    /* Meanwhile it may have been distrusted, which stays. */
+    atomic_compare_exchange_strong(&state, &looking, known);
 }
 
 static bool is_there(uint32_t now)
@@ -265,7 +248,7 @@ void gv_python_runtime_begin_close(void)
         return;
     gv_own_work_begin(&work);
     /* Somebody does not come out: no more of it, and no more waiting. */
-    if (!await(0))
+    if (!gv_await(&inside, 0))
         gv_python_runtime_distrust();
     gv_own_work_end(&work);
 }

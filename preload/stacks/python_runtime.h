@@ -1,10 +1,9 @@
 /*
- * The CPython interpreter in this process, if there is one: its version, where it keeps things, and
- * the state of the calling thread. Nothing is changed in it, no Python code is run, and the GIL is
- * neither taken nor needed: a thread's frames are its own.
+ * The CPython interpreter in this process, if any: its version, its layout, and the state of the
+ * calling thread. Nothing in it is changed, no Python code runs, and the GIL is neither taken nor
+ * needed: a thread's frames are its own.
  *
- * Any thread. Nothing is allocated; the loader's list is locked while the interpreter is looked
- * for.
+ * Any thread. Allocates nothing. The loader's list is locked during the search for the interpreter.
  */
 #ifndef GV_STACKS_PYTHON_RUNTIME_H
 #define GV_STACKS_PYTHON_RUNTIME_H
@@ -38,33 +37,33 @@ struct gv_python {
     uintptr_t code_type;
     uintptr_t text_type;
     void *(*thread_state)(void);
-    uintptr_t low; /* the object that holds the interpreter: [low, high) */
+    uintptr_t low; /* the object with the interpreter: [low, high) */
     uintptr_t high;
-    bool trusted;                    /* the self-test has been passed */
-    struct gv_python_memory *memory; /* what the caller reads it with */
+    bool trusted;                    /* the self-test passed */
+    struct gv_python_memory *memory; /* the caller's reader */
 };
 
 /*
- * Finds the interpreter that a native stack goes through, unless one is known already, and copies
- * what is known of it. False: there is none that is known, or it is not trusted.
+ * Finds the interpreter that a native stack goes through, unless it is known, and copies what is
+ * known of it. False: none, an unknown version, or not trusted.
  *
  * After true, and until gv_python_runtime_leave(), the interpreter stays mapped: a dlclose() waits.
- * What is done in between is short, and takes no lock.
+ * Keep it short, and take no lock in between.
  */
 bool gv_python_runtime_enter(struct gv_python *python, const uintptr_t *native, unsigned count);
 void gv_python_runtime_leave(void);
 
-/* By a thread that has entered: this interpreter's frames look as they should. */
+/* By a thread that has entered: this interpreter's frames look as expected. */
 void gv_python_runtime_trust(void);
 
-/* They do not: no more of them in this process. */
+/* They do not: take no more of them in this process. */
 void gv_python_runtime_distrust(void);
 bool gv_python_runtime_is_distrusted(void);
 
-/* This native stack goes through an interpreter whose frames are not known, or not believed. */
+/* This native stack goes through an interpreter whose frames are unknown or not trusted. */
 bool gv_python_runtime_is_missed(const uintptr_t *native, unsigned count);
 
-/* Around a dlclose(): nobody is inside meanwhile. Waits for who is, but not for ever. */
+/* Put these around a dlclose(): nobody is inside meanwhile. Waits for others, but not for ever. */
 void gv_python_runtime_begin_close(void);
 void gv_python_runtime_end_close(void);
 

@@ -12,8 +12,8 @@
 #define GV_TOLD_MOST  1024u /* a power of two */
 #define GV_NOTES_MOST 64u
 
-/* What was told: an object is known by its base and its dynamic section. 0: free. A place is never
- * given back; an object that is mapped again elsewhere is another one. */
+/* What was written: an object is identified by its base and its dynamic section. 0: free. A slot
+ * is never freed; an object that is mapped again elsewhere is another one. */
 static _Atomic uint64_t told[GV_TOLD_MOST];
 
 static uint64_t key_of(const struct gv_object *object)
@@ -23,7 +23,7 @@ static uint64_t key_of(const struct gv_object *object)
     return key ? key : 1;
 }
 
-/* True for the first thread that asks. With a full table, for none. */
+/* True for the first thread that asks. If the table is full, for none. */
 static bool is_new(const struct gv_object *object)
 {
     uint64_t key = key_of(object);
@@ -46,7 +46,7 @@ struct build_id {
     uint8_t bytes;
 };
 
-/* A program header may say anything: what it points to is read through the kernel. */
+/* A program header may say anything, so its target is read through the Linux kernel. */
 static void read_notes(uintptr_t at, size_t left, struct build_id *id)
 {
     for (unsigned i = 0; i < GV_NOTES_MOST && left >= sizeof(ElfW(Nhdr)); i++) {

@@ -2,7 +2,7 @@
 
 #include "preload/base/helper_thread.h"
 #include "preload/base/hot.h"
-#include "preload/base/loader.h"
+#include "preload/base/loader_lock.h"
 #include "preload/base/log.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_work.h"
@@ -54,7 +54,7 @@ static void warm(void)
     backtrace(&address, 1);
 }
 
-static struct gv_aside warming = {.work = warm};
+static struct gv_helper_thread warming = {.work = warm};
 static _Atomic int is_warm; /* 1, or the thread `warming` says so */
 static _Atomic int waited;  /* for it, once in a process */
 
@@ -71,18 +71,18 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
     if (gv_loader_is_held_here()) {
         warm();
         atomic_store(&is_warm, 1);
-    } else if (gv_aside_start(&warming)) {
+    } else if (gv_helper_thread_start(&warming)) {
         gv_stacks_least_ns = UINT64_MAX;
-        gv_log_info("no stacks: no thread can be started");
+        gv_log_info("no stacks: cannot start a thread");
     }
 }
 
 /* The first stack waits for it: a moment, if nobody holds the loader's lock. */
 static bool can_walk(void)
 {
-    if (gv_aside_is_done(&warming) || atomic_load_explicit(&is_warm, memory_order_relaxed))
+    if (gv_helper_thread_is_done(&warming) || atomic_load_explicit(&is_warm, memory_order_relaxed))
         return true;
-    return !atomic_exchange(&waited, 1) && gv_aside_await(&warming, GV_STACK_PATIENCE_MS);
+    return !atomic_exchange(&waited, 1) && gv_helper_thread_await(&warming, GV_STACK_PATIENCE_MS);
 }
 
 static void take_native(struct stack *stack)

@@ -1,8 +1,7 @@
 /*
- * Where in the program a call was made that took long: its native stack, and the Python frames of
- * its thread.
+ * The stack of a call that took long: its native frames and its thread's Python frames.
  *
- * Taken on the calling thread after the real call has returned, and written once for each distinct
+ * Taken on the calling thread after the real call has returned, and written once per distinct
  * stack. A call that did not take long pays one comparison.
  */
 #ifndef GV_STACKS_STACKS_H
@@ -13,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a call that took so long gets a stack: GPUVERIFY_STACKS, GPUVERIFY_STALL_US. */
+/* Whether a call of this duration gets a stack: GPUVERIFY_STACKS, GPUVERIFY_STALL_US. */
 extern uint64_t gv_stacks_least_ns;
 
 static inline bool gv_stacks_wanted(uint64_t duration_ns)
@@ -21,16 +20,16 @@ static inline bool gv_stacks_wanted(uint64_t duration_ns)
     return duration_ns >= gv_stacks_least_ns;
 }
 
-/* Whether a call of this thread that failed gets one, however short it was: the first few of each
- * function do, of those made when a stack can be taken. */
+/* Whether a failed call of this thread gets one, however short it was: the first few failures of
+ * each function do, of those made when a stack can be taken. */
 bool gv_stacks_wanted_of_failed(unsigned api);
 
-/* To be called when the process attaches, with its settings. Loads what walks the stack, on a
- * thread of its own: until that is there, which may take as long as a library's constructor, calls
- * get no stack. */
+/* Call it when the process attaches, with its settings. It loads what walks the stack, on a
+ * thread of its own. Until that is done, which may take as long as a library's constructor,
+ * calls get no stack. */
 void gv_stacks_prepare(const struct gv_settings *settings, bool forked);
 
-/* Writes the stack, if it is new, and which one belongs to the call whose record comes next. */
+/* Writes the stack if it is new, and which stack the next record's call has. */
 void gv_stacks_write(struct gv_thread *thread);
 
 #endif

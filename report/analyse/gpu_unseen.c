@@ -1,7 +1,6 @@
 #include "report/analyse/gpu_unseen.h"
 
 #include "report/analyse/captured.h"
-#include "report/analyse/gpu_work.h"
 #include "report/store/database.h"
 
 #include <stdbool.h>
@@ -28,8 +27,8 @@ static const char gv_gpu_unseen_sql[] =
     "  AND coalesce(c.bytes, 1) > 0 AND c.start_ns > coalesce(s.last_ns, -1)"
     "  AND c.start_ns >= coalesce((SELECT start_ns FROM gpu_interval WHERE process = ?1),"
     "   c.start_ns)"
-    "  AND c.api IN (SELECT id FROM api WHERE " GV_GPU_WORK_SQL " NOT IN (0, CASE WHEN EXISTS"
-    "   (SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes') THEN 2 ELSE 0 END))"
+    "  AND c.api IN (SELECT id FROM api WHERE gpu_work NOT IN (0, CASE WHEN EXISTS (SELECT"
+    "   1 FROM meta WHERE key = 'graphs' AND value = 'nodes') THEN 2 ELSE 0 END))"
     /* The last capture of the stream alone: a program may capture in each of its steps. */
     "  AND coalesce((SELECT k.end_ns FROM temp.capture k WHERE k.stream = c.stream"
     "   AND k.start_ns <= c.start_ns ORDER BY k.start_ns DESC LIMIT 1) < c.start_ns, 1)";

@@ -25,7 +25,6 @@
 
 #define GV_COLLECTOR_IDLE_MS    50
 #define GV_COLLECTOR_EXITING_MS 5
-#define GV_COLLECTOR_AT_ONCE_MS 1
 /* A pass that stored as much as this has left more behind by now. */
 #define GV_COLLECTOR_BACKLOG 20000u
 /* A root that has ended stays a zombie until its parent asks. `gpuverify run` looks at the session
@@ -137,13 +136,9 @@ static bool gv_collector_root_lives(struct gv_collector *collector)
     return now - collector->zombie_since_ms < GV_COLLECTOR_ZOMBIE_MS;
 }
 
-/* Or of the stand-in that the root, or a child of it that has ended, made to be our parent. */
 static bool gv_collector_is_child_of_root(const struct gv_collector *collector)
 {
-    uint32_t parent = (uint32_t)getppid(), above;
-
-    return parent == collector->session->root_pid ||
-           (gv_session_read_parent(parent, &above) == 0 && above == collector->session->root_pid);
+    return (uint32_t)getppid() == collector->session->root_pid;
 }
 
 static bool gv_collector_any_lives(const struct gv_collector *collector)
@@ -169,8 +164,6 @@ static void gv_collector_tell_path(struct gv_collector *collector)
 {
     const char *path = collector->drain.path;
 
-    if (collector->drain.was_taken)
-        atomic_store(&collector->session->trace_taken, 1);
     if (path[0] && strcmp(collector->session->trace_path, path) != 0)
         snprintf(collector->session->trace_path, sizeof(collector->session->trace_path), "%s",
                  path);
@@ -187,6 +180,8 @@ static int gv_collector_after_error(struct gv_collector *collector, int error)
     /* It ends the programs' waiting. Somebody who reads the trace stops doing so. */
     if (error != -EBUSY)
         atomic_store(&collector->session->trace_error, -error);
+    if (error == -ESTALE)
+        return error;
     if (gv_collector_any_lives(collector))
         collector->alone_since_ms = 0;
     else if (collector->alone_since_ms == 0)
@@ -209,22 +204,13 @@ static int gv_collector_drain(struct gv_collector *collector)
         uint32_t bell = atomic_load(&collector->session->doorbell);
         bool root_lives = gv_collector_root_lives(collector);
         size_t stored = 0, exiting = 0;
-        uint32_t times_gone = drain->times_gone;
         int error = gv_drain_find(drain);
 
-        gv_drain_look_for_trace(drain);
-        gv_collector_tell_path(collector);
         if (!error)
             error = gv_drain_pass(drain, &stored, &exiting);
         if (!error)
             error = gv_watchdog_look(&collector->watchdog, drain);
         gv_collector_tell_path(collector);
-        /* Programs that are told of an error wait no more: something was taken away, that is all.
-         */
-        if (error && (error == -EAGAIN || drain->times_gone != times_gone)) {
-            usleep(GV_COLLECTOR_AT_ONCE_MS * 1000);
-            continue;
-        }
         if (error) {
             error = gv_collector_after_error(collector, error);
             if (error)

@@ -135,184 +135,16 @@ static void default_path(const struct gv_spool_facts *facts, char *out, size_t s
              program[0] ? program : "program", facts->pid);
 }
 
-/* ---- a trace that is taken away ---- */
-
-/* What later records lean on: it is small, and kept. The rest is only counted. */
-#define GV_KEPT_TABLES(each)                                                                       \
-    each("api") each("process") each("thread") each("context") each("stream") each("kernel")       \
-        each("module") each("stack") each("frame") each("object") each("device") each("gpu_name")  \
-            each("gpu_shape") each("gpu_place") each("gpu_interval") each("sample")
-#define GV_COPY(table)       "CREATE TABLE kept." table " AS SELECT * FROM main." table ";"
-#define GV_CARRY_OVER(table) "INSERT INTO fresh." table " SELECT * FROM main." table ";"
-#define GV_TAKEN             "'trace taken away'"
-#define GV_UNIX_NS_NOW       "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000000"
-
-static const char *const keep_sql[] = {
-    "ATTACH '' AS kept",
-    "BEGIN",
-    GV_KEPT_TABLES(GV_COPY),
-    GV_COPY("loss"),
-    "INSERT INTO kept.loss SELECT t.process, 'call', " GV_TAKEN ", count(*) FROM main.call c"
-    " JOIN main.thread t ON t.id = c.thread GROUP BY t.process",
-    "INSERT INTO kept.loss SELECT t.process, 'load', " GV_TAKEN ", count(*) FROM main.load l"
-    " JOIN main.thread t ON t.id = l.thread GROUP BY t.process",
-    "INSERT INTO kept.loss SELECT process, 'GPU record', " GV_TAKEN ", count(*) FROM"
-    " (SELECT p.process AS process FROM main.gpu_op o JOIN main.gpu_place p ON p.id = o.place"
-    " UNION ALL SELECT process FROM main.jit UNION ALL SELECT process FROM main.overhead)"
-    " GROUP BY process",
-    "CREATE TABLE kept.meta AS SELECT key, value FROM main.meta WHERE key NOT IN"
-    " ('state', 'totals', 'stalls', 'stall_threshold_ns', 'taken_away_ns')",
-    "INSERT INTO kept.meta SELECT 'taken_away_ns', " GV_UNIX_NS_NOW " - value FROM main.meta"
-    " WHERE key = 'unix_offset_ns'",
-    "COMMIT",
-    NULL,
-};
-
-static const char *const carry_sql[] = {
-    "PRAGMA fresh.synchronous = OFF",
-    "BEGIN",
-    GV_KEPT_TABLES(GV_CARRY_OVER),
-    "INSERT INTO fresh.loss SELECT process, what, class, sum(count) FROM main.loss"
-    " GROUP BY process, what, class",
-    "INSERT OR REPLACE INTO fresh.meta SELECT key, value FROM main.meta",
-    "COMMIT",
-    NULL,
-};
-
-/* One after the other. */
-static int execute(struct gv_database *database, const char *const *sql)
-{
-    int error = 0;
-
-    for (; *sql && !error; sql++)
-        error = gv_database_error(database->handle,
-                                  sqlite3_exec(database->handle, *sql, NULL, NULL, NULL));
-    return error;
-}
-
-/* Not by SQLite's own look, which needs an open database: the file may be gone before that. */
-static bool is_elsewhere(const struct gv_drain *drain)
-{
-    struct stat status;
-
-    return drain->path[0] &&
-           (lstat(drain->path, &status) < 0 || status.st_dev != drain->claimed.st_dev ||
-            status.st_ino != drain->claimed.st_ino);
-}
-
+/* What the trace was written to is not at its path any more, or is empty: what it held cannot be
+ * had again. Not by SQLite's own look, which needs an open database. A trace that is complete may
+ * go where its user wants it. */
 static bool is_gone(const struct gv_drain *drain)
 {
     struct stat status;
 
-    return is_elsewhere(drain) ||
-           (drain->writing && stat(drain->path, &status) == 0 && status.st_size == 0);
-}
-
-/* From a file without a name into memory, and not straight into the next trace: there may be no
- * room for that one before this one's blocks are free. What is too much for memory, such as the
- * samples of weeks, goes to a temporary file. */
-static int copy_taken(struct gv_drain *drain, struct gv_database *from)
-{
-    struct gv_database *taken = &drain->taken;
-    int result =
-        sqlite3_open_v2("", &taken->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    int error = gv_database_error(taken->handle, result);
-
-    if (!error)
-        error = execute(from, keep_sql);
-    gv_database_rollback(from);
-    if (!error) {
-        sqlite3_backup *copy = sqlite3_backup_init(taken->handle, "main", from->handle, "kept");
-        if (copy)
-            sqlite3_backup_step(copy, -1);
-        result = copy ? sqlite3_backup_finish(copy) : sqlite3_errcode(taken->handle);
-        error = gv_database_error(taken->handle, result);
-    }
-    if (error)
-        gv_database_close(taken);
-    return error;
-}
-
-static void set_aside(struct gv_drain *drain)
-{
-    gv_database_close(&drain->before);
-    drain->before = drain->database;
-    memset(&drain->database, 0, sizeof(drain->database));
-    drain->writing = false;
-}
-
-static void keep_taken(struct gv_drain *drain)
-{
-    bool filled = drain->filled;
-
-    if (drain->writing)
-        set_aside(drain);
-    drain->times_gone++;
-    drain->filled = false;
-    /* One that had nothing of its own yet would have had what the first one has. */
-    if (!drain->taken.handle && filled) {
-        int error = drain->before.handle ? copy_taken(drain, &drain->before) : 0;
-        /* Nothing can be read of a file that was emptied. The records are counted in any case. */
-        if (error && is_elsewhere(drain))
-            gv_message("nothing of %s can be kept: %s", drain->path, strerror(-error));
-        drain->was_taken = true;
-    }
-    gv_database_close(&drain->before);
-}
-
-static int claim(struct gv_drain *drain)
-{
-    struct stat status = {0};
-    int error =
-        gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
-
-    if (error) {
-        drain->path[0] = '\0';
-        return error;
-    }
-    if (lstat(drain->path, &status) < 0)
-        error = -errno;
-    /* It has been taken away since an error. */
-    if (drain->before.handle &&
-        (status.st_dev != drain->claimed.st_dev || status.st_ino != drain->claimed.st_ino))
-        keep_taken(drain);
-    drain->claimed = status;
-    return error;
-}
-
-void gv_drain_look_for_trace(struct gv_drain *drain)
-{
-    /* One that is complete may go where its user wants it. */
-    if (drain->count > 0 && drain->writing && !drain->complete && is_gone(drain))
-        gv_drain_start_afresh(drain);
-    /* Before a process goes to its end, which tells its user where the trace is now. */
-    if (drain->taken.handle && !drain->path[0])
-        claim(drain);
-}
-
-static int carry_over(struct gv_drain *drain)
-{
-    struct gv_database *taken = &drain->taken;
-    sqlite3_stmt *attach = NULL;
-
-    if (!taken->handle)
-        return 0;
-    int result = sqlite3_prepare_v2(taken->handle, "ATTACH ? AS fresh", -1, &attach, NULL);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(attach, 1, drain->path, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(attach);
-    int error = gv_database_error(taken->handle, result);
-    sqlite3_finalize(attach);
-    if (error)
-        return error;
-    error = execute(taken, carry_sql);
-    gv_database_rollback(taken);
-    if (error)
-        sqlite3_exec(taken->handle, "DETACH fresh", NULL, NULL, NULL);
-    else
-        gv_database_close(taken);
-    return error;
+    return drain->filled && !drain->complete && drain->path[0] &&
+           (lstat(drain->path, &status) < 0 || status.st_dev != drain->claimed.st_dev ||
+            status.st_ino != drain->claimed.st_ino || status.st_size == 0);
 }
 
 /* ---- the end ---- */
@@ -390,13 +222,13 @@ static bool is_last(const struct gv_drain *drain)
     return recording == 0;
 }
 
-/* After an error, gv_drain_start_afresh(): it may have learned ids inside the transaction. */
+/* After an error, gv_drain_reopen(): it may have learned ids inside the transaction. */
 static int end_process(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     int error = gv_database_begin(&drain->database);
 
     if (!error)
-        error = gv_ingest_end(&spool->ingest);
+        error = gv_ingest_end(&spool->ingest, false);
     if (!error)
         error = gv_drain_commit(drain);
     spool->ended = !error;
@@ -423,9 +255,6 @@ static void take_away(struct gv_drain *drain, const struct gv_drain_spool *spool
  * Nothing is lost when this fails: the process goes on, and it is done again.
  *
  * The first process of a container takes us with it when it ends: what is done, is done before.
- *
- * One whose records have been taken away just now waits until there is another trace, and its user
- * is told.
  */
 static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
                    const struct gv_spool_status *status)
@@ -439,8 +268,8 @@ static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
         if (!error)
             complete_trace(drain);
     }
-    if (!drain->complete && is_gone(drain))
-        return -ENOENT;
+    if (is_gone(drain))
+        return -ESTALE;
     if (spool->pid == 1 && drain->complete)
         take_away(drain, spool);
     gv_spool_reader_set_drained(&spool->reader, status);
@@ -499,8 +328,6 @@ static void stop_writing(struct gv_drain *drain)
 void gv_drain_close(struct gv_drain *drain)
 {
     stop_writing(drain);
-    gv_database_close(&drain->before);
-    gv_database_close(&drain->taken);
     for (size_t i = 0; i < drain->count; i++) {
         gv_spool_reader_close(&drain->spools[i]->reader);
         free(drain->spools[i]);
@@ -604,6 +431,8 @@ int gv_drain_find(struct gv_drain *drain)
 static int find_place(struct gv_drain *drain, const struct gv_spool_facts *facts)
 {
     struct gv_trace_probe probe;
+    struct stat status;
+    int error;
 
     if (drain->path[0])
         return 0;
@@ -611,9 +440,19 @@ static int find_place(struct gv_drain *drain, const struct gv_spool_facts *facts
         default_path(facts, drain->wanted, sizeof(drain->wanted));
     /* Somebody keeps our own file locked: it is waited for, since the rest of the run in another
      * one would make two halves that both look whole. */
-    if (drain->afresh && gv_trace_file_probe(drain->wanted, &probe) == -EBUSY)
-        return -EBUSY;
-    return claim(drain);
+    error = drain->filled ? gv_trace_file_probe(drain->wanted, &probe) : 0;
+    if (error == -EBUSY)
+        return error;
+    if (drain->filled && (error || strcmp(probe.session, drain->session) != 0))
+        return -ESTALE;
+    error = gv_trace_file_claim(drain->wanted, drain->session, drain->path, sizeof(drain->path));
+    if (!error && lstat(drain->path, &status) < 0)
+        error = -errno;
+    if (error)
+        drain->path[0] = '\0';
+    else
+        drain->claimed = status;
+    return error;
 }
 
 int gv_drain_commit(struct gv_drain *drain)
@@ -682,10 +521,6 @@ static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
         error = find_place(drain, facts);
         if (!error)
             error = open_trace(drain);
-        if (!error)
-            error = carry_over(drain);
-        if (!error)
-            gv_database_close(&drain->before);
         drain->filled |= !error;
         if (!error)
             error = read_next_call(drain);
@@ -713,6 +548,19 @@ static bool ends_anew(const struct gv_drain_spool *spool)
     return spool->ended && spool->as_dying && status.exiting && !status.dying;
 }
 
+/* Its process is the same one still, but has become another program by exec, and recorded anew. */
+static bool is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
+{
+    for (size_t i = 0; i < drain->count; i++) {
+        const struct gv_drain_spool *other = drain->spools[i];
+
+        if (other->pid == spool->pid && other->process_start_ticks == spool->process_start_ticks &&
+            other->attached_ns > spool->attached_ns)
+            return true;
+    }
+    return false;
+}
+
 static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone, bool *done,
                        size_t *stored)
 {
@@ -726,7 +574,7 @@ static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, boo
     if (!error && *done && !gone)
         error = gv_ingest_status(&spool->ingest);
     if (!error && *done && gone && !spool->ended)
-        error = gv_ingest_end(&spool->ingest);
+        error = gv_ingest_end(&spool->ingest, is_replaced(drain, spool));
     if (!error)
         error = write_driver(drain, spool->ingest.status.driver_version);
     if (!error)
@@ -771,39 +619,20 @@ static void drop_spool(struct gv_drain *drain, size_t index)
     drain->spools[index] = drain->spools[--drain->count];
 }
 
-void gv_drain_start_afresh(struct gv_drain *drain)
+void gv_drain_reopen(struct gv_drain *drain)
 {
     if (drain->writing)
         gv_database_rollback(&drain->database);
-    if (is_gone(drain))
-        keep_taken(drain);
-    else if (drain->writing)
-        set_aside(drain);
     stop_writing(drain);
-    /* Find the file again, or make another one should it have been taken away. */
-    if (drain->path[0]) {
+    /* The file is found again. */
+    if (drain->path[0])
         strcpy(drain->wanted, drain->path);
-        drain->afresh = true;
-    }
     drain->path[0] = '\0';
-}
-
-/* Its process is the same one still, but has become another program by exec, and recorded anew. */
-static bool is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
-{
-    for (size_t i = 0; i < drain->count; i++) {
-        const struct gv_drain_spool *other = drain->spools[i];
-
-        if (other->pid == spool->pid && other->process_start_ticks == spool->process_start_ticks &&
-            other->attached_ns > spool->attached_ns)
-            return true;
-    }
-    return false;
 }
 
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
 {
-    int error = 0;
+    int error = is_gone(drain) ? -ESTALE : 0;
 
     *stored = *exiting = 0;
     for (size_t i = drain->count; i-- > 0 && !error;) {
@@ -822,8 +651,10 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
         if (!error && gone)
             drop_spool(drain, i);
     }
+    if (error && is_gone(drain))
+        error = -ESTALE;
     if (error)
-        gv_drain_start_afresh(drain);
+        gv_drain_reopen(drain);
     return error;
 }
 
@@ -831,12 +662,13 @@ int gv_drain_finish(struct gv_drain *drain)
 {
     int error = 0;
 
-    if (!drain->path[0])
+    if (!drain->path[0] || is_gone(drain))
         return 0;
     if (!drain->writing)
         error = open_trace(drain);
     if (!error && !drain->complete)
         error = complete_trace(drain);
     stop_writing(drain);
+    drain->filled = false;
     return error;
 }

@@ -34,22 +34,12 @@ struct gv_drain {
     uint64_t root_start_ticks;
     uint32_t root_signal; /* by which it ended; 0: unknown */
     bool writing;         /* `database` is open */
-    bool filled;          /* what is at `path` has something of ours */
-    bool afresh;          /* `wanted` has been ours */
+    bool filled;          /* what is at `path`, or was at `wanted`, has something of ours */
     bool driver_known;
     bool settled;  /* stacks are named and stalls found, of all that is stored */
     bool complete; /* and the trace says so */
     int64_t next_call;
-    /* The trace as it was open before an error, until it is open again: it may be taken away in
-     * between. Without a handle: none. */
-    struct gv_database before;
-    /* In memory, or a temporary file: what is needed of a trace that was taken away while it was
-     * written, until it has been carried over into the one that took its place. Without a handle:
-     * none. */
-    struct gv_database taken;
-    bool was_taken;      /* there was one */
     struct stat claimed; /* the file that was at `path` when it was claimed */
-    uint32_t times_gone; /* it was there no more: a pass that fails then may succeed at once */
     struct gv_drain_spool **spools;
     size_t count;
     size_t room;
@@ -66,13 +56,14 @@ int gv_drain_find(struct gv_drain *drain);
 
 /* Stores all that is there now, and ends the processes that are gone: their spools are removed. The
  * trace is made when there is a first spool. *stored: records, *exiting: processes that wait for
- * their end. After an error everything stored is whole, and the next pass starts afresh. */
+ * their end. After an error everything stored is whole, and the next pass starts anew. -ESTALE: the
+ * trace was removed, moved or replaced while it was written, and no pass will succeed. */
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 
 /* For writing between passes: -EBUSY, as of gv_database_commit(), was waited for. After an error in
- * a transaction, gv_drain_start_afresh(). */
+ * a transaction, gv_drain_reopen(). */
 int gv_drain_commit(struct gv_drain *drain);
-void gv_drain_start_afresh(struct gv_drain *drain);
+void gv_drain_reopen(struct gv_drain *drain);
 
 /* The trace's rows about itself; the first is a gv_database_begun with a drain. By these a trace
  * whose collector has died leads to the rest of its records. */
@@ -83,9 +74,5 @@ int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *fac
 void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *session);
 /* Marks the trace as complete and closes it. */
 int gv_drain_finish(struct gv_drain *drain);
-
-/* To be called before a pass: a trace that was removed, moved or replaced while it is written is
- * started afresh, as by a pass that fails for this, and the next file is found. */
-void gv_drain_look_for_trace(struct gv_drain *drain);
 
 #endif

@@ -1,6 +1,7 @@
 #include "report/collect/ingest.h"
 
-#include "report/analyse/stalls/flight_cause.h"
+#include "report/analyse/stalls/in_flight.h"
+#include "report/store/api_meaning.h"
 #include "trace/schedstat.h"
 #include "trace/text.h"
 
@@ -252,22 +253,7 @@ static int find_api(struct gv_ingest *ingest, const char *name, const char *clas
         return error;
     error = gv_database_run(ingest->database, GV_STATEMENT_API_ADD, "tt", name, class_name);
     *id = gv_database_last_id(ingest->database);
-    return error;
-}
-
-static int find_work(struct gv_ingest *ingest, int64_t api, int8_t *work)
-{
-    static const char sql[] = "SELECT " GV_GPU_WORK_SQL " FROM api WHERE id = ?";
-    sqlite3 *trace = ingest->database->handle;
-    sqlite3_stmt *row = NULL;
-    int result = gv_database_ask(trace, sql, &api, 1, &row);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    if (result == SQLITE_ROW)
-        *work = (int8_t)sqlite3_column_int(row, 0);
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
+    return error ? error : gv_api_meaning_fill(ingest->database->handle);
 }
 
 static int intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
@@ -275,7 +261,6 @@ static int intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
     char name[65], class_name[16];
     char name_text[GV_TEXT_REPAIRED_BYTES(64)], class_text[GV_TEXT_REPAIRED_BYTES(16)];
     uint32_t index = api < ingest->reader->names_count ? api : ingest->reader->names_count;
-    size_t length;
     int error;
 
     if (ingest->apis[index]) {
@@ -288,15 +273,9 @@ static int intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
     error = find_api(ingest, name_text, class_text, id);
     if (error)
         return error;
-    error = find_work(ingest, *id, &ingest->works[index]);
-    if (error)
-        return error;
     ingest->apis[index] = *id;
-    length = strlen(name);
-    ingest->per_thread[index] = length > 5 && (strcmp(name + length - 5, "_ptsz") == 0 ||
-                                               strcmp(name + length - 5, "_ptds") == 0);
-    ingest->ends_context[index] =
-        strncmp(name, "cuCtxDestroy", 12) == 0 || strcmp(name, "cuCtxDetach") == 0;
+    ingest->per_thread[index] = gv_api_is_per_thread(name);
+    ingest->kinds[index] = &gv_call_kinds[gv_call_kind_find(name, class_name)];
     return 0;
 }
 
@@ -399,7 +378,7 @@ static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *threa
     int64_t context = 0, stream = 0;
     int error = 0;
 
-    if (ingest->ends_context[api] && call->object) {
+    if (ingest->kinds[api]->flags & GV_CALL_IN_OBJECT && call->object) {
         /* Which one is current by the end says nothing. */
         handle = call->object;
         flags |= GV_RECORD_HAS_CONTEXT;
@@ -792,7 +771,7 @@ static void fill_row(struct gv_call_row *row, int64_t start_ns,
 static void count_work(struct gv_ingest *ingest, const struct gv_record_call *call)
 {
     uint32_t names = ingest->reader->names_count;
-    int8_t work = ingest->works[call->head.api < names ? call->head.api : names];
+    enum gv_gpu_work work = ingest->kinds[call->head.api < names ? call->head.api : names]->work;
     uint64_t end_ns = call->start_ns + call->duration_ns;
 
     if (work == GV_GPU_WORK_NONE || call->head.result != 0 ||
@@ -1178,16 +1157,16 @@ static int store_cut(struct gv_ingest *ingest)
                            "record", "at most: the spool was cut", (int64_t)most);
 }
 
-int gv_ingest_end(struct gv_ingest *ingest)
+int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
 {
     struct gv_spool_status status;
     int error;
 
     gv_spool_reader_status(ingest->reader, &status);
-    bool knows_code = status.exit_code_known && !status.dying && !status.leaving;
+    bool knows_code = status.exit_code_known && !status.dying;
     bool ended = (status.exiting || knows_code) && !status.dying;
     int64_t end_ns = status.ended_ns ? gv_ingest_time(ingest, status.ended_ns) : 0;
-    const char *how = status.leaving ? "exec" : ended ? "exit" : "killed";
+    const char *how = became_another ? "exec" : ended ? "exit" : "killed";
     int64_t killer = status.dying ? status.exit_signal : 0;
     if (knows_code)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztii",
@@ -1290,9 +1269,8 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
     ingest->epoch_ns = facts.clock.epoch_ns;
     ingest->apis = calloc((size_t)reader->names_count + 1, sizeof(*ingest->apis));
     ingest->per_thread = calloc((size_t)reader->names_count + 1, sizeof(*ingest->per_thread));
-    ingest->works = calloc((size_t)reader->names_count + 1, sizeof(*ingest->works));
-    ingest->ends_context = calloc((size_t)reader->names_count + 1, sizeof(*ingest->ends_context));
-    if (!ingest->apis || !ingest->per_thread || !ingest->works || !ingest->ends_context)
+    ingest->kinds = calloc((size_t)reader->names_count + 1, sizeof(*ingest->kinds));
+    if (!ingest->apis || !ingest->per_thread || !ingest->kinds)
         return -ENOMEM;
     error = find_process(ingest, &facts);
     if (error)
@@ -1304,8 +1282,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
 {
     free(ingest->apis);
     free(ingest->per_thread);
-    free(ingest->works);
-    free(ingest->ends_context);
+    free(ingest->kinds);
     free(ingest->views);
     free(ingest->group);
     free(ingest->held.list);

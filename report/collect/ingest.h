@@ -11,11 +11,11 @@
 #ifndef GV_COLLECT_INGEST_H
 #define GV_COLLECT_INGEST_H
 
-#include "report/analyse/gpu_work.h"
 #include "report/collect/call_batch.h"
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
 #include "report/store/database.h"
+#include "trace/call_table.h"
 #include "trace/spool_reader.h"
 
 #include <stdbool.h>
@@ -83,10 +83,9 @@ struct gv_ingest {
     int64_t process;    /* row */
     uint64_t epoch_ns;
     int64_t *apis; /* row of each call's name, 0: not looked up yet; one more for unknown ones */
-    int8_t *per_thread;     /* whether stream 0 is the thread's own in this call */
-    int8_t *works;          /* enum gv_gpu_work of each call */
-    int8_t *ends_context;   /* whether the context that the call took is where it worked */
-    struct gv_known places; /* contexts and streams */
+    int8_t *per_thread;                    /* whether stream 0 is the thread's own in this call */
+    const struct gv_call_kind_row **kinds; /* what each call means */
+    struct gv_known places;                /* contexts and streams */
     struct gv_known kernels;
     struct gv_known modules;
     struct gv_known gpu_names; /* numbers that the GPU's side gave -> rows */
@@ -142,8 +141,9 @@ void gv_ingest_committed(struct gv_ingest *ingest);
 
 /* Stores what was lost, and the driver's version, if they changed. */
 int gv_ingest_status(struct gv_ingest *ingest);
-/* Stores how the process ended, and the calls it was in. */
-int gv_ingest_end(struct gv_ingest *ingest);
+/* Stores how the process ended, and the calls it was in. `became_another`: by exec, and the other
+ * program uses CUDA too. */
+int gv_ingest_end(struct gv_ingest *ingest, bool became_another);
 /* Stores the calls that the process is in now, with why; or that it is in none any more. */
 int gv_ingest_flights(struct gv_ingest *ingest);
 int gv_ingest_flights_clear(struct gv_ingest *ingest);

@@ -552,7 +552,7 @@ static int unseen_find(struct gv_ingest *ingest, struct gv_ingest_unseen *unseen
     unseen->seen = calloc((size_t)unseen->seen_below / 8 + 1, 1);
     if (!unseen->seen)
         return -ENOMEM;
-    error = gv_id_table_read(&unseen->works, trace, "SELECT id, " GV_GPU_WORK_SQL " FROM api");
+    error = gv_id_table_read(&unseen->works, trace, "SELECT id, gpu_work FROM api");
     if (!error)
         error = gv_captured_open(trace, ingest->process);
     if (!error)
@@ -585,7 +585,7 @@ static int unseen_store(struct gv_ingest *ingest, struct gv_ingest_unseen *unsee
 {
     static const char lost[] =
         "SELECT coalesce(sum(CASE WHEN what <> 'call' THEN count END), 0),"
-        " coalesce(max(what <> 'GPU record' AND class IN ('stream', 'trace taken away')), 0)"
+        " coalesce(max(what <> 'GPU record' AND class = 'stream'), 0)"
         " FROM loss WHERE process = ?1 AND what IN ('GPU record', 'record', 'call') AND count > 0";
     int error = unseen_each(ingest, unseen, lost, unseen_known);
 

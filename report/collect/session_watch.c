@@ -118,8 +118,8 @@ int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t si
             snprintf(path, size, "%s", recovery.path);
             return 0;
         }
-        if (recovered != -EBUSY && recovered != 0)
-            return recovered;
+        if (recovered != -EBUSY && (recovered != 0 || error == -ESTALE))
+            return recovered ? recovered : error;
         usleep(GV_WATCH_STEP_MS * 1000);
     }
     return error ? error : -ETIMEDOUT;

@@ -71,7 +71,7 @@ int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain)
         any |= overdue;
     }
     if (error)
-        gv_drain_start_afresh(drain);
+        gv_drain_reopen(drain);
     if (step_ms > GV_WATCHDOG_AGAIN_MS || any)
         step_ms = GV_WATCHDOG_AGAIN_MS;
     watchdog->next_ms = now_ms + (step_ms > GV_WATCHDOG_LEAST_MS ? step_ms : GV_WATCHDOG_LEAST_MS);

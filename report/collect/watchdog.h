@@ -22,7 +22,7 @@ void gv_watchdog_start(struct gv_watchdog *watchdog);
 
 /* Looks, if it is time, in transactions of its own. To be called after a pass that went well: it
  * also tells the processes' records when they were last looked at. 0, or -errno: the next pass
- * starts afresh. */
+ * starts anew. */
 int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain);
 
 #endif

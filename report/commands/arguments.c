@@ -63,10 +63,9 @@ static int gv_parse_unknown(const struct gv_parse *parse, const char *word, size
         nearest = gv_option_nearest(parse->id, name);
     }
     if (nearest)
-        return gv_arguments_refuse(parse->command,
-                                   "there is no option '--%.*s'; did you mean '--%s'?", (int)length,
-                                   word, gv_option_name(nearest, near));
-    return gv_arguments_refuse(parse->command, "there is no option '--%.*s'", (int)length, word);
+        return gv_arguments_refuse(parse->command, "unknown option '--%.*s'; did you mean '--%s'?",
+                                   (int)length, word, gv_option_name(nearest, near));
+    return gv_arguments_refuse(parse->command, "unknown option '--%.*s'", (int)length, word);
 }
 
 const char *gv_option_expected(const struct gv_option *option)
@@ -166,7 +165,7 @@ static int gv_parse_letters(struct gv_parse *parse, const char *word)
             return 0;
         }
         if (!option)
-            return gv_arguments_refuse(parse->command, "there is no option '-%c'", *at);
+            return gv_arguments_refuse(parse->command, "unknown option '-%c'", *at);
         if (option->kind != GV_OPTION_IS_FLAG)
             return gv_parse_take(parse, option, at[1] ? at + 1 : NULL);
         int code = gv_parse_take(parse, option, NULL);
@@ -206,16 +205,17 @@ static int gv_parse_check_count(const struct gv_arguments *arguments)
     if (arguments->operand_count == 0 && command->fewest > 0)
         return gv_arguments_refuse(command, "%s is missing", command->operands);
     if (arguments->operand_count < command->fewest)
-        return gv_arguments_refuse(command, "%s alone is not enough: %s", arguments->operands[0],
-                                   command->operands);
+        return gv_arguments_refuse(command, "%s is not enough; expected: %s",
+                                   arguments->operands[0], command->operands);
     if (arguments->operand_count <= command->most)
         return 0;
     for (int i = 0; i < arguments->operand_count; i++)
         if (gv_option_find((enum gv_command_id)(command - gv_commands), arguments->operands[i],
                            strlen(arguments->operands[i])))
-            return gv_arguments_refuse(command, "'%s' is one too many; did you mean '--%s'?",
+            return gv_arguments_refuse(command, "unexpected argument '%s'; did you mean '--%s'?",
                                        arguments->operands[i], arguments->operands[i]);
-    return gv_arguments_refuse(command, "'%s' is one too many", arguments->operands[command->most]);
+    return gv_arguments_refuse(command, "unexpected argument '%s'",
+                               arguments->operands[command->most]);
 }
 
 /* Options that would be ignored are refused. */
@@ -268,7 +268,7 @@ bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,
     arguments->given = calloc(letters, sizeof(*arguments->given));
     arguments->operands = calloc((size_t)argc + 1, sizeof(*arguments->operands));
     if (!arguments->given || !arguments->operands) {
-        gv_message("there is no memory for the arguments");
+        gv_message("out of memory");
         *code = GV_EXIT_FAILED;
         return false;
     }

@@ -1,6 +1,7 @@
 /* gpuverify: finds the command that was asked for. */
 #include "report/commands/command_stack.h"
 #include "report/commands/commands.h"
+#include "report/commands/offer.h"
 #include "report/commands/usage.h"
 #include "report/show/message.h"
 
@@ -80,5 +81,6 @@ int main(int argc, char **argv)
 {
     struct gv_command_line line = {argc, argv};
 
+    gv_offer_called(argc > 0 ? argv[0] : NULL);
     return gv_command_stack_run(gv_command_line_run, &line);
 }

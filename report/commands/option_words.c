@@ -7,7 +7,7 @@
 #define GV_WORDS_NAME 64
 
 static const char gv_words_causes[] = ""
-#define GV_CAUSE(name, text, expected, waits, why) " " text
+#define GV_CAUSE(name, text, ...) " " text
 #include "report/analyse/stalls/causes.def"
     ;
 

@@ -27,10 +27,10 @@ static int gv_probe_keep(const struct gv_probe_result *result, const char *json)
     if (!error)
         error = gv_probe_store_write(result, path);
     if (error)
-        gv_message("cannot keep it%s%s: %s", json ? " in " : "", json ? json : "",
+        gv_message("cannot save it%s%s: %s", json ? " in " : "", json ? json : "",
                    strerror(-error));
     else if (!gv_output_file_is_stdout(path))
-        gv_message("kept in %s", path);
+        gv_message("saved in %s", path);
     return error;
 }
 
@@ -63,7 +63,7 @@ int gv_command_probe(const struct gv_arguments *arguments)
     if (alone && gv_arguments_has(arguments, GV_OPTION_probe_format))
         return gv_arguments_refuse(arguments->command, "--json - cannot be used with --format");
     if (isatty(STDERR_FILENO))
-        gv_message("measuring, half a minute or so; the GPU should have nothing else to do");
+        gv_message("measuring for about half a minute; the GPU should be idle otherwise");
     if (gv_probe_measure(&request, &result))
         return GV_EXIT_FAILED;
     if (!alone)

@@ -70,16 +70,16 @@ static void gv_recover_session(struct gv_recover *recover, const struct gv_recov
         recovery ? gv_recovery_run(job->directory, job->session, wanted, recovery) : -ENOMEM;
 
     if (error == -EBUSY) {
-        gv_message("%s: its collector is at work, left to it", job->session);
+        gv_message("%s: its collector is still writing it", job->session);
     } else if (error && recovery && recovery->path[0] && error != -EPROTO) {
         gv_message("%s: cannot write %s: %s%s", job->session, recovery->path, strerror(-error),
                    recover->wanted ? "" : " (-o names another file)");
         recover->failed = true;
     } else if (error == -EPERM) {
-        gv_message("%s: it belongs to another user", job->session);
+        gv_message("%s: belongs to another user", job->session);
         recover->failed = true;
     } else if (error) {
-        gv_message("%s: cannot be recovered: %s", job->session, strerror(-error));
+        gv_message("%s: cannot recover it: %s", job->session, strerror(-error));
         recover->failed = true;
     } else if (recovery->path[0]) {
         recover->recovered++;
@@ -172,7 +172,7 @@ static void gv_recover_given(struct gv_recover *recover, const char *given)
     int error = gv_recover_path(recover, given);
 
     if (error == -EPROTO || error == -ENODATA)
-        gv_message("%s is neither a trace nor a spool of gpuverify", given);
+        gv_message("%s is not a gpuverify trace or spool", given);
     else if (error)
         gv_trace_view_say(given, error);
     recover->failed |= error != 0;
@@ -182,7 +182,7 @@ static void gv_recover_given(struct gv_recover *recover, const char *given)
 static int gv_recover_all(struct gv_recover *recover)
 {
     if (recover->wanted && recover->count > 1) {
-        gv_message("-o names one file, but there are %zu sessions; name one of their files",
+        gv_message("-o names one file, but there are %zu sessions; name one of them",
                    recover->count);
         return GV_EXIT_USAGE;
     }
@@ -191,7 +191,7 @@ static int gv_recover_all(struct gv_recover *recover)
     if (recover->failed)
         return GV_EXIT_FAILED;
     if (recover->recovered == 0)
-        gv_message("there is nothing to recover");
+        gv_message("nothing to recover");
     return GV_EXIT_FINE;
 }
 

@@ -130,6 +130,6 @@ int gv_command_schema(const struct gv_arguments *arguments)
     if (error == -ENOENT)
         return gv_schema_refuse(arguments->command, only, tables);
     if (error)
-        gv_message("the schema cannot be read: %s", strerror(-error));
+        gv_message("cannot read the schema: %s", strerror(-error));
     return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

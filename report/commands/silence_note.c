@@ -80,22 +80,20 @@ static void gv_silence_say(FILE *out, const char *first, const struct gv_silence
     if (silence->watchdog_ns <= 0)
         snprintf(
             text, sizeof(text),
-            "The last record is %s old. Whether a call hangs is not looked for while the program "
-            "runs (GPUVERIFY_WATCHDOG=0).",
+            "The last record is %s old. GPUVERIFY_WATCHDOG=0: hanging calls are not detected while"
+            " the program runs.",
             age);
     else if (age_ns < silence->watchdog_ns || age_ns - silence->watchdog_ns < GV_SILENCE_LATE_NS)
         snprintf(
             text, sizeof(text),
-            "The last record is %s old: the program is outside of CUDA, or in a call that has not "
-            "returned. Such a call is told of after %s (GPUVERIFY_WATCHDOG); until then, gdb -p "
-            "and "
-            "py-spy dump show where the program is.",
+            "The last record is %s old: the program is outside of CUDA, or in a call that has not"
+            " returned. Such a call is shown after %s (GPUVERIFY_WATCHDOG); until then, gdb -p or"
+            " py-spy dump shows where the program is.",
             age, limit);
     else
         snprintf(
             text, sizeof(text),
-            "The last record is %s old, and no call is known that has not returned: the program "
-            "is outside of CUDA.",
+            "The last record is %s old, and no call is pending: the program is outside of CUDA.",
             age);
     gv_text_lines(out, *first == ' ' ? 5 : 0, first, text, columns);
 }

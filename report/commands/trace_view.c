@@ -65,17 +65,17 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
          waited_ms += GV_TRACE_VIEW_STEP_MS) {
         error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
         if (error == 0 && recovery.spools_left > 0) {
-            gv_message("some of its processes still run: this is what is known so far");
+            gv_message("some of its processes still run: results so far");
             return 0;
         }
         if (error == 0 && recovery.damaged > 0)
-            gv_message("some of its records cannot be had: a file in %s is cut or damaged",
+            gv_message("some of its records are lost: a file in %s is cut or damaged",
                        probe->spool_directory);
         if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
             break;
         if (error == -EBUSY) {
             if (gv_trace_view_any_lives(path, probe->session)) {
-                gv_message("the program still runs: this is what is known so far");
+                gv_message("the program still runs: results so far");
                 return 0;
             }
             if (waited_ms == GV_TRACE_VIEW_SAY_MS)
@@ -136,7 +136,7 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
         *trace = NULL;
         error = gv_trace_view_settle(path, &probe);
         if (error)
-            gv_message("the records still in shared memory cannot be brought into %s: %s", path,
+            gv_message("cannot write the records still in shared memory to %s: %s", path,
                        strerror(-error));
         error = gv_trace_view_open_safely(path, trace);
         if (error)
@@ -147,7 +147,7 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     error = gv_stalls_ensure(*trace);
     gv_progress_end(*trace);
     if (error)
-        gv_message("the stalls of %s cannot be found: %s", path, gv_trace_view_why(*trace, error));
+        gv_message("cannot find the stalls of %s: %s", path, gv_trace_view_why(*trace, error));
     return 0;
 }
 
@@ -168,8 +168,8 @@ static void gv_trace_view_make(const char *path)
         int error = gv_recovery_run(directory, session, NULL, &recovery);
         if (error && error != -EBUSY && recovery.path[0]) {
             snprintf(place, sizeof(place), "%s/%s" GV_SESSION_SUFFIX, directory, session);
-            gv_message("its records are still in shared memory, but %s cannot be written: %s; "
-                       "gpuverify recover -o FILE %s",
+            gv_message("its records are still in shared memory, but %s cannot be written: %s; run"
+                       " gpuverify recover -o FILE %s",
                        recovery.path, strerror(-error), gv_shell_word(word, place));
         }
         if (error != -EBUSY)
@@ -183,12 +183,12 @@ static void gv_trace_view_make(const char *path)
 void gv_trace_view_say(const char *path, int error)
 {
     if (error == -EPROTO || error == -ENODATA)
-        gv_message("%s is no gpuverify trace", path);
+        gv_message("%s is not a gpuverify trace", path);
     else if (error == -EUCLEAN)
         gv_message("%s is a gpuverify trace that is cut off or damaged", path);
     else if (error == -EMEDIUMTYPE)
-        gv_message("beside %s, a file of that name and -journal, -wal or -shm is no regular file: "
-                   "it has to be moved away",
+        gv_message("next to %s, a file with that name plus -journal, -wal or -shm is not a regular"
+                   " file: move it away",
                    path);
     else if (error == -EBUSY)
         gv_message("%s is locked by another program", path);
@@ -214,7 +214,7 @@ const char *gv_trace_view_why(sqlite3 *trace, int error)
     case SQLITE_OK:
     case SQLITE_ROW:
     case SQLITE_DONE:
-        return error == -EPROTO ? "it holds numbers that no trace has" : strerror(-error);
+        return error == -EPROTO ? "it holds impossible numbers" : strerror(-error);
     default:
         return sqlite3_errmsg(trace);
     }

@@ -47,12 +47,12 @@ int gv_command_text_unknown(const char *word)
     struct stat status;
 
     if (nearest)
-        gv_message("there is no command '%s'; did you mean '%s'?", word, nearest->name);
+        gv_message("unknown command '%s'; did you mean '%s'?", word, nearest->name);
     else if (stat(word, &status) == 0 && S_ISREG(status.st_mode))
-        gv_message("there is no command '%s'; did you mean 'gpuverify %s %s'?", word,
+        gv_message("unknown command '%s'; did you mean 'gpuverify %s %s'?", word,
                    access(word, X_OK) == 0 ? "run" : "report", word);
     else
-        gv_message("there is no command '%s'; see 'gpuverify help'", word);
+        gv_message("unknown command '%s'; see 'gpuverify help'", word);
     return GV_EXIT_USAGE;
 }
 

@@ -1,12 +1,13 @@
 #include "report/show/rows.h"
 
 #include "report/show/format.h"
-#include "report/show/rows_cells.h"
 #include "report/show/terminal.h"
+#include "report/show/text_lines.h"
 #include "trace/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum gv_format gv_format_find(const char *text)
@@ -47,6 +48,458 @@ static void gv_rows_csv_next(struct gv_rows *rows)
     fputc(rows->at == rows->count ? '\n' : ',', rows->out);
 }
 
+/* ---- tables and markdown: cells are kept until the widths of the columns are known ---- */
+
+/* A cell is no wider than this, even where the output is. */
+#define GV_CELL_COLUMNS   120u
+#define GV_CELL_BYTES_MAX (GV_CELL_COLUMNS * 6u + 8u)
+/* Columns between two of a table. */
+#define GV_CELL_GAP 2u
+#define GV_CELL_CUT "..."
+/* Before a text that has a line of its own. */
+#define GV_CELL_INDENT 4
+/* So many rows decide how wide the columns are; what comes later has to fit in. */
+#define GV_CELLS_ROWS  1000u
+#define GV_CELLS_NAMES 1000u
+
+enum gv_cell_place { GV_CELL_IN_ROW, GV_CELL_BELOW, GV_CELL_LEFT_OUT };
+
+struct gv_cell_column {
+    unsigned int natural, least, width;
+    enum gv_cell_place place;
+};
+
+struct gv_row_cells {
+    char **texts;
+    size_t count;
+    size_t room;
+    struct gv_cell_column *columns; /* NULL until they are decided */
+    size_t last;                    /* column of a row */
+};
+
+static enum gv_column_kind gv_column_kind(const struct gv_rows *rows, size_t column)
+{
+    return GV_COLUMN_KIND(rows->columns[column].kind);
+}
+
+static unsigned int gv_column_rank(const struct gv_rows *rows, size_t column)
+{
+    return GV_COLUMN_RANK(rows->columns[column].kind);
+}
+
+static bool gv_column_is_text(const struct gv_rows *rows, size_t column)
+{
+    return gv_column_kind(rows, column) == GV_COLUMN_TEXT ||
+           gv_column_kind(rows, column) == GV_COLUMN_NAME;
+}
+
+static void gv_cells_drop(struct gv_row_cells *cells)
+{
+    for (size_t i = 0; i < cells->count; i++)
+        free(cells->texts[i]);
+    cells->count = 0;
+}
+
+static void gv_cells_free(struct gv_row_cells *cells)
+{
+    gv_cells_drop(cells);
+    free(cells->texts);
+    free(cells->columns);
+    free(cells);
+}
+
+/* Bytes of the first `columns` characters. */
+static size_t gv_cell_prefix(const char *text, size_t columns)
+{
+    size_t at = 0;
+
+    for (; text[at]; at++)
+        if (((unsigned char)text[at] & 0xc0) != 0x80 && columns-- == 0)
+            break;
+    return at;
+}
+
+/* ---- what is too wide ---- */
+
+/* The last `columns` of a text. */
+static const char *gv_cell_end(const char *text, size_t columns)
+{
+    return text + gv_cell_prefix(text, gv_text_width(text) - columns);
+}
+
+/* A text in `width` columns, to be freed: without its middle up to byte `from`, or if that is 0, of
+ * a path without the start and of all else without the end. */
+static char *gv_cell_cut(const char *text, unsigned int width, size_t from)
+{
+    unsigned int room = width > 3 ? width - 3 : 0, head = room / 3;
+    size_t kept = gv_cell_prefix(text, head);
+    const char *rest;
+    char *cut = NULL;
+
+    if (gv_text_width(text) <= width)
+        return strdup(text);
+    if (from > kept) {
+        const char *end = gv_cell_end(text, room - head);
+        rest = text + from < end ? text + from : end;
+        if (asprintf(&cut, "%.*s" GV_CELL_CUT "%.*s", (int)kept, text,
+                     (int)gv_cell_prefix(rest, room - head), rest) < 0)
+            return NULL;
+    } else if (memchr(text, '/', gv_cell_prefix(text, gv_text_width(text) - room))) {
+        if (asprintf(&cut, GV_CELL_CUT "%s", gv_cell_end(text, room)) < 0)
+            return NULL;
+    } else if (asprintf(&cut, "%.*s%.*s", (int)gv_cell_prefix(text, room), text,
+                        (int)(width - room), GV_CELL_CUT) < 0) {
+        return NULL;
+    }
+    return cut;
+}
+
+/* Where two texts differ, at the start of the word. */
+static size_t gv_cell_differs(const char *one, const char *other)
+{
+    size_t at = 0;
+
+    while (one[at] && one[at] == other[at])
+        at++;
+    while (at > 0 && !strchr("_ <,:/.(", one[at - 1]))
+        at--;
+    return at;
+}
+
+/* Where a text that is cut differs from the one that is most like it; 0: its start tells them
+ * apart.
+ */
+static size_t gv_cells_looks_like(char *const *texts, size_t step, size_t count, size_t own,
+                                  unsigned int width)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = strcmp(texts[i * step], texts[own * step]) == 0
+                        ? 0
+                        : gv_cell_differs(texts[own * step], texts[i * step]);
+        from = at > from ? at : from;
+    }
+    return from > width / 2 ? from : 0;
+}
+
+/* Cuts a column's texts. Of names that look alike, what they have in common goes. */
+static void gv_cells_cut_column(const struct gv_rows *rows, size_t column)
+{
+    struct gv_row_cells *cells = rows->cells;
+    unsigned int width = cells->columns[column].width;
+    size_t step = rows->count, count = cells->count / step;
+    char **texts = cells->texts + column, **cuts = calloc(count + 1, sizeof(*cuts));
+    bool names = gv_column_kind(rows, column) == GV_COLUMN_NAME;
+
+    for (size_t i = 0; cuts && i < count; i++)
+        if (gv_text_width(texts[i * step]) > width)
+            cuts[i] = gv_cell_cut(texts[i * step], width,
+                                  names ? gv_cells_looks_like(texts, step, count, i, width) : 0);
+    for (size_t i = 0; cuts && i < count; i++)
+        if (cuts[i]) {
+            free(texts[i * step]);
+            texts[i * step] = cuts[i];
+        }
+    free(cuts);
+}
+
+/* ---- how a table fits ---- */
+
+static void gv_cells_measure(const struct gv_rows *rows)
+{
+    struct gv_row_cells *cells = rows->cells;
+
+    for (size_t i = 0; i < rows->count; i++)
+        cells->columns[i].natural = (unsigned int)gv_text_width(rows->columns[i].name);
+    for (size_t i = 0; i < cells->count; i++) {
+        unsigned int width = (unsigned int)gv_text_width(cells->texts[i]);
+        if (width > cells->columns[i % rows->count].natural)
+            cells->columns[i % rows->count].natural = width;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        struct gv_cell_column *column = &cells->columns[i];
+        column->width = column->least = column->natural;
+        if (gv_column_is_text(rows, i) && column->least > GV_ROWS_NAME_COLUMNS)
+            column->least = GV_ROWS_NAME_COLUMNS;
+    }
+}
+
+/* Of the columns in a row, with the gaps between them. */
+static unsigned int gv_cells_total(const struct gv_rows *rows, bool least)
+{
+    unsigned int total = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct gv_cell_column *column = &rows->cells->columns[i];
+        if (column->place == GV_CELL_IN_ROW)
+            total += (least ? column->least : column->width) + (total ? GV_CELL_GAP : 0);
+    }
+    return total;
+}
+
+/* Leaves columns out until the rest fits: those that give way, in their order and from the right;
+ * `all`: numbers that do not, too. */
+static bool gv_cells_give_way(const struct gv_rows *rows, bool all)
+{
+    unsigned int last = 0;
+
+    for (size_t i = 0; i < rows->count; i++)
+        last = gv_column_rank(rows, i) > last ? gv_column_rank(rows, i) : last;
+    for (unsigned int rank = 1; rank <= last + (all ? 1 : 0); rank++)
+        for (size_t i = rows->count; i-- > 1;) {
+            bool gives =
+                rank <= last ? gv_column_rank(rows, i) == rank : !gv_column_is_text(rows, i);
+            if (gv_cells_total(rows, true) <= rows->width)
+                return true;
+            if (gives && rows->cells->columns[i].place == GV_CELL_IN_ROW)
+                rows->cells->columns[i].place = GV_CELL_LEFT_OUT;
+        }
+    return gv_cells_total(rows, true) <= rows->width;
+}
+
+/* The widest text but the first column's, the last of several; 0: there is none. */
+static size_t gv_cells_widest(const struct gv_rows *rows)
+{
+    const struct gv_cell_column *columns = rows->cells->columns;
+    size_t widest = 0;
+
+    for (size_t i = 1; i < rows->count; i++)
+        if (gv_column_is_text(rows, i) && columns[i].place == GV_CELL_IN_ROW &&
+            (widest == 0 || columns[i].natural >= columns[widest].natural))
+            widest = i;
+    return widest;
+}
+
+/* Numbers give way first; text for which there is still no room goes below its row. */
+static void gv_cells_choose(const struct gv_rows *rows)
+{
+    struct gv_cell_column *columns = rows->cells->columns;
+    size_t below;
+
+    while (!gv_cells_give_way(rows, false) && (below = gv_cells_widest(rows)) > 0) {
+        columns[below].place = GV_CELL_BELOW;
+        for (size_t i = 0; i < rows->count; i++)
+            if (columns[i].place == GV_CELL_LEFT_OUT)
+                columns[i].place = GV_CELL_IN_ROW;
+    }
+    gv_cells_give_way(rows, true);
+}
+
+/* Takes columns away from the widest text until the row fits. */
+static void gv_cells_shrink(const struct gv_rows *rows)
+{
+    struct gv_cell_column *columns = rows->cells->columns;
+
+    while (gv_cells_total(rows, false) > rows->width) {
+        struct gv_cell_column *widest = NULL;
+        for (size_t i = 0; i < rows->count; i++)
+            if (columns[i].place == GV_CELL_IN_ROW && columns[i].width > columns[i].least &&
+                (!widest || columns[i].width > widest->width))
+                widest = &columns[i];
+        if (!widest)
+            return;
+        widest->width--;
+    }
+}
+
+/* Shortens the names of a column by their meaning. */
+static void gv_cells_shorten(const struct gv_rows *rows, size_t column, unsigned int width)
+{
+    struct gv_row_cells *cells = rows->cells;
+    size_t count = cells->count / rows->count;
+    char **names = calloc(count + 1, sizeof(*names));
+
+    if (!names)
+        return;
+    for (size_t i = 0; i < count; i++)
+        names[i] = cells->texts[i * rows->count + column];
+    rows->fit_names(names, count, width);
+    for (size_t i = 0; i < count; i++)
+        cells->texts[i * rows->count + column] = names[i];
+    free(names);
+}
+
+static void gv_cells_fit(const struct gv_rows *rows)
+{
+    struct gv_cell_column *columns = rows->cells->columns;
+
+    for (size_t i = 0; rows->fit_names && i < rows->count; i++)
+        if (gv_column_kind(rows, i) == GV_COLUMN_NAME &&
+            gv_cells_total(rows, false) > rows->width) {
+            unsigned int others = gv_cells_total(rows, false) - columns[i].natural;
+            unsigned int width = rows->width > others ? rows->width - others : 0;
+            gv_cells_shorten(rows, i, width > GV_ROWS_NAME_COLUMNS ? width : GV_ROWS_NAME_COLUMNS);
+            gv_cells_measure(rows);
+        }
+    gv_cells_choose(rows);
+    gv_cells_shrink(rows);
+    for (size_t i = 0; i < rows->count; i++) {
+        if (columns[i].place == GV_CELL_BELOW) {
+            unsigned int label = GV_CELL_INDENT + (unsigned int)strlen(rows->columns[i].name) + 2;
+            columns[i].width = rows->width > label + 12 ? rows->width - label : 12;
+        }
+        gv_cells_cut_column(rows, i);
+    }
+}
+
+static int gv_cells_decide(struct gv_rows *rows)
+{
+    struct gv_row_cells *cells = rows->cells;
+
+    cells->columns = calloc(rows->count ? rows->count : 1, sizeof(*cells->columns));
+    if (!cells->columns)
+        return -ENOMEM;
+    gv_cells_measure(rows);
+    if (rows->width && gv_cells_total(rows, false) > rows->width)
+        gv_cells_fit(rows);
+    for (size_t i = 0; i < rows->count; i++)
+        if (cells->columns[i].place == GV_CELL_IN_ROW)
+            cells->last = i;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+/* A cell: numbers to the right. */
+static void gv_cell_print(const struct gv_rows *rows, size_t column, const char *text)
+{
+    const struct gv_cell_column *fit = &rows->cells->columns[column];
+    bool right = !gv_column_is_text(rows, column);
+    char *cut = gv_cell_cut(text, fit->width, 0);
+    unsigned int columns = (unsigned int)gv_text_width(cut ? cut : "");
+
+    if (right)
+        fprintf(rows->out, "%*s", (int)(fit->width - columns), "");
+    fputs(cut ? cut : "", rows->out);
+    if (!right && column != rows->cells->last)
+        fprintf(rows->out, "%*s", (int)(fit->width - columns), "");
+    free(cut);
+}
+
+static void gv_cells_table_line(const struct gv_rows *rows, char *const *texts, bool head)
+{
+    const struct gv_row_cells *cells = rows->cells;
+
+    fputs(head ? gv_colour(rows->out, GV_COLOUR_BOLD) : "", rows->out);
+    for (size_t i = 0; i < rows->count; i++) {
+        if (cells->columns[i].place != GV_CELL_IN_ROW)
+            continue;
+        gv_cell_print(rows, i, head ? rows->columns[i].name : texts[i]);
+        if (i != cells->last)
+            fprintf(rows->out, "%*s", (int)GV_CELL_GAP, "");
+    }
+    fprintf(rows->out, "%s\n", head ? gv_colour(rows->out, GV_COLOUR_NONE) : "");
+    for (size_t i = 0; i < rows->count && !head; i++)
+        if (cells->columns[i].place == GV_CELL_BELOW && strcmp(texts[i], "-") != 0)
+            fprintf(rows->out, "%*s%s%s:%s %s\n", GV_CELL_INDENT, "",
+                    gv_colour(rows->out, GV_COLOUR_DIM), rows->columns[i].name,
+                    gv_colour(rows->out, GV_COLOUR_NONE), texts[i]);
+}
+
+/* What markdown would take for something else. */
+static void gv_cells_markdown_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("|\\`*_<>[]", *text))
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+}
+
+static void gv_cells_markdown_line(const struct gv_rows *rows, char *const *texts, bool head)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        fputs("| ", rows->out);
+        gv_cells_markdown_text(rows->out, head ? rows->columns[i].name : texts[i]);
+        fputc(' ', rows->out);
+    }
+    fputs("|\n", rows->out);
+    for (size_t i = 0; i < rows->count && head; i++)
+        fputs(gv_column_is_text(rows, i) ? "| --- " : "| ---: ", rows->out);
+    if (head)
+        fputs("|\n", rows->out);
+}
+
+static void gv_cells_line(const struct gv_rows *rows, char *const *texts, bool head)
+{
+    if (rows->format == GV_FORMAT_MARKDOWN)
+        gv_cells_markdown_line(rows, texts, head);
+    else
+        gv_cells_table_line(rows, texts, head);
+}
+
+/* Writes the whole rows that are kept. */
+static int gv_cells_flush(struct gv_rows *rows)
+{
+    struct gv_row_cells *cells = rows->cells;
+
+    if (!cells->columns) {
+        int error = gv_cells_decide(rows);
+        if (error)
+            return error;
+        gv_cells_line(rows, NULL, true);
+    }
+    for (size_t i = 0; i + rows->count <= cells->count; i += rows->count)
+        gv_cells_line(rows, cells->texts + i, false);
+    gv_cells_drop(cells);
+    return 0;
+}
+
+/* Says which columns a narrow terminal does not show. */
+static void gv_cells_left_out(const struct gv_rows *rows)
+{
+    char names[GV_CELLS_NAMES] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; i < rows->count && length < sizeof(names); i++)
+        if (rows->cells->columns[i].place == GV_CELL_LEFT_OUT)
+            length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+                                       length ? ", " : "", rows->columns[i].name);
+    if (length > 0)
+        gv_text_lines(rows->out, 2, "not shown here: ", names, (int)rows->width);
+}
+
+/* A copy that no terminal obeys, cut to a cell's width. */
+static char *gv_cell_text(const char *text, size_t bytes)
+{
+    char escaped[GV_CELL_BYTES_MAX], part[GV_CELL_BYTES_MAX];
+    size_t taken = bytes < sizeof(part) - 1 ? bytes : sizeof(part) - 1;
+
+    for (size_t i = 0; i < taken; i++)
+        part[i] = text[i] ? text[i] : ' ';
+    part[taken] = '\0';
+    gv_text_escape(escaped, sizeof(escaped), part);
+    if (gv_text_width(escaped) > GV_CELL_COLUMNS)
+        strcpy(escaped + gv_cell_prefix(escaped, GV_CELL_COLUMNS - 3), "...");
+    return strdup(escaped);
+}
+
+/* Takes a cell for the next column; the text is copied and made harmless. 0 or -errno. */
+static int gv_cells_add(struct gv_rows *rows, const char *text, size_t bytes)
+{
+    struct gv_row_cells *cells = rows->cells;
+
+    if (cells->count == cells->room) {
+        size_t room = cells->room ? cells->room * 2 : 256;
+        char **grown = realloc(cells->texts, room * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        cells->texts = grown;
+        cells->room = room;
+    }
+    cells->texts[cells->count] = gv_cell_text(text, bytes);
+    if (!cells->texts[cells->count])
+        return -ENOMEM;
+    cells->count++;
+    if (cells->count % rows->count == 0 &&
+        (cells->columns || cells->count / rows->count >= GV_CELLS_ROWS))
+        return gv_cells_flush(rows);
+    return 0;
+}
+
+/* ---- rows in any format ---- */
+
 void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
                    const struct gv_column *columns, size_t count, struct gv_json *json)
 {
@@ -67,8 +520,7 @@ void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
         gv_json_open(rows->json, '[');
     } else {
         rows->width = format == GV_FORMAT_TABLE ? gv_terminal_width(out) : 0;
-        rows->bold = gv_terminal_has_colours(out);
-        rows->cells = gv_row_cells_new();
+        rows->cells = calloc(1, sizeof(*rows->cells));
         rows->error = rows->cells ? 0 : -ENOMEM;
     }
 }
@@ -81,8 +533,11 @@ int gv_rows_end(struct gv_rows *rows)
             gv_json_end(rows->json);
     }
     if (rows->cells) {
-        gv_row_cells_end(rows);
-        gv_row_cells_free(rows->cells);
+        if (!rows->error)
+            rows->error = gv_cells_flush(rows);
+        if (!rows->error)
+            gv_cells_left_out(rows);
+        gv_cells_free(rows->cells);
         rows->cells = NULL;
     }
     return rows->error;
@@ -116,7 +571,7 @@ static void gv_rows_put(struct gv_rows *rows, const char *text, size_t bytes)
     if (rows->format == GV_FORMAT_CSV)
         gv_rows_csv(rows, text, bytes);
     else if (rows->cells && !rows->error)
-        rows->error = gv_row_cells_add(rows, text, bytes);
+        rows->error = gv_cells_add(rows, text, bytes);
     gv_rows_next(rows);
 }
 
@@ -181,7 +636,7 @@ void gv_rows_number(struct gv_rows *rows, int64_t number)
         return;
     }
     gv_rows_number_for_people(rows->format == GV_FORMAT_CSV ? GV_COLUMN_NUMBER
-                                                            : rows->columns[rows->at].kind,
+                                                            : gv_column_kind(rows, rows->at),
                               number, text);
     gv_rows_put(rows, text, strlen(text));
 }
@@ -203,7 +658,7 @@ void gv_rows_real(struct gv_rows *rows, double real)
         gv_rows_next(rows);
         return;
     }
-    if (rows->format != GV_FORMAT_CSV && rows->columns[rows->at].kind == GV_COLUMN_SHARE)
+    if (rows->format != GV_FORMAT_CSV && gv_column_kind(rows, rows->at) == GV_COLUMN_SHARE)
         snprintf(text, sizeof(text), "%.1f %%", real * 100);
     else
         gv_format_real(text, real);

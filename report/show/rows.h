@@ -18,6 +18,8 @@
  * enough that a trace with long names does not become many times as long a document. */
 #define GV_ROWS_TEXT_BYTES 8192u
 
+#define GV_ROWS_NAME_COLUMNS 40u
+
 enum gv_format {
     GV_FORMAT_TABLE,
     GV_FORMAT_CSV,  /* RFC 4180, but lines end in LF; NULL is nothing, an empty text is "" */
@@ -28,6 +30,7 @@ enum gv_format {
 /* How people read the values of a column. CSV and JSON have them as they are. */
 enum gv_column_kind {
     GV_COLUMN_TEXT,
+    GV_COLUMN_NAME, /* text: a kernel's name, see gv_rows_fit_names */
     GV_COLUMN_NUMBER,
     GV_COLUMN_DURATION, /* nanoseconds, as 1.23 ms */
     GV_COLUMN_MOMENT,   /* nanoseconds since the start, as 1.234 s */
@@ -35,19 +38,29 @@ enum gv_column_kind {
     GV_COLUMN_SHARE,    /* 0 to 1, as 12.3 % */
 };
 
+/* Of a column's kind: where a table has no room for all, 1 gives way first, then 2, ...; others
+ * only when nothing else is left. */
+#define GV_GIVES_WAY(rank, kind) ((enum gv_column_kind)((kind) | (rank) << 4))
+#define GV_COLUMN_KIND(kind)     ((enum gv_column_kind)((kind)&0xfu))
+#define GV_COLUMN_RANK(kind)     ((unsigned int)(kind) >> 4)
+
 struct gv_column {
     const char *name;
     enum gv_column_kind kind;
 };
+
+/* Shortens different names to about `width` columns so that they stay different. Each is the
+ * caller's, from malloc. */
+typedef void gv_rows_fit_names(char **names, size_t count, unsigned int width);
 
 struct gv_rows {
     FILE *out;
     enum gv_format format;
     const struct gv_column *columns;
     size_t count;
-    size_t at;          /* the next value's column */
-    unsigned int width; /* of a table, in columns of the terminal; 0: no limit */
-    bool bold;          /* a table's head, on a terminal */
+    size_t at;                    /* the next value's column */
+    unsigned int width;           /* of a table, in columns of the terminal; 0: no limit */
+    gv_rows_fit_names *fit_names; /* may be set after gv_rows_begin() */
     struct gv_json own;
     struct gv_json *json; /* may be another's, which the rows become a value of */
     struct gv_row_cells *cells;
@@ -58,7 +71,9 @@ struct gv_rows {
 enum gv_format gv_format_find(const char *text);
 
 /* `columns` stays the caller's and has to outlive the rows. A table is as wide as the terminal that
- * `out` is, if it is one. `json` NULL: the rows are a document of their own. */
+ * `out` is, if it is one: then columns give way, names and other text narrow to no less than
+ * GV_ROWS_NAME_COLUMNS, and text for which there is no room has a line of its own under its row.
+ * `json` NULL: the rows are a document of their own. */
 void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
                    const struct gv_column *columns, size_t count, struct gv_json *json);
 /* 0 or -errno. */

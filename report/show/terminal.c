@@ -53,3 +53,13 @@ bool gv_terminal_has_colours(FILE *out)
 
     return fd >= 0 && isatty(fd) && !(none && *none) && kind && strcmp(kind, "dumb") != 0;
 }
+
+const char *gv_colour(FILE *out, enum gv_colour colour)
+{
+    static const char *const codes[] = {
+        [GV_COLOUR_NONE] = "\033[0m",  [GV_COLOUR_BOLD] = "\033[1m", [GV_COLOUR_DIM] = "\033[2m",
+        [GV_COLOUR_COST] = "\033[31m", [GV_COLOUR_MAY] = "\033[33m",
+    };
+
+    return gv_terminal_has_colours(out) ? codes[colour] : "";
+}

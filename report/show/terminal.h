@@ -13,4 +13,9 @@ int gv_terminal_columns(FILE *out);
 /* Whether `out` is a terminal that shows colours and weights, and NO_COLOR does not forbid them. */
 bool gv_terminal_has_colours(FILE *out);
 
+/* Colours have a meaning: what costs time is red, what may is yellow, what is context is dim. */
+enum gv_colour { GV_COLOUR_NONE, GV_COLOUR_BOLD, GV_COLOUR_DIM, GV_COLOUR_COST, GV_COLOUR_MAY };
+/* What begins it, NONE: what ends all; nothing where `out` has no colours. */
+const char *gv_colour(FILE *out, enum gv_colour colour);
+
 #endif

@@ -1,5 +1,6 @@
 #include "report/store/database.h"
 
+#include "report/store/api_meaning.h"
 #include "report/store/schema.h"
 
 #include <errno.h>
@@ -18,9 +19,6 @@ int gv_database_error(sqlite3 *handle, int result)
 {
     int system = handle ? sqlite3_system_errno(handle) : 0;
 
-    /* Somebody has removed the journal. What should be committed is undone, and can be again. */
-    if (result == SQLITE_IOERR_DELETE_NOENT)
-        return -EAGAIN;
     switch (result & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:
@@ -57,16 +55,36 @@ static int gv_database_execute(struct gv_database *database, const char *sql)
     return gv_database_error(database->handle, result);
 }
 
-int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
-                    sqlite3_stmt **rows)
+static int gv_database_prepare_next(sqlite3 *handle, const char **sql, const int64_t *values,
+                                    int count, sqlite3_stmt **rows)
 {
-    int result = sqlite3_prepare_v2(handle, sql, -1, rows, NULL);
+    int result = sqlite3_prepare_v2(handle, *sql, -1, rows, sql);
 
     if (count > sqlite3_bind_parameter_count(*rows))
         count = sqlite3_bind_parameter_count(*rows);
     for (int i = 1; result == SQLITE_OK && i <= count; i++)
         result = sqlite3_bind_int64(*rows, i, values[i - 1]);
     return result;
+}
+
+int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                    sqlite3_stmt **rows)
+{
+    return gv_database_prepare_next(handle, &sql, values, count, rows);
+}
+
+int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count)
+{
+    int result = SQLITE_OK;
+
+    while (*sql && (result == SQLITE_OK || result == SQLITE_DONE)) {
+        sqlite3_stmt *rows = NULL;
+        result = gv_database_prepare_next(handle, &sql, values, count, &rows);
+        while (rows && (result == SQLITE_OK || result == SQLITE_ROW))
+            result = sqlite3_step(rows);
+        sqlite3_finalize(rows);
+    }
+    return gv_database_error(handle, result);
 }
 
 static int gv_database_number(struct gv_database *database, const char *sql, int64_t *number)
@@ -109,7 +127,7 @@ static int gv_database_check(struct gv_database *database, gv_database_begun *be
     }
     if (application != GV_SCHEMA_APPLICATION_ID || version != GV_SCHEMA_VERSION)
         return -EPROTO;
-    return 0;
+    return gv_api_meaning_fill(database->handle);
 }
 
 int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,

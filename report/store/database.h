@@ -60,8 +60,10 @@ int gv_database_get_meta(struct gv_database *database, const char *key, char *va
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows);
 
-/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. -EAGAIN: the
- * journal was removed, and nothing else is wrong; the transaction is undone. */
+/* Runs each statement of a script in the same way. 0 or -errno. */
+int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count);
+
+/* -errno for a result of SQLite's; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
 int gv_database_error(sqlite3 *handle, int result);
 
 #endif

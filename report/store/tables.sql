@@ -7,7 +7,12 @@
 
 CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
 
-CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL);
+-- What a call means is that of its kind (trace/call_kinds.def). gpu_work: what it puts on the GPU, 0:
+-- nothing, 1: a kernel, 2: a graph, 3: a copy or a set. memory: 1, 2, 3, 4: allocates device, host,
+-- managed, physical memory, 5: frees, 6: makes a context, 7: ends one, 8: resets a device.
+CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL, kind TEXT,
+    gpu_work INTEGER, memory INTEGER, starts_cuda INTEGER, begins_capture INTEGER,
+    ends_capture INTEGER, awaits_event INTEGER, every_context INTEGER);
 
 CREATE TABLE process (id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, pid INTEGER,
     parent_pid INTEGER, start_ticks INTEGER, program TEXT, executable TEXT, arguments TEXT,
@@ -41,7 +46,7 @@ CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
 CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     span_ns INTEGER NOT NULL);
 
--- For so long at least its thread was ready to run, and others had the processor.
+-- How long, at least, its thread was ready to run and waited for a CPU.
 CREATE TABLE call_delay (call INTEGER PRIMARY KEY, delay_ns INTEGER NOT NULL);
 
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
@@ -78,7 +83,7 @@ CREATE TABLE stall_advice (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE load_wait (load INTEGER PRIMARY KEY, wait_ns INTEGER, gpu_busy INTEGER);
 
 -- Sums over all calls and operations (report/analyse/totals), kept so that a report need not read them.
--- Medians are right to a thousandth. "rank" is that of the name among all names of kernels.
+-- Medians are exact in a finished trace (schema 5: right to a thousandth). "rank" is that of the name among all names of kernels.
 CREATE TABLE fact (key TEXT PRIMARY KEY NOT NULL, value INTEGER) WITHOUT ROWID;
 CREATE TABLE api_total (api INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     errors INTEGER NOT NULL, total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL,
@@ -91,6 +96,8 @@ CREATE TABLE kernel_total (rank INTEGER PRIMARY KEY, name TEXT, count INTEGER NO
 CREATE TABLE copy_total (copy_kind INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL, median_ns INTEGER NOT NULL,
     max_ns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+-- Of all copies of a direction, whatever the host's memory; -1: of memory sets
+CREATE TABLE copy_median (direction INTEGER PRIMARY KEY, median_ns INTEGER NOT NULL);
 -- One device, which several processes may have used; "device" is a row of the table device
 CREATE TABLE device_total (number INTEGER PRIMARY KEY, device INTEGER, operations INTEGER NOT NULL,
     first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, busy_ns INTEGER NOT NULL,

@@ -1,5 +1,6 @@
 #include "report/store/trusted_schema.h"
 
+#include "report/store/api_meaning.h"
 #include "report/store/database.h"
 #include "report/store/schema.h"
 #include "report/store/shadow.h"
@@ -21,14 +22,19 @@ static int gv_trusted_number(sqlite3 *trace, const char *sql, int64_t *number)
     return gv_database_error(trace, result);
 }
 
+/* The table api, without what calls mean. */
+static const char gv_trusted_plain_api[] =
+    "CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL)";
+
 /* Whether the file has the name of an object of ours, and whether it does once, in our own words.
- * `ours` is at a row of ours. */
-static int gv_trusted_compare(sqlite3_stmt *ours, sqlite3_stmt *theirs, bool *found, bool *same)
+ */
+static int gv_trusted_compare(sqlite3_stmt *theirs, const char *const words[3], bool *found,
+                              bool *same)
 {
     int result = sqlite3_reset(theirs);
 
     for (int i = 0; i < 3 && result == SQLITE_OK; i++)
-        result = sqlite3_bind_value(theirs, i + 1, sqlite3_column_value(ours, i));
+        result = sqlite3_bind_text(theirs, i + 1, words[i], -1, SQLITE_TRANSIENT);
     if (result == SQLITE_OK)
         result = sqlite3_step(theirs);
     *found = result == SQLITE_ROW && sqlite3_column_int(theirs, 0) != 0;
@@ -36,19 +42,42 @@ static int gv_trusted_compare(sqlite3_stmt *ours, sqlite3_stmt *theirs, bool *fo
     return gv_database_error(sqlite3_db_handle(theirs), result);
 }
 
+/* Hides a table api that lacks what calls mean by one that has it. */
+static int gv_trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
+{
+    static const char *const plain[3] = {"table", "api", gv_trusted_plain_api};
+    int64_t lacking = 1;
+    bool found = true;
+    int error = same ? gv_trusted_number(
+                           trace, "SELECT count(*) FROM main.api WHERE gpu_work IS NULL", &lacking)
+                     : gv_trusted_compare(theirs, plain, &found, &same);
+
+    if (error || lacking == 0)
+        return error;
+    error = same ? gv_shadow_make(trace, "TABLE", "api") : -EBADMSG;
+    if (!error)
+        error = gv_database_error(
+            trace, sqlite3_exec(trace,
+                                "INSERT INTO temp.api (id, name, class) SELECT id, name, class FROM"
+                                " main.api",
+                                NULL, NULL, NULL));
+    return error ? error : gv_api_meaning_fill(trace);
+}
+
 /* A view of an earlier version is always hidden: it may ask tables that only ours have. */
-static int gv_trusted_object(sqlite3 *trace, bool is_earlier, sqlite3_stmt *ours,
+static int gv_trusted_object(sqlite3 *trace, bool is_earlier, const char *const words[3],
                              sqlite3_stmt *theirs)
 {
-    const char *type = (const char *)sqlite3_column_text(ours, 0);
-    const char *name = (const char *)sqlite3_column_text(ours, 1);
+    const char *type = words[0], *name = words[1];
     bool found, same;
-    int error = type && name ? gv_trusted_compare(ours, theirs, &found, &same) : -ENOMEM;
+    int error = type && name ? gv_trusted_compare(theirs, words, &found, &same) : -ENOMEM;
 
     if (error)
         return error;
     if (strcmp(type, "view") == 0)
         return same && !is_earlier ? 0 : gv_shadow_make(trace, "VIEW", name);
+    if (strcmp(name, "api") == 0)
+        return gv_trusted_api(trace, theirs, same);
     if (!found && is_earlier)
         return gv_shadow_make(trace, "TABLE", name);
     return same ? 0 : -EBADMSG;
@@ -71,8 +100,11 @@ static int gv_trusted_objects(sqlite3 *trace, bool is_earlier, sqlite3 *own)
                                -1, &theirs, NULL);
     while (result == SQLITE_OK && !error) {
         int step = sqlite3_step(ours);
+        const char *const words[3] = {(const char *)sqlite3_column_text(ours, 0),
+                                      (const char *)sqlite3_column_text(ours, 1),
+                                      (const char *)sqlite3_column_text(ours, 2)};
         if (step == SQLITE_ROW)
-            error = gv_trusted_object(trace, is_earlier, ours, theirs);
+            error = gv_trusted_object(trace, is_earlier, words, theirs);
         else
             result = step;
     }

@@ -24,7 +24,8 @@ SELECT
     c.object AS object, -- pointer or handle that it made or took
     c.kernel AS kernel_id, -- id in kernels
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
-    coalesce(f.span_ns, c.duration_ns) AS span_ns -- from the start of the first call to the end of the last one
+    coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
+    a.kind AS kind -- what kind of its class it is, such as copy-async; docs/apis.md lists the calls of each
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
@@ -333,18 +334,24 @@ SELECT
     count -- how many
 FROM loss;
 
--- The median needs every name's durations in order: they are counted by duration first, which
--- leaves far fewer to order. What is used twice is computed once without saying MATERIALIZED, which
--- SQLite before 3.35 could not read, and with it none of the file.
+-- Summaries read the totals of a finished trace. Without totals they compute the same from each row:
+-- "stored" is then 0, and the cross join keeps SQLite from reading the rows otherwise. Medians need
+-- every name's durations in order: they are counted by duration first, which leaves far fewer to
+-- order. What is used twice is computed once without saying MATERIALIZED, which SQLite before 3.35
+-- could not read, and with it none of the file.
 
 CREATE VIEW api_summary AS -- one name of a call
-WITH each AS (
+WITH totals AS (
+    SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
+        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
+each AS (
     SELECT api, duration_ns, count(*) AS count,
-        count(nullif(nullif(result, 0), 600)) AS errors
-    FROM call WHERE result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold)
+        count(CASE WHEN result NOT IN (0, 4, 600) THEN 1 END) AS errors
+    FROM totals CROSS JOIN call
+    WHERE stored = 0 AND (result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold))
     GROUP BY api, duration_ns
     UNION ALL SELECT c.api, c.duration_ns / f.count, f.count, 0
-    FROM call_fold f JOIN call c ON c.id = f.call),
+    FROM totals CROSS JOIN call_fold f JOIN call c ON c.id = f.call WHERE stored = 0),
 counted AS (
     SELECT api, duration_ns, sum(count) AS count, sum(errors) AS errors
     FROM each GROUP BY api, duration_ns),
@@ -352,74 +359,95 @@ ranked AS (
     SELECT api, duration_ns, count,
         sum(count) OVER (PARTITION BY api ORDER BY duration_ns) AS rank
     FROM counted),
-total AS (
+computed AS (
     SELECT api, sum(count) AS count, sum(count * duration_ns) AS total_ns,
         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, sum(errors) AS errors
-    FROM counted GROUP BY api)
+    FROM counted GROUP BY api),
+total AS (
+    SELECT t.api, t.count, t.total_ns, t.min_ns, t.median_ns, t.max_ns, t.errors
+    FROM totals CROSS JOIN api_total t WHERE stored > 0
+    UNION ALL SELECT n.api, n.count, n.total_ns, n.min_ns, r.duration_ns, n.max_ns, n.errors
+    FROM ranked r JOIN computed n ON n.api = r.api
+    WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
     a.name AS name, -- as in calls
     a.class AS class, -- as in calls
     n.count AS count, -- calls
     n.total_ns AS total_ns, -- time in them
     n.min_ns AS min_ns, -- shortest
-    r.duration_ns AS median_ns, -- the lower one of an even count
+    n.median_ns AS median_ns, -- the lower one of an even count
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time in all calls, 0 to 1
-    n.errors AS errors -- results other than 0 and 600 (not ready)
-FROM ranked r
-    JOIN total n ON n.api = r.api
-    JOIN api a ON a.id = n.api
-WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
+    n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down)
+FROM total n JOIN api a ON a.id = n.api;
 
 CREATE VIEW kernel_summary AS -- one name of a kernel
-WITH counted AS (
+WITH totals AS (
+    SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
+        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
+counted AS (
     SELECT coalesce(n.name, '?') AS key, o.duration_ns AS duration_ns, count(*) AS count
-    FROM gpu_op o
+    FROM totals CROSS JOIN gpu_op o
         LEFT JOIN gpu_shape s ON s.id = o.shape
         LEFT JOIN gpu_name n ON n.id = s.name
-    WHERE o.kind = 1 AND o.duration_ns IS NOT NULL GROUP BY 1, 2),
+    WHERE stored = 0 AND o.kind = 1 AND o.duration_ns IS NOT NULL GROUP BY 1, 2),
 ranked AS (
     SELECT key, duration_ns, count,
         sum(count) OVER (PARTITION BY key ORDER BY duration_ns) AS rank
     FROM counted),
-total AS (
+computed AS (
     SELECT key, sum(count) AS count, sum(count * duration_ns) AS total_ns,
         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
-    FROM counted GROUP BY key)
+    FROM counted GROUP BY key),
+total AS (
+    SELECT coalesce(t.name, '?') AS key, t.count, t.total_ns, t.min_ns, t.median_ns, t.max_ns
+    FROM totals CROSS JOIN kernel_total t WHERE stored > 0
+    UNION ALL SELECT n.key, n.count, n.total_ns, n.min_ns, r.duration_ns, n.max_ns
+    FROM ranked r JOIN computed n ON n.key = r.key
+    WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
     n.key AS name, -- as in gpu_ops
     n.count AS count, -- times that it ran
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
-    r.duration_ns AS median_ns, -- the lower one of an even count
+    n.median_ns AS median_ns, -- the lower one of an even count
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share -- of the time of all kernels, 0 to 1
-FROM ranked r JOIN total n ON n.key = r.key
-WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
+FROM total n;
 
 CREATE VIEW copy_summary AS -- one direction of copies, or memory sets
-WITH counted AS (
+WITH totals AS (
+    SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
+        AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
+counted AS (
     SELECT CASE o.kind WHEN 3 THEN -1 ELSE coalesce(o.copy_kind & 15, 0) END AS key,
         o.duration_ns AS duration_ns, count(*) AS count, sum(o.bytes) AS bytes
-    FROM gpu_op o WHERE o.kind IN (2, 3) AND o.duration_ns IS NOT NULL GROUP BY 1, 2),
+    FROM totals CROSS JOIN gpu_op o
+    WHERE stored = 0 AND o.kind IN (2, 3) AND o.duration_ns IS NOT NULL GROUP BY 1, 2),
 ranked AS (
     SELECT key, duration_ns, count,
         sum(count) OVER (PARTITION BY key ORDER BY duration_ns) AS rank
     FROM counted),
-total AS (
+computed AS (
     SELECT key, sum(count) AS count, sum(count * duration_ns) AS total_ns,
         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, sum(bytes) AS bytes
-    FROM counted GROUP BY key)
+    FROM counted GROUP BY key),
+total AS (
+    SELECT m.direction AS key, sum(t.count) AS count, sum(t.total_ns) AS total_ns,
+        min(t.min_ns) AS min_ns, m.median_ns, max(t.max_ns) AS max_ns, sum(t.bytes) AS bytes
+    FROM totals CROSS JOIN copy_median m JOIN copy_total t
+        ON CASE WHEN t.copy_kind < 0 THEN t.copy_kind ELSE t.copy_kind & 15 END = m.direction
+    WHERE stored > 0 GROUP BY m.direction
+    UNION ALL SELECT n.key, n.count, n.total_ns, n.min_ns, r.duration_ns, n.max_ns, n.bytes
+    FROM ranked r JOIN computed n ON n.key = r.key
+    WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
     CASE n.key WHEN -1 THEN 'memset' ELSE coalesce(y.name, 'copy') END AS name, -- as in gpu_ops
     n.count AS count, -- copies or sets
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
-    r.duration_ns AS median_ns, -- the lower one of an even count
+    n.median_ns AS median_ns, -- the lower one of an even count
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time of all copies and sets, 0 to 1
     n.bytes AS bytes -- in all
-FROM ranked r
-    JOIN total n ON n.key = r.key
-    LEFT JOIN copy_kind y ON y.id = n.key
-WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2;
+FROM total n LEFT JOIN copy_kind y ON y.id = n.key;

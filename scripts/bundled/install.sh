@@ -1,12 +1,11 @@
 #!/bin/sh
 #
-# Copies gpuverify from this folder to where it is found, or removes it from there:
+# Installs gpuverify from this folder, or removes it:
 #
 #   ./install.sh [--prefix FOLDER] [--uninstall]
 #
-# The prefix is /usr/local for root and ~/.local for others. Installing again replaces the files. The
-# folders that had to be made, the prefix and those below it, are noted, and removed with the files if
-# nothing else is in them; those above the prefix stay.
+# The prefix is /usr/local for root and ~/.local for others. Installing again replaces the files.
+# Uninstalling also removes the folders that installing made, from the prefix down, if they are empty.
 #
 set -eu
 
@@ -14,8 +13,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 prefix=
 uninstall=no
 
-# A folder that was given, from where the user stands. An empty one is a variable that is not set, one
-# that begins with - an option, and a shell has left a ~ as it is.
+# Takes a folder, relative to the working folder. An empty word is probably an unset variable, one with -
+# an option, and one with ~ was not expanded by the shell.
 take_prefix() {
     case $1 in
     "") echo "install.sh: --prefix needs a folder" >&2 && exit 2 ;;
@@ -44,7 +43,7 @@ if [ -z "$prefix" ]; then
     if [ "$(id -u)" -eq 0 ]; then
         prefix=/usr/local
     else
-        prefix=${HOME:?say --prefix FOLDER}/.local
+        prefix=${HOME:?use --prefix FOLDER}/.local
     fi
 fi
 
@@ -55,7 +54,7 @@ files=$(sed -n 's/^[0-9a-f]* [ *]\(\(bin\|lib\|share\)\/.*\)$/\1/p' SHA256SUMS)
 own=share/doc/gpuverify
 noted=$prefix/$own/.made-folders
 
-# Its folders, the innermost first: those below its own, and those that were not there before.
+# The folders to remove, innermost first: our own, and those that installing made.
 folders() {
     for file in $files; do
         dirname "$file"
@@ -83,7 +82,7 @@ if [ "$uninstall" = yes ]; then
     exit 0
 fi
 
-# Notes the folders that are made for $1, from the prefix on.
+# Makes the folder $1 below the prefix, and notes each one that it makes.
 make_folder() {
     if [ -d "$prefix/$1" ]; then
         return
@@ -96,12 +95,12 @@ make_folder() {
 "
 }
 
-sha256sum --quiet -c SHA256SUMS || { echo "install.sh: the files are not those that were packed" >&2 && exit 1; }
+sha256sum --quiet -c SHA256SUMS || { echo "install.sh: a file differs from the packed one" >&2 && exit 1; }
 made=
 for file in $files; do
     folder=$prefix/$(dirname "$file")
     make_folder "$(dirname "$file")"
-    # Under a new name first: programs that run with the old library keep it.
+    # Copy and rename: running programs keep the old library.
     cp "$file" "$folder/.gpuverify-new"
     chmod "$([ -x "$file" ] && echo 755 || echo 644)" "$folder/.gpuverify-new"
     mv -f "$folder/.gpuverify-new" "$prefix/$file"
@@ -110,10 +109,10 @@ printf '%s' "$made" >>"$noted"
 echo "installed $(head -n 1 VERSION) to $prefix"
 case $prefix in
 *[[:space:]:]*)
-    echo "programs cannot be run from there: LD_PRELOAD holds no path with a space or a colon" >&2
+    echo "gpuverify cannot run programs from there: LD_PRELOAD allows no space and no colon in a path" >&2
     ;;
 esac
 case :${PATH-}: in
 *:"$prefix/bin":*) ;;
-*) echo "$prefix/bin is not in PATH: call $prefix/bin/gpuverify, or add it" ;;
+*) echo "$prefix/bin is not in PATH: add it, or run $prefix/bin/gpuverify" ;;
 esac

@@ -2,7 +2,7 @@
 -- records, waits, some of them long. No two durations in a row are alike.
 INSERT INTO meta VALUES ('state', 'recording'), ('session', '1-1-0000abcd'),
     ('spool_directory', :spools), ('program', 'large'), ('unix_offset_ns', 1700000000000000000);
-INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuMemcpyHtoDAsync_v2', 'copy'),
+INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuMemcpyHtoDAsync_v2', 'copy'),
     (3, 'cuMemcpyDtoHAsync_v2', 'copy'), (4, 'cuEventRecord', 'event'),
     (5, 'cuStreamSynchronize', 'sync'), (6, 'cuMemAlloc_v2', 'alloc'), (7, 'cuMemFree_v2', 'free');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu)

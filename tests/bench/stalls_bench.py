@@ -25,7 +25,7 @@ INSERT INTO thread (id, process, serial, tid, records) VALUES (1, 1, 1, 1, 0), (
 INSERT INTO context (id, process, handle) VALUES (1, 1, 1);
 INSERT INTO stream (id, process, context, handle, kind) VALUES (1, 1, 1, 1, 'created'),
     (2, 1, 1, 2, 'created'), (3, 1, 1, 3, 'created'), (4, 1, 1, 4, 'created');
-INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuStreamSynchronize', 'sync'),
+INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuStreamSynchronize', 'sync'),
     (3, 'cuLibraryLoadData', 'load');
 INSERT INTO module (id, process, number) VALUES (1, 1, 1);
 INSERT INTO kernel (id, process, number, name, module) VALUES (1, 1, 1, 'usual', 1);

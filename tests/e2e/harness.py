@@ -65,9 +65,11 @@ def workload(name):
 
 def hooked_calls():
     """The table of calls as {symbol: class}."""
+    with open(os.path.join(SOURCE, "trace", "call_kinds.def"), encoding="utf-8") as table:
+        class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
     with open(os.path.join(SOURCE, "trace", "calls.def"), encoding="utf-8") as table:
         rows = re.findall(r"^GV_API(?:_WIDE|_OWN)?\((\w+), (\w+),", table.read(), re.M)
-    return dict(rows)
+    return {symbol: class_of[kind] for symbol, kind in rows}
 
 
 def wait_for(condition, what, limit_s=SOON_S):
@@ -314,6 +316,9 @@ class Case(unittest.TestCase):
         for wanted in (argv[0],) + ((library(),) if preload else ()):
             if os.path.isabs(wanted) and not os.path.exists(wanted):
                 self.fail(f"not built: {wanted}")
+        if argv[0] == gpuverify():  # as users call it, so that the commands it offers are theirs
+            options.setdefault("executable", argv[0])
+            argv = ["gpuverify", *argv[1:]]
         options.setdefault("cwd", self.dir)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)

@@ -19,13 +19,14 @@ TRACES = os.path.join(HERE, "traces")
 VIEWS_PAGE = os.path.join(ROOT, "docs", "views.md")
 APPLICATION_ID = 0x47707556
 
-# (trace, file that holds the output, the command's words with the trace as {}, another one as {name})
+# (trace, file that holds the output, the command's words with the trace as {}, another one as {name},
+# exit status, terminal's columns)
 OUTPUTS = []
 
 
-def output(trace, name, *words, status=0):
+def output(trace, name, *words, status=0, columns=""):
     """Declares that a command about a stored trace prints what is in traces/<trace>.<name>."""
-    OUTPUTS.append((trace, name, words, status))
+    OUTPUTS.append((trace, name, words, status, columns))
 
 
 output("lazy_launch", "explain.txt", "explain", "{}")
@@ -82,6 +83,12 @@ output("new_ptx", "report.txt", "report", "{}", "-s", "verdict")
 output("new_ptx", "explain_1.txt", "explain", "{}", "1")
 output("new_ptx", "explain_2.txt", "explain", "{}", "2")
 output("hostile", "diff.txt", "diff", "{}", "{add}")
+# Without a file: the newest trace.
+output("lazy_launch", "explain.json", "explain", "s2", "--format", "json")
+output("hang", "explain.json", "explain", "--format", "json")
+for width in (60, 80, 120):
+    output("kernels", f"kernels_{width}.txt", "report", "-s", "verdict", "-s", "kernels", "-s", "launches", columns=str(width))
+    output("kernels", f"stalls_{width}.txt", "stalls", "{}", columns=str(width))
 
 
 def schema_version():
@@ -124,6 +131,8 @@ def make_all(trace, words, folder):
     for name in {trace} | named:
         if not os.path.exists(os.path.join(folder, name + ".db")):
             make(name, os.path.join(folder, name + ".db"))
+        os.utime(os.path.join(folder, name + ".db"), (0, 0))
+    os.utime(os.path.join(folder, trace + ".db"))  # the newest, which commands find by themselves
     return [word.format(trace + ".db", **{name: name + ".db" for name in named}) for word in words]
 
 
@@ -143,6 +152,9 @@ def views_page(shown):
 What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. The text comes from the comments in
 `report/store/views.sql`.
 
+`api_summary`, `kernel_summary` and `copy_summary` read the totals that a finished trace holds. In an unfinished trace they compute the
+same from every row.
+
 ```
 {shown}```
 """
@@ -155,11 +167,11 @@ def refresh(build):
     with open(VIEWS_PAGE, "w", encoding="utf-8") as page:
         page.write(views_page(shown))
     with tempfile.TemporaryDirectory() as place:
-        for trace, name, words, status in OUTPUTS:
-            argv = [command, *make_all(trace, words, place)]
-            done = subprocess.run(argv, cwd=place, stdout=subprocess.PIPE, check=False,
+        for trace, name, words, status, columns in OUTPUTS:
+            argv = ["gpuverify", *make_all(trace, words, place)]
+            done = subprocess.run(argv, executable=command, cwd=place, stdout=subprocess.PIPE, check=False,
                                   stdin=subprocess.DEVNULL,
-                                  env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": ""})
+                                  env={**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": columns})
             if done.returncode != status:
                 sys.exit(f"{' '.join(argv)}: exit status {done.returncode}, not {status}")
             with open(os.path.join(TRACES, f"{trace}.{name}"), "wb") as file:

@@ -176,13 +176,6 @@ class Collector(harness.Case):
         self.command("recover", self.spool)
         self.assertEqual(self.trace().count(LAUNCH), 3)
 
-    def test_helper_that_is_no_collector_is_ended(self):
-        result = self.impostor()
-        self.assertIn("gpuverify recover", result.err)
-        harness.wait_for(lambda: not self.processes(), "it is gone")
-        self.command("recover", self.spool)
-        self.assertEqual(self.trace().count(LAUNCH), 3)
-
     def crowd(self, **env):
         """20 threads at full speed and a spool that is soon full. Returns what was lost."""
         result = self.run_well([harness.program("threads_mixed"), "20", "8000"],

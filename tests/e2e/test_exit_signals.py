@@ -58,13 +58,6 @@ class ExitSignal(harness.Case):
         process.communicate(timeout=harness.PROGRAM_S)
         self.assertEqual(self.trace(losses=True).rows(ENDED), [("killed", signal.SIGTERM)])
 
-    def test_signal_of_what_a_program_became_is_not_its_own(self):
-        result = self.run_it(harness.program("becoming"), "killed")
-        self.assertEqual(result.status, -signal.SIGKILL, str(result))
-        self.assertRegex(result.err, r"process \d+ was killed \(SIGKILL\)")
-        self.assertEqual(self.trace().rows(ENDED), [("exec", None)])
-        self.assertNotIn("SIGKILL", self.report())
-
     def test_without_run_only_the_programs_own_signal_is_known(self):
         for how, known in (("fault", None), ("segv", signal.SIGSEGV)):
             with self.subTest(how):

@@ -78,7 +78,7 @@ class Descriptors(harness.Case):
         result = self.run_well(["sh", "-c", f'ulimit -n {most}; exec "$0"',
                                 harness.program("ending")], quiet=False)
         self.assertRegex(result.err, r"^gpuverify: cannot write the trace .*: Too many open files; "
-                                     r"the records stay in shared memory: gpuverify recover -o ")
+                                     r"the records are still in shared memory: gpuverify recover -o ")
         # It was given up, not left to be tried for ever.
         harness.wait_for(lambda: not self.processes(), "the collector ends")
         self.assertEqual(sorted(name.rsplit(".", 1)[1] for name in self.spool_files()),
@@ -96,7 +96,7 @@ class Descriptors(harness.Case):
 class NoCollector(harness.Case):
     """A collector that starts and comes to nothing: the user is told at the program's end."""
 
-    SAID = r"^gpuverify: the collector has ended too early; the records stay in shared memory: " \
+    SAID = r"^gpuverify: the collector ended too early; the records are still in shared memory: " \
            r"gpuverify recover (\S+\.session)\n$"
 
     def ends_with_word(self, **env):

@@ -31,11 +31,11 @@ class BadSettings(harness.Case):
 
     def test_names_that_are_mistyped(self):
         self.assertEqual(self.told(GPUVERIFY_EXITWAIT="1"),
-                         "gpuverify: there is no setting GPUVERIFY_EXITWAIT; "
+                         "gpuverify: unknown variable GPUVERIFY_EXITWAIT; "
                          "did you mean GPUVERIFY_EXIT_WAIT?\n")
         self.assertEqual(self.told(GPUVERIFY_COLOUR="1"),
-                         "gpuverify: there is no setting GPUVERIFY_COLOUR; "
-                         "gpuverify help environment lists them\n")
+                         "gpuverify: unknown variable GPUVERIFY_COLOUR; "
+                         "gpuverify help environment lists all\n")
 
     def test_a_log_that_is_off_says_nothing_of_them(self):
         self.assertEqual(self.told(GPUVERIFY_EXITWAIT="1", GPUVERIFY_CLOCK="sundial",

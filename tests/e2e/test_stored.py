@@ -1,5 +1,6 @@
 """What the commands print of stored traces, compared whole; stored.py says how to refresh it."""
 
+import json
 import os
 import sqlite3
 
@@ -10,16 +11,16 @@ import stored
 class Stored(harness.Case):
     """One case for each stored output, made below."""
 
-    def check(self, trace, name, words, status):
+    def check(self, trace, name, words, status, columns):
         words = stored.make_all(trace, words, self.path(""))
-        result = self.command(*words, status=status, sim=False)
+        result = self.command(*words, status=status, sim=False, env={"COLUMNS": columns})
         self.assertEqual(result.out, stored.expected(trace, name))
         self.assertNotIn("\x1b", result.out + result.err)
 
 
-def add(trace, name, words, status):
+def add(trace, name, *how):
     def case(self):
-        self.check(trace, name, words, status)
+        self.check(trace, name, *how)
     setattr(Stored, f"test_{trace}_{name.replace('.', '_')}", case)
 
 
@@ -67,6 +68,30 @@ class EarlierSchema(harness.Case):
             self.read(path, "query", f"SELECT * FROM {name}")
         own.close()
         self.assertIn("22", self.read(path, "query", "SELECT count(*) FROM calls"))
+
+    def test_its_views_say_what_they_said(self):
+        """The file's own views, as plain SQLite reads them, against today's, which `query` puts before them."""
+        path = self.make()
+        database = sqlite3.connect(path)
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
+            rows = database.execute(f"SELECT * FROM {name}")
+            columns = [column[0] for column in rows.description]
+            then = sorted(map(repr, rows))
+            words = f"SELECT {', '.join(columns)} FROM {name}"
+            found = self.command("query", path, words, "--format", "json", sim=False).out
+            now = sorted(repr(tuple(row[column] for column in columns)) for row in json.loads(found))
+            self.assertEqual(then, now, name)
+        database.close()
+        for summary, count in (("api_summary", 12), ("kernel_summary", 3)):
+            self.assertIn(f" {count}\n", self.read(path, "query", f"SELECT count(*) AS count FROM {summary}"))
+
+    def test_every_command_reads_it(self):
+        path = self.make()
+        for words in (["report", "--format", "json"], ["report", "--section", "kernels"], ["stalls", "--format", "json"],
+                      ["explain"], ["diff", path, "--format", "json"], ["check", "--min-kernels", "6"]):
+            self.read(path, *words)
+        for query in json.loads(self.command("query", "--list", "--format", "json", sim=False).out):
+            self.read(path, "query", query["name"])
 
     def test_a_table_that_it_lacks_is_empty(self):
         path = self.make("DROP TABLE sample")

@@ -89,15 +89,15 @@ class CheckApi(unittest.TestCase):
     def test_a_call_twice(self):
         self.fails("cuMemFree", "cuMemFree", "cuMemFree_v2", r"cuMemFree_v2 is in line \d+ already")
 
-    def test_an_unknown_class(self):
-        self.fails("cuInit", "INIT", "BEGIN", r"BEGIN is no class")
+    def test_an_unknown_kind(self):
+        self.fails("cuInit", "INIT", "BEGIN", r"BEGIN is no kind")
 
     def test_a_removed_row_makes_the_list_old(self):
         with open(DOCS, encoding="utf-8") as file:
             text = file.read()
         self.assertIn("`cuMemAlloc_v2`", text)
         with tempfile.NamedTemporaryFile("w", suffix=".md") as file:
-            file.write(text.replace("`cuMemAlloc_v2`, ", ""))
+            file.write(text.replace("`cuMemAlloc_v2`", ""))
             file.flush()
             status, output = run("--docs", file.name)
         self.assertEqual(status, 1, output)

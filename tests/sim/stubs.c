@@ -8,13 +8,13 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define GV_API_NO_RUNTIME
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     __attribute__((weak)) type gv_sim_##symbol parameters                                          \
     {                                                                                              \
         return gv_sim_not_simulated(#symbol);                                                      \
     }
 #include "trace/calls.def"
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     __attribute__((weak)) type gv_sim_##symbol parameters                                          \
     {                                                                                              \
         return gv_sim_not_simulated(#symbol);                                                      \

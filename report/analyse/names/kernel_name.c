@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is wider fills a summary. */
-#define GV_KERNEL_NAME_WIDE 80u
-
 /* Where the parameter list begins that ends the name; its length if there is none. */
 static size_t gv_kernel_name_parameters(const char *name, size_t length)
 {
@@ -176,19 +173,33 @@ static unsigned int gv_kernel_name_fold(const char *name, unsigned int deepest, 
 }
 
 /* As much as fits. */
-static void gv_kernel_name_fit(const char *name, char *out)
+static void gv_kernel_name_fit(const char *name, unsigned int width, char *out)
 {
     unsigned int depth = gv_kernel_name_fold(name, GV_KERNEL_NAME_LONG, out);
 
-    while (depth > 0 && gv_text_width(out) > GV_KERNEL_NAME_WIDE)
+    while (depth > 0 && gv_text_width(out) > width)
         gv_kernel_name_fold(name, --depth, out);
+}
+
+void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size)
+{
+    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
+
+    gv_kernel_name_qualified(name, qualified, sizeof(qualified));
+    gv_kernel_name_strip(qualified, false, stripped);
+    gv_kernel_name_fit(stripped, width, folded);
+    gv_kernel_name_copy(folded, strlen(folded), out, size);
 }
 
 void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *out, size_t size)
 {
-    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
+    char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG];
     const char *shown = stripped;
 
+    if (part == GV_KERNEL_NAME_FITTING) {
+        gv_kernel_name_within(name, GV_KERNEL_NAME_WIDE, out, size);
+        return;
+    }
     gv_kernel_name_qualified(name, qualified, sizeof(qualified));
     if (part == GV_KERNEL_NAME_COMPLETE) {
         shown = gv_demangle(name ? name : "", qualified, sizeof(qualified));
@@ -196,10 +207,6 @@ void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *ou
         shown = qualified;
     } else {
         gv_kernel_name_strip(qualified, part == GV_KERNEL_NAME_LAMBDAS, stripped);
-        if (part == GV_KERNEL_NAME_FITTING) {
-            gv_kernel_name_fit(stripped, folded);
-            shown = folded;
-        }
     }
     gv_kernel_name_copy(shown, strlen(shown), out, size);
 }
@@ -211,7 +218,7 @@ void gv_function_name_short(const char *name, char *out, size_t size)
 
     if (gv_text_width(name) > GV_KERNEL_NAME_WIDE) {
         gv_kernel_name_qualified(name, qualified, sizeof(qualified));
-        gv_kernel_name_fit(qualified, folded);
+        gv_kernel_name_fit(qualified, GV_KERNEL_NAME_WIDE, folded);
         shown = folded;
     }
     gv_kernel_name_copy(shown, strlen(shown), out, size);
@@ -474,12 +481,13 @@ static bool gv_kernel_names_compare(struct gv_known_kernel *kernels, size_t coun
     return any;
 }
 
-static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count)
+static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count,
+                                   unsigned int width)
 {
     for (size_t i = 0; i < count; i++) {
         char shown[GV_KERNEL_NAME_LONG];
         kernels[i].part = GV_KERNEL_NAME_FITTING;
-        gv_kernel_name_of(kernels[i].name, GV_KERNEL_NAME_FITTING, shown, sizeof(shown));
+        gv_kernel_name_within(kernels[i].name, width, shown, sizeof(shown));
         gv_kernel_names_replace(&kernels[i].shown, shown);
     }
     for (int round = 0; round < GV_PART_ROUNDS && gv_kernel_names_compare(kernels, count);)
@@ -487,10 +495,6 @@ static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count
     for (size_t i = 0; i < count; i++) {
         free(kernels[i].source);
         kernels[i].source = NULL;
-        if (kernels[i].part != GV_KERNEL_NAME_FITTING)
-            continue;
-        free(kernels[i].shown);
-        kernels[i].shown = NULL;
     }
 }
 
@@ -532,8 +536,13 @@ void gv_kernel_names_learn(sqlite3 *trace)
     }
     if (kept != gv_known_count) {
         gv_known_count = kept;
-        gv_kernel_names_choose(kernels, kept);
+        gv_kernel_names_choose(kernels, kept, GV_KERNEL_NAME_WIDE);
         qsort(kernels, kept, sizeof(*kernels), gv_kernel_names_by_name);
+        for (size_t i = 0; i < kept; i++)
+            if (kernels[i].part == GV_KERNEL_NAME_FITTING) {
+                free(kernels[i].shown);
+                kernels[i].shown = NULL;
+            }
     }
 }
 
@@ -560,4 +569,40 @@ void gv_kernel_name_short(const char *name, char *out, size_t size)
         gv_kernel_name_copy(known, strlen(known), out, size);
     else
         gv_kernel_name_of(name, GV_KERNEL_NAME_FITTING, out, size);
+}
+
+void gv_kernel_names_fit(char **names, size_t count, unsigned int width)
+{
+    struct gv_known_kernel *kernels = calloc(count ? count : 1, sizeof(*kernels)), wanted;
+    const struct gv_known_kernel *found;
+    size_t different = 0;
+
+    if (!kernels)
+        return;
+    for (size_t i = 0; i < count; i++)
+        kernels[i].name = names[i];
+    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_name);
+    for (size_t i = 0; i < count; i++)
+        if (different == 0 || strcmp(kernels[different - 1].name, kernels[i].name) != 0)
+            if ((kernels[different].name = strdup(kernels[i].name)))
+                different++;
+    gv_kernel_names_choose(kernels, different, width);
+    qsort(kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+    for (size_t i = 0; i < count; i++) {
+        wanted.name = names[i];
+        found = bsearch(&wanted, kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+        /* Of a name that would be short, the start says more: Kernel2<...> */
+        bool little = found && found->shown && found->part == GV_KERNEL_NAME_FITTING &&
+                      gv_text_width(found->shown) < width / 2;
+        char *shown = found && found->shown && !little ? strdup(found->shown) : NULL;
+        if (shown) {
+            free(names[i]);
+            names[i] = shown;
+        }
+    }
+    for (size_t i = 0; i < different; i++) {
+        free(kernels[i].name);
+        free(kernels[i].shown);
+    }
+    free(kernels);
 }

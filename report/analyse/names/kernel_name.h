@@ -8,6 +8,8 @@
 #define GV_KERNEL_NAME_BYTES 1024
 /* As much of a name is looked at. */
 #define GV_KERNEL_NAME_LONG 8192
+/* What is wider fills a summary. */
+#define GV_KERNEL_NAME_WIDE 80u
 
 /*
  * As it is written in C++, without the type that it returns and without its parameters:
@@ -23,6 +25,9 @@ void gv_kernel_name_qualified(const char *name, char *out, size_t size);
  * more.
  */
 void gv_kernel_name_short(const char *name, char *out, size_t size);
+
+/* The same in about `width` columns, whatever other kernels look like. */
+void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size);
 
 /* A function of the host: as it is, unless it is too wide; then like a kernel, with its namespaces.
  */
@@ -45,5 +50,9 @@ void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *ou
  * them have the same short name. Without memory, or if the trace cannot be read, they stay unknown.
  * One thread; they are known as long as the process lives. */
 void gv_kernel_names_learn(sqlite3 *trace);
+
+/* Shortens short names (gv_kernel_name_short) to about `width` columns so that different ones stay
+ * different. Each is the caller's, from malloc. */
+void gv_kernel_names_fit(char **names, size_t count, unsigned int width);
 
 #endif

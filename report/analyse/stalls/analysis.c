@@ -1,14 +1,488 @@
+/*
+ * The analysis from one end to the other: the trace's small tables, then chunk by chunk the calls
+ * that took long, the evidence on each, its cause, and the rows of what was found.
+ */
 #include "report/analyse/stalls/analysis.h"
 
+#include "report/analyse/gpu_unseen.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/run.h"
+#include "report/store/database.h"
 #include "report/store/shadow.h"
 #include "trace/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const statements_sql[] = {
+#define GV_STALL_STATEMENT(name, sql) sql,
+#include "report/analyse/stalls/statements.def"
+};
+
+/* Facts that only few calls have, found by the call; they go to temporary files when they are many.
+ */
+static const char facts_sql[] =
+    "CREATE TEMP TABLE stall_load AS SELECT call, id AS load, duration_ns, 0 AS lazy,"
+    /* text that was loaded before is compiled already */
+    " image IS 'ptx' AND row_number() OVER (PARTITION BY hash ORDER BY start_ns) = 1 AS ptx"
+    " FROM load WHERE call IS NOT NULL UNION ALL"
+    " SELECT call, -id, 0, 1, 0 FROM gpu_module WHERE call IS NOT NULL;"
+    "CREATE INDEX temp.stall_load_call ON stall_load (call);"
+    "CREATE TEMP TABLE stall_code (call INTEGER PRIMARY KEY, lazy INTEGER, ptx INTEGER);"
+    "INSERT INTO temp.stall_code SELECT call, max(lazy), max(ptx) FROM temp.stall_load"
+    " GROUP BY call;"
+    "CREATE TEMP TABLE stall_jit AS SELECT call, start_ns, duration_ns FROM jit"
+    " WHERE call IS NOT NULL;"
+    "CREATE INDEX temp.stall_jit_call ON stall_jit (call);"
+    /* A library is in all contexts. */
+    "CREATE TEMP TABLE stall_again (load INTEGER PRIMARY KEY, count INTEGER, total_ns INTEGER);"
+    "INSERT INTO temp.stall_again SELECT id, count, total_ns FROM (SELECT l.id AS id, count(*) OVER"
+    " same AS count, sum(l.duration_ns) OVER same AS total_ns FROM load l JOIN thread t ON t.id ="
+    " l.thread JOIN call c ON c.id = l.call JOIN api a ON a.id = c.api WHERE l.hash IS NOT NULL AND"
+    " l.result = 0 AND (c.context IS NOT NULL OR a.every_context) WINDOW same AS"
+    " (PARTITION BY t.process, l.hash, c.context)) WHERE count > 1;";
+
+static const char facts_drop_sql[] = "DROP TABLE IF EXISTS temp.stall_load;"
+                                     "DROP TABLE IF EXISTS temp.stall_again;"
+                                     "DROP TABLE IF EXISTS temp.stall_code;"
+                                     "DROP TABLE IF EXISTS temp.stall_caller;"
+                                     "DROP TABLE IF EXISTS temp.stall_path;"
+                                     "DROP TABLE IF EXISTS temp.stall_jit;";
+
+int gv_stall_error(sqlite3 *trace, int result)
+{
+    return gv_database_error(trace, result);
+}
+
+int gv_stall_execute(sqlite3 *trace, const char *sql)
+{
+    return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
+}
+
+sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_statement statement,
+                                 int *error)
+{
+    sqlite3_stmt **prepared = &run->statements[statement];
+
+    *error = 0;
+    if (*prepared)
+        sqlite3_reset(*prepared);
+    else
+        *error =
+            gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, statements_sql[statement],
+                                                             -1, prepared, NULL));
+    return *prepared;
+}
+
+/* One of the small tables: how it is read, and where each row goes. */
+struct gv_stall_table {
+    const char *highest, *rows;
+    size_t row_bytes;
+    void (*take)(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id);
+};
+
+static void take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    run->processes[id].measured = sqlite3_column_int(row, 1) != 0;
+    run->processes[id].unseen_ns = INT64_MAX;
+    run->any_measured |= run->processes[id].measured;
+}
+
+/* What waited for work that is missing would look like a call that took its own time. */
+static void take_unseen(void *context, const struct gv_gpu_unseen *unseen)
+{
+    struct gv_stall_run *run = context;
+    struct gv_stall_process *process =
+        GV_STALL_ROW(run->processes, run->process_count, unseen->process);
+
+    if (process)
+        process->unseen_ns = unseen->launched_ns;
+}
+
+static void take_api(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 1);
+    const char *class_name = (const char *)sqlite3_column_text(row, 2);
+
+    run->apis[id].rule = gv_stall_rule_find(name ? name : "", class_name ? class_name : "");
+    run->apis[id].runtime = name && gv_api_is_runtime(name);
+}
+
+static void take_stream(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    run->streams[id].context = sqlite3_column_int64(row, 1);
+    run->streams[id].legacy = sqlite3_column_int(row, 2) != 0;
+}
+
+static void take_kernel(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    run->kernels[id].module = sqlite3_column_int64(row, 1);
+}
+
+static void take_place(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    run->places[id].process = sqlite3_column_int64(row, 1);
+}
+
+static void take_thread(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    run->threads[id] = sqlite3_column_int64(row, 1);
+}
+
+static void take_shape(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    run->shapes[id] = sqlite3_column_int64(row, 1);
+    run->judge.any_local |= run->shapes[id] > 0;
+}
+
+static void take_module(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
+{
+    const struct gv_stall_api *api =
+        GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 1));
+
+    run->modules[id] = api && api->rule && (api->rule->flags & GV_CALL_DRAINS);
+}
+
+#define IDS_FOR_ROW 64
+#define IDS_SPARE   1024
+
+static int read_highest(sqlite3 *trace, const char *sql, size_t *count)
+{
+    sqlite3_stmt *statement = NULL;
+    int result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
+    int64_t highest = 0, rows = 0;
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(statement);
+    if (result == SQLITE_ROW) {
+        highest = sqlite3_column_int64(statement, 0);
+        rows = sqlite3_column_int64(statement, 1);
+    }
+    sqlite3_finalize(statement);
+    /* Rows are numbered from 1; a file that says otherwise is not to make us ask for all memory,
+     * nor to go through numbers that nothing has. */
+    if (highest < 0 || highest > 1 << 24 || highest / IDS_FOR_ROW > rows + IDS_SPARE)
+        return -EPROTO;
+    *count = (size_t)highest + 1;
+    return gv_database_error(trace, result);
+}
+
+static int read_table(struct gv_stall_run *run, const struct gv_stall_table *table, void **array,
+                      size_t *count)
+{
+    sqlite3_stmt *statement = NULL;
+    int result, error = read_highest(run->trace, table->highest, count);
+
+    if (error)
+        return error;
+    *array = calloc(*count, table->row_bytes);
+    if (!*array)
+        return -ENOMEM;
+    result = sqlite3_prepare_v2(run->trace, table->rows, -1, &statement, NULL);
+    while (result == SQLITE_OK || result == SQLITE_ROW) {
+        result = sqlite3_step(statement);
+        int64_t id = result == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+        if (id > 0 && (uint64_t)id < *count)
+            table->take(run, statement, id);
+    }
+    sqlite3_finalize(statement);
+    return gv_database_error(run->trace, result);
+}
+
+#define HIGHEST(table) "SELECT coalesce(max(id), 0), count(*) FROM " table
+
+#define TABLE(table, array, one, rows)                                                             \
+    {                                                                                              \
+        {HIGHEST(table), rows, sizeof(*run->array), take_##one}, (void **)&run->array,             \
+            &run->one##_count                                                                      \
+    }
+
+static int read_tables(struct gv_stall_run *run)
+{
+    const struct {
+        struct gv_stall_table table;
+        void **array;
+        size_t *count;
+    } all[] = {
+        TABLE("process", processes, process, "SELECT id, gpu IS 'cupti' FROM process"),
+        TABLE("api", apis, api, "SELECT id, name, class FROM api"),
+        TABLE("stream", streams, stream, "SELECT id, context, kind = 'legacy default' FROM stream"),
+        TABLE("kernel", kernels, kernel, "SELECT id, module FROM kernel"),
+        TABLE("gpu_place", places, place, "SELECT id, process FROM gpu_place"),
+        TABLE("thread", threads, thread, "SELECT id, process FROM thread"),
+        TABLE("gpu_shape", shapes, shape, "SELECT id, local_bytes FROM gpu_shape"),
+        TABLE("module", modules, module, "SELECT module, api FROM load WHERE module IS NOT NULL"),
+    };
+    int error = read_highest(run->trace, HIGHEST("context"), &run->context_count);
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !error; i++)
+        error = read_table(run, &all[i].table, all[i].array, all[i].count);
+    return error;
+}
+
+/* Which launch of each kernel was its first, or call that asked for it. Calls are stored thread by
+ * thread. */
+static int find_first_uses(struct gv_stall_run *run)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(
+        run->trace, "SELECT kernel, id, start_ns FROM call WHERE kernel IS NOT NULL", -1, &rows,
+        NULL);
+
+    if (result == SQLITE_OK)
+        while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
+            struct gv_stall_kernel *kernel =
+                GV_STALL_ROW(run->kernels, run->kernel_count, sqlite3_column_int64(rows, 0));
+            int64_t start_ns = sqlite3_column_int64(rows, 2);
+            if (kernel && (!kernel->first_call || start_ns < kernel->first_ns)) {
+                kernel->first_call = sqlite3_column_int64(rows, 1);
+                kernel->first_ns = start_ns;
+            }
+        }
+    sqlite3_finalize(rows);
+    return gv_database_error(run->trace, result);
+}
+
+static int read_any(sqlite3 *trace, const char *sql, bool *any)
+{
+    size_t count = 0;
+    int error = read_highest(trace, sql, &count);
+
+    *any = count > 1;
+    return error;
+}
+
+int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace)
+{
+    memset(run, 0, sizeof(*run));
+    run->trace = trace;
+    return read_tables(run);
+}
+
+/* What the analysis of all calls needs beside the small tables. */
+static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns)
+{
+    int error = gv_stall_run_open(run, trace);
+
+    run->judge.threshold_ns = threshold_ns;
+    run->next_id = 1;
+    run->calls = calloc(GV_STALL_CHUNK, sizeof(*run->calls));
+    if (!error && !run->calls)
+        error = -ENOMEM;
+    if (!error)
+        error = gv_stall_execute(trace, facts_drop_sql);
+    if (!error)
+        error = gv_stall_execute(trace, facts_sql);
+    if (!error)
+        error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
+    if (!error)
+        error = gv_gpu_unseen_each(trace, take_unseen, run);
+    if (!error)
+        error = find_first_uses(run);
+    if (!error && run->any_measured)
+        error = gv_stall_measure_open(run);
+    return error;
+}
+
+void gv_stall_run_close(struct gv_stall_run *run)
+{
+    gv_stall_infer_close(run);
+    for (int i = 0; i < GV_STALL_STATEMENT_COUNT; i++)
+        sqlite3_finalize(run->statements[i]);
+    free(run->processes);
+    free(run->apis);
+    free(run->streams);
+    free(run->kernels);
+    free(run->places);
+    free(run->threads);
+    free(run->shapes);
+    free(run->modules);
+    free(run->zones);
+    free(run->calls);
+    free(run->judge.jits);
+    free(run->judge.holders);
+    memset(run, 0, sizeof(*run));
+}
+
+/* ---- the calls ---- */
+
+void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call *call)
+{
+    const struct gv_stall_stream *stream =
+        GV_STALL_ROW(run->streams, run->stream_count, call->stream);
+    const struct gv_stall_kernel *kernel =
+        GV_STALL_ROW(run->kernels, run->kernel_count, call->kernel);
+    const bool *eager =
+        kernel ? GV_STALL_ROW(run->modules, run->module_count, kernel->module) : NULL;
+
+    if (!call->context && stream)
+        call->context = stream->context;
+    call->own_stream = stream && !stream->legacy;
+    call->eager = eager && *eager;
+}
+
+/* A call whose time is the runtime's start in this process: that happens in whichever call comes
+ * first, and is that call's work. */
+static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *api,
+                           const struct gv_stall_call *call)
+{
+    struct gv_stall_process *process =
+        GV_STALL_ROW(run->processes, run->process_count, call->process);
+    bool first = process && api->runtime && !process->initialised;
+
+    if (process && api->runtime)
+        process->initialised = true;
+    return first;
+}
+
+static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_call *call)
+{
+    static const struct gv_stall_rule starts = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS};
+    const struct gv_stall_api *api;
+    const struct gv_stall_process *process;
+    const struct gv_stall_kernel *kernel;
+    const int64_t *process_of;
+
+    *call = (struct gv_stall_call){
+        .call = sqlite3_column_int64(row, 0),
+        .thread = sqlite3_column_int64(row, 1),
+        .api = sqlite3_column_int64(row, 2),
+        .start_ns = gv_stall_ns(row, 3),
+        .end_ns = gv_stall_ns(row, 3) + gv_stall_duration(row, 4),
+        .stream = sqlite3_column_int64(row, 5),
+        .context = sqlite3_column_int64(row, 6),
+        .bytes = gv_stall_duration(row, 7),
+        .kernel = sqlite3_column_int64(row, 8),
+        .loads = sqlite3_column_type(row, 9) != SQLITE_NULL,
+        .lazy = sqlite3_column_int(row, 9) != 0,
+        .ptx = sqlite3_column_int(row, 10) != 0,
+        .delay_ns = gv_stall_duration(row, 11),
+        .source = GV_STALL_INFERRED,
+    };
+    process_of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);
+    call->process = process_of ? *process_of : 0;
+    if (call->delay_ns > gv_stall_call_ns(call))
+        call->delay_ns = gv_stall_call_ns(call);
+    gv_stall_call_complete(run, call);
+    kernel = GV_STALL_ROW(run->kernels, run->kernel_count, call->kernel);
+    call->first_use = kernel && kernel->first_call == call->call;
+    api = GV_STALL_ROW(run->apis, run->api_count, call->api);
+    call->rule = api && api->rule ? api->rule : &starts; /* api may be a number without a row */
+    if (api && !call->loads && starts_runtime(run, api, call) &&
+        !gv_cause_is_expected(call->rule->cause))
+        call->rule = &starts;
+    process = GV_STALL_ROW(run->processes, run->process_count, call->process);
+    if (process && process->measured && call->start_ns < process->unseen_ns)
+        call->source = GV_STALL_MEASURED;
+}
+
+/* Reads the next chunk of calls, by start; 0 of them: no more. */
+static int next_chunk(struct gv_stall_run *run)
+{
+    sqlite3_stmt *rows = run->statements[GV_STALL_CALLS];
+    int result = SQLITE_ROW, error = 0;
+
+    run->call_count = 0;
+    if (!rows) {
+        rows = gv_stall_statement(run, GV_STALL_CALLS, &error);
+        if (!rows)
+            return error;
+        sqlite3_bind_int64(rows, 1, run->judge.threshold_ns);
+    } else if (!sqlite3_stmt_busy(rows)) {
+        return 0; /* it was read to its end */
+    }
+    while (run->call_count < GV_STALL_CHUNK && (result = sqlite3_step(rows)) == SQLITE_ROW)
+        take_call(run, rows, &run->calls[run->call_count++]);
+    if (result != SQLITE_ROW)
+        sqlite3_reset(rows);
+    return gv_stall_error(run->trace, result);
+}
+
+/* ---- what was found ---- */
+
+static int store_loads(struct gv_stall_run *run, const struct gv_stall_call *call)
+{
+    int result = SQLITE_ROW, error = 0, busy = -1;
+    sqlite3_stmt *loads = gv_stall_statement(run, GV_STALL_CALL_LOADS, &error), *add = NULL;
+
+    if (call->source == GV_STALL_MEASURED)
+        busy = call->busy_until_ns > call->start_ns;
+    else if (call->in_context.count == 0)
+        busy = 0;
+    if (loads)
+        sqlite3_bind_int64(loads, 1, call->call);
+    /* The longest one of a call's loads has waited. */
+    for (bool longest = true; !error && (result = sqlite3_step(loads)) == SQLITE_ROW;
+         longest = false) {
+        add = gv_stall_statement(run, GV_STALL_ADD_LOAD, &error);
+        if (error)
+            break;
+        sqlite3_bind_int64(add, 1, sqlite3_column_int64(loads, 0));
+        sqlite3_bind_int64(add, 2, longest ? call->wait_ns : 0);
+        if (busy < 0)
+            sqlite3_bind_null(add, 3);
+        else
+            sqlite3_bind_int(add, 3, busy);
+        error = gv_stall_error(run->trace, sqlite3_step(add));
+        sqlite3_reset(add);
+    }
+    if (loads)
+        sqlite3_reset(loads);
+    return error ? error : gv_stall_error(run->trace, result);
+}
+
+static void bind_known(sqlite3_stmt *statement, int index, int64_t value)
+{
+    if (value)
+        sqlite3_bind_int64(statement, index, value);
+    else
+        sqlite3_bind_null(statement, index);
+}
+
+static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *call)
+{
+    bool measured = call->source == GV_STALL_MEASURED;
+    int error, result;
+    sqlite3_stmt *add = gv_stall_statement(run, GV_STALL_ADD, &error);
+
+    if (!add)
+        return error;
+    sqlite3_bind_int64(add, 1, run->next_id++);
+    sqlite3_bind_int64(add, 2, call->call);
+    sqlite3_bind_text(add, 3, gv_cause_name(call->cause), -1, SQLITE_STATIC);
+    sqlite3_bind_int(add, 4, gv_cause_is_expected(call->cause));
+    sqlite3_bind_int64(add, 5, call->jit_ns);
+    sqlite3_bind_int64(add, 6, call->wait_ns);
+    sqlite3_bind_int64(add, 7, gv_stall_call_ns(call) - call->jit_ns - call->wait_ns);
+    bind_known(add, 8, call->waited_for);
+    bind_known(add, 9, call->blocked_by);
+    bind_known(add, 10, call->drained_count);
+    if (call->drained_count && measured)
+        sqlite3_bind_int64(add, 11, call->drained_ns);
+    else
+        sqlite3_bind_null(add, 11);
+    /* The kernel has measured the one, whatever is known of the GPU. */
+    sqlite3_bind_text(add, 12,
+                      measured || call->cause == GV_CAUSE_DESCHEDULED ? "measured" : "inferred", -1,
+                      SQLITE_STATIC);
+    bind_known(add, 13, call->presumed);
+    result = sqlite3_step(add);
+    sqlite3_reset(add);
+    return gv_stall_error(run->trace, result);
+}
+
+static int store_call(struct gv_stall_run *run, const struct gv_stall_call *call)
+{
+    int error = call->loads ? store_loads(run, call) : 0;
+
+    if (!error && call->wait_ns + call->jit_ns >= run->judge.threshold_ns)
+        error = store_stall(run, call);
+    return error;
+}
+
+/* ---- all of it ---- */
 
 int64_t gv_stalls_threshold_ns(void)
 {
@@ -23,43 +497,45 @@ int64_t gv_stalls_threshold_ns(void)
     return threshold_ns;
 }
 
-static int gv_stalls_chunk(struct gv_stall_run *run)
+static int analyse_chunk(struct gv_stall_run *run)
 {
-    int error = gv_stall_gpu_look(run);
+    int error = gv_stall_measure_chunk(run);
 
     if (!error)
-        error = gv_stall_replay_look(run);
-    if (!error)
-        error = gv_stall_causes(run);
-    return error ? error : gv_stall_store(run);
+        error = gv_stall_infer_chunk(run);
+    for (size_t i = 0; i < run->call_count && !error; i++) {
+        error = gv_stall_decide(&run->judge, &run->calls[i]);
+        if (!error)
+            error = store_call(run, &run->calls[i]);
+    }
+    return error;
 }
 
-static int gv_stalls_run(sqlite3 *trace, int64_t threshold_ns)
+static int analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
     /* Before any statement runs: a second analysis could not do it again. */
     int error = run ? gv_stack_text_install(trace) : -ENOMEM;
 
     if (!error)
-        error = gv_stall_run_open(run, trace, threshold_ns);
-    if (!error && run->any_measured)
-        error = gv_stall_gpu_open(run);
+        error = open_analysis(run, trace, threshold_ns);
     if (!error)
-        error = gv_stall_calls_next(run);
-    while (!error && run->held_count > 0) {
-        error = gv_stalls_chunk(run);
+        error = next_chunk(run);
+    while (!error && run->call_count > 0) {
+        error = analyse_chunk(run);
         if (!error)
-            error = gv_stall_calls_next(run);
+            error = next_chunk(run);
     }
     if (!error)
         error = gv_stall_advise(run);
-    if (run && run->trace)
+    if (run)
         gv_stall_run_close(run);
     free(run);
+    gv_stall_execute(trace, facts_drop_sql);
     return error;
 }
 
-static int gv_stalls_say(sqlite3 *trace, int64_t threshold_ns)
+static int note_version(sqlite3 *trace, int64_t threshold_ns)
 {
     char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', %d),"
                                 " ('stall_threshold_ns', %lld)",
@@ -78,9 +554,9 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 
     gv_kernel_names_learn(trace); /* advice names them */
     if (!error)
-        error = gv_stalls_run(trace, threshold_ns);
+        error = analyse(trace, threshold_ns);
     if (!error)
-        error = gv_stalls_say(trace, threshold_ns);
+        error = note_version(trace, threshold_ns);
     if (!error)
         error = gv_stall_execute(trace, "COMMIT");
     if (error && !sqlite3_get_autocommit(trace))
@@ -104,7 +580,7 @@ int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 
     for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++)
         error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
-    return error ? error : gv_stalls_run(trace, threshold_ns);
+    return error ? error : analyse(trace, threshold_ns);
 }
 
 int gv_stalls_ensure(sqlite3 *trace)

@@ -5,6 +5,7 @@
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse/time_sum.h"
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -116,15 +117,6 @@ static bool gv_copy_is_with_host(int64_t copy_kind)
     return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
 }
 
-/* What is read of each operation; ?1 is the thread, or 0. */
-#define GV_BUSY_SELECT                                                                             \
-    "SELECT place, kind, start_ns, duration_ns, copy_kind, call FROM gpu_op WHERE duration_ns IS"  \
-    " NOT NULL AND start_ns IS NOT NULL AND (?1 = 0 OR (SELECT thread FROM call WHERE id ="        \
-    " gpu_op.call) = ?1)"
-
-static const char gv_busy_zone_sql[] = GV_BUSY_SELECT " AND id BETWEEN ?2 AND ?3";
-static const char gv_busy_sorted_sql[] = GV_BUSY_SELECT " AND start_ns >= ?2 ORDER BY start_ns";
-
 /* False: it is of another part. */
 static bool gv_busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct gv_busy_op *op)
 {
@@ -202,7 +194,7 @@ static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
 {
     const int64_t values[] = {run->part.thread, from_ns};
     sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(run->trace, gv_busy_sorted_sql, values, 2, &rows);
+    int result = gv_database_ask(run->trace, sql_ops_sorted, values, 2, &rows);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -244,7 +236,7 @@ int gv_totals_busy(struct gv_totals_run *run)
     sqlite3_stmt *rows = NULL;
     int64_t from_ns = INT64_MIN, to_ns;
     int error = gv_database_error(
-        run->trace, gv_database_ask(run->trace, gv_busy_zone_sql, &run->part.thread, 1, &rows));
+        run->trace, gv_database_ask(run->trace, sql_ops_of_zone, &run->part.thread, 1, &rows));
 
     if (run->zone_count > 0)
         qsort(run->zones, run->zone_count, sizeof(*run->zones), gv_busy_compare_zones);

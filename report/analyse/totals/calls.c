@@ -2,10 +2,14 @@
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse/time_sum.h"
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
 /* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
 #define GV_NOT_READY 600
+/* cudaErrorCudartUnloading and CUDA_ERROR_DEINITIALIZED: the driver had shut down when an exit
+ * handler gave something back, as in every program with a runtime (driver 580). */
+#define GV_SHUT_DOWN 4
 
 static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
 {
@@ -106,7 +110,7 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
         gv_totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
-    if (result != 0 && result != GV_NOT_READY)
+    if (result != 0 && result != GV_NOT_READY && result != GV_SHUT_DOWN)
         gv_totals_failed(run, api, result);
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_bytes[api] += bytes;
@@ -149,11 +153,7 @@ static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
 static int gv_totals_flights(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
-        run->trace,
-        "SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api FROM flight f LEFT JOIN thread t ON"
-        " t.process = f.process AND t.serial = f.thread_serial",
-        -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(run->trace, sql_flights, -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
@@ -166,13 +166,7 @@ int gv_totals_calls(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
     int error = 0;
-    int result = sqlite3_prepare_v2(
-        run->trace,
-        "SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, context,"
-        " stream, CASE WHEN result = 600 THEN (SELECT count FROM call_fold WHERE call = id) END,"
-        " CASE WHEN result = 600 THEN (SELECT span_ns FROM call_fold WHERE call = id) END FROM "
-        "call",
-        -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(run->trace, sql_calls, -1, &rows, NULL);
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)

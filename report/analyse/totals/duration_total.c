@@ -3,7 +3,9 @@
 #include "report/analyse/time_sum.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Lengths that an octave tells apart; the first one begins at 0 and has twice as many. */
 #define GV_DURATION_STEPS 512u
@@ -55,34 +57,85 @@ int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, 
     return 0;
 }
 
-/* The middle of a step, which may lie beyond what was seen. */
-static int64_t gv_duration_middle(const struct gv_duration_total *total, unsigned int octave,
-                                  unsigned int step)
+/* Where the median lies: [*from_ns, *to_ns], and how many of those in there are up to it. False:
+ * there is none. */
+static bool gv_duration_find(const struct gv_duration_total *total, int64_t *from_ns,
+                             int64_t *to_ns, int64_t *rank)
 {
-    int64_t middle_ns = step;
-
-    if (octave > 0)
-        middle_ns = (int64_t)((((uint64_t)step + GV_DURATION_STEPS) << octave) +
-                              (UINT64_C(1) << (octave - 1)));
-    if (middle_ns < total->min_ns)
-        return total->min_ns;
-    return middle_ns > total->max_ns ? total->max_ns : middle_ns;
-}
-
-int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
-{
-    int64_t before = 0, rank = total->count / 2 + total->count % 2;
-
+    *rank = total->count / 2 + total->count % 2;
     for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
         uint64_t *const *blocks = total->octaves[octave];
         for (unsigned int step = 0; blocks && step < gv_duration_steps(octave); step++) {
             const uint64_t *counts = blocks[step / GV_DURATION_BLOCK];
-            uint64_t count = counts ? counts[step % GV_DURATION_BLOCK] : 0;
-            before += (int64_t)count;
-            if (before >= rank && count > 0)
-                return gv_duration_middle(total, octave, step);
+            int64_t count = counts ? (int64_t)counts[step % GV_DURATION_BLOCK] : 0;
+            if (count > 0 && count >= *rank) {
+                *from_ns =
+                    octave ? (int64_t)(((uint64_t)step + GV_DURATION_STEPS) << octave) : step;
+                *to_ns = *from_ns + (INT64_C(1) << octave) - 1;
+                return true;
+            }
+            *rank -= count;
         }
     }
+    return false;
+}
+
+int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
+{
+    int64_t from_ns, to_ns, rank = total->near_rank;
+
+    for (size_t i = 0; i < total->near_count; i++) {
+        rank -= total->near[i].count;
+        if (rank <= 0)
+            return total->near[i].duration_ns;
+    }
+    if (!gv_duration_find(total, &from_ns, &to_ns, &rank))
+        return 0;
+    /* The middle, which may lie beyond what was seen. */
+    from_ns += (to_ns - from_ns + 1) / 2;
+    if (from_ns < total->min_ns)
+        return total->min_ns;
+    return from_ns > total->max_ns ? total->max_ns : from_ns;
+}
+
+void gv_duration_total_reread(struct gv_duration_total *total)
+{
+    if (!gv_duration_find(total, &total->near_from_ns, &total->near_to_ns, &total->near_rank) ||
+        total->near_from_ns == total->near_to_ns)
+        total->near_to_ns = -1;
+}
+
+int gv_duration_total_again(struct gv_duration_total *total, int64_t duration_ns, int64_t count)
+{
+    size_t low = 0, high = total->near_count;
+
+    if (duration_ns < 0)
+        duration_ns = 0;
+    if (duration_ns < total->near_from_ns || duration_ns > total->near_to_ns)
+        return 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (total->near[middle].duration_ns < duration_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < total->near_count && total->near[low].duration_ns == duration_ns) {
+        total->near[low].count = gv_time_sum(total->near[low].count, count);
+        return 0;
+    }
+    if (total->near_count == total->near_room) {
+        size_t room = total->near_room ? 2 * total->near_room : 16;
+        void *larger = realloc(total->near, room * sizeof(*total->near));
+        if (!larger)
+            return -ENOMEM;
+        total->near = larger;
+        total->near_room = room;
+    }
+    memmove(&total->near[low + 1], &total->near[low],
+            (total->near_count - low) * sizeof(*total->near));
+    total->near[low] = (struct gv_duration_count){duration_ns, count};
+    total->near_count++;
     return 0;
 }
 
@@ -94,4 +147,6 @@ void gv_duration_total_free(struct gv_duration_total *total)
         free(total->octaves[octave]);
         total->octaves[octave] = NULL;
     }
+    free(total->near);
+    total->near = NULL;
 }

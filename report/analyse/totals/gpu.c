@@ -2,6 +2,7 @@
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse/time_sum.h"
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -22,11 +23,10 @@ enum gv_op_column {
 static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
 {
     int64_t shape = sqlite3_column_int64(row, GV_OP_SHAPE);
-    int64_t rank = gv_id_table_get(&run->shapes, shape, 0);
     int64_t blocks = gv_id_table_get(&run->shapes, shape, 1);
     int64_t multiprocessors =
         gv_id_table_get(&run->places, sqlite3_column_int64(row, GV_OP_PLACE), 3);
-    struct gv_totals_kernel *kernel = &run->kernels[(size_t)rank < run->kernel_count ? rank : 0];
+    struct gv_totals_kernel *kernel = gv_totals_kernel_of(run, shape);
 
     run->kernel_time_ns = gv_time_sum(run->kernel_time_ns, duration_ns);
     if (blocks > 0 && multiprocessors > 0) {
@@ -55,10 +55,12 @@ static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int
     if (bytes < 0 || bytes > INT64_C(1) << 60)
         bytes = 0;
     if (kind == GV_GPU_COPY) {
-        size_t direction =
-            copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
-        run->copy_bytes[direction] = gv_time_sum(run->copy_bytes[direction], bytes);
-        return gv_duration_total_add(&run->copies[direction], duration_ns, 1);
+        size_t which = gv_totals_copy_kind(copy_kind);
+        run->copy_bytes[which] = gv_time_sum(run->copy_bytes[which], bytes);
+        int error = gv_duration_total_add(&run->copies[which], duration_ns, 1);
+        return error ? error
+                     : gv_duration_total_add(&run->directions[which % GV_TOTALS_DIRECTIONS],
+                                             duration_ns, 1);
     }
     if (kind == GV_GPU_SET) {
         run->set_bytes = gv_time_sum(run->set_bytes, bytes);
@@ -187,14 +189,7 @@ int gv_totals_gpu(struct gv_totals_run *run)
     sqlite3_stmt *rows = NULL, *call = NULL, *most = NULL;
     int64_t every = 1;
     int error = 0;
-    int result = sqlite3_prepare_v2(
-        run->trace,
-        run->part.thread
-            ? "SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind FROM"
-              " gpu_op WHERE (SELECT thread FROM call WHERE id = gpu_op.call) = ?1"
-            : "SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind FROM"
-              " gpu_op",
-        -1, &rows, NULL);
+    int result = gv_database_ask(run->trace, sql_ops, &run->part.thread, 1, &rows);
 
     if (result == SQLITE_OK)
         result = sqlite3_prepare_v2(run->trace, "SELECT start_ns FROM call WHERE id = ?", -1, &call,
@@ -203,8 +198,6 @@ int gv_totals_gpu(struct gv_totals_run *run)
         result = sqlite3_prepare_v2(run->trace, "SELECT max(id) FROM gpu_op", -1, &most, NULL);
     if (result == SQLITE_OK && sqlite3_step(most) == SQLITE_ROW)
         every = sqlite3_column_int64(most, 0) / GV_TOTALS_LATENCIES + 1;
-    if (result == SQLITE_OK && run->part.thread)
-        sqlite3_bind_int64(rows, 1, run->part.thread);
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
         error = gv_totals_gpu_row(run, rows, call, every > 0 ? every : 1);

@@ -1,28 +1,8 @@
 /* What of the calls is about memory, and what ends with contexts and processes. */
 #include "report/analyse/totals/run.h"
 
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
-
-/* enum gv_memory_space of each call that allocates, frees, or makes or ends a context; whether what
- * it allocates belongs to one. */
-static const char gv_totals_memory_sql[] =
-    "SELECT id, CASE WHEN class = 'free' THEN 4 WHEN name GLOB 'cuCtxCreate*' THEN 5 WHEN name GLOB"
-    " 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRelease*' OR name = 'cuCtxDetach' THEN 6"
-    " WHEN class = 'context' THEN 7 WHEN name GLOB '*Host*' THEN 2 WHEN name GLOB '*Managed*' THEN"
-    " 3 ELSE 1 END, name NOT GLOB 'cuMemCreate*'"
-    " FROM api WHERE class = 'free' OR class = 'alloc' AND (name GLOB '*[Aa]lloc*' OR name GLOB"
-    " 'cuMemCreate*' OR name GLOB '*HostRegister*') OR class = 'context' AND (name GLOB"
-    " 'cuCtxCreate*' OR name GLOB 'cuCtxDestroy*' OR name GLOB 'cuDevicePrimaryCtxRe[sl]e*' OR name"
-    " IN ('cuCtxDetach', 'cudaDeviceReset', 'cudaThreadExit'))";
-
-/* What happened, until it is taken in the order of time: there may be more than memory holds. */
-static const char gv_memory_events_sql[] =
-    "DROP TABLE IF EXISTS temp.memory_event; CREATE TEMP TABLE memory_event"
-    " (at_ns, call, process, object, bytes, space, context)";
-static const char gv_memory_add_sql[] =
-    "INSERT INTO temp.memory_event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-static const char gv_memory_ordered_sql[] = "SELECT at_ns, call, process, object, bytes, space,"
-                                            " context FROM temp.memory_event ORDER BY 1, 2";
 
 static int gv_memory_execute(struct gv_totals_run *run, const char *sql)
 {
@@ -31,13 +11,16 @@ static int gv_memory_execute(struct gv_totals_run *run, const char *sql)
 
 int gv_totals_memory_open(struct gv_totals_run *run)
 {
-    int error = gv_id_table_read(&run->memory, run->trace, gv_totals_memory_sql);
+    int error = gv_id_table_read(&run->memory, run->trace, "SELECT id, memory FROM api");
 
     if (!error)
-        error = gv_memory_execute(run, gv_memory_events_sql);
+        error = gv_memory_execute(run, sql_memory_events);
     if (!error)
-        error = gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, gv_memory_add_sql, -1,
-                                                                 &run->memory_add, NULL));
+        error = gv_database_error(
+            run->trace,
+            sqlite3_prepare_v2(run->trace,
+                               "INSERT INTO temp.memory_event VALUES (?, ?, ?, ?, ?, ?, ?)", -1,
+                               &run->memory_add, NULL));
     if (!error)
         error = gv_id_table_read(&run->contexts, run->trace, "SELECT id, handle FROM context");
     return error ? error
@@ -102,9 +85,11 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
 
     if (space == 0 || (event.object == 0 && space != GV_MEMORY_DEVICE_RESET))
         return 0;
-    if (space == GV_MEMORY_DEVICE_RESET)
+    if (space == GV_MEMORY_PHYSICAL)
+        event.space = GV_MEMORY_DEVICE;
+    else if (space == GV_MEMORY_DEVICE_RESET)
         event.context = event.object ? event.object : before; /* by its end there may be none */
-    else if (gv_id_table_get(&run->memory, api, 1))
+    else
         event.context = gv_memory_worked_in(run, row);
     return gv_memory_add(run, &event);
 }
@@ -127,7 +112,7 @@ static int gv_memory_replay(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
     int error = 0;
-    int result = sqlite3_prepare_v2(run->trace, gv_memory_ordered_sql, -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(run->trace, sql_memory_ordered, -1, &rows, NULL);
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {

@@ -8,6 +8,7 @@
 #define GV_ANALYSE_TOTALS_MEMORY_LOG_H
 
 #include "report/store/key_map.h"
+#include "trace/call_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,17 +16,6 @@
 
 /* Allocated at a time; of more, nothing is known. */
 #define GV_MEMORY_BLOCKS (1u << 17)
-
-enum gv_memory_space {
-    GV_MEMORY_DEVICE = 1,
-    GV_MEMORY_HOST, /* pinned */
-    GV_MEMORY_MANAGED,
-    GV_MEMORY_FREE, /* no space: the call frees; so are those that follow */
-    GV_MEMORY_CONTEXT_MADE,
-    GV_MEMORY_CONTEXT_ENDED,
-    GV_MEMORY_DEVICE_RESET, /* ends a context that was not made: a primary one */
-    GV_MEMORY_PROCESS_ENDED,
-};
 
 /* One call, or the end of a process. */
 struct gv_memory_event {

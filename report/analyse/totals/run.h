@@ -12,6 +12,7 @@
 
 /* GV_GPU_COPY_KIND is below it. */
 #define GV_TOTALS_COPY_KINDS 256u
+#define GV_TOTALS_DIRECTIONS 16u
 #define GV_TOTALS_DEVICES    64u
 #define GV_TOTALS_LANES      8u
 #define GV_TOTALS_GAPS       20u
@@ -23,13 +24,6 @@
 #define GV_TOTALS_ZONES_MOST 32u
 /* Operations whose call is looked up for the time from one to the other. */
 #define GV_TOTALS_LATENCIES 40000
-
-/* Rows of api that start CUDA: not those that end something, or that change a limit, which may wait
- * for long. */
-#define GV_TOTALS_STARTS                                                                           \
-    "class IN ('init', 'context') AND name NOT GLOB '*Release*' AND name NOT GLOB '*Destroy*' AND" \
-    " name NOT GLOB '*Reset*' AND name NOT GLOB '*Limit*' AND name NOT GLOB '*WaitEvent*' AND"     \
-    " name NOT IN ('cuCtxDetach', 'cudaThreadExit')"
 
 /* What is read of each call. */
 enum gv_totals_call_column {
@@ -47,8 +41,6 @@ enum gv_totals_call_column {
     GV_TOTALS_CALL_COUNT, /* NULL: 1 */
     GV_TOTALS_CALL_SPAN,
 };
-
-enum gv_gpu_kind { GV_GPU_KERNEL = 1, GV_GPU_COPY, GV_GPU_SET, GV_GPU_GRAPH };
 
 /* Classes of calls that are told apart; others are 0. */
 enum gv_totals_class {
@@ -108,7 +100,7 @@ struct gv_totals_run {
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;  /* rank of the name, blocks */
     struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
-    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space, of a context */
+    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
     struct gv_id_table contexts, streams; /* handle; context */
     struct gv_id_table kernel_ids;
 
@@ -138,6 +130,7 @@ struct gv_totals_run {
     struct gv_totals_kernel *kernels; /* by rank of the name */
     size_t kernel_count;
     struct gv_duration_total copies[GV_TOTALS_COPY_KINDS], sets, latency;
+    struct gv_duration_total directions[GV_TOTALS_DIRECTIONS]; /* the copies, whatever the memory */
     int64_t copy_bytes[GV_TOTALS_COPY_KINDS], set_bytes;
     double filled_ns;              /* time of kernels, times how much of the device they filled */
     int64_t graphs, graph_time_ns; /* launched whole */
@@ -197,6 +190,8 @@ int gv_totals_waits(struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling, after gv_totals_calls.
  */
 int gv_totals_first_use(struct gv_totals_run *run);
+/* report/analyse/totals/medians.c: reads what was summed up a second time, for exact medians. */
+int gv_totals_medians(struct gv_totals_run *run);
 /* report/analyse/totals/store.c: writes the (empty) tables. */
 int gv_totals_store(struct gv_totals_run *run);
 
@@ -220,6 +215,25 @@ static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start
     int64_t duration_ns = gv_totals_ns(row, column);
 
     return duration_ns > 0 ? start_ns + duration_ns : start_ns;
+}
+
+static inline int64_t gv_totals_duration(sqlite3_stmt *row, int column)
+{
+    return gv_totals_end(row, column, 0);
+}
+
+/* The kernel of a shape, by its name; all those without one are the first. */
+static inline struct gv_totals_kernel *gv_totals_kernel_of(const struct gv_totals_run *run,
+                                                           int64_t shape)
+{
+    size_t rank = (size_t)gv_id_table_get(&run->shapes, shape, 0);
+
+    return &run->kernels[rank < run->kernel_count ? rank : 0];
+}
+
+static inline size_t gv_totals_copy_kind(int64_t copy_kind)
+{
+    return copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
 }
 
 /* Of what goes on from start_ns to end_ns, the time up to where the GPU's side is known. */

@@ -2,6 +2,7 @@
 
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/totals/run.h"
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 #include "report/store/shadow.h"
 
@@ -10,27 +11,17 @@
 #include <string.h>
 
 static const char *const gv_totals_tables[] = {
-    "fact",     "api_total", "kernel_total", "copy_total",  "device_total", "gap",
-    "gap_call", "timeline",  "thread_total", "error_total", "launch_total", "memory_left",
+    "fact",         "api_total",   "kernel_total", "copy_total",   "device_total",
+    "gap",          "gap_call",    "timeline",     "thread_total", "error_total",
+    "launch_total", "memory_left", "copy_median",
 };
 #define GV_TOTALS_TABLES (sizeof(gv_totals_tables) / sizeof(gv_totals_tables[0]))
 
-static const char gv_totals_threads_sql[] = "SELECT id, process FROM thread";
 static const char *const gv_totals_class_names[] = {
     NULL,
 #define GV_TOTALS_CLASS(name, text, fact) text,
 #include "report/analyse/totals/classes.def"
 };
-static const char gv_totals_places_sql[] =
-    "SELECT p.id, p.process, p.device, dense_rank() OVER (ORDER BY coalesce(d.uuid, p.process || "
-    "':'"
-    " || p.device)), d.multiprocessors, d.id FROM gpu_place p LEFT JOIN device d ON d.process ="
-    " p.process AND d.device = p.device";
-static const char gv_totals_shapes_sql[] =
-    "SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z FROM gpu_shape s LEFT JOIN"
-    " (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name) n ON n.id = s.name";
-static const char gv_totals_starts_sql[] = "SELECT id, " GV_TOTALS_STARTS " FROM api";
-
 bool gv_totals_is_all(const struct gv_totals_part *part)
 {
     return part->process == 0 && part->thread == 0 && part->device < 0 &&
@@ -42,9 +33,9 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     sqlite3_str *sql = sqlite3_str_new(run->trace);
     int error;
 
-    /* What the host does in a stream's turn is no launch of work for the GPU. */
+    /* A host function is launched, but is no work for the GPU. */
     sqlite3_str_appendall(
-        sql, "SELECT id, CASE CASE WHEN name GLOB '*LaunchHostFunc*' THEN '' ELSE class END");
+        sql, "SELECT id, CASE CASE WHEN class = 'launch' AND gpu_work = 0 THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)
         sqlite3_str_appendf(sql, " WHEN %Q THEN %u", gv_totals_class_names[i], i);
     sqlite3_str_appendall(sql, " ELSE 0 END FROM api");
@@ -68,16 +59,16 @@ static void gv_totals_count_devices(struct gv_totals_run *run)
 
 static int gv_totals_open(struct gv_totals_run *run)
 {
-    int error = gv_id_table_read(&run->threads, run->trace, gv_totals_threads_sql);
+    int error = gv_id_table_read(&run->threads, run->trace, "SELECT id, process FROM thread");
 
     if (!error)
         error = gv_totals_read_apis(run);
     if (!error)
-        error = gv_id_table_read(&run->places, run->trace, gv_totals_places_sql);
+        error = gv_id_table_read(&run->places, run->trace, sql_places);
     if (!error)
-        error = gv_id_table_read(&run->shapes, run->trace, gv_totals_shapes_sql);
+        error = gv_id_table_read(&run->shapes, run->trace, sql_shapes);
     if (!error)
-        error = gv_id_table_read(&run->starts, run->trace, gv_totals_starts_sql);
+        error = gv_id_table_read(&run->starts, run->trace, "SELECT id, starts_cuda FROM api");
     if (!error)
         error = gv_totals_memory_open(run);
     if (!error)
@@ -122,6 +113,8 @@ static void gv_totals_close(struct gv_totals_run *run)
         gv_duration_total_free(&run->api_times[i]);
     for (size_t i = 0; i < GV_TOTALS_COPY_KINDS; i++)
         gv_duration_total_free(&run->copies[i]);
+    for (size_t i = 0; i < GV_TOTALS_DIRECTIONS; i++)
+        gv_duration_total_free(&run->directions[i]);
     gv_duration_total_free(&run->sets);
     gv_duration_total_free(&run->latency);
     for (size_t i = 0; i < run->gap_count; i++)
@@ -158,7 +151,7 @@ static void gv_totals_take_unseen(void *context, const struct gv_gpu_unseen *uns
         run->known_ns = unseen->known_ns;
 }
 
-static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
+static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
 {
     struct gv_totals_run *run = calloc(1, sizeof(*run));
     int error;
@@ -191,6 +184,8 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part)
         error = gv_totals_waits(run);
     if (!error)
         error = gv_totals_first_use(run);
+    if (!error && exact)
+        error = gv_totals_medians(run);
     if (!error)
         error = gv_totals_store(run);
     gv_totals_close(run);
@@ -224,7 +219,7 @@ int gv_totals_keep(sqlite3 *trace)
     if (!error)
         error = gv_totals_each(trace, "DELETE FROM main.%s");
     if (!error)
-        error = gv_totals_make(trace, &all);
+        error = gv_totals_make(trace, &all, true);
     sqlite3_snprintf(sizeof(sql), sql,
                      "INSERT OR REPLACE INTO meta (key, value) VALUES"
                      " ('totals', %d)",
@@ -242,11 +237,7 @@ int gv_totals_are_kept(sqlite3 *trace)
 {
     sqlite3_stmt *row = NULL;
     int kept = 0;
-    int result = sqlite3_prepare_v2(trace,
-                                    "SELECT value FROM main.meta WHERE key = 'totals' AND EXISTS"
-                                    " (SELECT 1 FROM main.meta WHERE key = 'state'"
-                                    " AND value = 'complete')",
-                                    -1, &row, NULL);
+    int result = sqlite3_prepare_v2(trace, sql_version, -1, &row, NULL);
 
     if (result == SQLITE_OK)
         result = sqlite3_step(row);
@@ -267,5 +258,5 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
         return error;
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
         error = gv_shadow_make(trace, "TABLE", gv_totals_tables[i]);
-    return error ? error : gv_totals_make(trace, part);
+    return error ? error : gv_totals_make(trace, part, false);
 }

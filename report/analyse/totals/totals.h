@@ -1,7 +1,8 @@
 /*
  * Sums over all calls and operations of a trace: the tables fact, api_total, kernel_total,
- * copy_total, device_total, gap, gap_call and timeline. They are made when a trace is finished and
- * kept in it, and made for the moment when a trace has none, or a part of it is asked for.
+ * copy_total, device_total, gap, gap_call and timeline among them. They are made when a trace is
+ * finished and kept in it, and made for the moment when a trace has none, or a part of it is asked
+ * for.
  *
  * Memory does not grow with the trace; each call is read once, those from the first one that starts
  * CUDA to the last one twice, each operation twice. One thread.
@@ -14,8 +15,9 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* Counts up when what is kept changes; meta row "totals". */
-#define GV_TOTALS_VERSION 15
+/* Counts up when what is kept changes; meta row "totals". The views ask for 16 at least: from then
+ * on medians that are kept are exact. */
+#define GV_TOTALS_VERSION 16
 
 bool gv_totals_is_all(const struct gv_totals_part *part);
 

@@ -2,6 +2,7 @@
  * found: waiting is told of by itself. */
 #include "report/analyse/totals/run.h"
 
+#include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
 static void gv_totals_wait(struct gv_totals_run *run, sqlite3_stmt *row)
@@ -28,12 +29,7 @@ int gv_totals_waits(struct gv_totals_run *run)
     const struct gv_totals_part *part = &run->part;
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(
-        run->trace,
-        "SELECT c.thread, c.api, s.wait_ns FROM stall s JOIN call c ON c.id = s.call LEFT JOIN"
-        " thread t ON t.id = c.thread WHERE s.wait_ns > 0 AND NOT s.expected AND (?1 = 0 OR"
-        " t.process = ?1) AND (?2 = 0 OR c.thread = ?2) AND c.start_ns >= ?3 AND c.start_ns < ?4",
-        values, 4, &rows);
+    int result = gv_database_ask(run->trace, sql_waits, values, 4, &rows);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)

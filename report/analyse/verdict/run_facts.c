@@ -133,7 +133,7 @@ static const struct gv_fact_query gv_fact_queries[] = {
      {GV_NUMBER(init_result)}},
     {"SELECT a.name, e.result FROM error_total e JOIN api a ON a.id = e.api WHERE a.class = "
      "'launch'"
-     " AND a.name NOT GLOB '*LaunchHostFunc*' ORDER BY e.count DESC, a.name, e.result LIMIT 1",
+     " AND a.gpu_work > 0 ORDER BY e.count DESC, a.name, e.result LIMIT 1",
      {GV_TEXT(launch_failed_most), GV_NUMBER(launch_result)}},
 };
 

@@ -103,10 +103,10 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
     gv_say_work(facts, work, sizeof(work));
     snprintf(time, sizeof(time), "the time");
     if (gv_say_partly(facts))
-        snprintf(time, sizeof(time), "the first %s; what it did after that is not known",
+        snprintf(time, sizeof(time), "the first %s; what it did after that is unknown",
                  gv_format_duration(known, facts->known_ns));
     if (facts->kernels_run + facts->graphs == 0)
-        gv_say(out, "The %s ran no kernel that was seen%s: %" PRId64 " launch%s.", where,
+        gv_say(out, "The %s ran no kernel that was recorded%s: %" PRId64 " launch%s.", where,
                gv_say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
     else if (facts->devices_used > 1)
         gv_say(out,
@@ -153,11 +153,11 @@ static void gv_say_launched(const struct gv_run_facts *facts, char *out)
         gv_say(out, "Your code made %s. The %s %s.", launches, gv_say_gpu(facts),
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
-        gv_say(out,
-               "Your code made %s%s. What the GPU did with %s %s, so how busy it was is not known.",
-               launches, gv_say_where(facts), facts->launch_calls == 1 ? "it" : "them",
-               facts->gpu_full > 0 ? "got lost, as shared memory was full of other records"
-                                   : "was not seen");
+        gv_say(out, "Your code made %s%s. %s, so how busy the GPU was is unknown.", launches,
+               gv_say_where(facts),
+               facts->gpu_full > 0
+                   ? "Records of the GPU's activity were lost: shared memory was full"
+                   : "GPU activity was not recorded");
     }
 }
 
@@ -252,9 +252,7 @@ static void gv_say_gain(const struct gv_run_facts *facts, char *out, size_t size
     out[0] = '\0';
     if (!facts->gpu_whole || facts->devices_used == 0 || idle_ns >= facts->wait_ns / 2)
         return;
-    snprintf(out, size,
-             ". The GPU had work for all but %s of it: the run gets shorter by about that at most,"
-             " unless kernels can run at once; the rest is time for the host's own work",
+    snprintf(out, size, ". Fixing this saves at most %s: the GPU was busy the rest of the time",
              gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0));
 }
 
@@ -274,13 +272,12 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
     gv_format_duration(wait, facts->wait_ns);
     gv_format_duration(window, facts->window_ns);
     if (facts->waits == 1)
-        gv_say(out, "one call waited%s for %s in a run of %s ('%.40s'%s)%s%s",
+        gv_say(out, "1 call waited%s for %s of %s ('%.40s'%s)%s%s",
                unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall, inferred,
                compiled, gain);
     else
         gv_say(out,
-               "%" PRId64
-               " calls waited%s for %s in a run of %s, most of it for '%.40s': %s in %" PRId64
+               "%" PRId64 " calls waited%s for %s of %s, most for '%.40s': %s in %" PRId64
                " call%s%s%s%s",
                facts->waits, unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall,
                gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
@@ -291,7 +288,7 @@ void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out)
 {
     char delay[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
 
-    gv_say(out, "%" PRId64 " call%s held up for %s of %s: %s ready to run, but waited for a CPU",
+    gv_say(out, "%" PRId64 " call%s delayed for %s of %s: %s ready to run, but waited for a CPU",
            facts->delays, facts->delays == 1 ? " was" : "s were",
            gv_format_duration(delay, facts->delay_ns), gv_format_duration(window, facts->window_ns),
            facts->delays == 1 ? "its thread was" : "their threads were");
@@ -301,8 +298,8 @@ void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
 {
     char unknown[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
 
-    gv_say(out, "%" PRId64 " call%s took %s of %s, and nothing recorded explains it",
-           facts->unknowns, gv_s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
+    gv_say(out, "%" PRId64 " call%s took %s of %s; nothing recorded explains it", facts->unknowns,
+           gv_s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
            gv_format_duration(window, facts->window_ns));
 }
 
@@ -318,7 +315,7 @@ static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t si
     if (facts->busiest_ns > again_ns)
         again_ns = facts->busiest_ns;
     if (facts->gpu_whole && facts->kernels_run + facts->graphs > 0)
-        snprintf(out, size, "; a second time, its work takes about %s",
+        snprintf(out, size, "; without that, the run takes about %s",
                  gv_format_duration(again, again_ns));
 }
 
@@ -333,7 +330,7 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
 
     if (facts->unsure_ns > 0)
         snprintf(unsure, sizeof(unsure),
-                 "; up to %s more went into compiling new PTX, or waiting for the GPU in its place",
+                 "; up to %s more went into compiling new PTX or waiting for the GPU",
                  gv_format_duration(compiling, facts->unsure_ns));
     gv_say_second(facts, second, sizeof(second));
     gv_format_duration(sum, facts->first_use_ns);
@@ -374,7 +371,7 @@ void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
 /* Calls of several threads overlap. */
 static const char *gv_say_thread(const struct gv_run_facts *facts)
 {
-    return facts->threads > 1 ? " in the thread that did so most" : "";
+    return facts->threads > 1 ? " in the busiest thread" : "";
 }
 
 void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)
@@ -383,8 +380,8 @@ void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)
 
     gv_say(out,
            "%" PRId64
-           " calls that copy took %s of %s%s, without the waits that were found; how much more of "
-           "it they waited for kernels is not known",
+           " copy calls took %s of %s%s, not counting the stalls that were found; how much of it"
+           " was waiting for kernels is unknown",
            facts->copy_calls, gv_format_duration(copying, facts->thread_copy_ns),
            gv_format_duration(window, facts->window_ns), gv_say_thread(facts));
 }
@@ -404,14 +401,13 @@ void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
 {
     char launching[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES], launch[GV_FORMAT_BYTES];
 
-    gv_say(
-        out,
-        "%" PRId64
-        " launches took the host %s of %s%s, without the waits that were found; half of them took "
-        "%s or less",
-        facts->launch_calls, gv_format_duration(launching, facts->thread_launch_ns),
-        gv_format_duration(window, facts->window_ns), gv_say_thread(facts),
-        gv_format_duration(launch, facts->launch_median_ns));
+    gv_say(out,
+           "%" PRId64
+           " launches took the host %s of %s%s, not counting the stalls that were found; half of"
+           " them took %s or less",
+           facts->launch_calls, gv_format_duration(launching, facts->thread_launch_ns),
+           gv_format_duration(window, facts->window_ns), gv_say_thread(facts),
+           gv_format_duration(launch, facts->launch_median_ns));
 }
 
 void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
@@ -423,14 +419,15 @@ void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
 
     if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
         gv_say(out,
-               "%" PRId64 " block%s on %" PRId64 " multiprocessors in %s; %.0f %% of the "
-               "%s time was like that, and %.*f %% of the device filled on average",
+               "%" PRId64 " block%s on %" PRId64
+               " multiprocessors in %s; %.0f %% of the %s time was"
+               " in such launches, which filled %.*f %% of the GPU on average",
                facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
                facts->top_kernel, share, whose, decimals, filled);
     else
         gv_say(out,
-               "in %.0f %% of the %s time, kernels had fewer blocks than the device's %" PRId64
-               " multiprocessors, and filled %.*f %% of it on average",
+               "%.0f %% of the %s time was in launches of fewer blocks than the GPU's %" PRId64
+               " multiprocessors, which filled %.*f %% of it on average",
                share, whose, facts->multiprocessors, decimals, filled);
 }
 
@@ -440,7 +437,7 @@ static const char *gv_say_devices(const struct gv_run_facts *facts, char out[GV_
     if (facts->devices_used > 1)
         snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " devices", facts->devices_used);
     else
-        snprintf(out, GV_FORMAT_BYTES, "it");
+        snprintf(out, GV_FORMAT_BYTES, "the GPU");
     return out;
 }
 

@@ -299,7 +299,7 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
     gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
     if (gv_run_facts_idle_in_calls(facts))
         verdict->findings[verdict->count - 1].next =
-            "see in which CUDA calls the host was meanwhile: gpuverify report FILE --section gaps";
+            "see which CUDA calls the host was in: gpuverify report FILE --section gaps";
 }
 
 /* What was seen of the GPU for a part of the time only is about no more than that part. */
@@ -338,10 +338,10 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
             gv_verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));
         if (!failed && facts->killed > 0)
             verdict->findings[verdict->count - 1].next =
-                "look why the program crashed, or was killed, before it launched anything";
+                "find out why the program crashed, or was killed, before it launched anything";
         else if (!failed && facts->failed > 0)
             verdict->findings[verdict->count - 1].next =
-                "mend what failed: gpuverify report FILE --section errors";
+                "fix what failed: gpuverify report FILE --section errors";
         return;
     }
     if (gv_run_facts_launches_failed(facts)) {

@@ -177,7 +177,7 @@ static void gv_check_warn(sqlite3 *trace)
     if (sqlite3_prepare_v2(trace, "SELECT sum(count) FROM losses", -1, &statement, NULL) ==
             SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int64(statement, 0) > 0)
-        gv_message("%lld record%s of this trace %s lost; --max-losses 0 takes that for a finding",
+        gv_message("%lld record%s of this trace %s lost; --max-losses 0 makes that a finding",
                    (long long)sqlite3_column_int64(statement, 0),
                    sqlite3_column_int64(statement, 0) == 1 ? "" : "s",
                    sqlite3_column_int64(statement, 0) == 1 ? "was" : "were");
@@ -234,6 +234,9 @@ int gv_command_check(const struct gv_arguments *arguments)
     sqlite3 *trace = NULL;
     const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
 
+    if (!arguments->operands[0])
+        return gv_arguments_refuse(arguments->command,
+                                   "FILE is missing: a gate must name the trace it checks");
     if (junit && gv_output_file_is_stdout(junit) &&
         gv_arguments_has(arguments, GV_OPTION_check_format))
         return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");

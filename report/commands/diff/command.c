@@ -50,14 +50,14 @@ static int gv_diff_choose_sides(const struct gv_arguments *arguments, struct gv_
     for (int i = parted_at; i >= 0 && i < count; i++)
         if (arguments->operands[i][0] == '-' && access(arguments->operands[i], F_OK) < 0)
             return gv_arguments_refuse(arguments->command,
-                                       "%s stands behind the --, where only traces are: options go "
+                                       "%s comes after the --, where only traces may stand; put options "
                                        "before it",
                                        arguments->operands[i]);
     if (parted_at < 0 && count == 2)
         parted_at = 1;
     if (parted_at <= 0 || parted_at >= count)
         return gv_arguments_refuse(arguments->command,
-                                   "which traces are before, and which after? Part them by --");
+                                   "name the traces to compare: BEFORE AFTER, or BEFORE... -- AFTER...");
     if (count > (int)GV_DIFF_TRACES)
         return gv_arguments_refuse(arguments->command, "%d traces are too many: at most %u", count,
                                    GV_DIFF_TRACES);
@@ -140,7 +140,7 @@ int gv_command_diff(const struct gv_arguments *arguments)
         return code;
     diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
     if (!diff.runs) {
-        gv_message("there is no memory for so many traces");
+        gv_message("out of memory");
         return GV_EXIT_FAILED;
     }
     code = gv_diff_run(arguments, &diff);

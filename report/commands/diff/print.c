@@ -13,7 +13,7 @@
 
 /* What report/commands/report/facts.def calls these times. */
 #define GV_RUN_STALLED "stalled"
-#define GV_RUN_ASKED   "waiting as asked"
+#define GV_RUN_ASKED   "requested waits"
 
 #define GV_DIFF_INDENT     8
 #define GV_DIFF_LINE_BYTES 1400
@@ -47,7 +47,7 @@ static void gv_diff_say_classes(const struct gv_diff *diff, size_t side, char *t
         between = ", ";
     }
     if (!*between)
-        snprintf(text + strlen(text), size - strlen(text), "nothing to say");
+        snprintf(text + strlen(text), size - strlen(text), "no finding");
 }
 
 static void gv_diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
@@ -79,7 +79,7 @@ static void gv_diff_print_doubts(const struct gv_diff *diff, size_t number,
         gv_diff_line(style, "!", text);
     }
     if (!run->complete) {
-        snprintf(text, sizeof(text), "%.400s is not finished.", run->path);
+        snprintf(text, sizeof(text), "%.400s is not complete yet.", run->path);
         gv_diff_line(style, "!", text);
     }
     if (run->lost > 0) {
@@ -104,8 +104,8 @@ static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_
     int columns = style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns;
     if (!seen)
         gv_text_lines(style->out, 0, "",
-                      "What the GPU did was not seen on both sides, or not all of it: only calls "
-                      "are compared.",
+                      "GPU activity was not recorded completely on both sides: only calls are"
+                      " compared.",
                       columns);
     gv_diff_say_test(text, sizeof(text), diff);
     gv_text_lines(style->out, 0, "", text, columns);
@@ -121,7 +121,7 @@ static double gv_diff_of_run(const struct gv_diff *diff, const char *what)
     return 0;
 }
 
-/* A stall that is gone may leave the run as long as it was: what that is good for is said. */
+/* A stall that is gone may leave the run as long as it was: that is said. */
 static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     double stalled = -gv_diff_of_run(diff, GV_RUN_STALLED);
@@ -132,8 +132,8 @@ static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff
         return;
     snprintf(
         text, sizeof(text),
-        "Calls hold the program up for %s less than before. It spends %s more where it asks to "
-        "wait for the GPU: until it gets there, the host is free for other work.",
+        "Stalls cost %s less than before, but the program waits %s longer where it asks to wait for"
+        " the GPU: until it gets there, the host is free for other work.",
         gv_format_duration(time, gv_diff_whole(stalled)),
         gv_format_duration(waited, gv_diff_whole(asked)));
     fputc('\n', style->out);
@@ -186,9 +186,12 @@ static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_dif
 {
     const struct gv_diff_area *area = &gv_diff_areas[diff->changes[first].area];
     const struct gv_column columns[GV_DIFF_COLUMNS] = {
-        {area->what, GV_COLUMN_TEXT}, {"before", GV_COLUMN_TEXT},
-        {"after", GV_COLUMN_TEXT},    {"change", GV_COLUMN_TEXT},
-        {"by", GV_COLUMN_TEXT},       {"more than noise", GV_COLUMN_TEXT}};
+        {area->what, area->kernels ? GV_COLUMN_NAME : GV_COLUMN_TEXT},
+        {"before", GV_COLUMN_TEXT},
+        {"after", GV_COLUMN_TEXT},
+        {"change", GV_COLUMN_TEXT},
+        {"by", GV_COLUMN_TEXT},
+        {"more than noise", GV_COLUMN_TEXT}};
     size_t thing = SIZE_MAX, i;
     int64_t shown = 0;
     struct gv_rows rows;
@@ -201,6 +204,7 @@ static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_dif
             gv_diff_print_title(style, area->title);
             gv_rows_begin(&rows, style->out, style->format, columns,
                           GV_DIFF_COLUMNS - (diff->test == GV_DIFF_TEST_NONE), NULL);
+            rows.fit_names = gv_kernel_names_fit;
         }
         begun = true;
         (*written)++;
@@ -221,12 +225,12 @@ static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_s
     if (diff->count == 0)
         fputs("\nNothing changed.\n", style->out);
     else if (!gv_diff_any(diff))
-        fprintf(style->out, "\nNothing changed by much%s%s.\n",
-                several ? ", or by more than the noise" : "",
+        fprintf(style->out, "\nNo change worth telling%s%s.\n",
+                several ? ", and none beyond the noise" : "",
                 style->all ? "" : " (--all shows all)");
     else if (written < diff->count) {
         snprintf(text, sizeof(text),
-                 "%zu more changed, by less than %.3g %%, %sby little time, or are further down"
+                 "%zu smaller changes are not shown: under %.3g %%, %sof little time, or further down"
                  " (--all, --top 0).",
                  diff->count - written, diff->least_change * 100,
                  several ? "within the noise, " : "");

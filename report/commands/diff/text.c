@@ -159,22 +159,21 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
     switch (diff->test) {
     case GV_DIFF_TEST_NONE:
         snprintf(out, size,
-                 "One trace on each side: how much comes and goes from run to run is not known. "
-                 "Several of each say it: gpuverify diff BEFORE... -- AFTER...");
+                 "One trace per side, so run-to-run noise is unknown. Compare several:"
+                 " gpuverify diff BEFORE... -- AFTER...");
         break;
     case GV_DIFF_TEST_RANGES:
         snprintf(out, size,
-                 "%zu and %zu traces: the values are medians, with their ranges. That is too few "
-                 "to tell "
-                 "a change from noise: by chance alone, ranges do not overlap %s. "
-                 "4 and 4 are enough.",
+                 "%zu and %zu traces: values are medians, with their ranges. That is too few to tell"
+                 " a change from noise: ranges that do not overlap happen by chance %s. 4 and 4 are"
+                 " enough.",
                  diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
         break;
     default:
         snprintf(out, size,
-                 "%zu and %zu traces: the values are medians, with their ranges. What changed by "
-                 "more than noise has a p of 5 %% or less in Mann and Whitney's rank test: of a "
-                 "hundred things that did not change, five may come out like that.",
+                 "%zu and %zu traces: values are medians, with their ranges. More than noise means a"
+                 " p of 5 %% or less in Mann and Whitney's rank test: of a hundred things that did"
+                 " not change, five come out like that.",
                  diff->counts[0], diff->counts[1]);
         break;
     }

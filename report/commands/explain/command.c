@@ -1,8 +1,9 @@
-/* gpuverify explain FILE [ID]: one stall in plain words. */
-#include "report/analyse/stalls/rules.h"
+/* gpuverify explain [FILE] [STALL]: one stall in plain words. */
+#include "report/analyse/stalls/cause.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/commands.h"
 #include "report/commands/explain/explain.h"
+#include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
@@ -10,88 +11,130 @@
 #include "report/show/value_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-static int gv_explain_worst(sqlite3 *trace, int *told)
+/* s15, or 15. 0: it is no stall's number. */
+static int64_t gv_explain_id(const char *word)
 {
-    struct gv_stall_filter filter = {.limit = 1, .people = true};
-    struct gv_stall_sums sums;
+    int64_t id = 0;
+
+    return gv_value_number(word + (word[0] == 's'), &id) == 0 ? id : 0;
+}
+
+static int gv_explain_row(sqlite3 *trace, const struct gv_stall_row *row,
+                          const struct gv_explain_out *to)
+{
+    int error;
+
+    if (!to->json)
+        return gv_explain_stall(trace, row, to);
+    gv_json_open(to->json, '{');
+    error = gv_explain_stall(trace, row, to);
+    gv_json_close(to->json, '}');
+    return error;
+}
+
+/* One stall: `id`, or if that is 0 the worst. */
+static int gv_explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
+{
+    struct gv_stall_filter filter = {.id = id, .expected = id != 0, .limit = 1, .people = true};
     struct gv_stall_rows rows = {0};
-    int error = gv_stall_sums_read(trace, &sums);
+    struct gv_stall_sums sums = {0};
+    char text[GV_OFFER_BYTES];
+    int error = id ? 0 : gv_stall_sums_read(trace, &sums);
 
     if (!error)
         error = gv_stall_rows_read(trace, &filter, &rows);
+    if (to->json)
+        gv_json_key(to->json, "stall");
     if (!error && rows.count) {
-        if (*told)
+        if (*told && !to->json)
             putchar('\n');
-        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_terminal_columns(stdout));
+        error = gv_explain_row(trace, &rows.rows[0], to);
         bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
         int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
-        if (count > 1)
-            printf("\nThis is the worst of %" PRId64 " %sstalls; gpuverify stalls lists them.\n",
-                   count, unknown ? "unexplained " : "");
+        if (count > 1 && !to->json)
+            printf("\nThe worst of %" PRId64 " %sstalls; %s lists them.\n", count,
+                   unknown ? "unexplained " : "",
+                   gv_offer_fill(text, sizeof(text), "gpuverify stalls FILE", to->path, false));
         *told += 1;
+    } else if (to->json) {
+        gv_json_null(to->json);
     }
     gv_stall_rows_free(&rows);
     return error;
 }
 
-static int gv_explain_one(sqlite3 *trace, int64_t id, int *told)
+/* The calls that have not returned, and the worst stall of those that have. */
+static int gv_explain_all(sqlite3 *trace, const struct gv_explain_out *to)
 {
-    struct gv_stall_filter filter = {.id = id, .expected = true, .people = true};
-    struct gv_stall_rows rows;
-    int error = gv_stall_rows_read(trace, &filter, &rows);
+    bool silent = false;
+    int told = 0, error = gv_explain_flights(trace, to, &told);
 
-    if (!error && rows.count)
-        error = gv_explain_stall(trace, &rows.rows[0], stdout, gv_terminal_columns(stdout));
-    *told = rows.count > 0;
-    gv_stall_rows_free(&rows);
+    if (to->json)
+        gv_json_close(to->json, ']');
+    if (!error)
+        error = gv_explain_one(trace, 0, to, &told);
+    if (error || to->json)
+        return error;
+    error = gv_silence_note_print(stdout, trace, told ? "\n" : "", to->columns, &silent);
+    if (!error && !told)
+        puts(silent ? "No unexpected stalls in the calls that returned." : "No unexpected stalls.");
     return error;
 }
 
-/* That nothing is known to be held up is no proof while the program runs. */
-static int gv_explain_nothing(sqlite3 *trace)
+static int gv_explain_json(sqlite3 *trace, int64_t id, struct gv_explain_out *to, int *told)
 {
-    bool silent = false;
-    int error = gv_silence_note_print(stdout, trace, "", gv_terminal_columns(stdout), &silent);
+    struct gv_json json;
+    int error;
 
-    if (!error)
-        puts(silent ? "No call that returned was held up."
-                    : "No call was held up: nothing to explain.");
+    gv_json_begin(&json, stdout);
+    to->json = &json;
+    gv_json_open(&json, '{');
+    gv_json_key(&json, "trace");
+    gv_json_text(&json, to->path);
+    gv_json_key(&json, "in_flight");
+    gv_json_open(&json, '[');
+    if (id) {
+        gv_json_close(&json, ']');
+        error = gv_explain_one(trace, id, to, told);
+    } else {
+        error = gv_explain_all(trace, to);
+    }
+    gv_json_close(&json, '}');
+    gv_json_end(&json);
     return error;
-}
-
-/* The calls that have not returned, and the worst of those that have. */
-static int gv_explain_all(sqlite3 *trace, int *told)
-{
-    bool silent = false;
-    int columns = gv_terminal_columns(stdout);
-    int error = gv_explain_flights(trace, stdout, columns, told);
-
-    if (!error)
-        error = gv_explain_worst(trace, told);
-    if (!error && !*told)
-        return gv_explain_nothing(trace);
-    return error ? error : gv_silence_note_print(stdout, trace, "\n", columns, &silent);
 }
 
 int gv_command_explain(const struct gv_arguments *arguments)
 {
-    const char *path = arguments->operands[0], *stall = arguments->operands[1];
+    const char *path = arguments->operands[0], *stall = path ? arguments->operands[1] : NULL;
+    const char *format = gv_arguments_text(arguments, GV_OPTION_explain_format, "text");
+    struct gv_explain_out to = {.out = stdout, .columns = gv_terminal_columns(stdout)};
     sqlite3 *trace = NULL;
     int64_t id = 0;
-    int told = 0, error;
+    int told = 0, code = GV_EXIT_FAILED, error;
 
-    if (stall && (gv_value_number(stall, &id) < 0 || id == 0))
+    if (path && !stall && gv_explain_id(path)) {
+        stall = path;
+        path = NULL;
+    }
+    if (stall && (id = gv_explain_id(stall)) == 0)
         return gv_arguments_refuse(arguments->command,
-                                   "'%s' is no number of a stall; 'gpuverify stalls' lists them",
+                                   "'%s' is not a stall such as s15; 'gpuverify stalls' lists them",
                                    stall);
-    if (gv_trace_view_open(path, &trace))
-        return GV_EXIT_FAILED;
-    error = id ? gv_explain_one(trace, id, &told) : gv_explain_all(trace, &told);
+    path = gv_offer_choose(arguments->command, path, &code);
+    if (!path || gv_trace_view_open(path, &trace))
+        return code;
+    to.path = path;
+    if (strcmp(format, "json") == 0)
+        error = gv_explain_json(trace, id, &to, &told);
+    else
+        error = id ? gv_explain_one(trace, id, &to, &told) : gv_explain_all(trace, &to);
     if (error)
         gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     else if (!told && id)
-        gv_message("there is no stall %" PRId64 " in %s", id, path);
+        gv_message("%s has no stall s%" PRId64, path, id);
     sqlite3_close(trace);
     return error || (!told && id) ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

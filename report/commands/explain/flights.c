@@ -2,8 +2,6 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/time_sum.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/explain/hang.h"
-#include "report/commands/explain/lines.h"
 #include "report/commands/explain/timeline.h"
 #include "report/show/format.h"
 
@@ -51,13 +49,13 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
     gv_kernel_name_short(gv_flight_text(row, GV_FLIGHT_KERNEL), kernel, sizeof(kernel));
     fprintf(text,
             "thread %lld of process %lld called " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME
-            " %.3f s into the run",
+            " %.3f s into the run;",
             sqlite3_column_int64(row, GV_FLIGHT_THREAD), sqlite3_column_int64(row, GV_FLIGHT_PID),
             name ? name : "a call", kernel[0] ? " of " : "", kernel,
             (double)sqlite3_column_int64(row, GV_FLIGHT_START) / 1e9);
-    fputs(ended ? ", and the process ended inside it" : ", and is still inside it", text);
+    fputs(ended ? " the process ended in that call" : " it has not returned", text);
     if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) != SQLITE_NULL)
-        fprintf(text, ", after %s",
+        fprintf(text, " after %s",
                 gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
 }
 
@@ -70,14 +68,14 @@ static void gv_explain_flight_unknown(sqlite3_stmt *row, FILE *text)
 
     fputs("Nothing recorded explains it: the process ", text);
     if (ended && strcmp(ended, "exec") == 0)
-        fputs("became another program", text);
+        fputs("called exec", text);
     else if (ended && strcmp(ended, "exit") == 0)
-        fputs("ended by itself", text);
+        fputs("exited", text);
     else if (signal > 0)
         fputs(gv_ended_say(signal, how, sizeof(how)), text);
     else
-        fputs("may have crashed in it, or was killed", text);
-    fputs(" before it could return.", text);
+        fputs("was killed or crashed", text);
+    fputs(" before the call returned.", text);
 }
 
 static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
@@ -96,7 +94,7 @@ static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
     fputc('.', text);
 }
 
-static int gv_explain_flight_section(FILE *out, const char *title, int columns,
+static int gv_explain_flight_section(const struct gv_explain_out *to, const char *title,
                                      void (*write)(sqlite3_stmt *, FILE *), sqlite3_stmt *row)
 {
     struct gv_explain_paragraph paragraph;
@@ -105,10 +103,48 @@ static int gv_explain_flight_section(FILE *out, const char *title, int columns,
     if (!text)
         return -ENOMEM;
     write(row, text);
-    return gv_explain_paragraph_end(&paragraph, out, title, columns);
+    return gv_explain_paragraph_end(&paragraph, to, title);
 }
 
-static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int columns)
+static void gv_explain_flight_title(sqlite3_stmt *row, FILE *out)
+{
+    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
+
+    fputs("not returned   ", out);
+    gv_format_text(out, cause ? cause : "unknown", 40, 0);
+    fputs("   ", out);
+    gv_format_text(out, gv_flight_text(row, GV_FLIGHT_CONFIDENCE), 40, 0);
+    fputc('\n', out);
+}
+
+static void gv_explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
+{
+    static const struct {
+        const char *key;
+        enum gv_flight_column column;
+    } fields[] = {
+        {"pid", GV_FLIGHT_PID},
+        {"thread", GV_FLIGHT_THREAD},
+        {"name", GV_FLIGHT_NAME},
+        {"launches", GV_FLIGHT_KERNEL},
+        {"start_ns", GV_FLIGHT_START},
+        {"elapsed_ns", GV_FLIGHT_ELAPSED},
+        {"cause", GV_FLIGHT_CAUSE},
+        {"confidence", GV_FLIGHT_CONFIDENCE},
+        {"blocked_by_thread", GV_FLIGHT_BLOCKED_BY},
+        {"ended", GV_FLIGHT_ENDED},
+    };
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        gv_json_key(json, fields[i].key);
+        if (sqlite3_column_type(row, fields[i].column) == SQLITE_INTEGER)
+            gv_json_number(json, sqlite3_column_int64(row, fields[i].column));
+        else
+            gv_json_text(json, gv_flight_text(row, fields[i].column));
+    }
+}
+
+static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_explain_out *to)
 {
     const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
     const char *state = gv_flight_text(row, GV_FLIGHT_STATE);
@@ -131,26 +167,25 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, FILE *out, int c
 
     if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
         focus.end_ns = gv_time_sum(start_ns, GV_FLIGHT_UNKNOWN_NS);
-    fputs("not returned   ", out);
-    gv_format_text(out, cause ? cause : "unknown", 40, 0);
-    fputs("   ", out);
-    gv_format_text(out, gv_flight_text(row, GV_FLIGHT_CONFIDENCE), 40, 0);
-    fputc('\n', out);
-    error = gv_explain_flight_section(out, "what", columns, gv_explain_flight_what, row);
+    if (to->json)
+        gv_explain_flight_fields(row, to->json);
+    else
+        gv_explain_flight_title(row, to->out);
+    error = gv_explain_flight_section(to, "what", gv_explain_flight_what, row);
     if (!error && cause)
-        error = gv_explain_flight_section(out, "why", columns, gv_explain_flight_why, row);
+        error = gv_explain_flight_section(to, "why", gv_explain_flight_why, row);
     if (!error)
-        error = gv_timeline_print(trace, &focus, out, columns);
+        error = gv_timeline_print(trace, &focus, to);
     if (!error && state)
-        gv_explain_lines(out, "state", state, columns);
+        gv_explain_lines(to, "state", state);
     if (!error && cause && strcmp(cause, "unknown") != 0 && focus.end_ns > start_ns)
-        error = gv_explain_hang(trace, &hang, out, columns);
+        error = gv_explain_hang(trace, &hang, to);
     if (!error && advice)
-        gv_explain_lines(out, "fix", advice, columns);
+        gv_explain_lines(to, "fix", advice);
     return error;
 }
 
-int gv_explain_flights(sqlite3 *trace, FILE *out, int columns, int *told)
+int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *told)
 {
     sqlite3_stmt *rows = NULL;
     int result, error = 0;
@@ -162,9 +197,13 @@ int gv_explain_flights(sqlite3 *trace, FILE *out, int columns, int *told)
         if (result != SQLITE_ROW) {
             error = -EIO;
         } else {
-            if ((*told)++)
-                fputc('\n', out);
-            error = gv_explain_flight(trace, rows, out, columns);
+            if ((*told)++ && !to->json)
+                fputc('\n', to->out);
+            if (to->json)
+                gv_json_open(to->json, '{');
+            error = gv_explain_flight(trace, rows, to);
+            if (to->json)
+                gv_json_close(to->json, '}');
         }
     }
     sqlite3_finalize(rows);

@@ -1,7 +1,6 @@
-#include "report/commands/explain/gain.h"
+#include "report/commands/explain/explain.h"
 
 #include "report/analyse/time_union.h"
-#include "report/commands/explain/lines.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
 
@@ -62,8 +61,8 @@ static int gv_gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
 
 /* What a synchronisation of the call's stream, made right after it, has to wait for, the call may
  * as well. */
-static int gv_gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *syncs, FILE *out,
-                             int columns)
+static int gv_gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *syncs,
+                             const struct gv_explain_out *to)
 {
     const int64_t values[] = {row->call, row->wait_ns / 10};
     sqlite3_stmt *found = NULL;
@@ -80,16 +79,15 @@ static int gv_gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, boo
         const char *name = (const char *)sqlite3_column_text(found, 0);
         *syncs = true;
         snprintf(text, sizeof(text),
-                 "Little: the thread's next call is %.100s, for the same stream. Without this stall"
-                 " it would wait there, unless it has something else to do before.",
+                 "Little: the thread's next call, %.100s, waits for the same stream anyway.",
                  name ? name : "a synchronisation");
-        gv_explain_lines(out, "gain", text, columns);
+        gv_explain_lines(to, "saves", text);
     }
     sqlite3_finalize(found);
     return gv_database_error(trace, result);
 }
 
-int gv_explain_gain(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+int gv_explain_gain(sqlite3 *trace, const struct gv_stall_row *row, const struct gv_explain_out *to)
 {
     struct gv_gain_sync sync = {0};
     char text[512], idle[GV_FORMAT_BYTES];
@@ -99,7 +97,7 @@ int gv_explain_gain(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, i
 
     if (row->expected || row->waited_for == 0 || row->wait_ns <= 0)
         return 0;
-    error = gv_gain_next_call(trace, row, &told, out, columns);
+    error = gv_gain_next_call(trace, row, &told, to);
     if (error || told)
         return error;
     error = gv_gain_find_sync(trace, row, &sync);
@@ -110,14 +108,11 @@ int gv_explain_gain(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, i
     idle_ns = gv_time_difference(gv_time_difference(sync.end_ns, row->start_ns), busy_ns);
     if (idle_ns >= row->wait_ns / 2)
         return 0;
-    snprintf(
-        text, sizeof(text),
-        "Less than it lost: the thread waits for the same stream in %s, %.3f s into the run, as"
-        " the program asks to, and until that ended the stream had work but for %s. Without"
-        " this stall the run would be shorter by about that at most; the rest is time that the"
-        " host has for something else.",
-        sync.name, (double)sync.start_ns / 1e9,
-        gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0));
-    gv_explain_lines(out, "gain", text, columns);
+    snprintf(text, sizeof(text),
+             "Up to %s: the thread next waits for this stream in %s, %.3f s into the run, and the"
+             " stream was idle for only that long until then.",
+             gv_format_duration(idle, idle_ns > 0 ? idle_ns : 0), sync.name,
+             (double)sync.start_ns / 1e9);
+    gv_explain_lines(to, "saves", text);
     return 0;
 }

@@ -1,8 +1,7 @@
-#include "report/commands/explain/hang.h"
+#include "report/commands/explain/explain.h"
 
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/flight_work.h"
-#include "report/commands/explain/lines.h"
+#include "report/analyse/stalls/in_flight.h"
 #include "report/show/format.h"
 #include "report/store/database.h"
 
@@ -36,39 +35,38 @@ static void gv_explain_hang_kernel(const struct gv_explain_hang *hang,
 {
     char age[GV_FORMAT_BYTES];
 
-    fprintf(text,
-            "%s may never end: %s after its launch, %.3f s into the run, it was not known to have"
-            " ended.",
-            work->kernel[0] ? work->kernel : "the kernel that it waits for",
-            gv_format_duration(age, hang->seen_ns - work->start_ns), (double)work->start_ns / 1e9);
+    fprintf(text, "%s may never end: launched %.3f s into the run, it had not ended %s later.",
+            work->kernel[0] ? work->kernel : "The kernel that the call waits for",
+            (double)work->start_ns / 1e9, gv_format_duration(age, hang->seen_ns - work->start_ns));
     if (where[0])
         fprintf(text, " It was launched at " GV_EXPLAIN_NAME ".", where);
     else
-        fputs(" Where it was launched is kept with GPUVERIFY_STACKS=all.", text);
+        fputs(" Set GPUVERIFY_STACKS=all to record where it was launched.", text);
 }
 
 static void gv_explain_hang_look(const struct gv_explain_hang *hang, FILE *text)
 {
     if (hang->ended)
         fputs(
-            "if it hangs again: cuda-gdb -p PID, then 'info cuda kernels' and 'bt', shows where the"
-            " kernel is; gdb -p PID, or py-spy dump --pid PID, where the program waits.",
+            "If it hangs again: cuda-gdb -p PID, then 'info cuda kernels' and 'bt', shows where the"
+            " kernel is; gdb -p PID or py-spy dump --pid PID shows where the program waits.",
             text);
     else
         fprintf(text,
                 "cuda-gdb -p %" PRId64 ", then 'info cuda kernels' and 'bt', shows where the kernel"
-                " is; gdb -p %" PRId64 ", or py-spy dump --pid %" PRId64
-                ", where the program waits.",
+                " is; gdb -p %" PRId64 " or py-spy dump --pid %" PRId64
+                " shows where the program waits.",
                 hang->pid, hang->pid, hang->pid);
 }
 
-int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang, FILE *out, int columns)
+int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang,
+                    const struct gv_explain_out *to)
 {
     struct gv_flight_work work;
     struct gv_explain_paragraph paragraph;
     char where[512];
     FILE *text;
-    int error = gv_flight_work_read(trace, hang->process, NULL, &work);
+    int error = gv_flight_work_read(trace, hang->process, &work);
 
     if (error || work.unfinished == 0 || hang->seen_ns - work.start_ns < GV_HANG_LEAST_NS)
         return error;
@@ -79,12 +77,12 @@ int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang, FILE *ou
     if (!text)
         return -ENOMEM;
     gv_explain_hang_kernel(hang, &work, where, text);
-    error = gv_explain_paragraph_end(&paragraph, out, "kernel", columns);
+    error = gv_explain_paragraph_end(&paragraph, to, "kernel");
     if (error)
         return error;
     text = gv_explain_paragraph_begin(&paragraph);
     if (!text)
         return -ENOMEM;
     gv_explain_hang_look(hang, text);
-    return gv_explain_paragraph_end(&paragraph, out, "look", columns);
+    return gv_explain_paragraph_end(&paragraph, to, "look");
 }

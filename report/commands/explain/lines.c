@@ -1,4 +1,4 @@
-#include "report/commands/explain/lines.h"
+#include "report/commands/explain/explain.h"
 
 #include "trace/text.h"
 
@@ -44,14 +44,21 @@ static void gv_explain_paragraph(FILE *out, const char *title, const char *text,
     } while (*text);
 }
 
-void gv_explain_lines(FILE *out, const char *title, const char *text, int columns)
+void gv_explain_lines(const struct gv_explain_out *to, const char *title, const char *text)
 {
-    size_t room = (size_t)(columns > GV_EXPLAIN_LEAST_COLUMNS ? columns : GV_EXPLAIN_LEAST_COLUMNS);
-    char *copy = strdup(text), *escaped = malloc(strlen(text) * 6 + 1), *rest = copy, *line;
+    int columns = to->columns > GV_EXPLAIN_LEAST_COLUMNS ? to->columns : GV_EXPLAIN_LEAST_COLUMNS;
+    char *copy, *escaped, *rest, *line;
 
+    if (to->json) {
+        gv_json_key(to->json, title);
+        gv_json_text(to->json, text);
+        return;
+    }
+    copy = rest = strdup(text);
+    escaped = malloc(strlen(text) * 6 + 1);
     while (copy && escaped && (line = strsep(&rest, "\n"))) {
         gv_text_escape(escaped, strlen(text) * 6 + 1, line);
-        gv_explain_paragraph(out, title, escaped, room - GV_EXPLAIN_INDENT);
+        gv_explain_paragraph(to->out, title, escaped, (size_t)columns - GV_EXPLAIN_INDENT);
         title = "";
     }
     free(copy);
@@ -65,13 +72,13 @@ FILE *gv_explain_paragraph_begin(struct gv_explain_paragraph *paragraph)
     return paragraph->stream;
 }
 
-int gv_explain_paragraph_end(struct gv_explain_paragraph *paragraph, FILE *out, const char *title,
-                             int columns)
+int gv_explain_paragraph_end(struct gv_explain_paragraph *paragraph,
+                             const struct gv_explain_out *to, const char *title)
 {
     bool whole = fclose(paragraph->stream) == 0;
 
-    if (whole)
-        gv_explain_lines(out, title, paragraph->text, columns);
+    if (whole && paragraph->size > 0)
+        gv_explain_lines(to, title, paragraph->text);
     free(paragraph->text);
     return whole ? 0 : -ENOMEM;
 }

@@ -1,5 +1,4 @@
-#include "report/commands/explain/lines.h"
-#include "report/commands/explain/probe.h"
+#include "report/commands/explain/explain.h"
 #include "report/probe/store.h"
 #include "report/show/format.h"
 
@@ -125,9 +124,9 @@ static void gv_explain_probe_say(sqlite3_stmt *found, const char *cause, time_t 
 
     if (gmtime_r(&when, &day))
         strftime(date, sizeof(date), "%Y-%m-%d", &day);
-    fprintf(text, "On " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ", gpuverify probe measured on %s: ",
-            gv_explain_probe_text(found, 0), driver[0] ? " with driver " : "", driver, date);
-    fprintf(text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME "%s takes %s %s, and %s ",
+    fprintf(text, "gpuverify probe measured on %s, on " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ": ",
+            date, gv_explain_probe_text(found, 0), driver[0] ? " with driver " : "", driver);
+    fprintf(text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME "%s takes %s %s and %s ",
             gv_explain_probe_text(found, 3), what[0] ? " (" : "", what, what[0] ? ")" : "",
             gv_format_duration(idle, sqlite3_column_int64(found, 6)),
             lock ? "alone" : "on an idle GPU",
@@ -137,8 +136,8 @@ static void gv_explain_probe_say(sqlite3_stmt *found, const char *cause, time_t 
             sqlite3_column_int(found, 5) ? "waits" : "does not wait");
 }
 
-static int gv_explain_probe_print(sqlite3_stmt *found, const char *cause, time_t when, FILE *out,
-                                  int columns)
+static int gv_explain_probe_print(sqlite3_stmt *found, const char *cause, time_t when,
+                                  const struct gv_explain_out *to)
 {
     struct gv_explain_paragraph paragraph;
     FILE *text = gv_explain_paragraph_begin(&paragraph);
@@ -146,10 +145,11 @@ static int gv_explain_probe_print(sqlite3_stmt *found, const char *cause, time_t
     if (!text)
         return -ENOMEM;
     gv_explain_probe_say(found, cause, when, text);
-    return gv_explain_paragraph_end(&paragraph, out, "probe", columns);
+    return gv_explain_paragraph_end(&paragraph, to, "probe");
 }
 
-int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
+                     const struct gv_explain_out *to)
 {
     sqlite3_stmt *found;
     int64_t unix_s;
@@ -165,7 +165,7 @@ int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, 
     if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_step(found) == SQLITE_ROW)
-        error = gv_explain_probe_print(found, row->cause, (time_t)unix_s, out, columns);
+        error = gv_explain_probe_print(found, row->cause, (time_t)unix_s, to);
     sqlite3_finalize(found);
     free(result);
     return error;

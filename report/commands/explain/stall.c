@@ -1,11 +1,9 @@
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/rules.h"
+#include "report/analyse/stalls/cause.h"
 #include "report/commands/explain/explain.h"
-#include "report/commands/explain/gain.h"
-#include "report/commands/explain/lines.h"
-#include "report/commands/explain/probe.h"
 #include "report/commands/explain/timeline.h"
 #include "report/show/format.h"
+#include "trace/call_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,12 +27,51 @@ static void gv_explain_title(const struct gv_stall_row *row, FILE *out)
 {
     char lost[GV_FORMAT_BYTES];
 
-    fprintf(out, "stall %" PRId64 "   ", row->id);
+    fprintf(out, "stall s%" PRId64 "   ", row->id);
     gv_format_text(out, row->cause, 40, 0);
     fprintf(out, "   %s %s   ", gv_format_duration(lost, gv_stall_lost_ns(row)),
-            row->expected ? "waited, as asked" : "lost");
+            row->expected ? "waited, as requested" : "lost");
     gv_format_text(out, row->confidence, 40, 0);
     fputc('\n', out);
+}
+
+static void gv_explain_fields(const struct gv_stall_row *row, struct gv_json *json)
+{
+    const struct {
+        const char *key;
+        const char *text;
+    } texts[] = {
+        {"name", row->name},
+        {"kernel", row->kernel},
+        {"cause", row->cause},
+        {"confidence", row->confidence},
+        {"waited_for_name", row->waited_name},
+        {"blocked_by_name", row->blocked_name},
+    };
+    const struct {
+        const char *key;
+        int64_t number;
+    } numbers[] = {
+        {"id", row->id},           {"start_ns", row->start_ns}, {"duration_ns", row->duration_ns},
+        {"wait_ns", row->wait_ns}, {"work_ns", row->work_ns},   {"jit_ns", row->jit_ns},
+        {"process", row->process}, {"thread", row->thread},
+    };
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        gv_json_key(json, numbers[i].key);
+        gv_json_number(json, numbers[i].number);
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        gv_json_key(json, texts[i].key);
+        gv_json_text(json, texts[i].text);
+    }
+    gv_json_key(json, "expected");
+    gv_json_bool(json, row->expected);
+    gv_json_key(json, "blocked_by_stall");
+    if (row->blocked_stall)
+        gv_json_number(json, row->blocked_stall);
+    else
+        gv_json_null(json);
 }
 
 static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
@@ -45,10 +82,12 @@ static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
     if (row->kernel)
         fprintf(text, " of " GV_EXPLAIN_NAME, row->kernel);
     if (row->kernel && row->cause && strcmp(row->cause, "lazy-load") == 0)
-        fputs(row->name && strstr(row->name, "Launch") ? " (its first launch)" : " (its first use)",
+        fputs(gv_call_kind_find(row->name ? row->name : "", "") == GV_KIND_LAUNCH
+                  ? " (its first launch)"
+                  : " (its first use)",
               text);
-    fprintf(text, ", %.3f s into the run, returned after %s", (double)row->start_ns / 1e9,
-            gv_format_duration(took, row->duration_ns));
+    fprintf(text, " took %s, %.3f s into the run", gv_format_duration(took, row->duration_ns),
+            (double)row->start_ns / 1e9);
 }
 
 static void gv_explain_drained(const struct gv_stall_row *row, FILE *text)
@@ -59,10 +98,10 @@ static void gv_explain_drained(const struct gv_stall_row *row, FILE *text)
         return;
     if (row->drained_count > 1)
         fprintf(text,
-                ". %" PRId64 " operations were running or queued, for %s together; the last of "
-                "them, " GV_EXPLAIN_NAME ", ended %.3f s into the run",
+                ". %" PRId64 " operations were running or queued (%s in all); the last"
+                " one, " GV_EXPLAIN_NAME ", ended %.3f s into the run",
                 row->drained_count, gv_format_duration(span, row->drained_ns),
-                row->waited_name ? row->waited_name : "one without a name",
+                row->waited_name ? row->waited_name : "without a name",
                 (double)row->waited_end_ns / 1e9);
     else
         fprintf(text, ". " GV_EXPLAIN_NAME " was running or queued, and ended %.3f s into the run",
@@ -80,7 +119,7 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
         fprintf(text, ": " GV_EXPLAIN_NAME " on thread %" PRId64,
                 row->blocked_name ? row->blocked_name : "a call", row->blocked_thread);
         if (row->blocked_stall)
-            fprintf(text, " (stall %" PRId64 ")", row->blocked_stall);
+            fprintf(text, " (stall s%" PRId64 ")", row->blocked_stall);
     }
     if (waits || row->blocked_by)
         gv_explain_drained(row, text);
@@ -91,28 +130,28 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
         return;
     }
     if (row->cause && strcmp(row->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0) {
-        fprintf(text, ": for at least %s, as measured by the Linux kernel.",
+        fprintf(text, ", for at least %s by the Linux kernel's count.",
                 gv_format_duration(wait, row->wait_ns));
         return;
     }
-    fprintf(text, ". Of its time, it waited %s%s", row->unsure ? "or compiled for " : "",
+    fprintf(text, ". The call waited %s%s", row->unsure ? "or compiled for " : "",
             gv_format_duration(wait, row->wait_ns));
     /* CUPTI's records of cached code say some nanoseconds. */
     if (row->jit_ns > row->duration_ns / 1000)
         fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
-    fprintf(text, " and did %s of work of its own.", gv_format_duration(work, row->work_ns));
+    fprintf(text, " and worked for %s.", gv_format_duration(work, row->work_ns));
     if (row->unsure)
-        fputs(" The GPU's side was not seen, so which of the two it was is not known.", text);
+        fputs(" GPU activity was not recorded, so it may be either.", text);
     else if (row->confidence && strcmp(row->confidence, "inferred") == 0)
         fputs(row->cause && strcmp(row->cause, "pageable-copy") == 0
-                  ? " The GPU's side was not seen: that the call waited follows from the calls "
-                    "alone, and that its host memory is pageable only from that."
-                  : " The GPU's side was not seen: this follows from the calls alone.",
+                  ? " Inferred from the calls, as is the kind of host memory: GPU activity was not"
+                    " recorded."
+                  : " Inferred from the calls: GPU activity was not recorded.",
               text);
 }
 
 /* A paragraph that a function writes. */
-static int gv_explain_section(FILE *out, const char *title, int columns,
+static int gv_explain_section(const struct gv_explain_out *to, const char *title,
                               void (*write)(const struct gv_stall_row *, FILE *),
                               const struct gv_stall_row *row)
 {
@@ -122,66 +161,78 @@ static int gv_explain_section(FILE *out, const char *title, int columns,
     if (!text)
         return -ENOMEM;
     write(row, text);
-    return gv_explain_paragraph_end(&paragraph, out, title, columns);
+    return gv_explain_paragraph_end(&paragraph, to, title);
 }
 
-static void gv_explain_behind_one(const struct gv_stall_row *row, FILE *text)
-{
-    char lost[GV_FORMAT_BYTES];
-
-    fprintf(text, "thread %" PRId64 " lost %s behind it: " GV_EXPLAIN_NAME " (stall %" PRId64 ")",
-            row->thread, gv_format_duration(lost, gv_stall_lost_ns(row)),
-            row->name ? row->name : "a call", row->id);
-}
-
-/* Who else was held up by this call. */
-static int gv_explain_behind(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+/* Who else was delayed by this call. */
+static int gv_explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
+                             const struct gv_explain_out *to)
 {
     struct gv_stall_filter filter = {
         .blocked_by = row->call, .limit = GV_EXPLAIN_BEHIND + 1, .people = true};
     struct gv_stall_rows rows;
-    int error = gv_stall_rows_read(trace, &filter, &rows);
+    struct gv_explain_paragraph paragraph;
+    FILE *text = gv_explain_paragraph_begin(&paragraph);
+    int error, ended;
 
-    for (size_t i = 0; i < rows.count && i < GV_EXPLAIN_BEHIND && !error; i++)
-        error =
-            gv_explain_section(out, i ? "" : "also", columns, gv_explain_behind_one, &rows.rows[i]);
-    if (!error && rows.count > GV_EXPLAIN_BEHIND)
-        gv_explain_lines(out, "", "and more", columns);
+    if (!text)
+        return -ENOMEM;
+    error = gv_stall_rows_read(trace, &filter, &rows);
+    for (size_t i = 0; i < rows.count && !error; i++) {
+        const struct gv_stall_row *behind = &rows.rows[i];
+        char lost[GV_FORMAT_BYTES];
+        if (i == GV_EXPLAIN_BEHIND)
+            fputs("\nand more", text);
+        else
+            fprintf(text,
+                    "%sthread %" PRId64 " lost %s waiting for it: " GV_EXPLAIN_NAME
+                    " (stall s%" PRId64 ")",
+                    i ? "\n" : "", behind->thread,
+                    gv_format_duration(lost, gv_stall_lost_ns(behind)),
+                    behind->name ? behind->name : "a call", behind->id);
+    }
     gv_stall_rows_free(&rows);
-    return error;
+    ended = gv_explain_paragraph_end(&paragraph, to, "also");
+    return error ? error : ended;
 }
 
 /* What the call that stood in the way was itself held up by. */
-static int gv_explain_chain(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+static int gv_explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
+                            const struct gv_explain_out *to)
 {
+    struct gv_explain_paragraph paragraph;
+    FILE *text = gv_explain_paragraph_begin(&paragraph);
     int64_t next = row->blocked_stall, seen = 0;
-    int error = 0;
+    int error = 0, ended;
 
+    if (!text)
+        return -ENOMEM;
     while (next && seen++ < GV_EXPLAIN_CHAIN && !error) {
         struct gv_stall_filter filter = {.id = next, .expected = true, .people = true};
         struct gv_stall_rows rows;
-        char line[1024], lost[GV_FORMAT_BYTES];
+        char lost[GV_FORMAT_BYTES];
 
         next = 0;
         error = gv_stall_rows_read(trace, &filter, &rows);
         if (!error && rows.count) {
             const struct gv_stall_row *by = &rows.rows[0];
-            snprintf(line, sizeof(line),
-                     "stall %" PRId64 ", " GV_EXPLAIN_NAME " of thread %" PRId64
-                     ", is a " GV_EXPLAIN_NAME ": %s lost%s" GV_EXPLAIN_NAME,
-                     by->id, by->name ? by->name : "a call", by->thread, by->cause,
-                     gv_format_duration(lost, gv_stall_lost_ns(by)),
-                     by->waited_name ? ", until the end of " : "",
-                     by->waited_name ? by->waited_name : "");
-            gv_explain_lines(out, seen == 1 ? "chain" : "", line, columns);
+            fprintf(text,
+                    "%sstall s%" PRId64 ", " GV_EXPLAIN_NAME " on thread %" PRId64
+                    ", lost %s (" GV_EXPLAIN_NAME ")%s" GV_EXPLAIN_NAME "%s",
+                    seen > 1 ? "\n" : "", by->id, by->name ? by->name : "a call", by->thread,
+                    gv_format_duration(lost, gv_stall_lost_ns(by)), by->cause ? by->cause : "?",
+                    by->waited_name ? ", until " : "", by->waited_name ? by->waited_name : "",
+                    by->waited_name ? " ended" : "");
             next = by->blocked_stall != by->id ? by->blocked_stall : 0;
         }
         gv_stall_rows_free(&rows);
     }
-    return error;
+    ended = gv_explain_paragraph_end(&paragraph, to, "chain");
+    return error ? error : ended;
 }
 
-int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, int columns)
+int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
+                     const struct gv_explain_out *to)
 {
     char where[GV_EXPLAIN_WHERE_BYTES];
     struct gv_timeline_focus focus = {
@@ -194,26 +245,28 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row, FILE *out, 
     };
     int error;
 
-    gv_explain_title(row, out);
-    error = gv_explain_section(out, "what", columns, gv_explain_what, row);
+    if (to->json)
+        gv_explain_fields(row, to->json);
+    else
+        gv_explain_title(row, to->out);
+    error = gv_explain_section(to, "what", gv_explain_what, row);
     if (!error)
-        error = gv_explain_section(out, "why", columns, gv_explain_because, row);
+        error = gv_explain_section(to, "why", gv_explain_because, row);
     if (!error)
-        error = gv_timeline_print(trace, &focus, out, columns);
+        error = gv_timeline_print(trace, &focus, to);
     if (!error)
         error = gv_stack_text(trace, row->stack, GV_EXPLAIN_FRAMES, where, sizeof(where));
     if (!error && where[0])
-        gv_explain_lines(out, "where", where, columns);
+        gv_explain_lines(to, "where", where);
     if (!error)
-        error = gv_explain_chain(trace, row, out, columns);
+        error = gv_explain_chain(trace, row, to);
     if (!error)
-        error = gv_explain_behind(trace, row, out, columns);
+        error = gv_explain_behind(trace, row, to);
     if (!error)
-        error = gv_explain_probe(trace, row, out, columns);
+        error = gv_explain_probe(trace, row, to);
     if (!error)
-        error = gv_explain_gain(trace, row, out, columns);
+        error = gv_explain_gain(trace, row, to);
     if (!error && row->advice)
-        gv_explain_lines(out, gv_cause_is_unknown(row->cause) ? "note" : "fix", row->advice,
-                         columns);
+        gv_explain_lines(to, gv_cause_is_unknown(row->cause) ? "note" : "fix", row->advice);
     return error;
 }

@@ -2,7 +2,6 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/time_sum.h"
-#include "report/commands/explain/lines.h"
 #include "report/show/format.h"
 #include "trace/text.h"
 
@@ -246,24 +245,23 @@ static const char gv_timeline_ops_sql[] =
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 
 /* What the characters mean. */
-static const char gv_timeline_key[] =
-    "= in a call, # on the GPU, - less than half of a column, . not at all, | ends of this call";
+static const char gv_timeline_key[] = "= in a call, # GPU busy, - for less than half of a column, "
+                                      ". idle, | start and end of the call";
 static const char gv_timeline_key_of_calls[] =
-    "= in a call, - less than half of a column, . not at all, | ends of this call";
+    "= in a call, - under half a column, . not in a call, | where this call starts and ends";
 
-int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus, FILE *out, int columns)
+int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
+                      const struct gv_explain_out *to)
 {
     struct gv_timeline timeline = {.focus = focus};
     int64_t duration_ns = gv_time_difference(focus->end_ns, focus->start_ns);
-    int error;
+    int columns = to->columns - (GV_TIMELINE_TITLE_COLUMNS + 3), error;
+    FILE *out = to->out;
 
-    columns -= GV_TIMELINE_TITLE_COLUMNS + 3;
     timeline.columns = columns > GV_TIMELINE_MOST_COLUMNS    ? GV_TIMELINE_MOST_COLUMNS
                        : columns < GV_TIMELINE_LEAST_COLUMNS ? GV_TIMELINE_LEAST_COLUMNS
                                                              : columns;
-    if (duration_ns <= 0)
-        return 0;
-    if (duration_ns > GV_TIMELINE_MOST_NS)
+    if (to->json || duration_ns <= 0 || duration_ns > GV_TIMELINE_MOST_NS)
         return 0;
     timeline.from_ns = gv_time_difference(focus->start_ns, duration_ns / GV_TIMELINE_BEFORE);
     timeline.to_ns = gv_time_sum(focus->end_ns, duration_ns / GV_TIMELINE_AFTER + 1);
@@ -281,8 +279,7 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus, FIL
     if (!error) {
         bool streams = timeline.count > 0;
         gv_timeline_print_lanes(&timeline, out, '#', "streams");
-        gv_explain_lines(out, "key", streams ? gv_timeline_key : gv_timeline_key_of_calls,
-                         columns + GV_TIMELINE_TITLE_COLUMNS + 3);
+        gv_explain_lines(to, "key", streams ? gv_timeline_key : gv_timeline_key_of_calls);
     }
     free(timeline.lanes);
     return error;

@@ -11,9 +11,7 @@
 #ifndef GV_COMMANDS_EXPLAIN_TIMELINE_H
 #define GV_COMMANDS_EXPLAIN_TIMELINE_H
 
-#include <sqlite3.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "report/commands/explain/explain.h"
 
 struct gv_timeline_focus {
     int64_t process;
@@ -24,8 +22,8 @@ struct gv_timeline_focus {
     int64_t end_ns;
 };
 
-/* As wide as `columns`. 0 or -errno. */
-int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus, FILE *out,
-                      int columns);
+/* Nothing in JSON. 0 or -errno. */
+int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
+                      const struct gv_explain_out *to);
 
 #endif

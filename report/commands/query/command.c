@@ -12,7 +12,7 @@
 static int gv_query_list(enum gv_format format)
 {
     static const struct gv_column table[] = {{"name", GV_COLUMN_TEXT},
-                                             {"what it tells", GV_COLUMN_TEXT}};
+                                             {"what it shows", GV_COLUMN_TEXT}};
     static const struct gv_column fields[] = {
         {"name", GV_COLUMN_TEXT}, {"help", GV_COLUMN_TEXT}, {"sql", GV_COLUMN_TEXT}};
     bool people = format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
@@ -44,7 +44,7 @@ static int gv_query_unknown(const struct gv_arguments *arguments)
     const struct gv_query *nearest = gv_query_nearest(given);
 
     if (nearest)
-        return gv_arguments_refuse(arguments->command, "there is no query '%s'; did you mean '%s'?",
+        return gv_arguments_refuse(arguments->command, "unknown query '%s'; did you mean '%s'?",
                                    given, nearest->name);
     return gv_arguments_refuse(
         arguments->command, "'%s' is neither SQL nor a query's name; see 'gpuverify query --list'",
@@ -54,7 +54,7 @@ static int gv_query_unknown(const struct gv_arguments *arguments)
 /* Tells why SQL failed. The text may quote the trace. */
 static int gv_query_failed(const char *why, int code)
 {
-    gv_message("the query failed: %s%s", why ? why : "there is no memory",
+    gv_message("the query failed: %s%s", why ? why : "out of memory",
                why && strncmp(why, "no such", 7) == 0 ? "; see 'gpuverify schema'" : "");
     return code;
 }
@@ -83,9 +83,9 @@ static int gv_query_run(const struct gv_arguments *arguments, sqlite3 *trace, co
     if (!error && !any && format == GV_FORMAT_TABLE)
         gv_query_say_empty(trace, *of_gpu);
     if (error == -E2BIG)
-        code = gv_query_failed("--value wants one column", GV_EXIT_USAGE);
+        code = gv_query_failed("--value needs a query of one column", GV_EXIT_USAGE);
     else if (error == -ENODATA)
-        code = gv_query_failed("it gives no row", GV_EXIT_FAILED);
+        code = gv_query_failed("it returns no row", GV_EXIT_FAILED);
     else if (error == -EINVAL)
         code = gv_query_failed(sqlite3_errmsg(trace), GV_EXIT_FAILED);
     else if (error)

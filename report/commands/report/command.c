@@ -1,5 +1,6 @@
 /* gpuverify report: whether the GPU did the work, what held it back, and what a trace holds. */
 #include "report/commands/commands.h"
+#include "report/commands/offer.h"
 #include "report/commands/report/report.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
@@ -38,10 +39,10 @@ static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
         sqlite3_step(row) == SQLITE_ROW)
         list = (const char *)sqlite3_column_text(row, 0);
     if (list)
-        gv_message("there is no device %lld in this trace, which has: %.300s", (long long)device,
+        gv_message("this trace has no device %lld; it has: %.300s", (long long)device,
                    list);
     else
-        gv_message("there is no device %lld in this trace: no device was seen in it",
+        gv_message("this trace has no device %lld; it has none",
                    (long long)device);
     sqlite3_finalize(row);
 }
@@ -64,10 +65,10 @@ static bool gv_report_choose_part(const struct gv_arguments *arguments, struct g
         part->thread = gv_report_find(
             report->trace, "SELECT id FROM threads WHERE tid = ? ORDER BY id LIMIT 1", tid);
     if (gv_arguments_has(arguments, GV_OPTION_report_process) && part->process == 0)
-        gv_message("no process of this trace has the PID %lld: --section processes lists them",
+        gv_message("this trace has no process %lld; --section processes lists them",
                    (long long)pid);
     else if (gv_arguments_has(arguments, GV_OPTION_report_thread) && part->thread == 0)
-        gv_message("no thread of this trace has the TID %lld", (long long)tid);
+        gv_message("this trace has no thread %lld", (long long)tid);
     else if (part->device >= 0 &&
              gv_report_find(report->trace, "SELECT id FROM device WHERE device = ?",
                             part->device) == 0)
@@ -117,19 +118,22 @@ static int gv_report_open(const struct gv_arguments *arguments, struct gv_report
 int gv_command_report(const struct gv_arguments *arguments)
 {
     struct gv_report *report;
+    const char *path;
     int code = GV_EXIT_USAGE;
 
     if (gv_arguments_has(arguments, GV_OPTION_report_explain_verdict)) {
         gv_verdict_explain(stdout, gv_terminal_columns(stdout));
         return GV_EXIT_FINE;
     }
-    if (!arguments->operands[0])
-        return gv_arguments_refuse(arguments->command, "FILE is missing");
+    path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    if (!path)
+        return code;
     report = calloc(1, sizeof(*report));
     if (!report)
         return GV_EXIT_FAILED;
-    report->path = arguments->operands[0];
+    report->path = path;
     report->out = stdout;
+    report->evidence = true;
     report->columns = gv_terminal_columns(stdout);
     report->format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_report_format, "text"));
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);

@@ -1,10 +1,9 @@
 #include "report/commands/report/report.h"
 
-#include "report/analyse/stalls/sums.h"
-#include "report/commands/error_notes.h"
+#include "report/analyse/names/kernel_name.h"
 #include "report/commands/progress.h"
-#include "report/commands/run/verdict_print.h"
-#include "report/commands/stalls/lines.h"
+#include "report/commands/summary/error_notes.h"
+#include "report/commands/summary/summary.h"
 #include "report/show/format.h"
 #include "report/show/terminal.h"
 #include "report/store/database.h"
@@ -15,18 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_REPORT_STALLS 3
-#define GV_REPORT_ERRORS 10
-#define GV_REPORT_COLUMNS     16
-#define GV_REPORT_LABEL       18
-#define GV_REPORT_CELL        400
-#define GV_REPORT_KEY         40
+#define GV_REPORT_ERRORS  10
+#define GV_REPORT_COLUMNS 16
+#define GV_REPORT_LABEL   18
+#define GV_REPORT_CELL    400
+#define GV_REPORT_KEY     40
 /* Stacks are taken of calls that were held up, if no more is asked for. */
-#define GV_SECTION_PLACES "\nWhere each was made is recorded with GPUVERIFY_STACKS=all.\n"
+#define GV_SECTION_PLACES "\nSet GPUVERIFY_STACKS=all to record where each call was made.\n"
 /* Calls that failed get one too, but for those that came later. */
 #define GV_SECTION_FAILED                                                                          \
-    "\nWhere a call failed is recorded for the first four failures\n"                              \
-    "of each function, unless GPUVERIFY_STACKS=off.\n"
+    "\nThe place is recorded for the first four failures of each function,\n"                      \
+    "unless GPUVERIFY_STACKS=off.\n"
 
 enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
 
@@ -88,9 +86,10 @@ static const char *gv_section_key(const struct gv_column *column, char key[GV_RE
     size_t length = 0, tail;
     const char *unit = "";
 
-    if (column->kind == GV_COLUMN_DURATION || column->kind == GV_COLUMN_MOMENT)
+    if (GV_COLUMN_KIND(column->kind) == GV_COLUMN_DURATION ||
+        GV_COLUMN_KIND(column->kind) == GV_COLUMN_MOMENT)
         unit = "_ns";
-    else if (column->kind == GV_COLUMN_SIZE)
+    else if (GV_COLUMN_KIND(column->kind) == GV_COLUMN_SIZE)
         unit = "_bytes";
     for (const char *at = column->name; *at && length < GV_REPORT_KEY - 8; at++)
         key[length++] = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '_';
@@ -108,13 +107,13 @@ static int gv_section_type(sqlite3_stmt *row, int column, enum gv_column_kind ki
     int type = sqlite3_column_type(row, column);
     bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 
-    return is_number || kind == GV_COLUMN_TEXT ? type : SQLITE_NULL;
+    return is_number || kind == GV_COLUMN_TEXT || kind == GV_COLUMN_NAME ? type : SQLITE_NULL;
 }
 
 /* The next value of a row, from the query's column. */
 static void gv_section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
 {
-    switch (gv_section_type(row, column, rows->columns[column].kind)) {
+    switch (gv_section_type(row, column, GV_COLUMN_KIND(rows->columns[column].kind))) {
     case SQLITE_NULL:
         gv_rows_null(rows);
         break;
@@ -148,7 +147,7 @@ static const char *gv_section_empty(const struct gv_report *report,
 
     for (size_t i = 0; !report->facts.gpu_whole && i < sizeof(of_gpu) / sizeof(of_gpu[0]); i++)
         if (strcmp(section->name, of_gpu[i]) == 0)
-            return "not seen: what the GPU did is not known, or not all of it\n";
+            return "unknown: GPU activity was not recorded completely\n";
     return "none\n";
 }
 
@@ -193,6 +192,7 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
     gv_report_title(report, section->title);
     gv_rows_begin(&rows, report->out, report->format, named, (size_t)columns,
                   report->format == GV_FORMAT_JSON ? &report->json : NULL);
+    rows.fit_names = gv_kernel_names_fit;
     for (; result == SQLITE_ROW; result = sqlite3_step(query))
         for (int i = 0; i < columns; i++) {
             gv_section_value(&rows, query, i);
@@ -255,7 +255,7 @@ static int gv_section_record(struct gv_report *report, const struct gv_section *
     for (int i = 0; result == SQLITE_ROW && i < (int)gv_section_columns(section); i++) {
         fprintf(report->out, "%-*s", GV_REPORT_LABEL, section->columns[i].name);
         const char *gloss = gv_section_gloss(section->columns[i].name);
-        gv_section_print_value(report->out, section->columns[i].kind, query, i);
+        gv_section_print_value(report->out, GV_COLUMN_KIND(section->columns[i].kind), query, i);
         if (gloss && sqlite3_column_type(query, i) != SQLITE_NULL)
             fprintf(report->out, " (%s)", gloss);
         fputc('\n', report->out);
@@ -312,18 +312,9 @@ static int gv_section_write(struct gv_report *report, enum gv_section_id id)
 
 static int gv_report_verdict(struct gv_report *report)
 {
-    struct gv_stall_sums sums;
-    int error = gv_verdict_print(report->out, report->trace, report->path, &report->facts,
-                                 &report->verdict, &report->ended, report->columns);
+    struct gv_summary summary = gv_report_summary(report);
 
-    /* The lines are of the whole trace. */
-    if (error || !gv_totals_is_all(&report->part))
-        return error;
-    error = gv_stall_sums_read(report->trace, &sums);
-    if (error || gv_stall_sums_are_small(&sums))
-        return error;
-    return gv_stall_lines_print(report->trace, report->path, report->out, GV_REPORT_STALLS,
-                                report->columns);
+    return gv_summary_print(&summary);
 }
 
 /* What is a picture for people is thousands of rows for programs: those that ask for it get it. */

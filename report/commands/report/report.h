@@ -5,8 +5,7 @@
 #ifndef GV_COMMANDS_REPORT_REPORT_H
 #define GV_COMMANDS_REPORT_REPORT_H
 
-#include "report/analyse/ended.h"
-#include "report/analyse/verdict/verdict.h"
+#include "report/commands/summary/summary.h"
 #include "report/show/json.h"
 #include "report/show/rows.h"
 
@@ -31,7 +30,8 @@ struct gv_report {
     struct gv_totals_part part;
     struct gv_ended ended; /* of a process, where that is known */
     bool wanted[GV_SECTIONS_COUNT];
-    bool picked; /* only those that were named, also if they are empty */
+    bool evidence; /* below each finding */
+    bool picked;   /* only those that were named, also if they are empty */
     struct gv_run_facts facts;
     struct gv_verdict verdict;
     struct gv_json json;
@@ -48,7 +48,9 @@ int gv_report_values_register(struct gv_report *report);
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 
-/* report/commands/report/verdict.c: what is no section's rows, for programs. 0 or -errno. */
+/* report/commands/report/verdict.c: the summary, and what is no section's rows, for programs. 0 or
+ * -errno. */
+struct gv_summary gv_report_summary(const struct gv_report *report);
 void gv_report_json_facts(struct gv_report *report);
 int gv_report_json_verdict(struct gv_report *report);
 int gv_report_csv_verdict(struct gv_report *report);

@@ -1,6 +1,5 @@
 /* The verdict, and the facts that it is made of, for programs. */
 #include "report/commands/report/report.h"
-#include "report/commands/run/verdict_print.h"
 #include "report/show/rows.h"
 
 #include <errno.h>
@@ -32,26 +31,42 @@ void gv_report_json_facts(struct gv_report *report)
     gv_json_close(&report->json, '}');
 }
 
+struct gv_summary gv_report_summary(const struct gv_report *report)
+{
+    return (struct gv_summary){
+        .trace = report->trace,
+        .path = report->path,
+        .out = report->out,
+        .columns = report->columns,
+        .facts = &report->facts,
+        .verdict = &report->verdict,
+        .ended = &report->ended,
+        .evidence = report->evidence,
+    };
+}
+
 /* As they are told in text, each on a line of its own. */
 static int gv_report_json_notes(struct gv_report *report)
 {
+    struct gv_summary summary = gv_report_summary(report);
     char *text = NULL, *rest = NULL;
     size_t bytes = 0;
     FILE *lines = open_memstream(&text, &bytes);
-    int error =
-        lines ? gv_verdict_print_broken(lines, report->trace, report->path, &report->facts, INT_MAX)
-              : -ENOMEM;
+    int error = lines ? 0 : -ENOMEM;
 
+    summary.out = lines;
+    summary.columns = INT_MAX;
     if (!error)
-        error = gv_verdict_print_notes(lines, report->trace, report->path, &report->facts,
-                                       &report->ended, INT_MAX);
+        error = gv_summary_print_broken(&summary, true);
+    if (!error)
+        error = gv_summary_print_notes(&summary, true);
     if (lines && fclose(lines) != 0 && !error)
         error = -ENOMEM;
     gv_json_key(&report->json, "notes");
     gv_json_open(&report->json, '[');
     for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
-        line += strlen(GV_VERDICT_NOTE);
+        line += strlen(GV_SUMMARY_NOTE);
         gv_json_text(&report->json, line + strspn(line, " "));
     }
     gv_json_close(&report->json, ']');
@@ -78,6 +93,11 @@ int gv_report_json_verdict(struct gv_report *report)
         gv_json_text(json, gv_verdict_name(finding->class));
         gv_json_key(json, "weight");
         gv_json_real(json, finding->weight);
+        gv_json_key(json, "saves_ns");
+        if (gv_summary_saves(&report->facts, finding->class) >= 0)
+            gv_json_number(json, gv_summary_saves(&report->facts, finding->class));
+        else
+            gv_json_null(json);
         gv_json_key(json, "evidence");
         gv_json_text(json, finding->evidence);
         gv_json_key(json, "next");

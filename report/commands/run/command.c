@@ -5,7 +5,6 @@
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
 #include "report/commands/run/note.h"
-#include "report/commands/run/verdict_print.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
@@ -158,8 +157,6 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct 
     int error = gv_report_write(report);
     if (error)
         gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, error));
-    else
-        gv_verdict_print_more(stderr, path);
     free(report);
 }
 
@@ -189,12 +186,13 @@ static void gv_run_summary(struct gv_session_watch *watch, char **program, int n
     if (error == -ENOENT) {
         fputc('\n', stderr);
         gv_run_name(program, name, sizeof(name));
-        gv_verdict_print_without(stderr, name, program[0], gv_run_note_read(note, status),
+        gv_summary_print_without(stderr, name, program[0], gv_run_note_read(note, status),
                                  gv_terminal_columns(stderr));
         return;
     }
     if (error) {
-        gv_message("the trace could not be written: %s", strerror(-error));
+        gv_message("the trace could not be written: %s",
+                   error == -ESTALE ? "it was removed, moved or replaced" : strerror(-error));
         return;
     }
     if (gv_trace_view_open(path, &trace) < 0)
@@ -246,15 +244,15 @@ static void gv_run_check_file(const char *trace)
 
     if (error == -EPROTO)
         gv_message(
-            "%s is no gpuverify trace: it is left alone, and the trace gets a name beside it",
+            "%s is not a gpuverify trace and is kept; the trace gets a name beside it",
             gv_shown_path(trace));
     else if (error == -EUCLEAN || error == -EMEDIUMTYPE)
-        gv_message("%s is a trace that is damaged, or whose journal is no regular file: it is left "
-                   "alone, and the trace gets a name beside it",
+        gv_message("%s is a damaged trace, or its journal is not a regular file: it is kept, and the"
+                   " trace gets a name beside it",
                    gv_shown_path(trace));
     else if (error == 0 && gv_trace_file_drop(trace) < 0)
-        gv_message("%s is left alone, for another run still writes it or it cannot be removed; the "
-                   "trace gets a name beside it",
+        gv_message("%s is kept: another run still writes it, or it cannot be removed; the trace gets"
+                   " a name beside it",
                    gv_shown_path(trace));
 }
 
@@ -269,7 +267,7 @@ int gv_command_run(const struct gv_arguments *arguments)
     error = wanted ? gv_run_check_place(wanted) : 0;
     if (error) {
         gv_message("cannot write %s: %s%s", wanted, strerror(-error),
-                   error == -EISDIR ? "; -o names a file" : "");
+                   error == -EISDIR ? "; -o takes a file" : "");
         return GV_EXIT_FAILED;
     }
     error = gv_run_find_library(library, sizeof(library));
@@ -279,7 +277,7 @@ int gv_command_run(const struct gv_arguments *arguments)
                        "install gpuverify in a folder whose path has neither",
                        library);
         else
-            gv_message("libgpuverify.so is not where it belongs");
+            gv_message("cannot find libgpuverify.so next to gpuverify");
         return GV_EXIT_FAILED;
     }
     if (wanted)

@@ -1,6 +1,7 @@
 /* gpuverify stalls FILE: the calls that were held up, longest first. */
-#include "report/analyse/stalls/rules.h"
+#include "report/analyse/stalls/cause.h"
 #include "report/commands/commands.h"
+#include "report/commands/offer.h"
 #include "report/commands/stalls/output.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
@@ -17,7 +18,7 @@ static int64_t gv_stalls_limit(enum gv_format format)
 
 int gv_command_stalls(const struct gv_arguments *arguments)
 {
-    const char *path = arguments->operands[0];
+    const char *path;
     enum gv_format format =
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_stalls_format, "table"));
     struct gv_stall_filter filter = {
@@ -27,14 +28,16 @@ int gv_command_stalls(const struct gv_arguments *arguments)
         .expected = gv_arguments_has(arguments, GV_OPTION_stalls_all),
     };
     sqlite3 *trace = NULL;
+    int code = GV_EXIT_FAILED;
 
     if (filter.cause && gv_cause_find(filter.cause) == GV_CAUSE_COUNT)
         return gv_arguments_refuse_word(arguments->command, GV_OPTION_stalls_cause, "cause",
                                         filter.cause);
     /* Who names an expected cause wants to see it. */
     filter.expected |= filter.cause != NULL;
-    if (gv_trace_view_open(path, &trace))
-        return GV_EXIT_FAILED;
+    path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    if (!path || gv_trace_view_open(path, &trace))
+        return code;
     int error = gv_stall_output_print(trace, path, &filter, format);
     if (error)
         gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));

@@ -1,12 +1,13 @@
 #include "report/commands/stalls/output.h"
 
+#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"
+#include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
 #include "report/show/format.h"
 #include "report/show/rows.h"
-#include "report/show/shown_path.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 
@@ -17,8 +18,9 @@
 #define GV_STALL_WHERE_BYTES 4096
 
 static const struct gv_column gv_stalls_table[] = {
-    {"stall", GV_COLUMN_NUMBER}, {"when", GV_COLUMN_MOMENT}, {"lost", GV_COLUMN_DURATION},
-    {"cause", GV_COLUMN_TEXT},   {"call", GV_COLUMN_TEXT},   {"waited for", GV_COLUMN_TEXT},
+    {"stall", GV_COLUMN_TEXT},    {"when", GV_GIVES_WAY(1, GV_COLUMN_MOMENT)},
+    {"lost", GV_COLUMN_DURATION}, {"cause", GV_COLUMN_TEXT},
+    {"call", GV_COLUMN_TEXT},     {"waited for", GV_COLUMN_NAME},
     {"where", GV_COLUMN_TEXT},
 };
 
@@ -50,9 +52,10 @@ static const char *gv_stall_where(sqlite3 *trace, const struct gv_stall_row *row
 
 static void gv_stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
 {
-    char where[GV_STALL_WHERE_BYTES];
+    char where[GV_STALL_WHERE_BYTES], id[32];
 
-    gv_rows_number(out, row->id);
+    snprintf(id, sizeof(id), "s%" PRId64, row->id);
+    gv_rows_text(out, id);
     gv_rows_number(out, row->start_ns);
     gv_rows_number(out, gv_stall_lost_ns(row));
     gv_rows_text(out, row->cause);
@@ -104,6 +107,7 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
     else
         gv_rows_begin(&out, stdout, format, gv_stalls_fields, GV_STALLS_COUNT(gv_stalls_fields),
                       json);
+    out.fit_names = gv_kernel_names_fit;
     for (size_t i = 0; i < rows->count; i++) {
         if (people)
             gv_stall_put_line(trace, &out, &rows->rows[i]);
@@ -115,49 +119,44 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
 
 static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sums, bool silent)
 {
-    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], asked[GV_FORMAT_BYTES], text[1200];
-    char each[64] = "";
+    int64_t known = sums->count - sums->unknown_count;
+    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], text[GV_OFFER_BYTES + 200];
+    char each[64] = "", see[GV_OFFER_BYTES];
     int columns = gv_terminal_columns(stdout);
 
     if (sums->processes > 1)
-        snprintf(each, sizeof(each), ", of all %" PRId64 " processes added up", sums->processes);
-    int64_t known = sums->count - sums->unknown_count;
+        snprintf(each, sizeof(each), ", over %" PRId64 " processes", sums->processes);
     if (sums->count == 0)
-        snprintf(text, sizeof(text), "No call %swas held up that had not asked for it.",
-                 sums->unfinished || silent ? "that returned " : "");
+        snprintf(text, sizeof(text), "No unexpected stalls%s.",
+                 sums->unfinished || silent ? " in the calls that returned" : "");
     else if (known > 0)
-        snprintf(text, sizeof(text),
-                 "%" PRId64 " call%s lost %s of the %s from the first call to the last%s%s.", known,
+        snprintf(text, sizeof(text), "%" PRId64 " call%s lost %s of %s%s; %s%s.", known,
                  known == 1 ? "" : "s", gv_format_duration(lost, sums->known_ns),
                  gv_format_duration(run, sums->run_ns), each,
-                 gv_stall_sums_are_small(sums)
-                     ? ": less than 1 %, not worth changing the program for"
-                     : "");
+                 known > 1 ? "time that several lose at once counts once"
+                           : "measured from the first call to the last",
+                 gv_stall_sums_are_small(sums) ? ". Less than 1 %: not worth a change" : "");
     if (sums->count == 0 || known > 0)
         gv_text_lines(stdout, 0, "", text, columns);
     if (sums->unknown_count > 0) {
         snprintf(text, sizeof(text),
-                 "%" PRId64 " call%s took %s too long, and nothing recorded explains it.",
+                 "%" PRId64 " call%s took %s too long; nothing recorded explains it.",
                  sums->unknown_count, sums->unknown_count == 1 ? "" : "s",
                  gv_format_duration(lost, sums->unknown_ns));
         gv_text_lines(stdout, 0, "", text, columns);
     }
     if (sums->unfinished > 0) {
-        char word[GV_SHELL_WORD_BYTES];
-
-        snprintf(text, sizeof(text),
-                 "%" PRId64
-                 " call%s had not returned, and %s not among them: gpuverify explain %.900s",
-                 sums->unfinished, sums->unfinished == 1 ? "" : "s",
-                 sums->unfinished == 1 ? "is" : "are", gv_shown_word(word, path));
+        snprintf(text, sizeof(text), "%" PRId64 " more call%s not returned: %s", sums->unfinished,
+                 sums->unfinished == 1 ? " has" : "s have",
+                 gv_offer_fill(see, sizeof(see), "gpuverify explain FILE", path, false));
         gv_text_lines(stdout, 0, "", text, columns);
     }
     if (sums->expected_count == 0)
         return;
     snprintf(text, sizeof(text),
-             "%" PRId64 " call%s waited for the GPU as asked, %s together (--all).",
+             "%" PRId64 " call%s waited %s for the GPU because the program asked to (--all).",
              sums->expected_count, sums->expected_count == 1 ? "" : "s",
-             gv_format_duration(asked, sums->expected_ns));
+             gv_format_duration(lost, sums->expected_ns));
     gv_text_lines(stdout, 0, "", text, columns);
 }
 
@@ -210,8 +209,8 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
                                  int64_t found, const struct gv_stall_sums *sums, bool expected)
 {
     int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
-    int64_t more = found - (int64_t)rows->count;
-    char word[GV_SHELL_WORD_BYTES];
+    int64_t more = found - (int64_t)rows->count, worst = rows->count ? rows->rows[0].id : 0;
+    char command[64], text[GV_OFFER_BYTES];
     bool silent = false;
 
     if (error)
@@ -224,12 +223,13 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
     if (error)
         return error;
     gv_stalls_put_sums(path, sums, silent);
-    if (rows->count) {
+    if (worst) {
         /* To be copied: in one line. */
-        printf("Why, call by call: gpuverify explain %s STALL\n", gv_shown_word(word, path));
+        snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, worst);
+        printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, path, false));
     }
     if (more > 0)
-        printf("%" PRId64 " more not listed: --top 0 lists all.\n", more);
+        printf("%" PRId64 " more not listed; --top 0 lists all.\n", more);
     return 0;
 }
 

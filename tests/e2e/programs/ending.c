@@ -4,13 +4,10 @@
  */
 #include "e2e.h"
 
-#undef NDEBUG
-#include <assert.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct e2e_gpu gpu;
@@ -63,12 +60,6 @@ static void hand_on(int number)
     raise(number); /* blocked until we return */
 }
 
-static void kill_own_group(void)
-{
-    REQUIRE(!setpgid(0, 0));
-    killpg(0, SIGTERM);
-}
-
 /* The signal does not end us: it is waited for, and then left to a thread that takes it. */
 static void outlive(void)
 {
@@ -84,24 +75,6 @@ static void outlive(void)
         e2e_tick(&gpu, 1);
         OK(cuCtxSynchronize());
     }
-}
-
-static void *wait_for_ever(void *unused)
-{
-    (void)unused;
-    for (;;)
-        pause();
-    return NULL;
-}
-
-/* Ends us, though it is not we who get it. */
-static void signal_another_thread(void)
-{
-    pthread_t thread;
-
-    REQUIRE(!pthread_create(&thread, NULL, wait_for_ever, NULL));
-    pthread_kill(thread, SIGTERM);
-    wait_for_ever(NULL);
 }
 
 static void log_it(int number)
@@ -150,8 +123,6 @@ static void signal_oneself(const char *how)
 {
     if (!strcmp(how, "abort"))
         abort();
-    if (!strcmp(how, "assert"))
-        assert(!how);
     if (!strcmp(how, "segv"))
         raise(SIGSEGV);
     if (!strcmp(how, "term"))
@@ -162,18 +133,8 @@ static void signal_oneself(const char *how)
         raise(SIGKILL);
     if (!strcmp(how, "kill-pid"))
         kill(getpid(), SIGINT);
-    if (!strcmp(how, "killpg"))
-        kill_own_group();
-    if (!strcmp(how, "pthread_kill"))
-        pthread_kill(pthread_self(), SIGUSR1);
-    if (!strcmp(how, "other-thread"))
-        signal_another_thread();
-    if (!strcmp(how, "tgkill"))
-        tgkill(getpid(), (pid_t)syscall(SYS_gettid), SIGTERM);
     if (!strcmp(how, "others-go-on"))
         end_while_another_goes_on();
-    if (!strcmp(how, "gsignal"))
-        gsignal(SIGTERM);
     if (!strcmp(how, "abort-handler")) {
         signal(SIGABRT, log_it);
         abort();

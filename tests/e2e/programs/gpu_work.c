@@ -269,26 +269,6 @@ static void at_exit(void)
     OK(cuCtxSynchronize());
 }
 
-static void *work_on(void *unused)
-{
-    (void)unused;
-    OK(cuCtxSetCurrent(gpu.context));
-    e2e_tick(&gpu, count);
-    OK(cuCtxSynchronize());
-    printf("done\n");
-    return NULL;
-}
-
-/* The last thread of the program ends it. */
-static void main_leaves(void)
-{
-    pthread_t thread;
-
-    e2e_open(&gpu);
-    REQUIRE(!pthread_create(&thread, NULL, work_on, NULL));
-    pthread_exit(NULL);
-}
-
 static void *launch_for_ever(void *unused)
 {
     (void)unused;
@@ -332,8 +312,7 @@ int main(int argc, char **argv)
                 {"held", held},
                 {"never-idle", never_idle},
                 {"racing", racing},
-                {"at-exit", at_exit},
-                {"main-leaves", main_leaves}};
+                {"at-exit", at_exit}};
 
     REQUIRE(argc >= 2);
     if (argc > 2)

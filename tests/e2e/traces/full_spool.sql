@@ -3,7 +3,7 @@ INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'store
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'flood', 0, 1500000000, 'exit', 0, 'cupti');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'flood', 8);
 INSERT INTO context (id, process, handle) VALUES (1, 1, 1);
-INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuEventRecord', 'event');
+INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuEventRecord', 'event');
 INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'spin');
 INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, kernel) VALUES (1, 1, 1, 400000000, 5000, 0, 1, 1),
     (2, 1, 2, 400010000, 300, 0, 1, NULL), (3, 1, 2, 400020000, 300, 0, 1, NULL), (4, 1, 2, 1400000000, 300, 0, 1, NULL);

@@ -4,7 +4,7 @@ INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'store
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, gpu) VALUES (1, 1, 4242, 'train', 0, 9000000000, 'killed', 'off');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'train', 2);
 INSERT INTO context (id, process, handle) VALUES (1, 1, 1);
-INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch');
+INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch');
 INSERT INTO module (id, process, number) VALUES (1, 1, 1);
 INSERT INTO kernel (id, process, number, name, module) VALUES (1, 1, 1, '_ZN2at6native4spinIfEEvPT_', 1),
     (2, 1, 2, '_ZN2at6native5reachIfEEvPT_', 1);

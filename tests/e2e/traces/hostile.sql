@@ -1,7 +1,7 @@
 -- Names that try to drive the terminal, invalid UTF-8, a name of 20,000 letters, rows that contradict
 -- each other.
 INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', char(27) || ']0;owned' || char(7));
-INSERT INTO api VALUES (1, 'cuModule' || char(27) || '[31mLoadData', 'load'), (2, CAST(x'63c3288aff' AS TEXT), 'copy');
+INSERT INTO api (id, name, class) VALUES (1, 'cuModule' || char(27) || '[31mLoadData', 'load'), (2, CAST(x'63c3288aff' AS TEXT), 'copy');
 INSERT INTO process (id, identity, pid, program, start_ns, ended, gpu) VALUES (1, 1, 4242, char(27) || '[2J', 0, 'killed', 'cupti');
 INSERT INTO thread VALUES (1, 1, 1, 4242, char(27) || '[1m', 2);
 INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, replace(hex(zeroblob(10000)), '0', 'k'));

@@ -4,7 +4,7 @@ INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_c
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'compile', 8);
 INSERT INTO context (id, process, handle) VALUES (1, 1, 1);
 INSERT INTO stream VALUES (1, 1, 1, NULL, 7, 'created');
-INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuModuleLoadData', 'load'), (3, 'cuStreamSynchronize', 'sync');
+INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuModuleLoadData', 'load'), (3, 'cuStreamSynchronize', 'sync');
 INSERT INTO module (id, process, number) VALUES (1, 1, 1);
 INSERT INTO kernel (id, process, number, name, module) VALUES (1, 1, 1, 'k6', 1);
 INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, context, kernel) VALUES

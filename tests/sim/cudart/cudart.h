@@ -24,8 +24,8 @@
 #pragma GCC visibility push(hidden)
 
 #define GV_API_NO_DRIVER
-#define GV_API(symbol, class, type, parameters, arguments, facts) type gv_rt_##symbol parameters;
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
+#define GV_API(symbol, kind, type, parameters, arguments, facts) type gv_rt_##symbol parameters;
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
 #undef GV_API_NO_DRIVER
 

@@ -9,8 +9,8 @@
 _Thread_local int gv_rt_per_thread;
 
 #define GV_API_NO_DRIVER
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     GV_RT_EXPORT type symbol parameters                                                            \
     {                                                                                              \
         if (PER_THREAD(#symbol))                                                                   \
@@ -21,7 +21,7 @@ _Thread_local int gv_rt_per_thread;
         return gv_error ? gv_rt_failed(gv_error) : gv_error;                                       \
     }
 /* Whole registers, whatever today's header says of the call; so the name must not meet it. */
-#define GV_API_WIDE(symbol, class, type, parameters, arguments, facts)                             \
+#define GV_API_WIDE(symbol, kind, type, parameters, arguments, facts)                              \
     GV_RT_EXPORT type gv_wide_##symbol parameters __asm__(#symbol);                                \
     type gv_wide_##symbol parameters                                                               \
     {                                                                                              \

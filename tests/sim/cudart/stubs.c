@@ -7,8 +7,8 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define GV_API_NO_DRIVER
-#define GV_API_OWN(symbol, class, type, parameters, arguments, facts)
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     __attribute__((weak)) type gv_rt_##symbol parameters                                           \
     {                                                                                              \
         static _Atomic int told;                                                                   \

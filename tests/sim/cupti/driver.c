@@ -12,10 +12,10 @@ static const struct {
     uint16_t cbid;
 } calls[] = {
 #define GV_API_NO_RUNTIME
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     {#symbol, CUPTI_DRIVER_TRACE_CBID_##symbol},
 #include "trace/calls.def"
-#define GV_API(symbol, class, type, parameters, arguments, facts)                                  \
+#define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     {#symbol, CUPTI_DRIVER_TRACE_CBID_##symbol},
 #include "tests/sim/other_exports.def"
 };

@@ -1,6 +1,7 @@
 #include "tests/unit/report/stall_fixture.h"
 
 #include "report/analyse/stalls/analysis.h"
+#include "report/store/api_meaning.h"
 #include "report/store/schema.h"
 
 #include <stdarg.h>
@@ -173,6 +174,7 @@ void expect(const char *lines)
     char found[8192] = "";
     sqlite3_stmt *rows = NULL;
 
+    assert_int_equal(gv_api_meaning_fill(fixture_trace), 0);
     assert_int_equal(gv_stalls_analyse(fixture_trace, 100000), 0);
     assert_int_equal(sqlite3_prepare_v2(fixture_trace, sql, -1, &rows, NULL), SQLITE_OK);
     while (sqlite3_step(rows) == SQLITE_ROW) {

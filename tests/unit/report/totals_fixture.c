@@ -1,6 +1,7 @@
 #include "tests/unit/report/totals_fixture.h"
 
 #include "report/analyse/totals/totals.h"
+#include "report/store/api_meaning.h"
 #include "report/store/schema.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@ void totals_execute(const char *sql)
 {
     if (sqlite3_exec(totals_trace, sql, NULL, NULL, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(totals_trace));
+    assert_int_equal(gv_api_meaning_fill(totals_trace), 0);
 }
 
 int64_t totals_number(const char *sql)

@@ -66,16 +66,6 @@ static void a_pid_that_came_again_is_another_process(void **state)
     assert_int_equal(gv_session_process_life(4194999, ticks), GV_SESSION_GONE);
 }
 
-static void a_parent_is_read(void **state)
-{
-    (void)state;
-    uint32_t parent;
-
-    assert_int_equal(gv_session_read_parent((uint32_t)getpid(), &parent), 0);
-    assert_int_equal(parent, getppid());
-    assert_int_equal(gv_session_read_parent(4194999, &parent), -ESRCH);
-}
-
 static void a_name_cannot_fool_us(void **state)
 {
     (void)state;
@@ -148,7 +138,6 @@ int main(void)
         cmocka_unit_test(an_id_names_its_root),
         cmocka_unit_test(what_is_no_id_is_refused),
         cmocka_unit_test(a_pid_that_came_again_is_another_process),
-        cmocka_unit_test(a_parent_is_read),
         cmocka_unit_test(a_name_cannot_fool_us),
         cmocka_unit_test(a_zombie_is_known),
         cmocka_unit_test(a_process_outlives_its_main_thread),

@@ -1,7 +1,6 @@
 /* Symbols found in what is mapped, and names of the table. */
 #include "preload/base/loader.h"
 #include "preload/base/objects.h"
-#include "trace/call_table.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -49,26 +48,6 @@ static void a_library_names_what_it_needs(void **state)
     assert_false(gv_object_needs(&program, "libcuda.so.1"));
 }
 
-static void calls_are_found_by_their_exact_names(void **state)
-{
-    static const char *const others[] = {
-        "cu", "cuda", "cudnnCreate", "cuInit ", "cuLaunchKerne", "cuFoo", "cuLaunchKernel_", ""};
-
-    (void)state;
-    for (int api = 0; api < GV_API_COUNT; api++)
-        assert_int_equal(gv_api_find(gv_api_rows[api].name), api);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        assert_int_equal(gv_api_find(others[i]), GV_API_UNKNOWN);
-}
-
-static void the_table_is_as_large_as_promised(void **state)
-{
-    (void)state;
-    assert_true(GV_API_COUNT > 300);
-    assert_int_equal(gv_api_rows[GV_ID_cudaLaunchKernel].class, GV_CLASS_LAUNCH);
-    assert_int_equal(gv_api_rows[GV_ID_cuMemcpyHtoD_v2].class, GV_CLASS_COPY);
-}
-
 static volatile sig_atomic_t handled;
 
 static void handle(int number)
@@ -108,8 +87,6 @@ int main(void)
         cmocka_unit_test(an_address_is_found_in_its_library),
         cmocka_unit_test(the_next_definition_lies_behind),
         cmocka_unit_test(a_library_names_what_it_needs),
-        cmocka_unit_test(calls_are_found_by_their_exact_names),
-        cmocka_unit_test(the_table_is_as_large_as_promised),
         cmocka_unit_test(a_signal_waits_for_the_end_of_a_visit),
     };
 

@@ -2,7 +2,7 @@
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/stalls/stall_advice.h"
+#include "report/analyse/stalls/advice.h"
 
 #include <stdio.h>
 #include <stdlib.h>

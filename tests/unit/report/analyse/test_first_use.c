@@ -6,7 +6,8 @@ static void first_uses_at_the_same_time_count_once(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (5, 'cuInit', 'init'), (6, 'cuModuleLoadData', 'load'),"
+        "INSERT INTO api (id, name, class) VALUES (5, 'cuInit', 'init'), (6, 'cuModuleLoadData', "
+        "'load'),"
         " (7, 'cuDevicePrimaryCtxRelease_v2', 'context'), (8, 'cuCtxSetLimit', 'context');"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
         " (1, 1, 5, 0, 1000, 0), (2, 2, 5, 400, 1000, 0), (3, 1, 6, 2000, 1000, 0),"
@@ -57,7 +58,7 @@ static void many_first_uses_are_counted_to_the_last(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (5, 'cuCtxSetCurrent', 'context'),"
+        "INSERT INTO api (id, name, class) VALUES (5, 'cuCtxSetCurrent', 'context'),"
         " (6, 'cuModuleLoadData', 'load');"
         "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"
         " INSERT INTO call (id, thread, api, start_ns, duration_ns, result)"

@@ -1,7 +1,7 @@
 /* What calls that have not returned are held up by, and what looking for it costs. */
 #include "cmocka_all.h"
 
-#include "report/analyse/stalls/flight_cause.h"
+#include "report/analyse/stalls/in_flight.h"
 #include "report/store/schema.h"
 
 #include <sqlite3.h>
@@ -34,7 +34,7 @@ static int setup(void **state)
     execute(
         "INSERT INTO process (id, identity) VALUES (1, 1);"
         "INSERT INTO thread VALUES (1, 1, 1, 10, 'a', 0);"
-        "INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch');"
+        "INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch');"
         "INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'old'), (2, 1, 2, 'new');"
         "INSERT INTO flight (process, thread_serial, api, start_ns, kernel) VALUES (1, 1, 1,"
         " 1000000000, 2)");
@@ -116,7 +116,7 @@ static void advice_is_only_what_can_be_done(void **state)
                 "Load new before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
                 "or CUDA_MODULE_LOADING=EAGER.");
     execute("UPDATE api SET name = 'cuMemFree_v2', class = 'free' WHERE id = 1;"
-            "INSERT INTO api VALUES (2, 'cuLaunchKernel', 'launch');"
+            "INSERT INTO api (id, name, class) VALUES (2, 'cuLaunchKernel', 'launch');"
             "UPDATE call SET api = 2");
     expect_told("It waits for a. Load b, launched 0.000 s into the run, which is not known to have "
                 "ended.",

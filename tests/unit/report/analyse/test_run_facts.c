@@ -2,6 +2,7 @@
 #include "cmocka_all.h"
 
 #include "report/analyse/verdict/run_facts.h"
+#include "report/store/api_meaning.h"
 #include "report/store/schema.h"
 
 #include <sqlite3.h>
@@ -13,6 +14,7 @@ static void execute(const char *sql)
 {
     if (sqlite3_exec(trace, sql, NULL, NULL, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(trace));
+    assert_int_equal(gv_api_meaning_fill(trace), 0);
 }
 
 /* Two processes of one thread each; calls of a second, one after the start of the other. */
@@ -25,7 +27,8 @@ static int setup(void **state)
             "INSERT INTO process (id, identity, gpu, ended) VALUES (1, 1, 'cupti', 'exit'),"
             " (2, 2, 'cupti', 'exit');"
             "INSERT INTO thread VALUES (1, 1, 1, 10, 'a', 0), (2, 2, 1, 20, 'b', 0);"
-            "INSERT INTO api VALUES (1, 'cuInit', 'init'), (2, 'cuMemcpyHtoD_v2', 'copy'),"
+            "INSERT INTO api (id, name, class) VALUES (1, 'cuInit', 'init'), (2, "
+            "'cuMemcpyHtoD_v2', 'copy'),"
             " (3, 'cuLaunchKernel', 'launch');"
             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
             " (1, 1, 1, 0, 1000, 0), (2, 2, 1, 500, 1000, 0), (3, 1, 2, 2000, 6000, 0),"
@@ -116,7 +119,7 @@ static void waits_are_no_copying_or_launching(void **state)
 static void loads_that_failed_are_known(void **state)
 {
     (void)state;
-    execute("INSERT INTO api VALUES (4, 'cuModuleLoadData', 'load');"
+    execute("INSERT INTO api (id, name, class) VALUES (4, 'cuModuleLoadData', 'load');"
             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
             " (7, 1, 4, 9500, 10, 209), (8, 1, 4, 9600, 10, 0);");
     read_part(GV_TOTALS_ALL);
@@ -143,7 +146,7 @@ static void records_that_found_no_room_are_known(void **state)
 static void launches_that_failed_are_known(void **state)
 {
     (void)state;
-    execute("INSERT INTO api VALUES (4, 'cuLaunchHostFunc', 'launch');"
+    execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLaunchHostFunc', 'launch');"
             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
             " (7, 1, 4, 9500, 10, 0);");
     read_part(GV_TOTALS_ALL);
@@ -162,7 +165,7 @@ static void launches_that_failed_are_known(void **state)
 static void calls_after_the_drivers_end_are_no_failures(void **state)
 {
     (void)state;
-    execute("INSERT INTO api VALUES (4, 'cuLibraryUnload', 'load');"
+    execute("INSERT INTO api (id, name, class) VALUES (4, 'cuLibraryUnload', 'load');"
             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
             " (7, 1, 4, 9500, 10, 4), (8, 1, 4, 9600, 10, 4);");
     read_part(GV_TOTALS_ALL);

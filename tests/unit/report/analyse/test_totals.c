@@ -12,7 +12,8 @@ static int setup(void **state)
 {
     totals_open(state);
     totals_execute(
-        "INSERT INTO api VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuStreamSynchronize',"
+        "INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, "
+        "'cuStreamSynchronize',"
         " 'sync'), (3, 'cuMemAlloc_v2', 'alloc'), (4, 'cuMemFree_v2', 'free');"
         "INSERT INTO kernel (id, process, number, name) VALUES (1, 1, 1, 'k'), (2, 1, 2, 'l');"
         "INSERT INTO device (id, process, device, name, uuid, multiprocessors) VALUES"
@@ -55,6 +56,25 @@ static void a_median_is_never_beyond_what_was_seen(void **state)
 
     gv_duration_total_add(&total, 123456789, 1);
     assert_int_equal(gv_duration_total_median_ns(&total), 123456789);
+    gv_duration_total_free(&total);
+}
+
+static void a_median_is_exact_after_a_second_reading(void **state)
+{
+    (void)state;
+    struct gv_duration_total total = {0};
+
+    for (int reading = 0; reading < 2; reading++) {
+        for (int64_t i = 0; i < 3000; i++) {
+            int64_t duration_ns = 5000000 + i * 7919 % 3000;
+            int error = reading ? gv_duration_total_again(&total, duration_ns, 2)
+                                : gv_duration_total_add(&total, duration_ns, 2);
+            assert_int_equal(error, 0);
+        }
+        if (!reading)
+            gv_duration_total_reread(&total);
+    }
+    assert_int_equal(gv_duration_total_median_ns(&total), 5001499);
     gv_duration_total_free(&total);
 }
 
@@ -138,7 +158,8 @@ static void memory_ends_with_its_context(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (11, 'cuCtxDestroy_v2',"
+        "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (11, "
+        "'cuCtxDestroy_v2',"
         " 'context'), (12, 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cuCtxSetCurrent',"
         " 'context'), (14, 'cuCtxResetPersistingL2Cache', 'context'), (15, 'cuMemAllocHost_v2',"
         " 'alloc'), (16, 'cuMemCreate', 'alloc'), (17, 'cuMemAllocAsync', 'alloc');"
@@ -182,7 +203,7 @@ static void a_reset_ends_the_primary_context(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
+        "INSERT INTO api (id, name, class) VALUES (10, 'cuCtxCreate_v4', 'context'), (12,"
         " 'cuDevicePrimaryCtxReset_v2', 'context'), (13, 'cudaDeviceReset', 'context');"
         "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, context, bytes,"
@@ -205,7 +226,7 @@ static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
 {
     (void)state;
     totals_execute(
-        "INSERT INTO api VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
+        "INSERT INTO api (id, name, class) VALUES (10, 'cuDevicePrimaryCtxRetain', 'context'), (11,"
         " 'cuDevicePrimaryCtxRelease_v2', 'context'), (12, 'cuDevicePrimaryCtxReset_v2',"
         " 'context'), (13, 'cudaDeviceReset', 'context');"
         "INSERT INTO context VALUES (1, 1, 4096), (2, 1, 8192), (3, 1, 12288);"
@@ -319,6 +340,50 @@ static void copies_are_told_apart_by_the_hosts_memory(void **state)
                      2);
 }
 
+/* What the views say of a trace without totals, they say of it with them. */
+static void summaries_are_the_same_with_totals_and_without(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO gpu_name VALUES (3, 1, 3, NULL, NULL);"
+        "INSERT INTO gpu_shape (id, process, number, name) VALUES (3, 1, 3, 3), (4, 1, 4, NULL);"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) SELECT i, 1 + i % 2,"
+        " 1 + i % 7 % 4, i * 1000, abs(random()) % (100 << i % 25), CASE i % 50 WHEN 7 THEN NULL"
+        " WHEN 8 THEN 600 WHEN 9 THEN 2 ELSE 0 END FROM n;"
+        "INSERT INTO call_fold SELECT id, 1 + id % 5, duration_ns FROM call WHERE result = 600"
+        " AND id % 100 < 50;"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, bytes, copy_kind)"
+        " SELECT i, 1 + i % 4, 1 + i % 7 % 4, nullif(i % 6, 0), i * 1000,"
+        " abs(random()) % (100 << i % 25), i, CASE WHEN i % 11 THEN i % 3 + 16 * (i % 6) END FROM n;"
+        "CREATE TABLE before AS SELECT 'call' AS kind, name, count, total_ns, min_ns, median_ns,"
+        "  max_ns, share, errors AS more FROM api_summary"
+        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 FROM"
+        "  kernel_summary"
+        " UNION ALL SELECT 'copy', name, count, total_ns, min_ns, median_ns, max_ns, share, bytes"
+        "  FROM copy_summary;");
+    totals_keep();
+    totals_execute(
+        "CREATE TABLE after AS SELECT 'call' AS kind, name, count, total_ns, min_ns, median_ns,"
+        "  max_ns, share, errors AS more FROM api_summary"
+        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 FROM"
+        "  kernel_summary"
+        " UNION ALL SELECT 'copy', name, count, total_ns, min_ns, median_ns, max_ns, share, bytes"
+        "  FROM copy_summary;");
+    assert_int_equal(totals_number("SELECT count(*) FROM before"), 4 + 3 + 4);
+    assert_int_equal(totals_number("SELECT count(*) FROM (SELECT * FROM before INTERSECT SELECT *"
+                                   " FROM after)"),
+                     4 + 3 + 4);
+    assert_int_equal(totals_number("SELECT count(*) FROM after"), 4 + 3 + 4);
+    /* They do read the totals. */
+    totals_execute("DELETE FROM call; DELETE FROM gpu_op");
+    assert_int_equal(totals_number("SELECT sum(count) FROM api_summary"),
+                     totals_number("SELECT sum(count) FROM before WHERE kind = 'call'"));
+    totals_execute("UPDATE meta SET value = 'recording' WHERE key = 'state'");
+    assert_int_equal(totals_number("SELECT count(*) FROM api_summary"), 0);
+}
+
 static void copies_between_host_and_device_count_alone(void **state)
 {
     (void)state;
@@ -403,7 +468,7 @@ static void what_is_missing_bounds_what_is_known(void **state)
     totals_execute(
         "INSERT INTO process (id, identity, gpu, ended) VALUES (8, 8, 'cupti', 'killed');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
-        "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch');"
+        "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch');"
         "INSERT INTO gpu_place VALUES (8, 8, 0, 1, 7);"
         "INSERT INTO loss VALUES (8, 'GPU operation', 'last flush', 1);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
@@ -434,7 +499,8 @@ static void what_leaves_no_operation_is_not_missing(void **state)
     totals_execute(
         "INSERT INTO process (id, identity, gpu) VALUES (8, 8, 'cupti');"
         "INSERT INTO thread (id, process, serial, records) VALUES (8, 8, 1, 3);"
-        "INSERT INTO api VALUES (80, 'cuLaunchKernel', 'launch'), (81, 'cuGraphLaunch', 'launch');"
+        "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch'), (81, "
+        "'cuGraphLaunch', 'launch');"
         "INSERT INTO gpu_interval VALUES (8, 1, 500, NULL);"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
         " VALUES (1, 8, 80, 400, 5, 0, 1, 1), (2, 8, 81, 2000, 5, 0, 2, 2)");
@@ -450,7 +516,7 @@ static void a_call_in_flight_takes_time(void **state)
 {
     (void)state;
     totals_execute("INSERT INTO thread (id, process, serial, records) VALUES (9, 1, 9, 3);"
-                   "INSERT INTO api VALUES (80, 'cuCtxSynchronize', 'sync');"
+                   "INSERT INTO api (id, name, class) VALUES (80, 'cuCtxSynchronize', 'sync');"
                    "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
                    " (1, 9, 80, 1000, 5, 0);"
                    "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns) VALUES"
@@ -487,6 +553,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, totals_close)
         TEST(durations_have_exact_ends_and_a_near_median),
         TEST(a_median_is_never_beyond_what_was_seen),
+        TEST(a_median_is_exact_after_a_second_reading),
         TEST(lanes_keep_their_sum_when_they_widen),
         TEST(memory_ends_with_its_context),
         TEST(a_reset_ends_the_primary_context),
@@ -499,6 +566,7 @@ int main(void)
         TEST(the_order_of_storage_does_not_matter),
         TEST(in_order_they_are_read_in_stretches),
         TEST(copies_are_told_apart_by_the_hosts_memory),
+        TEST(summaries_are_the_same_with_totals_and_without),
         TEST(copies_between_host_and_device_count_alone),
         TEST(what_had_not_ended_ends_what_is_known),
         TEST(calls_are_summed_also_inside_the_gaps),

@@ -371,7 +371,7 @@ static int refuse_commit(void *context)
 }
 
 /* What was learnt in a transaction that is undone is forgotten with it. */
-static void an_end_that_cannot_be_stored_starts_afresh(void **state)
+static void an_end_that_cannot_be_stored_starts_anew(void **state)
 {
     (void)state;
     static struct gv_drain drain;
@@ -516,7 +516,7 @@ int main(void)
         TEST(a_collector_killed_at_any_moment_loses_and_doubles_nothing),
         TEST(a_command_finishes_the_trace_of_a_collector_killed_between_two_commits),
         TEST(records_that_come_later_are_added),
-        TEST(an_end_that_cannot_be_stored_starts_afresh),
+        TEST(an_end_that_cannot_be_stored_starts_anew),
         TEST(temporary_tables_have_a_folder),
         TEST(memory_comes_back_to_a_living_process),
         TEST(half_a_group_waits_for_its_rest),

@@ -1,0 +1,41 @@
+/*
+ * Advice in words: that of report/analyse/stalls/causes.def with the names of one stall put in. No
+ * state but the facts; any thread.
+ */
+#ifndef GV_ANALYSE_STALLS_ADVICE_H
+#define GV_ANALYSE_STALLS_ADVICE_H
+
+#include "report/analyse/names/kernel_name.h"
+#include "report/analyse/stalls/cause.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GV_ADVICE_BYTES      8192
+#define GV_ADVICE_NAME_BYTES 200
+#define GV_ADVICE_LATE       12
+
+/* What is known of a stall; NULL, 0 or empty: not known. Texts may be anybody's. */
+struct gv_advice_facts {
+    const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
+        *where, *blocker_where;
+    int64_t jit_ns, drained;
+    bool in_flight; /* the call has not returned */
+    bool unsure;    /* whether the call waited or compiled */
+    int64_t again;  /* how often this code was loaded into this context, if more than once */
+    int64_t again_ns;
+    char module[GV_ADVICE_NAME_BYTES + 64];
+    int arch; /* 90: sm_90 */
+    int64_t eager_count, eager_ns;
+    /* kernels that the process loaded late */
+    char late[GV_ADVICE_LATE][GV_KERNEL_NAME_BYTES];
+    int late_count, late_more;
+};
+
+void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
+                     char out[GV_ADVICE_BYTES]);
+
+/* Adds a kernel that the process loaded late. */
+void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel);
+
+#endif

@@ -1,0 +1,434 @@
+/*
+ * Evidence from the calls alone: they are gone through in the order of time, to know what each
+ * stream was given, and what is finished because a call that returned waited for it.
+ */
+#include "report/analyse/stalls/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Events whose place is remembered; older ones may be forgotten. */
+#define EVENTS 65536u
+/* Copies and sets of less are done in no time. */
+#define SMALL_BYTES (1 << 20)
+
+struct gv_stall_queue {
+    int64_t process, context, last_ns, last_call, count;
+    int64_t long_ns;                     /* of the last that may take a while; last_call is it */
+    int64_t finished_ns, finished_count; /* all before this is; so many of count */
+    int64_t capture;                     /* the call that began the one it takes part in; 0: none */
+    bool any;
+};
+
+/* What a call that is under way proves when it returns. */
+struct gv_stall_proof {
+    int64_t end_ns, from_ns, stream, context, count;
+};
+
+struct gv_stall_event {
+    int64_t process, handle, stream, at_ns, count;
+    int64_t capture; /* recorded into one: it says nothing of the GPU */
+};
+
+struct gv_stall_replay {
+    struct gv_stall_queue *queues; /* by stream; 0: those that are not known */
+    size_t queue_count;
+    int64_t *contexts; /* all that began before in the context is finished */
+    int64_t *legacy;   /* by context: its legacy default stream */
+    size_t context_count;
+    struct gv_stall_proof *proofs;
+    size_t proof_count, proof_room;
+    int64_t next_proof_ns; /* the earliest end */
+    struct gv_stall_event events[EVENTS];
+    struct gv_stall_launch *launches; /* of kernels and graphs, if they are to be kept */
+    size_t launch_count, launch_room;
+    bool keeps_launches;
+    bool ended;
+    bool waiting; /* the statement's row is not replayed yet */
+};
+
+static struct gv_stall_event *event_of(struct gv_stall_replay *replay, int64_t process,
+                                       int64_t handle)
+{
+    uint64_t hash = ((uint64_t)handle >> 4) * 0x9e3779b97f4a7c15u + (uint64_t)process;
+
+    return &replay->events[(hash >> 32) % EVENTS];
+}
+
+static int64_t finished_until(const struct gv_stall_replay *replay,
+                              const struct gv_stall_queue *queue)
+{
+    const int64_t *context = GV_STALL_ROW(replay->contexts, replay->context_count, queue->context);
+
+    return context && *context > queue->finished_ns ? *context : queue->finished_ns;
+}
+
+/* How many operations of a stream may be unfinished. */
+static int64_t unfinished(const struct gv_stall_replay *replay, const struct gv_stall_queue *queue)
+{
+    if (!queue->any || queue->long_ns < finished_until(replay, queue))
+        return 0;
+    return queue->count - queue->finished_count;
+}
+
+static void finish_stream(struct gv_stall_queue *queue, int64_t at_ns, int64_t count)
+{
+    if (at_ns > queue->finished_ns)
+        queue->finished_ns = at_ns;
+    if (count > queue->finished_count)
+        queue->finished_count = count;
+}
+
+static void prove(struct gv_stall_replay *replay, const struct gv_stall_proof *proof)
+{
+    int64_t *context = GV_STALL_ROW(replay->contexts, replay->context_count, proof->context);
+
+    if (proof->stream) {
+        finish_stream(&replay->queues[proof->stream], proof->from_ns, proof->count);
+    } else if (context && proof->from_ns > *context) {
+        *context = proof->from_ns;
+    }
+}
+
+/* All that was proven by now. */
+static void advance(struct gv_stall_replay *replay, int64_t now_ns)
+{
+    size_t kept = 0;
+
+    if (replay->proof_count == 0 || replay->next_proof_ns > now_ns)
+        return;
+    replay->next_proof_ns = INT64_MAX;
+    for (size_t i = 0; i < replay->proof_count; i++) {
+        struct gv_stall_proof *proof = &replay->proofs[i];
+        if (proof->end_ns <= now_ns) {
+            prove(replay, proof);
+            continue;
+        }
+        if (proof->end_ns < replay->next_proof_ns)
+            replay->next_proof_ns = proof->end_ns;
+        replay->proofs[kept++] = *proof;
+    }
+    replay->proof_count = kept;
+}
+
+static int expect(struct gv_stall_replay *replay, const struct gv_stall_proof *proof)
+{
+    if (replay->proof_count == replay->proof_room) {
+        size_t room = replay->proof_room ? replay->proof_room * 2 : 16;
+        void *larger = realloc(replay->proofs, room * sizeof(*replay->proofs));
+        if (!larger)
+            return -ENOMEM;
+        replay->proofs = larger;
+        replay->proof_room = room;
+    }
+    if (replay->proof_count == 0 || proof->end_ns < replay->next_proof_ns)
+        replay->next_proof_ns = proof->end_ns;
+    replay->proofs[replay->proof_count++] = *proof;
+    return 0;
+}
+
+/* One call of the replay. */
+struct gv_stall_step {
+    struct gv_stall_api *api;
+    int64_t call, start_ns, end_ns, process, stream, context, object, bytes;
+    uint32_t flags;
+    enum gv_call_scope scope;
+    bool fine;  /* it returned 0 */
+    bool ended; /* what it put on the GPU is known to have ended */
+};
+
+static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_step *step)
+{
+    struct gv_stall_api *api =
+        GV_STALL_ROW(run->apis, run->api_count, sqlite3_column_int64(row, 2));
+    const int64_t *process =
+        GV_STALL_ROW(run->threads, run->thread_count, sqlite3_column_int64(row, 1));
+    const struct gv_stall_stream *stream;
+
+    step->api = api;
+    step->call = sqlite3_column_int64(row, 0);
+    step->process = process ? *process : 0;
+    step->start_ns = gv_stall_ns(row, 3);
+    step->end_ns = step->start_ns + gv_stall_duration(row, 4);
+    step->fine = sqlite3_column_type(row, 5) != SQLITE_NULL && sqlite3_column_int64(row, 5) == 0;
+    step->stream = sqlite3_column_int64(row, 6);
+    step->context = sqlite3_column_int64(row, 7);
+    stream = GV_STALL_ROW(run->streams, run->stream_count, step->stream);
+    if (!stream)
+        step->stream = 0;
+    else if (!step->context)
+        step->context = stream->context;
+    step->object = sqlite3_column_int64(row, 8);
+    step->bytes = sqlite3_column_type(row, 9) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 9);
+    step->ended = sqlite3_column_int(row, 10) != 0;
+    step->flags = api && api->rule ? api->rule->flags : 0;
+    step->scope = api && api->rule ? api->rule->scope : GV_SCOPE_NOTHING;
+}
+
+static int step_proves(struct gv_stall_replay *replay, const struct gv_stall_step *step)
+{
+    struct gv_stall_proof proof = {.end_ns = step->end_ns, .from_ns = step->start_ns};
+
+    if (step->flags & GV_CALL_OF_EVENT) {
+        const struct gv_stall_event *event = event_of(replay, step->process, step->object);
+        if (event->handle != step->object || event->process != step->process || !event->stream ||
+            event->capture)
+            return 0;
+        proof.stream = event->stream;
+        proof.from_ns = event->at_ns;
+        proof.count = event->count;
+    } else if (step->scope == GV_SCOPE_STREAM) {
+        /* A synchronous copy that names no stream is in the default one. */
+        const int64_t *legacy = GV_STALL_ROW(replay->legacy, replay->context_count, step->context);
+        proof.stream = step->stream || !legacy ? step->stream : *legacy;
+        if (!proof.stream)
+            return 0;
+        proof.count = replay->queues[proof.stream].count;
+    } else if (step->scope == GV_SCOPE_CONTEXT && step->context) {
+        proof.context = step->context;
+    } else {
+        return 0;
+    }
+    return expect(replay, &proof);
+}
+
+/* The fastest copy was not held up: it tells what they take by themselves. */
+static void step_copied(const struct gv_stall_step *step)
+{
+    int64_t ns = step->end_ns - step->start_ns, bytes_per_us;
+
+    if (!step->fine || !step->api || !step->api->rule || ns <= 0 ||
+        step->api->rule->cause != GV_CAUSE_SYNC_COPY || step->bytes < SMALL_BYTES ||
+        step->bytes > INT64_MAX / 1000)
+        return;
+    bytes_per_us = step->bytes * 1000 / ns;
+    step->api->copies++;
+    if (bytes_per_us > step->api->copied_bytes_per_us)
+        step->api->copied_bytes_per_us = bytes_per_us;
+}
+
+/* A capture also takes in each stream that waits for an event of it; it ends, with an error too,
+ * for all of them. */
+static void step_captures(struct gv_stall_replay *replay, const struct gv_stall_step *step,
+                          struct gv_stall_queue *queue)
+{
+    int64_t ended = queue->capture;
+
+    if ((step->flags & GV_CALL_ENDS_CAPTURE) && ended)
+        for (size_t i = 0; i < replay->queue_count; i++)
+            if (replay->queues[i].capture == ended)
+                replay->queues[i].capture = 0;
+    if (!step->fine)
+        return;
+    if (step->flags & GV_CALL_BEGINS_CAPTURE)
+        queue->capture = step->call;
+    if (step->flags & GV_CALL_AWAITS_EVENT) {
+        const struct gv_stall_event *event = event_of(replay, step->process, step->object);
+        if (event->handle == step->object && event->process == step->process && event->capture)
+            queue->capture = event->capture;
+    }
+}
+
+static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_step *step)
+{
+    if (!replay->keeps_launches || !(step->flags & GV_CALL_LAZY))
+        return 0;
+    if (replay->launch_count == replay->launch_room) {
+        size_t room = replay->launch_room ? replay->launch_room * 2 : 64;
+        void *larger = realloc(replay->launches, room * sizeof(*replay->launches));
+        if (!larger)
+            return -ENOMEM;
+        replay->launches = larger;
+        replay->launch_room = room;
+    }
+    replay->launches[replay->launch_count++] =
+        (struct gv_stall_launch){step->call, step->stream, step->start_ns};
+    return 0;
+}
+
+static int submit(struct gv_stall_replay *replay, const struct gv_stall_step *step,
+                  struct gv_stall_queue *queue)
+{
+    /* Nothing is left of what was there before: the count begins anew. */
+    if (queue->last_ns < finished_until(replay, queue))
+        queue->finished_count = queue->count;
+    if (step->context)
+        queue->context = step->context;
+    queue->process = step->process;
+    queue->last_ns = step->start_ns;
+    queue->count++;
+    if (step->bytes < 0 || step->bytes >= SMALL_BYTES) {
+        queue->long_ns = step->start_ns;
+        queue->last_call = step->call;
+        queue->any = true;
+    }
+    if (!step->ended)
+        return keep_launch(replay, step);
+    /* So has what was in its stream before it. */
+    finish_stream(queue, step->start_ns + 1, queue->count);
+    return 0;
+}
+
+static int replay_step(struct gv_stall_replay *replay, const struct gv_stall_step *step)
+{
+    struct gv_stall_queue *queue = &replay->queues[step->stream];
+    int error = 0;
+
+    advance(replay, step->start_ns);
+    step_captures(replay, step, queue);
+    if (!step->fine)
+        return 0;
+    /* Of a stream that is not known, nobody knows what was before. */
+    if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capture &&
+        (step->stream || !step->ended))
+        error = submit(replay, step, queue);
+    if (step->flags & GV_CALL_MARKS_EVENT) {
+        struct gv_stall_event *event = event_of(replay, step->process, step->object);
+        *event = (struct gv_stall_event){step->process,  step->object, step->stream,
+                                         step->start_ns, queue->count, queue->capture};
+    }
+    if (!error && (step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0)))
+        error = step_proves(replay, step);
+    return error;
+}
+
+/* ---- what a call met ---- */
+
+void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call)
+{
+    const struct gv_stall_replay *replay = run->replay;
+    const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, call->api);
+    int64_t last_ns = -1;
+
+    /* A single one may have had to wait, or to make its pages. */
+    if (api && api->copies >= 2)
+        call->copied_bytes_per_us = api->copied_bytes_per_us;
+    for (size_t i = 0; i < replay->queue_count; i++) {
+        const struct gv_stall_queue *queue = &replay->queues[i];
+        int64_t count = unfinished(replay, queue);
+        if (count > 0 && i > 0 && i == (uint64_t)call->stream)
+            call->in_stream = (struct gv_stall_work){.count = count, .call = queue->last_call};
+        if (queue->process != call->process ||
+            (call->context && queue->context && queue->context != call->context))
+            continue;
+        call->in_context.count += count;
+        if (count > 0 && queue->long_ns > last_ns) {
+            last_ns = queue->long_ns;
+            call->in_context.call = queue->last_call;
+        }
+    }
+}
+
+static int replay_open(struct gv_stall_run *run)
+{
+    struct gv_stall_replay *replay = calloc(1, sizeof(*replay));
+
+    if (!replay)
+        return -ENOMEM;
+    run->replay = replay;
+    replay->queue_count = run->stream_count;
+    replay->context_count = run->context_count;
+    replay->queues = calloc(replay->queue_count, sizeof(*replay->queues));
+    replay->contexts = calloc(replay->context_count, sizeof(*replay->contexts));
+    replay->legacy = calloc(replay->context_count, sizeof(*replay->legacy));
+    if (!replay->queues || !replay->contexts || !replay->legacy)
+        return -ENOMEM;
+    for (size_t i = 1; i < run->stream_count; i++) {
+        int64_t context = run->streams[i].context;
+        if (run->streams[i].legacy && context > 0 && (uint64_t)context < replay->context_count)
+            replay->legacy[context] = (int64_t)i;
+    }
+    return 0;
+}
+
+void gv_stall_infer_close(struct gv_stall_run *run)
+{
+    if (!run->replay)
+        return;
+    free(run->replay->queues);
+    free(run->replay->contexts);
+    free(run->replay->legacy);
+    free(run->replay->proofs);
+    free(run->replay->launches);
+    free(run->replay);
+    run->replay = NULL;
+}
+
+/* Replays all that began before this call; NULL: all there is. */
+static int replay_until(struct gv_stall_run *run, sqlite3_stmt *rows,
+                        const struct gv_stall_call *call)
+{
+    struct gv_stall_replay *replay = run->replay;
+    int result = SQLITE_ROW, error = 0;
+
+    while (!error && !replay->ended) {
+        struct gv_stall_step step;
+        if (!replay->waiting)
+            result = sqlite3_step(rows);
+        replay->waiting = result == SQLITE_ROW;
+        if (result != SQLITE_ROW) {
+            replay->ended = true;
+            break;
+        }
+        take_step(run, rows, &step);
+        if (call && (step.start_ns > call->start_ns ||
+                     (step.start_ns == call->start_ns && step.call >= call->call)))
+            break;
+        replay->waiting = false;
+        step_copied(&step);
+        error = replay_step(replay, &step);
+    }
+    if (!error)
+        error = gv_stall_error(run->trace, result);
+    if (!error)
+        advance(replay, call ? call->start_ns : INT64_MAX);
+    return error;
+}
+
+int gv_stall_infer_chunk(struct gv_stall_run *run)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < run->call_count && !error; i++) {
+        struct gv_stall_call *call = &run->calls[i];
+        sqlite3_stmt *rows = run->statements[GV_STALL_REPLAY];
+        if (call->source != GV_STALL_INFERRED || gv_cause_is_expected(call->rule->cause))
+            continue;
+        if (!run->replay)
+            error = replay_open(run);
+        if (!error && !rows)
+            rows = gv_stall_statement(run, GV_STALL_REPLAY, &error);
+        if (!error)
+            error = replay_until(run, rows, call);
+        if (!error)
+            gv_stall_infer(run, call);
+    }
+    return error;
+}
+
+int gv_stall_infer_now(struct gv_stall_run *run, int64_t process, struct gv_stall_launch *first,
+                       int64_t *count)
+{
+    const struct gv_stall_replay *replay;
+    sqlite3_stmt *rows = NULL;
+    int error = replay_open(run);
+
+    *count = 0;
+    if (!error)
+        rows = gv_stall_statement(run, GV_STALL_REPLAY_LAST, &error);
+    if (error)
+        return error;
+    replay = run->replay;
+    run->replay->keeps_launches = true;
+    sqlite3_bind_int64(rows, 1, process);
+    error = replay_until(run, rows, NULL);
+    sqlite3_reset(rows);
+    for (size_t i = 0; i < replay->launch_count && !error; i++) {
+        const struct gv_stall_launch *launch = &replay->launches[i];
+        if (launch->start_ns >= finished_until(replay, &replay->queues[launch->stream]) &&
+            (*count)++ == 0)
+            *first = *launch;
+    }
+    return error;
+}

@@ -1,0 +1,653 @@
+/*
+ * Evidence from the GPU's operations. They come in the order of their storage, not of time: each
+ * finds the calls that it concerns by a search among the chunk's calls, which are ordered by
+ * process, by context, by stream, by their own number. Zones of ids say which operations cannot
+ * concern this chunk. Calls whose process did not see the GPU's side are left out.
+ */
+#include "report/analyse/stalls/run.h"
+#include "report/analyse/time_sum.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Operations in a zone. */
+#define ZONE 32768
+/* Calls of a place that are asked for its stream and context. */
+#define PLACE_TRIES 16
+/* How much later than its call an operation may begin, and still be looked for. */
+#define LATER_NS 1000000000
+
+/* One row of gpu_op. */
+struct gv_stall_op {
+    int64_t id, start_ns, end_ns, call, local_bytes, host_memory;
+    const struct gv_stall_place *place;
+    bool in_graph;
+};
+
+/* Positions in an order of the chunk's calls that belong together. */
+struct gv_stall_span {
+    uint32_t first, count;
+};
+
+/* Calls by what they have in common, a row of a table, and within that by time. */
+struct gv_stall_order {
+    uint32_t *positions;
+    size_t count;
+    struct gv_stall_span *spans; /* by row */
+    size_t rows;
+};
+
+/* What an operation leaves at the first call that it concerns, for all that come after. */
+struct gv_stall_mark {
+    int64_t busy_until_ns, local_bytes;
+};
+
+struct gv_stall_orders {
+    struct gv_stall_order process, context, stream, call;
+    int64_t *last_ns;            /* beside process: see order_ends */
+    struct gv_stall_mark *marks; /* beside context */
+    int64_t *ahead;              /* beside stream: differences to the one before */
+    struct {
+        int64_t call; /* 0: none was asked for yet */
+        int64_t thread, start_ns;
+        bool found;
+    } launch; /* the call that the last operation came from */
+};
+
+static void take_op(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_op *op)
+{
+    const int64_t *shape;
+
+    op->id = sqlite3_column_int64(row, 0);
+    op->place = GV_STALL_ROW(run->places, run->place_count, sqlite3_column_int64(row, 1));
+    op->start_ns = gv_stall_ns(row, 2);
+    op->end_ns = op->start_ns + gv_stall_duration(row, 3);
+    op->call = sqlite3_column_int64(row, 4);
+    shape = GV_STALL_ROW(run->shapes, run->shape_count, sqlite3_column_int64(row, 5));
+    op->local_bytes = shape ? *shape : 0;
+    op->in_graph = sqlite3_column_type(row, 6) != SQLITE_NULL;
+    op->host_memory = sqlite3_column_int64(row, 7);
+}
+
+/* ---- once: where the places are, when the zones ran ---- */
+
+static int learn_place(struct gv_stall_run *run, const struct gv_stall_op *op)
+{
+    struct gv_stall_place *place = &run->places[op->place - run->places];
+    int result, error;
+    sqlite3_stmt *row = gv_stall_statement(run, GV_STALL_CALL_PLACE, &error);
+
+    if (!row)
+        return error;
+    place->tries++;
+    sqlite3_bind_int64(row, 1, op->call);
+    result = sqlite3_step(row);
+    if (result == SQLITE_ROW) {
+        if (!place->stream && !op->in_graph)
+            place->stream = sqlite3_column_int64(row, 0);
+        if (!place->context)
+            place->context = sqlite3_column_int64(row, 1);
+    }
+    sqlite3_reset(row);
+    return gv_stall_error(run->trace, result);
+}
+
+static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
+{
+    struct gv_stall_zone *zone = run->zone_count ? &run->zones[run->zone_count - 1] : NULL;
+
+    if (!zone || gv_time_difference(op->id, zone->first_id) >= ZONE) {
+        if (run->zone_count == run->zone_room) {
+            size_t room = run->zone_room ? run->zone_room * 2 : 64;
+            void *larger = realloc(run->zones, room * sizeof(*run->zones));
+            if (!larger)
+                return -ENOMEM;
+            run->zones = larger;
+            run->zone_room = room;
+        }
+        zone = &run->zones[run->zone_count++];
+        *zone = (struct gv_stall_zone){op->id, op->id, op->start_ns, op->end_ns};
+    }
+    zone->last_id = op->id;
+    if (op->start_ns < zone->start_ns)
+        zone->start_ns = op->start_ns;
+    if (op->end_ns > zone->end_ns)
+        zone->end_ns = op->end_ns;
+    return 0;
+}
+
+int gv_stall_measure_open(struct gv_stall_run *run)
+{
+    int result, error;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
+
+    if (!rows)
+        return error;
+    sqlite3_bind_int64(rows, 1, 0);
+    sqlite3_bind_int64(rows, 2, INT64_MAX);
+    while ((result = sqlite3_step(rows)) == SQLITE_ROW && !error) {
+        struct gv_stall_op op;
+        take_op(run, rows, &op);
+        error = add_to_zone(run, &op);
+        if (!error && op.place && op.call && op.place->tries < PLACE_TRIES &&
+            (!op.place->stream || !op.place->context))
+            error = learn_place(run, &op);
+    }
+    sqlite3_reset(rows);
+    return error ? error : gv_stall_error(run->trace, result);
+}
+
+/* ---- the chunk's calls in order ---- */
+
+/* A call and what it is ordered by. */
+struct gv_stall_key {
+    int64_t key;
+    uint32_t position;
+};
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct gv_stall_key *a = left, *b = right;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->position < b->position ? -1 : a->position > b->position;
+}
+
+typedef bool key_of(const struct gv_stall_call *call, int64_t *key);
+
+static bool key_process(const struct gv_stall_call *call, int64_t *key)
+{
+    *key = call->process;
+    return call->process > 0;
+}
+
+/* Waits for the whole context, or may turn out to. */
+static bool key_context(const struct gv_stall_call *call, int64_t *key)
+{
+    *key = call->context;
+    return call->context > 0 && !gv_cause_is_expected(call->rule->cause);
+}
+
+static bool key_stream(const struct gv_stall_call *call, int64_t *key)
+{
+    *key = call->stream;
+    return call->stream > 0 && call->own_start_ns && (call->rule->flags & GV_CALL_SUBMITS);
+}
+
+static bool key_call(const struct gv_stall_call *call, int64_t *key)
+{
+    *key = call->call;
+    return (call->rule->flags & GV_CALL_SUBMITS) != 0;
+}
+
+/* The measured calls that have a key, by it; the chunk is in order of time, and that stays so among
+ * calls of one key. Spans by key, if `rows` of a table can be one. */
+static int make_order(struct gv_stall_order *order, const struct gv_stall_run *run,
+                      key_of *find_key, size_t rows)
+{
+    struct gv_stall_key *keys = calloc(run->call_count + 1, sizeof(*keys));
+
+    order->positions = calloc(run->call_count + 1, sizeof(*order->positions));
+    order->spans = calloc(rows + 1, sizeof(*order->spans));
+    order->rows = rows;
+    if (keys && order->positions && order->spans) {
+        for (size_t i = 0; i < run->call_count; i++) {
+            keys[order->count].position = (uint32_t)i;
+            if (run->calls[i].source == GV_STALL_MEASURED &&
+                find_key(&run->calls[i], &keys[order->count].key))
+                order->count++;
+        }
+        qsort(keys, order->count, sizeof(*keys), compare_keys);
+    }
+    for (size_t i = 0; i < order->count; i++) {
+        struct gv_stall_span *span = GV_STALL_ROW(order->spans, rows, keys[i].key);
+        order->positions[i] = keys[i].position;
+        if (span && span->count++ == 0)
+            span->first = (uint32_t)i;
+    }
+    free(keys);
+    return keys && order->positions && order->spans ? 0 : -ENOMEM;
+}
+
+static void free_order(struct gv_stall_order *order)
+{
+    free(order->positions);
+    free(order->spans);
+}
+
+/* The end of each call's predecessor in its thread. */
+static int find_predecessors(struct gv_stall_run *run)
+{
+    uint32_t *last = calloc(run->thread_count, sizeof(*last)); /* position + 1 */
+
+    for (size_t i = 0; i < run->call_count && last; i++) {
+        struct gv_stall_call *call = &run->calls[i];
+        uint32_t *before = GV_STALL_ROW(last, run->thread_count, call->thread);
+        call->before_ns = before && *before ? run->calls[*before - 1].end_ns : INT64_MIN;
+        if (before && call->source == GV_STALL_MEASURED)
+            *before = (uint32_t)i + 1;
+    }
+    free(last);
+    return last ? 0 : -ENOMEM;
+}
+
+/* For a search by time: at the middle of each half, and half of a half, of a process's calls is
+ * when the last of them ended. */
+static int64_t note_ends(const struct gv_stall_run *run, struct gv_stall_orders *orders, size_t low,
+                         size_t high)
+{
+    size_t middle = low + (high - low) / 2;
+    int64_t last_ns, left_ns, right_ns;
+
+    if (low == high)
+        return INT64_MIN;
+    last_ns = run->calls[orders->process.positions[middle]].end_ns;
+    left_ns = note_ends(run, orders, low, middle);
+    right_ns = note_ends(run, orders, middle + 1, high);
+    if (left_ns > last_ns)
+        last_ns = left_ns;
+    if (right_ns > last_ns)
+        last_ns = right_ns;
+    orders->last_ns[middle] = last_ns;
+    return last_ns;
+}
+
+static int make_orders(struct gv_stall_orders *orders, struct gv_stall_run *run)
+{
+    int error = make_order(&orders->process, run, key_process, run->process_count);
+
+    if (!error)
+        error = make_order(&orders->context, run, key_context, run->context_count);
+    if (!error)
+        error = make_order(&orders->call, run, key_call, 0);
+    if (!error)
+        error = find_predecessors(run);
+    orders->last_ns = calloc(orders->process.count + 1, sizeof(*orders->last_ns));
+    orders->marks = calloc(orders->context.count + 1, sizeof(*orders->marks));
+    if (!error && (!orders->last_ns || !orders->marks))
+        error = -ENOMEM;
+    for (size_t i = 0; i < orders->process.rows && !error; i++) {
+        const struct gv_stall_span *span = &orders->process.spans[i];
+        note_ends(run, orders, span->first, span->first + span->count);
+    }
+    return error;
+}
+
+/* Needs the calls' own operations. */
+static int make_stream_order(struct gv_stall_orders *orders, const struct gv_stall_run *run)
+{
+    int error = make_order(&orders->stream, run, key_stream, run->stream_count);
+
+    orders->ahead = calloc(orders->stream.count + 1, sizeof(*orders->ahead));
+    return !error && !orders->ahead ? -ENOMEM : error;
+}
+
+static void free_orders(struct gv_stall_orders *orders)
+{
+    free_order(&orders->process);
+    free_order(&orders->context);
+    free_order(&orders->stream);
+    free_order(&orders->call);
+    free(orders->last_ns);
+    free(orders->marks);
+    free(orders->ahead);
+}
+
+/* How many of a span's calls began before a time, or at it. */
+static uint32_t begun(const struct gv_stall_run *run, const struct gv_stall_order *order,
+                      const struct gv_stall_span *span, int64_t at_ns)
+{
+    uint32_t low = 0, high = span->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (run->calls[order->positions[span->first + middle]].start_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- for each operation ---- */
+
+typedef int visit_op(struct gv_stall_run *run, struct gv_stall_orders *orders,
+                     const struct gv_stall_op *op);
+
+/* Visits the operations of all zones that ran between two times. */
+static int visit_ops(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t from_ns,
+                     int64_t to_ns, visit_op *visit)
+{
+    int result = SQLITE_DONE, error = 0;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
+
+    for (size_t i = 0; i < run->zone_count && !error; i++) {
+        const struct gv_stall_zone *zone = &run->zones[i];
+        if (zone->end_ns < from_ns || zone->start_ns > to_ns)
+            continue;
+        sqlite3_reset(rows);
+        sqlite3_bind_int64(rows, 1, zone->first_id);
+        sqlite3_bind_int64(rows, 2, zone->last_id);
+        while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+            struct gv_stall_op op;
+            take_op(run, rows, &op);
+            if (op.place && op.end_ns >= from_ns && op.start_ns <= to_ns)
+                error = visit(run, orders, &op);
+        }
+        if (!error)
+            error = gv_stall_error(run->trace, result);
+    }
+    if (rows)
+        sqlite3_reset(rows);
+    return error;
+}
+
+/* The call of this number, if it puts work on the GPU. */
+static struct gv_stall_call *find_call(const struct gv_stall_run *run,
+                                       const struct gv_stall_order *order, int64_t number)
+{
+    size_t low = 0, high = order->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (run->calls[order->positions[middle]].call < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == order->count || run->calls[order->positions[low]].call != number)
+        return NULL;
+    return &run->calls[order->positions[low]];
+}
+
+static int op_is_own(struct gv_stall_run *run, struct gv_stall_orders *orders,
+                     const struct gv_stall_op *op)
+{
+    struct gv_stall_call *call = op->call ? find_call(run, &orders->call, op->call) : NULL;
+
+    if (!call)
+        return 0;
+    if (!call->own_start_ns || op->start_ns < call->own_start_ns)
+        call->own_start_ns = op->start_ns;
+    if (op->local_bytes > call->own_local_bytes)
+        call->own_local_bytes = op->local_bytes;
+    if (op->host_memory && (!call->own_host_memory || op->host_memory < call->own_host_memory))
+        call->own_host_memory = op->host_memory;
+    return 0;
+}
+
+/* It ran in its context when calls began. */
+static void op_ran(const struct gv_stall_run *run, struct gv_stall_orders *orders,
+                   const struct gv_stall_op *op)
+{
+    const struct gv_stall_span *span =
+        GV_STALL_ROW(orders->context.spans, orders->context.rows, op->place->context);
+    uint32_t first = span ? begun(run, &orders->context, span, op->start_ns) : 0;
+    struct gv_stall_mark *mark;
+
+    if (!span || first == span->count)
+        return;
+    mark = &orders->marks[span->first + first];
+    if (op->end_ns > mark->busy_until_ns)
+        mark->busy_until_ns = op->end_ns;
+    if (op->local_bytes > mark->local_bytes)
+        mark->local_bytes = op->local_bytes;
+}
+
+/* The stream's operations run one after the other: those that ended after the call began, and began
+ * before its own did, were in the queue before it. */
+static void op_was_queued(const struct gv_stall_run *run, struct gv_stall_orders *orders,
+                          const struct gv_stall_op *op)
+{
+    const struct gv_stall_span *span =
+        GV_STALL_ROW(orders->stream.spans, orders->stream.rows, op->place->stream);
+    uint32_t low = 0, high, last;
+
+    if (!span || span->count == 0)
+        return;
+    last = begun(run, &orders->stream, span, op->end_ns - 1);
+    high = last;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (run->calls[orders->stream.positions[span->first + middle]].own_start_ns <= op->start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low >= last)
+        return;
+    orders->ahead[span->first + low]++;
+    if (last < span->count)
+        orders->ahead[span->first + last]--;
+}
+
+static void add_op(struct gv_stall_work *work, const struct gv_stall_op *op)
+{
+    if (!work->count || op->start_ns < work->first_ns)
+        work->first_ns = op->start_ns;
+    if (!work->count || op->end_ns > work->last_ns) {
+        work->last_ns = op->end_ns;
+        work->op = op->id;
+    }
+    work->count++;
+}
+
+/* The call that an operation came from: asked once, and not by each thread that waited for it. */
+static int find_launch(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t call)
+{
+    int result, error;
+    sqlite3_stmt *row;
+
+    if (orders->launch.call == call)
+        return 0;
+    row = gv_stall_statement(run, GV_STALL_CALL_START, &error);
+    if (!row)
+        return error;
+    sqlite3_bind_int64(row, 1, call);
+    result = sqlite3_step(row);
+    orders->launch.call = call;
+    orders->launch.found = result == SQLITE_ROW;
+    orders->launch.start_ns = sqlite3_column_int64(row, 0);
+    orders->launch.thread = sqlite3_column_int64(row, 1);
+    sqlite3_reset(row);
+    return gv_stall_error(run->trace, result);
+}
+
+/* Whether it was launched before the call began. What another thread launched meanwhile cannot
+ * have been waited for. */
+static int was_launched_before(struct gv_stall_run *run, struct gv_stall_orders *orders,
+                               const struct gv_stall_call *call, const struct gv_stall_op *op,
+                               bool *before)
+{
+    int error;
+
+    *before = true;
+    if (op->start_ns <= call->start_ns || !op->call || gv_cause_is_expected(call->rule->cause))
+        return 0;
+    error = find_launch(run, orders, op->call);
+    if (!error && orders->launch.found)
+        *before = orders->launch.thread == call->thread ? op->call < call->call
+                                                        : orders->launch.start_ns < call->start_ns;
+    return error;
+}
+
+/* A copy waits for what ends before its own operation begins. */
+static bool is_later(const struct gv_stall_call *call, const struct gv_stall_op *op)
+{
+    enum gv_cause cause = call->rule->cause;
+
+    return (cause == GV_CAUSE_PAGEABLE_COPY || cause == GV_CAUSE_SYNC_COPY) && call->own_start_ns &&
+           op->end_ns > call->own_start_ns + GV_STALL_SLACK_NS;
+}
+
+static int op_ended_in(struct gv_stall_run *run, struct gv_stall_orders *orders,
+                       struct gv_stall_call *call, const struct gv_stall_op *op)
+{
+    const struct gv_stall_place *place = op->place;
+    bool in_context = !call->context || !place->context || call->context == place->context;
+    bool in_stream = call->stream && call->stream == place->stream, before;
+    int error;
+
+    if (call->call == op->call || is_later(call, op) || !(in_context || in_stream))
+        return 0;
+    error = was_launched_before(run, orders, call, op, &before);
+    if (error || !before)
+        return error;
+    if (in_context)
+        add_op(&call->in_context, op);
+    if (in_stream)
+        add_op(&call->in_stream, op);
+    return 0;
+}
+
+/* It ended: in the call that each thread of the process was in just then, or had just been in. */
+static int op_ended(struct gv_stall_run *run, struct gv_stall_orders *orders, size_t low,
+                    size_t high, const struct gv_stall_op *op)
+{
+    size_t middle = low + (high - low) / 2;
+    int64_t at_ns = op->end_ns - GV_STALL_SLACK_NS;
+    struct gv_stall_call *call;
+    int error;
+
+    if (low == high || orders->last_ns[middle] < at_ns)
+        return 0;
+    call = &run->calls[orders->process.positions[middle]];
+    error = op_ended(run, orders, low, middle, op);
+    if (error || call->start_ns >= op->end_ns)
+        return error;
+    if (call->end_ns >= at_ns && call->before_ns < at_ns)
+        error = op_ended_in(run, orders, call, op);
+    return error ? error : op_ended(run, orders, middle + 1, high, op);
+}
+
+static int op_was_seen(struct gv_stall_run *run, struct gv_stall_orders *orders,
+                       const struct gv_stall_op *op)
+{
+    const struct gv_stall_span *span =
+        GV_STALL_ROW(orders->process.spans, orders->process.rows, op->place->process);
+
+    op_ran(run, orders, op);
+    op_was_queued(run, orders, op);
+    return span ? op_ended(run, orders, span->first, span->first + span->count, op) : 0;
+}
+
+/* Tells the calls what ran and was queued when they began. */
+static void tell_calls(struct gv_stall_run *run, const struct gv_stall_orders *orders)
+{
+    for (size_t context = 0; context < orders->context.rows; context++) {
+        const struct gv_stall_span *span = &orders->context.spans[context];
+        struct gv_stall_mark most = {0};
+        for (uint32_t i = span->first; i < span->first + span->count; i++) {
+            struct gv_stall_call *call = &run->calls[orders->context.positions[i]];
+            if (orders->marks[i].busy_until_ns > most.busy_until_ns)
+                most.busy_until_ns = orders->marks[i].busy_until_ns;
+            if (orders->marks[i].local_bytes > most.local_bytes)
+                most.local_bytes = orders->marks[i].local_bytes;
+            call->busy_until_ns = most.busy_until_ns;
+            call->local_before_bytes = most.local_bytes;
+        }
+    }
+    for (size_t stream = 0; stream < orders->stream.rows; stream++) {
+        const struct gv_stall_span *span = &orders->stream.spans[stream];
+        int64_t ahead = 0;
+        for (uint32_t i = span->first; i < span->first + span->count; i++) {
+            ahead += orders->ahead[i];
+            run->calls[orders->stream.positions[i]].ahead = ahead;
+        }
+    }
+}
+
+/* ---- for each chunk ---- */
+
+/* When a measured call of the chunk was under way; false: there is none. */
+static bool find_times(const struct gv_stall_run *run, int64_t *from_ns, int64_t *to_ns)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < run->call_count; i++) {
+        const struct gv_stall_call *call = &run->calls[i];
+        if (call->source != GV_STALL_MEASURED)
+            continue;
+        if (!any || call->start_ns < *from_ns)
+            *from_ns = call->start_ns;
+        if (!any || call->end_ns > *to_ns)
+            *to_ns = call->end_ns;
+        any = true;
+    }
+    *to_ns += GV_STALL_SLACK_NS;
+    return any;
+}
+
+/* What stands in a queue before a call's own operation may run long after the call. */
+static int64_t last_own(const struct gv_stall_run *run, int64_t to_ns)
+{
+    for (size_t i = 0; i < run->call_count; i++)
+        if (run->calls[i].own_start_ns > to_ns)
+            to_ns = run->calls[i].own_start_ns;
+    return to_ns;
+}
+
+/* What a call compiled, by CUPTI's records: as far as they lie in it, for clocks may be off. */
+static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
+{
+    int result = SQLITE_DONE, error;
+    struct gv_stall_judge *judge = &run->judge;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_JITS, &error);
+
+    if (!rows)
+        return error;
+    sqlite3_bind_int64(rows, 1, call->call);
+    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct gv_stall_jit jit = {gv_stall_ns(rows, 0),
+                                   gv_stall_ns(rows, 0) + gv_stall_duration(rows, 1)};
+        if (judge->jit_count == judge->jit_room) {
+            size_t room = judge->jit_room ? judge->jit_room * 2 : 64;
+            void *larger = realloc(judge->jits, room * sizeof(*judge->jits));
+            if (!larger) {
+                error = -ENOMEM;
+                break;
+            }
+            judge->jits = larger;
+            judge->jit_room = room;
+        }
+        if (jit.start_ns < call->start_ns)
+            jit.start_ns = call->start_ns;
+        if (jit.end_ns > call->end_ns)
+            jit.end_ns = call->end_ns;
+        judge->jits[judge->jit_count++] = jit;
+        call->jit_count++;
+    }
+    sqlite3_reset(rows);
+    return error ? error : gv_stall_error(run->trace, result);
+}
+
+int gv_stall_measure_chunk(struct gv_stall_run *run)
+{
+    struct gv_stall_orders orders = {0};
+    int64_t from_ns = 0, to_ns = 0;
+    int error = 0;
+
+    if (!find_times(run, &from_ns, &to_ns))
+        return 0;
+    run->judge.jit_count = 0;
+    for (size_t i = 0; i < run->call_count && run->any_jit && !error; i++) {
+        struct gv_stall_call *call = &run->calls[i];
+        call->jit_first = run->judge.jit_count;
+        if (call->source == GV_STALL_MEASURED && !gv_cause_is_expected(call->rule->cause))
+            error = read_jits(run, call);
+    }
+    if (!error)
+        error = make_orders(&orders, run);
+    if (!error && orders.call.count > 0)
+        error = visit_ops(run, &orders, from_ns, to_ns + LATER_NS, op_is_own);
+    if (!error)
+        error = make_stream_order(&orders, run);
+    if (!error)
+        error = visit_ops(run, &orders, from_ns, last_own(run, to_ns), op_was_seen);
+    if (!error)
+        tell_calls(run, &orders);
+    free_orders(&orders);
+    return error;
+}

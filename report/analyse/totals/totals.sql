@@ -1,0 +1,155 @@
+-- What the totals read and write.
+
+-- ---- what is small, and kept in memory ----
+
+-- name: places
+-- The number of the device is the same for all processes that used it.
+SELECT p.id, p.process, p.device,
+    dense_rank() OVER (ORDER BY coalesce(d.uuid, p.process || ':' || p.device)),
+    d.multiprocessors, d.id
+FROM gpu_place p LEFT JOIN device d ON d.process = p.process AND d.device = p.device;
+
+-- name: shapes
+-- The rank of the kernel's name, 0 without one; blocks.
+SELECT s.id, n.rank, s.grid_x * s.grid_y * s.grid_z
+FROM gpu_shape s LEFT JOIN
+    (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n
+    ON n.id = s.name;
+
+-- ---- calls ----
+
+-- define: fold(column)
+-- Of a row of call: what it says of the polls that the row stands for; NULL: it stands for itself.
+CASE WHEN result = 600 THEN (SELECT {column} FROM call_fold WHERE call = id) END
+
+-- name: calls
+-- The columns are those of enum gv_totals_call_column.
+SELECT id, thread, api, start_ns, duration_ns, result, bytes, kernel, object, context, stream,
+    {fold(count)}, {fold(span_ns)}
+FROM call;
+
+-- name: call_durations
+SELECT api, duration_ns, {fold(count)} FROM call;
+
+-- name: flights
+SELECT f.process, t.id, f.start_ns, f.seen_ns, f.api
+FROM flight f LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial;
+
+-- name: waits
+SELECT c.thread, c.api, s.wait_ns
+FROM stall s JOIN call c ON c.id = s.call LEFT JOIN thread t ON t.id = c.thread
+WHERE s.wait_ns > 0 AND NOT s.expected AND {in_part(t.process, c.thread, c.start_ns)};
+
+-- name: memory_events
+-- What happened, until it is taken in the order of time: there may be more than memory holds.
+DROP TABLE IF EXISTS temp.memory_event;
+CREATE TEMP TABLE memory_event (at_ns, call, process, object, bytes, space, context);
+
+-- name: memory_ordered
+SELECT at_ns, call, process, object, bytes, space, context FROM temp.memory_event ORDER BY 1, 2;
+
+-- ---- the GPU's operations ----
+
+-- define: op_is_of_thread
+-- ?1: the thread, 0 for all
+(?1 = 0 OR (SELECT thread FROM call WHERE id = gpu_op.call) = ?1)
+
+-- name: ops
+-- The columns are those of enum gv_op_column.
+SELECT id, place, kind, shape, start_ns, duration_ns, call, bytes, copy_kind
+FROM gpu_op WHERE {op_is_of_thread};
+
+-- define: timed_ops
+SELECT place, kind, start_ns, duration_ns, copy_kind, call FROM gpu_op
+WHERE duration_ns IS NOT NULL AND start_ns IS NOT NULL AND {op_is_of_thread}
+
+-- name: ops_of_zone
+{timed_ops} AND id BETWEEN ?2 AND ?3;
+
+-- name: ops_sorted
+{timed_ops} AND start_ns >= ?2 ORDER BY start_ns;
+
+-- name: op_durations
+SELECT kind, duration_ns, shape, copy_kind FROM gpu_op
+WHERE start_ns IS NOT NULL AND duration_ns IS NOT NULL;
+
+-- ---- the first use of the GPU ----
+
+-- name: first_use
+-- When each load and start began, how long it took, and how long of that it waited for the GPU.
+-- Several loads in a call are one. The calls that start CUDA lie between the calls ?5 and ?6.
+SELECT loads, start_ns, duration_ns, wait_ns FROM (
+    SELECT 1 AS loads, min(l.start_ns) AS start_ns, max(l.duration_ns) AS duration_ns,
+        max(coalesce(w.wait_ns, 0)) AS wait_ns
+    FROM load l LEFT JOIN load_wait w ON w.load = l.id LEFT JOIN thread t ON t.id = l.thread
+    WHERE l.result = 0 AND {in_part(t.process, l.thread, l.start_ns)}
+    GROUP BY coalesce(l.call, -l.id)
+    UNION ALL SELECT 1, min(c.start_ns), max(c.duration_ns), max(coalesce(w.wait_ns, 0))
+    FROM gpu_module m JOIN call c ON c.id = m.call LEFT JOIN load_wait w ON w.load = -m.id
+    WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL)
+        AND {in_part(m.process, c.thread, c.start_ns)}
+    GROUP BY m.call
+    UNION ALL SELECT 0, c.start_ns, c.duration_ns, 0
+    FROM call c LEFT JOIN thread t ON t.id = c.thread
+    WHERE c.id BETWEEN ?5 AND ?6 AND c.api IN (SELECT id FROM api WHERE starts_cuda)
+        AND {in_part(t.process, c.thread, c.start_ns)})
+ORDER BY start_ns + max(wait_ns, 0);
+
+-- name: first_use_jits
+SELECT 1, start_ns, duration_ns, 0 FROM jit
+WHERE (?1 = 0 OR process = ?1) AND start_ns >= ?3 AND start_ns < ?4 ORDER BY start_ns;
+
+-- ---- what is kept ----
+
+-- name: version
+-- Of the totals that a finished trace has.
+SELECT value FROM main.meta WHERE key = 'totals'
+    AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
+
+-- name: add_fact
+INSERT INTO fact (value, key) VALUES (?1, ?2);
+
+-- name: add_api
+INSERT INTO api_total (api, count, errors, total_ns, min_ns, median_ns, max_ns, bytes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_thread
+INSERT INTO thread_total (thread, count, total_ns, first_ns, last_ns) VALUES (?, ?, ?, ?, ?);
+
+-- name: add_kernel
+INSERT INTO kernel_total (rank, count, total_ns, min_ns, median_ns, max_ns, shape, shapes, device,
+    name)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0), ?8, nullif(?9, 0),
+    (SELECT n.name FROM gpu_shape s JOIN gpu_name n ON n.id = s.name WHERE s.id = ?7));
+
+-- name: add_copy
+INSERT INTO copy_total (copy_kind, count, total_ns, min_ns, median_ns, max_ns, bytes)
+VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_direction
+INSERT INTO copy_median (direction, median_ns) VALUES (?, ?);
+
+-- name: add_device
+INSERT INTO device_total (number, device, operations, first_ns, last_ns, busy_ns, kernel_ns,
+    copy_ns, gaps, short_gaps, short_gap_ns)
+VALUES (?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
+-- name: add_gap
+INSERT INTO gap (id, device_total, start_ns, duration_ns) VALUES (?, ?, ?, ?);
+
+-- name: add_gap_call
+INSERT INTO gap_call (gap, api, total_ns) VALUES (?, ?, ?);
+
+-- name: add_error
+INSERT INTO error_total (api, result, count) VALUES (?, ?, ?);
+
+-- name: add_launch
+INSERT INTO launch_total (kernel, count, total_ns) VALUES (?, ?, ?);
+
+-- name: add_memory
+-- ?2: enum gv_memory_space
+INSERT OR REPLACE INTO memory_left (call, space, bytes)
+VALUES (?1, CASE ?2 WHEN 1 THEN 'device' WHEN 2 THEN 'host' ELSE 'managed' END, ?3);
+
+-- name: add_stretch
+INSERT INTO timeline (stretch, taken_ns, lane) VALUES (?1, ?2, ?3);

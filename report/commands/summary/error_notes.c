@@ -1,0 +1,77 @@
+#include "report/commands/summary/error_notes.h"
+
+#include "report/commands/offer.h"
+#include "report/show/error_words.h"
+#include "report/show/format.h"
+#include "report/show/text_lines.h"
+#include "report/store/database.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define GV_ERROR_NOTE_BYTES GV_OFFER_BYTES
+
+enum gv_error_note_column {
+    GV_ERROR_RESULT,
+    GV_ERROR_NAME,
+    GV_ERROR_CLASS,
+    GV_ERROR_COUNT,
+    GV_ERROR_CALLS,
+    GV_ERROR_FORKED,
+    GV_ERROR_MOST,
+};
+
+/* A result has the name and the class of the call that returned it most often (SQLite's rule for
+ * bare columns beside a max()). Not 4, which every program with a runtime sees at its end. */
+static const char gv_error_notes_sql[] =
+    "SELECT e.result, a.name, a.class, CAST(total(e.count) AS INTEGER) AS times, count(*),"
+    " CASE WHEN e.result = 3 THEN EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread"
+    "  JOIN process p ON p.id = t.process JOIN process q ON q.pid = p.parent_pid WHERE c.result = 3"
+    "  AND p.forked AND EXISTS (SELECT 1 FROM call k JOIN thread u ON u.id = k.thread WHERE "
+    "u.process ="
+    "  q.id AND k.result = 0 AND k.start_ns < p.start_ns)) ELSE 0 END, max(e.count)"
+    " FROM error_total e JOIN api a ON a.id = e.api WHERE e.result <> 4 AND e.result <> ?1"
+    " GROUP BY e.result ORDER BY times DESC, e.result";
+
+static void gv_error_note_say(FILE *out, const struct gv_error_notes *notes, sqlite3_stmt *row,
+                              const struct gv_error_words *words, int columns)
+{
+    const char *name = (const char *)sqlite3_column_text(row, GV_ERROR_NAME);
+    int64_t result = sqlite3_column_int64(row, GV_ERROR_RESULT);
+    int64_t count = sqlite3_column_int64(row, GV_ERROR_COUNT);
+    const char *meaning = gv_format_result(name ? name : "", result);
+    char text[2 * GV_ERROR_NOTE_BYTES], remedy[GV_ERROR_NOTE_BYTES], times[64] = "";
+
+    if (count > 1)
+        snprintf(times, sizeof(times), ", %" PRId64 " times", count);
+    gv_offer_fill(remedy, sizeof(remedy), words->remedy, notes->path, notes->named);
+    snprintf(text, sizeof(text), "%.100s%s: %s (%" PRId64 ")%s: %s. Fix: %s.", name ? name : "?",
+             sqlite3_column_int64(row, GV_ERROR_CALLS) > 1 ? " and others" : "",
+             meaning ? meaning : "error", result, times, words->meaning, remedy);
+    gv_text_lines(out, 5, notes->first, text, columns);
+}
+
+int gv_error_notes_print(FILE *out, sqlite3 *trace, const struct gv_error_notes *notes, int columns)
+{
+    sqlite3_stmt *rows = NULL;
+    int told = 0, result = sqlite3_prepare_v2(trace, gv_error_notes_sql, -1, &rows, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_int64(rows, 1, notes->told);
+    while ((result == SQLITE_OK || result == SQLITE_ROW) && told < notes->most &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *class = (const char *)sqlite3_column_text(rows, GV_ERROR_CLASS);
+        int64_t number = sqlite3_column_int64(rows, GV_ERROR_RESULT);
+        bool forked = sqlite3_column_int(rows, GV_ERROR_FORKED) != 0;
+        const struct gv_error_words *words = gv_error_words_of(forked  ? "forked"
+                                                               : class ? class
+                                                                       : "",
+                                                               number);
+        if (!words || !(gv_error_words_is_fatal(number) ? notes->fatal : notes->other))
+            continue;
+        gv_error_note_say(out, notes, rows, words, columns);
+        told++;
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}

@@ -1,0 +1,262 @@
+#include "report/commands/summary/summary.h"
+
+#include "report/analyse/names/kernel_name.h"
+#include "report/commands/offer.h"
+#include "report/commands/silence_note.h"
+#include "report/commands/summary/error_notes.h"
+#include "report/show/format.h"
+#include "report/show/text_lines.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define GV_NOTES_NAME 120
+
+/* What else is to be known of the trace. */
+static void gv_print_note(const struct gv_summary *summary, const char *text)
+{
+    gv_text_lines(summary->out, 5, GV_SUMMARY_NOTE, text, summary->columns);
+}
+
+/* How the process of a call in flight ended, if it has. */
+static const char *gv_flight_ended(const char *ended, int64_t signal, char *out, size_t size)
+{
+    if (ended && strcmp(ended, "killed") == 0 && signal)
+        return gv_ended_say(signal, out, size);
+    snprintf(out, size, "%s",
+             !ended                         ? "is"
+             : strcmp(ended, "killed") == 0 ? "was killed or crashed"
+             : strcmp(ended, "exec") == 0   ? "called exec"
+                                            : "ended");
+    return out;
+}
+
+/* Calls in which processes ended, or still are. */
+static int gv_print_flights(const struct gv_summary *summary)
+{
+    sqlite3_stmt *rows = NULL;
+    char text[512], elapsed[GV_FORMAT_BYTES], how[64], launched[GV_NOTES_NAME];
+    int result = gv_database_ask(
+        summary->trace,
+        "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns, coalesce(p.exit_signal, CASE p.pid"
+        " WHEN ?1 THEN ?2 END) FROM in_flight f LEFT JOIN processes p ON p.id = f.process"
+        " ORDER BY f.start_ns LIMIT 3",
+        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *ended = (const char *)sqlite3_column_text(rows, 1);
+        const char *name = (const char *)sqlite3_column_text(rows, 2);
+        const char *kernel = (const char *)sqlite3_column_text(rows, 3);
+        bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
+        gv_kernel_name_short(kernel, launched, sizeof(launched));
+        gv_flight_ended(ended, sqlite3_column_int64(rows, 5), how, sizeof(how));
+        snprintf(text, sizeof(text), "process %" PRId64 " %s in %.100s%s%s%s%s",
+                 (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
+                 kernel ? " of " : "", launched, known ? (ended ? " after " : " for ") : "",
+                 known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
+        gv_print_note(summary, text);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(summary->trace, result);
+}
+
+/* Processes that ended badly, other than those in a call: of one that is in no trace, too. */
+static int gv_print_ended_badly(const struct gv_summary *summary)
+{
+    sqlite3_stmt *rows = NULL;
+    char text[512], how[64];
+    int64_t told = 0;
+    int result = gv_database_ask(
+        summary->trace,
+        "WITH ended AS (SELECT id, pid, coalesce(exit_signal, CASE pid WHEN ?1 THEN ?2 END) AS "
+        "number,"
+        "  ended, exit_code FROM processes WHERE ended = 'killed' OR ended = 'exit' AND exit_code "
+        "<> 0"
+        " UNION ALL SELECT NULL, ?1, ?2, 'killed', NULL WHERE ?2 > 0 AND NOT EXISTS (SELECT 1 FROM"
+        "  processes WHERE pid = ?1 AND ended = 'killed')) SELECT pid, number, exit_code FROM ended"
+        " WHERE id IS NULL OR ended = 'exit' OR id NOT IN (SELECT process FROM in_flight)"
+        " ORDER BY id IS NULL DESC, ended = 'exit', id",
+        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        if (sqlite3_column_int64(rows, 1) > 0)
+            gv_ended_say(sqlite3_column_int64(rows, 1), how, sizeof(how));
+        else if (sqlite3_column_type(rows, 2) != SQLITE_NULL)
+            snprintf(how, sizeof(how), "exited with code %d", sqlite3_column_int(rows, 2));
+        else
+            snprintf(how, sizeof(how), "was killed or crashed");
+        snprintf(text, sizeof(text), "process %" PRId64 " %s",
+                 (int64_t)sqlite3_column_int64(rows, 0), how);
+        if (++told <= 3)
+            gv_print_note(summary, text);
+    }
+    if (told > 3) {
+        snprintf(text, sizeof(text), "%" PRId64 " more process%s ended badly", told - 3,
+                 told == 4 ? "" : "es");
+        gv_print_note(summary, text);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(summary->trace, result);
+}
+
+/* Why the GPU's activity was not recorded, or what else to know of it. */
+static int gv_print_gpu_side(const struct gv_summary *summary)
+{
+    sqlite3_stmt *rows = NULL;
+    char text[GV_VERDICT_TEXT_BYTES];
+    int result = sqlite3_prepare_v2(
+        summary->trace,
+        "SELECT gpu, gpu_why, count(*) FROM process WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR"
+        " gpu_why IS NOT NULL) GROUP BY gpu, gpu_why ORDER BY min(id) LIMIT 3",
+        -1, &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const char *mode = (const char *)sqlite3_column_text(rows, 0);
+        const char *why = (const char *)sqlite3_column_text(rows, 1);
+        int64_t count = sqlite3_column_int64(rows, 2);
+        bool off = mode && strcmp(mode, "off") == 0;
+        bool seen = mode && strcmp(mode, "cupti") == 0;
+        snprintf(text, sizeof(text), "GPU activity %srecorded%s%.400s", seen ? "" : "not ",
+                 why || off ? ": " : "",
+                 why   ? why
+                 : off ? "GPUVERIFY_GPU=off"
+                       : "");
+        if (count > 1)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), " (%" PRId64 " processes)",
+                     count);
+        gv_print_note(summary, text);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(summary->trace, result);
+}
+
+/* What CUPTI had not handed over, and so from when on the GPU's side is not known. */
+static int gv_print_unseen(const struct gv_summary *summary)
+{
+    const struct gv_run_facts *facts = summary->facts;
+    sqlite3_stmt *row = NULL;
+    char text[256], known[GV_FORMAT_BYTES];
+    int result = sqlite3_prepare_v2(
+        summary->trace,
+        "SELECT CAST(total(count) AS INTEGER), count(*), max(p.pid), max(p.ended = 'killed') FROM"
+        " loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation'",
+        -1, &row, NULL);
+
+    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        int64_t count = sqlite3_column_int64(row, 0);
+        char who[64];
+        snprintf(who, sizeof(who), "process %" PRId64, (int64_t)sqlite3_column_int64(row, 2));
+        if (sqlite3_column_int64(row, 1) > 1)
+            snprintf(who, sizeof(who), "%" PRId64 " processes",
+                     (int64_t)sqlite3_column_int64(row, 1));
+        gv_format_duration(known, facts->known_ns);
+        if (count > 0)
+            snprintf(text, sizeof(text),
+                     "GPU activity after %s is unknown: %s %s before CUPTI delivered %" PRId64
+                     " operation%s.",
+                     known, who, sqlite3_column_int(row, 3) ? "was killed" : "ended", count,
+                     count == 1 ? "" : "s");
+        else
+            snprintf(text, sizeof(text), "GPU activity after %s is unknown%s", known,
+                     facts->complete && facts->untimed_operations > 0
+                         ? ": what was launched had not ended when its process did."
+                         : " so far: what was launched since has not ended, or CUPTI has not"
+                           " delivered it.");
+        gv_print_note(summary, text);
+    }
+    sqlite3_finalize(row);
+    return gv_database_error(summary->trace, result);
+}
+
+static void gv_print_failed(const struct gv_summary *summary, bool named)
+{
+    const struct gv_run_facts *facts = summary->facts;
+    char text[GV_VERDICT_TEXT_BYTES + GV_OFFER_BYTES], see[GV_OFFER_BYTES];
+
+    gv_offer_fill(see, sizeof(see), "gpuverify report FILE --section errors", summary->path, named);
+    snprintf(text, sizeof(text), "%" PRId64 " call%s failed%s%.100s (%s)", facts->failed,
+             facts->failed == 1 ? "" : "s", facts->failed == 1 ? ": " : ", most often ",
+             facts->failed_most, see);
+    gv_print_note(summary, text);
+}
+
+static void gv_print_missing(const struct gv_summary *summary)
+{
+    int64_t launches = summary->facts->launches_missing;
+    char text[256];
+
+    snprintf(text, sizeof(text),
+             "%" PRId64 " launch%s succeeded, but CUPTI has no record of %s: kernel counts and GPU"
+             " times are too low.",
+             launches, launches == 1 ? "" : "es", launches == 1 ? "it" : "them");
+    gv_print_note(summary, text);
+}
+
+static void gv_print_lost(const struct gv_summary *summary, int64_t lost)
+{
+    char text[GV_VERDICT_TEXT_BYTES];
+
+    snprintf(text, sizeof(text), "%" PRId64 " record%s lost and %s missing from these numbers.%s",
+             lost, lost == 1 ? " was" : "s were", lost == 1 ? "is" : "are",
+             summary->facts->full > 0 ? " Shared memory was full: set GPUVERIFY_SPOOL_MB=1024."
+                                      : "");
+    gv_print_note(summary, text);
+}
+
+/* Results in words. What the verdict is about was said with it. */
+static int gv_print_errors(const struct gv_summary *summary, bool fatal, bool named)
+{
+    const struct gv_run_facts *facts = summary->facts;
+    struct gv_error_notes notes = {
+        .path = summary->path,
+        .named = named,
+        .first = GV_SUMMARY_NOTE,
+        .told = gv_run_facts_launches_failed(facts) ? facts->launch_result : facts->init_result,
+        .most = GV_VERDICT_TOLD,
+        .fatal = fatal,
+        .other = !fatal,
+    };
+
+    return gv_error_notes_print(summary->out, summary->trace, &notes, summary->columns);
+}
+
+int gv_summary_print_broken(const struct gv_summary *summary, bool named)
+{
+    return gv_print_errors(summary, true, named);
+}
+
+int gv_summary_print_notes(const struct gv_summary *summary, bool named)
+{
+    const struct gv_run_facts *facts = summary->facts;
+    int64_t lost = facts->lost - facts->operations_lost;
+    bool failed = facts->failed > 0 && facts->init_result == 0, silent;
+    int error = gv_print_gpu_side(summary);
+
+    if (!error && facts->known_ns < facts->window_ns)
+        error = gv_print_unseen(summary);
+    else
+        lost = facts->lost;
+    if (!error && facts->in_flight > 0)
+        error = gv_print_flights(summary);
+    if (!error)
+        error = gv_print_ended_badly(summary);
+    if (failed)
+        gv_print_failed(summary, named);
+    if (!error && failed)
+        error = gv_print_errors(summary, false, named);
+    if (facts->launches_missing > 0)
+        gv_print_missing(summary);
+    if (lost > facts->launches_missing)
+        gv_print_lost(summary, lost - facts->launches_missing);
+    if (!error && !facts->complete && facts->whole)
+        error = gv_silence_note_print(summary->out, summary->trace, GV_SUMMARY_NOTE,
+                                      summary->columns, &silent);
+    if (!facts->complete)
+        gv_print_note(summary, "The trace is not complete yet.");
+    return error;
+}

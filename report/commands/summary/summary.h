@@ -1,0 +1,40 @@
+/* The summary that `gpuverify run` ends with and `gpuverify report` begins with. */
+#ifndef GV_COMMANDS_SUMMARY_SUMMARY_H
+#define GV_COMMANDS_SUMMARY_SUMMARY_H
+
+#include "report/analyse/ended.h"
+#include "report/analyse/verdict/verdict.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+struct gv_summary {
+    sqlite3 *trace;
+    const char *path; /* the trace's, for the commands that are offered */
+    FILE *out;
+    int columns;
+    const struct gv_run_facts *facts;
+    const struct gv_verdict *verdict;
+    const struct gv_ended *ended; /* how one of its processes ended, if that is known */
+    bool evidence;                /* below each finding, what it follows from */
+};
+
+/* The whole summary. 0 or -errno. */
+int gv_summary_print(const struct gv_summary *summary);
+
+/* What the run would save at most without what a finding tells of; -1: not known, or nothing to
+ * save. */
+int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class class);
+
+/* The summary of a program that left no trace: what to call it, and how it was started. */
+void gv_summary_print_without(FILE *out, const char *name, const char *program,
+                              enum gv_verdict_class class, int columns);
+
+/* report/commands/summary/notes.c: what else to know of the trace, each in a line with
+ * GV_SUMMARY_NOTE before it if `columns` is INT_MAX. The first are the results after which nothing
+ * on the GPU can go on. `named`: the commands that are offered name the trace. 0 or -errno. */
+#define GV_SUMMARY_NOTE "  !"
+int gv_summary_print_broken(const struct gv_summary *summary, bool named);
+int gv_summary_print_notes(const struct gv_summary *summary, bool named);
+
+#endif
