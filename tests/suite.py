@@ -60,7 +60,7 @@ def part_tidy(run):
 
     def check(path):
         done = subprocess.run([command, "-p", BUILD, "--quiet", "--extra-arg=-Wno-unknown-warning-option", path],
-                              cwd=CHECKOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                              cwd=CHECKOUT, text=True, capture_output=True, check=False)
         return path, done.returncode, done.stdout + done.stderr
 
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
