@@ -105,7 +105,7 @@ def part_build(run):
 def unit_tests(run, folder, env=None, only=()):
     """Every test that meson knows in a build folder is one result."""
     status, text = run.command(meson(), "test", "-C", folder, "--no-rebuild",
-                               "--num-processes", str(JOBS), *only, env=env)
+                               "--num-processes", str(JOBS), "--timeout-multiplier", "3", *only, env=env)
     log = os.path.join(folder, "meson-logs/testlog.json")
     if not os.path.exists(log) or "No tests defined" in text:
         raise Failure(f"meson test: exit status {status}\n{tail(text)}")
