@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import harness
 
@@ -224,6 +223,7 @@ class Report(harness.Case):
                     if re.search(r"\bcuLaunchKernel\b", line))
         self.assertRegex(line, r"\b3\b")
 
+    @harness.depends_on_time("what a verdict says first depends on how long things took")
     def test_two_runs_read_the_same_but_for_the_numbers(self):
         runs = []
         for _ in range(2):
