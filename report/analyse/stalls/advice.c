@@ -260,11 +260,10 @@ static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_
 
 static void add_free_async(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    bool runtime = facts->call && gv_api_is_runtime(facts->call);
-
-    add(out, "%s in the stream that used the memory (with %s)",
-        runtime ? "cudaFreeAsync" : "cuMemFreeAsync",
-        runtime ? "cudaMallocAsync" : "cuMemAllocAsync");
+    if (facts->call && gv_api_is_runtime(facts->call))
+        add(out, "cudaFreeAsync in the stream that used the memory (with cudaMallocAsync)");
+    else
+        add(out, "cuMemFreeAsync in the stream that used the memory (with cuMemAllocAsync)");
 }
 
 /* The fix depends on whether it waited or compiled. */

@@ -1,15 +1,20 @@
 #include "report/analyse/stalls/causes.h"
 
+#include "trace/call_table.h"
+
 #include <string.h>
+
+#define GV_KIND_ANY GV_KIND_COUNT
 
 static const struct {
     const char *name, *why, *advice_in_flight;
     struct {
-        const char *part, *text;
+        enum gv_call_kind kind;
+        const char *text;
     } advice[4]; /* the last row is empty */
     bool expected, waits;
 } causes[] = {
-#define GV_ADVICE(part, text) {part, text},
+#define GV_ADVICE(kind, text) {GV_KIND_##kind, text},
 #define GV_CAUSE(name, text, expected, waits, proof, why, advice, advice_in_flight)                \
     {text, why, advice_in_flight, {advice}, expected, waits},
 #include "report/analyse/stalls/causes.def"
@@ -50,9 +55,10 @@ enum gv_cause gv_cause_find(const char *name)
 
 const char *gv_cause_advice(enum gv_cause cause, const char *call)
 {
+    enum gv_call_kind kind = gv_call_kind_find(call ? call : "", "");
+
     for (size_t i = 0; cause < GV_CAUSE_COUNT && causes[cause].advice[i].text; i++)
-        if (!causes[cause].advice[i].part[0] ||
-            (call && strstr(call, causes[cause].advice[i].part)))
+        if (causes[cause].advice[i].kind == GV_KIND_ANY || causes[cause].advice[i].kind == kind)
             return causes[cause].advice[i].text;
     return "";
 }

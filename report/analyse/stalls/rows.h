@@ -1,8 +1,8 @@
 /*
- * The stalls of an open trace, as the commands that show them need them: one row of the view
- * `stalls` with the names that it refers to.
+ * The stalls of an open trace for the commands: one row of the view `stalls`, with the names that
+ * it refers to.
  *
- * Texts belong to the row and come from the trace: they are to be escaped when they are printed.
+ * Texts belong to the row and come from the trace: escape them for printing.
  */
 #ifndef GV_ANALYSE_STALLS_ROWS_H
 #define GV_ANALYSE_STALLS_ROWS_H
@@ -58,22 +58,22 @@ struct gv_stall_rows {
 };
 
 struct gv_stall_filter {
-    const char *cause;  /* NULL: every one */
+    const char *cause;  /* NULL: all */
     int64_t least_ns;   /* time lost */
-    bool expected;      /* the expected ones too */
-    int64_t id;         /* 0: every one */
-    int64_t blocked_by; /* 0: every one */
+    bool expected;      /* expected ones too */
+    int64_t id;         /* 0: all */
+    int64_t blocked_by; /* 0: all */
     int64_t limit;      /* 0: all */
     bool people;        /* shorten kernel names */
 };
 
-/* Time that was lost: waiting and compiling. */
+/* The time lost: waiting and compiling. */
 static inline int64_t gv_stall_lost_ns(const struct gv_stall_row *row)
 {
     return gv_time_sum(row->wait_ns, row->jit_ns);
 }
 
-/* Sorted by the time lost, longest first. 0 or -errno; *rows is to be freed in any case. */
+/* Sorted by the time lost, longest first. 0 or -errno. Free *rows in any case. */
 int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows);
 /* Counts them without the limit. 0 or -errno. */
