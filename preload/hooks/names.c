@@ -272,7 +272,7 @@ struct gv_names_answer gv_names_find(uintptr_t handle)
     if (!lives(owner_in(meaning)))
         return answer;
     answer.kernel = kernel_in(meaning);
-    if (__builtin_expect(meaning & UNTOLD, 0))
+    if (__builtin_expect((meaning & UNTOLD) != 0, 0))
         answer.name = tell(cell, meaning);
     return answer;
 }

@@ -54,7 +54,7 @@ int gv_key_map_add(struct gv_key_map *map, const struct gv_key *key, int64_t val
     return 0;
 }
 
-/* Those behind it that would not be found past the gap move up into it. */
+/* Moves up later entries that could not be found past the gap. */
 void gv_key_map_remove(struct gv_key_map *map, const struct gv_key *key)
 {
     struct gv_key_entry *gap = map->places ? gv_key_map_place(map, key) : NULL;

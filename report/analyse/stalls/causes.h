@@ -1,6 +1,6 @@
 /* The causes of stalls: report/analyse/stalls/causes.def. */
-#ifndef GV_ANALYSE_STALLS_CAUSE_H
-#define GV_ANALYSE_STALLS_CAUSE_H
+#ifndef GV_ANALYSE_STALLS_CAUSES_H
+#define GV_ANALYSE_STALLS_CAUSES_H
 
 #include <stdbool.h>
 
@@ -10,18 +10,18 @@ enum gv_cause {
     GV_CAUSE_COUNT
 };
 
-/* What a cause is called in the trace, and why, in one sentence without a full stop; whether what
- * the GPU still had to do can follow it. */
+/* The name in the trace; the reason, a sentence without a full stop; whether the remaining GPU
+ * work can follow that sentence. */
 const char *gv_cause_name(enum gv_cause cause);
 const char *gv_cause_why(enum gv_cause cause);
 bool gv_cause_waits(enum gv_cause cause);
 bool gv_cause_is_expected(enum gv_cause cause);
-/* By its name, which may be NULL: nothing explains it. */
+/* Whether the name is that of UNKNOWN; NULL is not. */
 bool gv_cause_is_unknown(const char *name);
 /* GV_CAUSE_COUNT: there is no such cause. */
 enum gv_cause gv_cause_find(const char *name);
-/* What to do about it: for a call of this name, which may be NULL; "": nothing. The words in braces
- * are still to be replaced. */
+/* The advice for a call of this name, which may be NULL; "": none. Words in braces are not
+ * replaced yet. */
 const char *gv_cause_advice(enum gv_cause cause, const char *call);
 /* The same for a call that does not return. */
 const char *gv_cause_advice_in_flight(enum gv_cause cause);
