@@ -324,37 +324,25 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 
 /* ---- resuming ---- */
 
-static int load_name(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(&ingest->gpu_names, ingest->database, &key, sqlite3_column_int64(row, 0));
-}
-
-static int load_shape(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(&ingest->gpu_shapes, ingest->database, &key, sqlite3_column_int64(row, 0));
-}
-
-static int load_place(struct gv_ingest *ingest, sqlite3_stmt *row)
+static int load_place(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
 {
     struct gv_key key =
         place_key((uint64_t)sqlite3_column_int64(row, 1), (uint64_t)sqlite3_column_int64(row, 2),
                   (uint64_t)sqlite3_column_int64(row, 3));
 
-    return gv_known_add(&ingest->gpu_places, ingest->database, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(into, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 int gv_ingest_gpu_load_all(struct gv_ingest *ingest)
 {
-    int error = gv_ingest_each(ingest, GV_STATEMENT_GPU_NAME_ALL, load_name);
+    int error = gv_ingest_each(ingest, GV_STATEMENT_GPU_NAME_ALL, gv_ingest_load_number,
+                               &ingest->gpu_names);
 
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_SHAPE_ALL, load_shape);
+        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_SHAPE_ALL, gv_ingest_load_number,
+                               &ingest->gpu_shapes);
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_PLACE_ALL, load_place);
+        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_PLACE_ALL, load_place, &ingest->gpu_places);
     ingest->inherited = ingest->resumed = true;
     return error;
 }

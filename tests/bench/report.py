@@ -1,5 +1,5 @@
-"""How long the commands take to begin, and on a large trace, and how much memory that takes: 10 million
-calls, and as many operations on the GPU."""
+"""Measures the commands on a large trace, their start, and their memory: 10 million calls and as many GPU
+operations."""
 
 import hashlib
 import os
@@ -78,7 +78,7 @@ def kept(bench, calls):
 
 
 def cold(path):
-    """Puts the file out of the page cache, as far as an ordinary user can."""
+    """Drops the file from the page cache, as far as an ordinary user can."""
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -102,7 +102,7 @@ def run(bench, words):
 
 
 def budget(bench, name, seconds, memory):
-    """Only a whole run can break its budget: a part of the work has none."""
+    """Only a whole run can exceed its limits."""
     most_s, most_mb = BUDGETS.get(name, (None, None))
     for what, found, most in (("seconds", seconds, most_s), ("MB", memory, most_mb)):
         if most and found > most and bench.scale >= 1:
@@ -142,7 +142,7 @@ def bench_large(bench):
 
 def bench_help(bench):
     """gpuverify --help, which needs no trace: how long any command takes to begin."""
-    run(bench, ["--help"])  # what follows finds the program in the page cache
+    run(bench, ["--help"])  # later starts find the program in the page cache
     times = [run(bench, ["--help"])[0] for _ in range(bench.scaled(50, 10))]
     middle = bench.spread("help_ms", "--help", [seconds * 1e3 for seconds in times], "ms")
     budget(bench, "help", middle / 1e3, None)

@@ -164,7 +164,7 @@ static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column
         int type = row ? sqlite3_column_type(statement, i) : SQLITE_NULL;
         columns[i].name = name ? name : "";
         columns[i].kind =
-            type == SQLITE_INTEGER || type == SQLITE_FLOAT ? GV_COLUMN_NUMBER : GV_COLUMN_TEXT;
+            type == SQLITE_INTEGER || type == SQLITE_FLOAT ? GV_COLUMN_NUMBER : GV_COLUMN_NAME;
     }
 }
 

@@ -356,10 +356,12 @@ static void summaries_are_the_same_with_totals_and_without(void **state)
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
         "INSERT INTO gpu_op (id, place, kind, shape, start_ns, duration_ns, bytes, copy_kind)"
         " SELECT i, 1 + i % 4, 1 + i % 7 % 4, nullif(i % 6, 0), i * 1000,"
-        " abs(random()) % (100 << i % 25), i, CASE WHEN i % 11 THEN i % 3 + 16 * (i % 6) END FROM n;"
+        " abs(random()) % (100 << i % 25), i, CASE WHEN i % 11 THEN i % 3 + 16 * (i % 6) END FROM "
+        "n;"
         "CREATE TABLE before AS SELECT 'call' AS kind, name, count, total_ns, min_ns, median_ns,"
         "  max_ns, share, errors AS more FROM api_summary"
-        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 FROM"
+        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 "
+        "FROM"
         "  kernel_summary"
         " UNION ALL SELECT 'copy', name, count, total_ns, min_ns, median_ns, max_ns, share, bytes"
         "  FROM copy_summary;");
@@ -367,7 +369,8 @@ static void summaries_are_the_same_with_totals_and_without(void **state)
     totals_execute(
         "CREATE TABLE after AS SELECT 'call' AS kind, name, count, total_ns, min_ns, median_ns,"
         "  max_ns, share, errors AS more FROM api_summary"
-        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 FROM"
+        " UNION ALL SELECT 'kernel', name, count, total_ns, min_ns, median_ns, max_ns, share, 0 "
+        "FROM"
         "  kernel_summary"
         " UNION ALL SELECT 'copy', name, count, total_ns, min_ns, median_ns, max_ns, share, bytes"
         "  FROM copy_summary;");
