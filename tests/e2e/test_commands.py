@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import harness
 
@@ -73,9 +72,7 @@ class Run(harness.Case):
         no_shared = {"GPUVERIFY_SPOOL_DIR": "/proc/nowhere/spool", "GPUVERIFY_TRACE": "%n/out.db"}
         for what, argv, env in (
                 ("a pattern", [ending], {}),
-                ("no collector", [ending], {"GPUVERIFY_COLLECTOR": "off"}),
-                ("another directory", ["sh", "-c", f"cd / && cd '{self.path('sub')}' && {ending}"],
-                 {})):
+                ("no collector", [ending], {"GPUVERIFY_COLLECTOR": "off"})):
             with self.subTest(what):
                 result = self.run_it("--", *argv, env={**no_shared, **env}, cwd=self.path("sub"))
                 self.assertEqual(result.out, "three launches\n")
@@ -226,6 +223,7 @@ class Report(harness.Case):
                     if re.search(r"\bcuLaunchKernel\b", line))
         self.assertRegex(line, r"\b3\b")
 
+    @harness.depends_on_time("what a verdict says first depends on how long things took")
     def test_two_runs_read_the_same_but_for_the_numbers(self):
         runs = []
         for _ in range(2):

@@ -1,6 +1,7 @@
 """What was launched is found on the GPU, or counted as lost: whatever the reason, and nothing else."""
 
 import os
+import time
 import unittest
 
 import harness
@@ -41,6 +42,16 @@ class Starting(Seen):
                                ("constructor", [harness.built(harness.PROGRAMS, "libe2e_constructor.so")])):
             with self.subTest(how):
                 self.assertEqual(self.when(how, *arguments, start_ms=9000), "during the start\n")
+
+    def test_who_waits_for_a_thread_that_left_the_start(self):
+        for how in "jump", "end":
+            with self.subTest(how):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                start = time.monotonic()
+                self.assertEqual(self.when(how, start_ms=9000), "during the start\n")
+                self.assertLess(time.monotonic() - start, 8)
+                self.assertEqual(self.trace().rows("SELECT gpu, gpu_why FROM processes"), [
+                    ("host-only", "the thread that started CUPTI jumped out of cuInit(), or ended")])
 
 
 @unittest.skipUnless(os.path.exists(libcupti()),

@@ -105,11 +105,11 @@ class Hostile(harness.Case):
             self.make()
             path = self.path("trace.db")
             database = sqlite3.connect(path)
-            tables = [row for row in database.execute(
+            tables = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-                " AND name <> 'meta'")]
+                " AND name <> 'meta'").fetchall()
             for (table,) in tables:
-                for _, column, kind, _, _, key in database.execute(f"PRAGMA table_info({table})"):
+                for _, column, _, _, _, key in database.execute(f"PRAGMA table_info({table})"):
                     if not key:
                         database.execute(f"UPDATE OR IGNORE {table} SET {column} = {value}")
             database.execute(f"UPDATE meta SET value = {value} WHERE key NOT IN ('session',"

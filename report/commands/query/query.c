@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 const struct gv_query gv_queries[] = {
-#define GV_QUERY(name, help, sql) {name, help, sql},
-#include "report/commands/query/queries.def"
+#define GV_SQL(name, help, text) {#name, help, text},
+#include "report/commands_query_queries.inc"
 };
 
 const size_t gv_queries_count = sizeof(gv_queries) / sizeof(gv_queries[0]);

@@ -4,6 +4,7 @@
 #include "report/commands/progress.h"
 #include "report/commands/summary/error_notes.h"
 #include "report/commands/summary/summary.h"
+#include "report/commands_report_sections.inc"
 #include "report/show/format.h"
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
@@ -32,8 +33,8 @@ struct gv_section {
 
 static const struct gv_section gv_sections[] = {
     {.name = "verdict"},
-#define GV_SECTION(name, shape, title, sql, ...)                                                   \
-    {#name, GV_SHAPE_##shape, title, sql, {__VA_ARGS__}},
+#define GV_SECTION(name, shape, title, ...)                                                        \
+    {#name, GV_SHAPE_##shape, title, sql_##name, {__VA_ARGS__}},
 #include "report/commands/report/sections.def"
 };
 

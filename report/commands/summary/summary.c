@@ -1,6 +1,6 @@
 #include "report/commands/summary/summary.h"
 
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/offer.h"
