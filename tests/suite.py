@@ -135,7 +135,7 @@ def part_model(run):
 def end_to_end(run, folder, *options, env=None):
     """tests/e2e/run.py prints its own results; they are counted here, and shown."""
     status, text = run.command("python3", "tests/e2e/run.py", "--build", folder, "-j", str(CASES),
-                               "--slowest", "10", *options, env=env, timeout=1500)
+                               "--slowest", "10", *options, env=env)
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", last_line(text))
     if not counts:
         raise Failure(f"tests/e2e/run.py: exit status {status}\n{tail(text)}")
