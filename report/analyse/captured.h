@@ -1,7 +1,7 @@
 /*
- * When the streams of a process were being captured: what they were given then ran in a graph, or
- * never. What a capture began or ended with may not be known: then it is taken to have gone on from
- * the beginning, or until the end.
+ * The periods in which the streams of a process were captured. What a stream got then ran in a
+ * graph, or never. If the begin or the end of a capture is unknown, it counts from the beginning,
+ * or until the end.
  */
 #ifndef GV_ANALYSE_CAPTURED_H
 #define GV_ANALYSE_CAPTURED_H
@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes temp.capture (stream, start_ns, end_ns) of a process; a stream that waits for an event
- * during a capture is taken to have joined it. Until gv_captured_close. One thread; 0 or -errno. */
+/* Makes temp.capture (stream, start_ns, end_ns) of a process. A stream that waits for an event
+ * during a capture counts as joined. Valid until gv_captured_close. One thread; 0 or -errno. */
 int gv_captured_open(sqlite3 *trace, int64_t process);
 int gv_captured_close(sqlite3 *trace);
 
-/* The times at which any stream was being captured: apart, and in their order. */
+/* The times in which any stream was captured: disjoint and sorted. */
 struct gv_captured_times {
     struct gv_captured_time {
         int64_t start_ns, end_ns;
@@ -24,10 +24,10 @@ struct gv_captured_times {
     size_t count;
 };
 
-/* Of the process that is open. To be freed, also after an error. */
+/* For the opened process. Free them, also after an error. */
 int gv_captured_times_read(struct gv_captured_times *times, sqlite3 *trace);
 void gv_captured_times_free(struct gv_captured_times *times);
-/* Whether one of them meets [start_ns, end_ns]. */
+/* Whether one of them overlaps [start_ns, end_ns]. */
 bool gv_captured_times_meet(const struct gv_captured_times *times, int64_t start_ns,
                             int64_t end_ns);
 

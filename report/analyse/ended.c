@@ -7,7 +7,7 @@
 
 static const struct {
     int signal;
-    bool crash; /* mostly the program's own doing */
+    bool crash; /* usually caused by the program itself */
     const char *name;
 } gv_ended_signals[] = {
     {SIGSEGV, true, "SIGSEGV"},  {SIGBUS, true, "SIGBUS"},    {SIGILL, true, "SIGILL"},

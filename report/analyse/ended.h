@@ -1,5 +1,5 @@
-/* By which signal a process ended. Traces have it of some; `gpuverify run` knows it of its program.
- */
+/* The signal that ended a process. Traces have it for some processes; `gpuverify run` knows it
+ * for its program. */
 #ifndef GV_ANALYSE_ENDED_H
 #define GV_ANALYSE_ENDED_H
 

@@ -1,7 +1,7 @@
 /*
- * From when on the GPU's side of a process is not known. CUPTI hands operations over some time
- * after they ended, all of a buffer together: of a program that was killed, and of one that still
- * runs, the last ones are missing.
+ * From when on the GPU side of a process is unknown. CUPTI returns operations some time after they
+ * end, a whole buffer at once. So the last ones are missing if the program was killed, or still
+ * runs.
  */
 #ifndef GV_ANALYSE_GPU_UNSEEN_H
 #define GV_ANALYSE_GPU_UNSEEN_H
@@ -11,13 +11,13 @@
 
 struct gv_gpu_unseen {
     int64_t process;     /* id in processes */
-    int64_t launched_ns; /* when the first operation that is missing was put into its stream */
-    int64_t known_ns;    /* the earliest that one of those missing can have begun */
+    int64_t launched_ns; /* when the first missing operation was queued */
+    int64_t known_ns;    /* the earliest possible start of a missing operation */
 };
 
 typedef void gv_gpu_unseen_take(void *context, const struct gv_gpu_unseen *unseen);
 
-/* Gives each process of which operations are missing, also those that still run. 0 or -errno. */
+/* Lists each process with missing operations, also those that still run. 0 or -errno. */
 int gv_gpu_unseen_each(sqlite3 *trace, gv_gpu_unseen_take *take, void *context);
 
 #endif

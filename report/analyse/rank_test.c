@@ -8,8 +8,8 @@ static double gv_rank_distance(double one, double other)
     return one > other ? one - other : other - one;
 }
 
-/* Twice the rank of each value, so that it is whole: the place among all, the mean of the places
- * where some are equal. */
+/* Twice the rank of each value, which makes it an integer. Equal values get the mean of their
+ * ranks. */
 static void gv_rank_find(const double *values, size_t count, size_t *ranks)
 {
     for (size_t i = 0; i < count; i++) {
@@ -22,7 +22,7 @@ static void gv_rank_find(const double *values, size_t count, size_t *ranks)
     }
 }
 
-/* ways[k * sums + s]: how many sets of k ranks have the sum s. */
+/* ways[k * sums + s]: the number of sets of k ranks with the sum s. */
 static double *gv_rank_count(const size_t *ranks, size_t count, size_t taken, size_t sums)
 {
     double *ways = calloc((taken + 1) * sums, sizeof(*ways));
@@ -54,7 +54,7 @@ double gv_rank_test(const double *left, size_t left_count, const double *right, 
     double *ways = gv_rank_count(ranks, count, left_count, sums);
     if (!ways)
         return 1;
-    /* The mean of the sum, of doubled ranks. */
+    /* The mean of the sum of doubled ranks. */
     double mean = (double)(left_count * (count + 1)), far = gv_rank_distance((double)found, mean);
     for (size_t sum = 0; sum < sums; sum++) {
         double how_many = ways[left_count * sums + sum];

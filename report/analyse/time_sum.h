@@ -1,5 +1,4 @@
-/* Sums, differences and products of times of a trace, which may hold anything: they stop at the
- * limits. */
+/* Sums, differences and products of times. A trace may have any values, so they saturate. */
 #ifndef GV_ANALYSE_TIME_SUM_H
 #define GV_ANALYSE_TIME_SUM_H
 

@@ -1,7 +1,7 @@
 /*
- * How long at least one of many stretches of time went on: those that overlap count once. They are
- * to come in the order of their starts; then the sum is exact, of however many. Where a process
- * is not to hide what another did at the same time, each is begun anew.
+ * The time in which at least one of many intervals was going on: overlaps count once. Intervals
+ * must come in the order of their starts; the sum is then exact for any number. Start anew for each
+ * process, so that one does not hide another.
  */
 #ifndef GV_ANALYSE_TIME_UNION_H
 #define GV_ANALYSE_TIME_UNION_H
@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero: of none. */
+/* All zero: empty. */
 struct gv_time_union {
     int64_t sum_ns;
-    int64_t end_ns; /* the latest one so far */
+    int64_t end_ns; /* the latest end so far */
     bool begun;
 };
 
@@ -29,7 +29,7 @@ static inline void gv_time_union_add(struct gv_time_union *all, int64_t start_ns
     all->begun = true;
 }
 
-/* What comes now, of another process, overlaps nothing that was added before. */
+/* The next intervals, of another process, overlap nothing added before. */
 static inline void gv_time_union_begin(struct gv_time_union *all)
 {
     all->begun = false;

@@ -11,7 +11,7 @@ static int gv_call_batch_insert(struct gv_database *database, enum gv_statement 
 
     if (!add)
         return error;
-    result = sqlite3_clear_bindings(add); /* what is not bound is NULL */
+    result = sqlite3_clear_bindings(add); /* unbound parameters are NULL */
     for (unsigned i = 0; i < count; i++)
         for (int column = 0; column < GV_CALL_COLUMNS; column++, parameter++)
             if (rows[i].known & 1u << column)

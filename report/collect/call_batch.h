@@ -1,9 +1,9 @@
 /*
- * Rows of the table `call`, inserted many at a time: a statement with GV_CALL_BATCH_ROWS rows takes
- * two thirds of the time that as many statements with one row take.
+ * Inserts rows into the table `call` in batches: a statement with GV_CALL_BATCH_ROWS rows takes two
+ * thirds of the time of single rows.
  *
- * Rows wait in memory until a batch is full; gv_call_batch_flush() inserts the rest, before the
- * transaction that they belong to is committed. 0 or -errno.
+ * Rows wait in memory until a batch is full. Call gv_call_batch_flush() before the commit of their
+ * transaction. 0 or -errno.
  */
 #ifndef GV_COLLECT_CALL_BATCH_H
 #define GV_COLLECT_CALL_BATCH_H
@@ -33,7 +33,7 @@ enum gv_call_column {
 
 struct gv_call_row {
     int64_t value[GV_CALL_COLUMNS];
-    uint32_t known; /* bit n: column n has a value; without it, it is NULL */
+    uint32_t known; /* bit n: column n has a value; otherwise it is NULL */
 };
 
 struct gv_call_batch {
@@ -48,7 +48,7 @@ static inline void gv_call_row_set(struct gv_call_row *row, enum gv_call_column 
     row->known |= 1u << column;
 }
 
-/* The next row, empty. Fill it in before the next call. */
+/* Returns the next row, empty. Fill it in before the next call. */
 int gv_call_batch_next(struct gv_call_batch *batch, struct gv_database *database,
                        struct gv_call_row **row);
 

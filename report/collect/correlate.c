@@ -5,15 +5,15 @@
 #include <string.h>
 
 struct gv_correlate_call {
-    uint32_t correlation; /* 0: the place is empty */
-    uint32_t call;        /* the lower half of its id: those of all that are kept differ in it */
+    uint32_t correlation; /* 0: the slot is empty */
+    uint32_t call;        /* the lower half of its id, which differs for all remembered calls */
 };
 
 struct gv_correlate_waiting {
-    int64_t row;   /* 0: it was told its call */
-    uint64_t next; /* number of one that has waited for longer, in the same chain; 0: none */
+    int64_t row;   /* 0: its call is known */
+    uint64_t next; /* number of an operation that has waited longer, in the same chain; 0: none */
     uint32_t correlation;
-    uint32_t statement; /* tells the row its call */
+    uint32_t statement; /* writes the call into the row */
 };
 
 void gv_correlate_free(struct gv_correlate *correlate)
@@ -24,7 +24,7 @@ void gv_correlate_free(struct gv_correlate *correlate)
     memset(correlate, 0, sizeof(*correlate));
 }
 
-/* A chain is in the order of numbers: behind one that has been given up, all have been. */
+/* A chain is sorted by number: after an abandoned one, all are abandoned. */
 static bool gv_correlate_waits(const struct gv_correlate *correlate, uint64_t number)
 {
     return number != 0 && correlate->waited - number < GV_CORRELATE_WAITING;
@@ -78,7 +78,7 @@ int64_t gv_correlate_find(const struct gv_correlate *correlate, uint32_t correla
     return correlate->newest_call - (uint32_t)((uint32_t)correlate->newest_call - place->call);
 }
 
-/* A later call has the place: its own was there before, or is not read yet, or lost. */
+/* A later call has the slot: its own call came before, or is not read yet, or lost. */
 static bool gv_correlate_is_late(const struct gv_correlate *correlate, uint32_t correlation)
 {
     uint32_t other =

@@ -4,7 +4,7 @@ static const char gv_known_table_sql[] =
     "CREATE TEMP TABLE IF NOT EXISTS known (known, part_1, part_2, part_3, value,"
     " PRIMARY KEY (known, part_1, part_2, part_3)) WITHOUT ROWID";
 
-/* All that is in memory goes to the table. */
+/* Moves everything in memory to the table. */
 static int gv_known_spill(struct gv_known *known, struct gv_database *database)
 {
     static int64_t last;
@@ -62,7 +62,7 @@ int gv_known_find(struct gv_known *known, struct gv_database *database, const st
 void gv_known_free(struct gv_known *known, struct gv_database *database)
 {
     gv_key_map_free(&known->recent);
-    /* Rows that stay take room only: nothing has their number again. */
+    /* Rows that stay only take space: their numbers are not reused. */
     if (known->number && database->handle)
         gv_database_run(database, GV_STATEMENT_KNOWN_CLEAR, "i", known->number);
     known->number = 0;

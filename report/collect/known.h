@@ -1,10 +1,9 @@
 /*
- * Things of a process that are known by numbers or handles, and the rows that they have. Some
- * programs have ever more of them: GV_KNOWN_MOST are in memory, the others in a temporary table of
- * the trace's connection, which goes to a file when it grows.
+ * Things of a process that have numbers or handles, and their rows. Some programs have ever more of
+ * them: GV_KNOWN_MOST are in memory, the others in a temporary table of the trace's connection,
+ * which goes to a file when it grows.
  *
- * Starts from all zeros, and is forgotten with its database. One thread of the process uses all of
- * them. 0 or -errno.
+ * Starts as all zeros, and ends with its database. One thread uses all of a process. 0 or -errno.
  */
 #ifndef GV_COLLECT_KNOWN_H
 #define GV_COLLECT_KNOWN_H
@@ -18,16 +17,16 @@
 
 struct gv_known {
     struct gv_key_map recent; /* added or asked for */
-    int64_t number;           /* of its rows in the table; 0: none are there */
+    int64_t number;           /* of its rows in the table; 0: none */
 };
 
-/* *value is 0 if the key is not known. */
+/* *value is 0 if the key is unknown. */
 int gv_known_find(struct gv_known *known, struct gv_database *database, const struct gv_key *key,
                   int64_t *value);
-/* Adds a key that is not there yet; value must not be 0. */
+/* Adds a new key; value must not be 0. */
 int gv_known_add(struct gv_known *known, struct gv_database *database, const struct gv_key *key,
                  int64_t value);
-/* `database` may be closed by now. */
+/* `database` may already be closed. */
 void gv_known_free(struct gv_known *known, struct gv_database *database);
 
 #endif

@@ -1,4 +1,4 @@
-/* The code that the probe loads: PTX, and a cubin that the driver's linker made of it. */
+/* The code that the probe loads: PTX, and a cubin that the driver's linker makes from it. */
 #include "report/probe/stage.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define GV_PROBE_PTX_HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
-/* Enough for the compiler to work on for some milliseconds at least. */
+/* Takes the compiler at least some milliseconds. */
 #define GV_PROBE_PTX_STEPS 400u
 #define GV_PROBE_PTX_BYTES (4096u + GV_PROBE_PTX_STEPS * 64u)
 
@@ -55,7 +55,7 @@ int gv_probe_write_ptx(struct gv_probe_stage *stage)
     return gv_probe_write_late(stage, gv_probe_tag(stage));
 }
 
-/* Stores into its local memory and reads it back, so that the compiler keeps all of it. */
+/* Writes its local memory and reads it back, so that the compiler keeps all of it. */
 int gv_probe_write_deep(struct gv_probe_stage *stage)
 {
     char *text = malloc(GV_PROBE_PTX_BYTES);
@@ -111,7 +111,7 @@ static int gv_probe_code_link(struct gv_probe_stage *stage, struct gv_probe_code
     return error;
 }
 
-/* A driver that refuses code with another tag gets it as it came. */
+/* If a driver refuses code with another tag, it gets the code unchanged. */
 static void gv_probe_find_tag(struct gv_probe_stage *stage, struct gv_probe_code *code,
                               uint64_t tag)
 {

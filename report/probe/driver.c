@@ -28,7 +28,7 @@ static void *gv_probe_find(void *library, const char *symbol)
     return found;
 }
 
-/* Whether this runtime can work with the driver: a newer major version refuses. */
+/* Whether this runtime works with the driver: a newer major version refuses. */
 static bool gv_probe_runtime_suits(void *driver, void *runtime)
 {
     int (*driver_version)(int *), (*runtime_version)(int *);

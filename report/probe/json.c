@@ -1,4 +1,4 @@
-/* What the probe measured, for programs. docs/json.md says what the fields are. */
+/* The probe's results as JSON. docs/json.md describes the fields. */
 #include "report/probe/probe.h"
 #include "report/show/json.h"
 
@@ -34,7 +34,7 @@ static void gv_probe_json_number(struct gv_json *json, const char *key, int64_t 
     gv_json_number(json, number);
 }
 
-/* Null where `known` is 0. */
+/* Null if `known` is 0. */
 static void gv_probe_json_known(struct gv_json *json, const char *key, int64_t number, int known)
 {
     gv_json_key(json, key);

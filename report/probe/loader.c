@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From the entry of the load to where it waits; measured as 0.2 ms on an idle GPU. */
+/* From entering the load to its wait; measured as 0.2 ms on an idle GPU. */
 #define GV_PROBE_INSIDE_US 5000
 
 static void *gv_probe_load_beside(void *context)

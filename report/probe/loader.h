@@ -1,4 +1,4 @@
-/* A second thread of the probe, which loads code while the GPU is busy. */
+/* The probe's second thread, which loads code while the GPU is busy. */
 #ifndef GV_PROBE_LOADER_H
 #define GV_PROBE_LOADER_H
 
@@ -15,10 +15,10 @@ struct gv_probe_loader {
     int error;
 };
 
-/* Returns when the thread is about to be inside cuModuleLoadData for some milliseconds. */
+/* Returns when the thread is about to spend some milliseconds inside cuModuleLoadData. */
 int gv_probe_loader_start(struct gv_probe_loader *loader, struct gv_probe_stage *stage);
 
-/* Waits for the load, and undoes it. Returns what it said. */
+/* Waits for the load, unloads, and returns the load's result. */
 int gv_probe_loader_join(struct gv_probe_loader *loader);
 
 int64_t gv_probe_clock_ns(void);

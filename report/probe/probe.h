@@ -1,6 +1,6 @@
 /*
- * Which CUDA calls wait for a busy GPU on this machine, and which wait behind another thread's load
- * of code: measured in children, one for each loading mode.
+ * Measures which CUDA calls wait for a busy GPU on this machine, and which wait behind another
+ * thread's load of code. Each loading mode runs in a child.
  */
 #ifndef GV_PROBE_PROBE_H
 #define GV_PROBE_PROBE_H
@@ -22,11 +22,11 @@ enum gv_probe_mode {
     GV_PROBE_MODES,
 };
 
-/* What became of a row; a positive one is what CUDA said. */
+/* The status of a row; a positive one is CUDA's error. */
 enum gv_probe_status {
     GV_PROBE_MEASURED = 0,
-    GV_PROBE_NOT_REACHED = -1, /* the time was up, or nothing could be measured at all */
-    GV_PROBE_NOT_HERE = -2,    /* this machine's driver or runtime does not have the call */
+    GV_PROBE_NOT_REACHED = -1, /* out of time, or nothing could be measured */
+    GV_PROBE_NOT_HERE = -2,    /* this machine's driver or runtime lacks the call */
     GV_PROBE_HUNG = -3,
     GV_PROBE_DIED = -4,
     GV_PROBE_NO_LOAD = -5, /* the other thread's load did not wait */
@@ -52,7 +52,7 @@ extern const char *const gv_probe_mode_names[GV_PROBE_MODES];
 struct gv_probe_row {
     int32_t status;
     int32_t rounds; /* with the GPU busy */
-    int32_t waited; /* in how many of them the call waited */
+    int32_t waited; /* rounds in which the call waited */
     int64_t idle_ns;
     int64_t busy_ns;
     int64_t kernel_ns; /* how long the GPU was busy */
@@ -61,15 +61,15 @@ struct gv_probe_row {
 struct gv_probe_machine {
     char gpu[GV_PROBE_TEXT_BYTES];
     char driver[GV_PROBE_TEXT_BYTES]; /* "580.159.04", or empty: not known */
-    int32_t cuda_version;             /* 13000, as the driver says */
-    int32_t runtime_version;          /* 0: no libcudart was found */
+    int32_t cuda_version;             /* 13000, as from the driver */
+    int32_t runtime_version;          /* 0: no libcudart */
 };
 
-/* How long may be waited for what, before it counts as hung. */
+/* Time limits, after which something counts as hung. */
 struct gv_probe_limits {
-    int64_t start_ms; /* for the driver; one that was not loaded yet takes its time */
+    int64_t start_ms; /* for the driver; a driver that was not loaded yet is slow */
     int64_t call_ms;  /* for all rounds of one row */
-    int64_t whole_ms; /* for everything; what is not measured then stays so */
+    int64_t whole_ms; /* for everything; the rest is not measured */
 };
 
 struct gv_probe_request {
@@ -87,12 +87,12 @@ struct gv_probe_result {
 };
 
 /*
- * Measures; -ENODEV if there was nothing to measure, and a message has said why. Forks, so the
- * caller may have no other threads. No child outlives it, whatever the driver does.
+ * Measures. -ENODEV: there was nothing to measure, and a message gave the reason. It forks, so the
+ * caller must have no other threads. No child outlives it, whatever the driver does.
  */
 int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_result *result);
 
-/* Whether the call waits, as most rounds showed. */
+/* Whether the call waited in most rounds. */
 int gv_probe_waits(const struct gv_probe_row *row);
 
 int gv_probe_print(const struct gv_probe_result *result, FILE *out);

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #define GV_PROBE_ROUNDS     3
-#define GV_PROBE_MORE       2 /* if the first ones disagree */
+#define GV_PROBE_MORE       2 /* if the first rounds disagree */
 #define GV_PROBE_ALL_ROUNDS (GV_PROBE_ROUNDS + GV_PROBE_MORE)
-/* The kernel runs for so many times what the call takes by itself, but not for ever. */
+/* The kernel runs for this many times the call's own duration, up to a limit. */
 #define GV_PROBE_OUTLAST    3
 #define GV_PROBE_LONGEST_NS 600000000ll
 
@@ -31,7 +31,7 @@ static const struct gv_probe_call gv_probe_calls[] = {
 struct gv_probe_round {
     int64_t took_ns;
     bool waited;
-    bool void_; /* the other thread's load did not do what it was for */
+    bool void_; /* the other thread's load did not wait */
 };
 
 int64_t gv_probe_clock_ns(void)
@@ -42,7 +42,7 @@ int64_t gv_probe_clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The call, with nothing else going on if kernel_ns is 0. */
+/* Times the call; with an idle GPU if kernel_ns is 0. */
 static int gv_probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *call,
                         int64_t kernel_ns, struct gv_probe_round *round)
 {
@@ -101,7 +101,7 @@ static int64_t gv_probe_median(int64_t *values, int count)
     return values[count / 2];
 }
 
-/* The first round is for what is done only once. */
+/* The first round does what happens only once. */
 static int gv_probe_idle(struct gv_probe_stage *stage, const struct gv_probe_call *call,
                          struct gv_probe_row *row, int64_t *longest_ns)
 {
@@ -195,7 +195,7 @@ void gv_probe_run(const struct gv_probe_request *request, enum gv_probe_mode mod
     struct gv_probe_message message = {.kind = GV_PROBE_READY};
     int error;
 
-    /* The compiler's cache would remember what is compiled here, and not compile it. */
+    /* The compiler's cache would otherwise keep the code, and not compile it again. */
     if (setenv("CUDA_MODULE_LOADING", gv_probe_mode_names[mode], 1) ||
         setenv("CUDA_CACHE_DISABLE", "1", 1))
         _exit(1);

@@ -1,16 +1,16 @@
-/* The probe's child: it measures one row after the other and tells each through a pipe. */
+/* The probe's child: measures one row after the other and reports each through a pipe. */
 #ifndef GV_PROBE_RUN_H
 #define GV_PROBE_RUN_H
 
 #include "report/probe/probe.h"
 
 enum gv_probe_message_kind {
-    GV_PROBE_READY,  /* the machine is known, measuring begins */
+    GV_PROBE_READY,  /* the machine is known; measuring starts */
     GV_PROBE_ROW,    /* row `call` is done */
-    GV_PROBE_FAILED, /* there will be none: `error`, of `text` */
+    GV_PROBE_FAILED, /* no results: `error`, with `text` */
 };
 
-/* Small enough for a pipe to take in one piece. */
+/* Small enough for one write to a pipe. */
 struct gv_probe_message {
     int32_t kind;
     int32_t call;
@@ -20,7 +20,7 @@ struct gv_probe_message {
     struct gv_probe_machine machine;
 };
 
-/* Measures the rows from `first` on and writes to the descriptor. Ends the process. */
+/* Measures the rows from `first` on, writes to the descriptor, and ends the process. */
 void gv_probe_run(const struct gv_probe_request *request, enum gv_probe_mode mode, int first,
                   int out) __attribute__((noreturn));
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs for so long by the GPU's own clock. */
+/* Runs for that long by the GPU's clock. */
 static const char gv_probe_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                                    ".visible .entry empty()\n{\n    ret;\n}\n"
                                    ".visible .entry spin(.param .u64 spin_ns)\n{\n"
@@ -17,7 +17,7 @@ static const char gv_probe_ptx[] = ".version 7.0\n.target sm_70\n.address_size 6
                                    "    @%p1 bra AGAIN;\n"
                                    "    ret;\n}\n";
 
-/* Ends the function with what the driver said, unless that is 0. */
+/* Returns the driver's error, if any. */
 #define GV_PROBE_TRY(call)                                                                         \
     do {                                                                                           \
         int try_result = (int)(call);                                                              \
@@ -66,7 +66,7 @@ int gv_probe_stage_open(struct gv_probe_stage *stage, int gpu)
     GV_PROBE_TRY(gv_probe_code_make(stage, &stage->loader));
     GV_PROBE_TRY(gv_probe_cuda.cuCtxGetLimit(&stage->stack_bytes, CU_LIMIT_STACK_SIZE));
     stage->limit_bytes = stage->stack_bytes;
-    /* Both kernels have been launched before anything is measured. */
+    /* Launches both kernels before anything is measured. */
     GV_PROBE_TRY(gv_probe_stage_busy(stage, 0));
     GV_PROBE_TRY(
         gv_probe_cuda.cuLaunchKernel(stage->empty, 1, 1, 1, 1, 1, 1, 0, stage->other, NULL, NULL));

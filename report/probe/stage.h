@@ -1,8 +1,8 @@
 /*
- * What the probe's calls stand on: a context, a kernel that keeps the GPU busy, memory, and code to
- * load. One per child, used by its first thread; only `loader` belongs to the second.
+ * What the probe's calls need: a context, a kernel that keeps the GPU busy, memory, and code to
+ * load. One per child, used by its first thread; only `loader` belongs to the second thread.
  *
- * Functions return 0 or what the driver said.
+ * Functions return 0 or the driver's error.
  */
 #ifndef GV_PROBE_STAGE_H
 #define GV_PROBE_STAGE_H
@@ -16,14 +16,14 @@
 #define GV_PROBE_MEGA   (1u << 20)
 #define GV_PROBE_LARGE  (16u << 20)
 
-/* A cubin. Each copy that is loaded differs in `tag`, lest a driver knows it again. */
+/* A cubin. Each loaded copy has another `tag`, so that no driver recognises it. */
 struct gv_probe_code {
     unsigned char *bytes;
     size_t size;
-    size_t tag_at; /* 0: it has none */
+    size_t tag_at; /* 0: none */
 };
 
-/* What one call works on; made by its prepare, gone with its clean. */
+/* What one call works on: made by its prepare, freed by its clean. */
 struct gv_probe_made {
     const void *image;
     CUmodule module;
@@ -48,7 +48,7 @@ struct gv_probe_stage {
     CUfunction spin;
     CUfunction empty;
     CUstream busy;  /* non-blocking, as is `other` */
-    CUstream other; /* never has anything to do */
+    CUstream other; /* always idle */
     CUevent ended;  /* recorded behind the kernel */
     CUevent early;  /* recorded long ago */
     CUdeviceptr memory;
@@ -56,29 +56,29 @@ struct gv_probe_stage {
     char *pageable;
     struct gv_probe_code code;
     struct gv_probe_code loader;
-    char *ptx; /* the last one that was written */
+    char *ptx; /* the last one written */
     uint64_t serial;
-    size_t stack_bytes; /* as it was */
-    size_t limit_bytes; /* the largest that was set */
+    size_t stack_bytes; /* the original value */
+    size_t limit_bytes; /* the largest set so far */
     size_t depot_bytes; /* the largest local memory so far */
     struct gv_probe_made made;
 };
 
 int gv_probe_stage_open(struct gv_probe_stage *stage, int gpu);
 
-/* Starts the kernel, for so long. */
+/* Starts the kernel for that long. */
 int gv_probe_stage_busy(struct gv_probe_stage *stage, int64_t ns);
 
-/* Makes a cubin, or what the driver's linker gives, for the stage's whole life. */
+/* Makes a cubin, or what the driver's linker returns, for the stage's lifetime. */
 int gv_probe_code_make(struct gv_probe_stage *stage, struct gv_probe_code *code);
 
-/* Gives the code a tag that it never had. */
+/* Gives the code a new tag. */
 void gv_probe_code_renew(struct gv_probe_stage *stage, struct gv_probe_code *code);
 
-/* PTX that no cache has seen, in stage->ptx: a kernel "late", "second", and a word "late_tag". */
+/* Makes PTX that no cache has, in stage->ptx: a kernel "late", "second", and a word "late_tag". */
 int gv_probe_write_ptx(struct gv_probe_stage *stage);
 
-/* PTX with a kernel "deep" that needs stage->depot_bytes of local memory, in stage->ptx. */
+/* Makes PTX with a kernel "deep" that needs stage->depot_bytes of local memory, in stage->ptx. */
 int gv_probe_write_deep(struct gv_probe_stage *stage);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What is done before, as and after a call that the probe measures: the functions that
- * report/probe/calls.def names. Each returns 0 or what CUDA said.
+ * The steps before, as and after a call that the probe measures, named in report/probe/calls.def.
+ * Each returns 0 or CUDA's error.
  */
 #ifndef GV_PROBE_STEPS_H
 #define GV_PROBE_STEPS_H

@@ -155,7 +155,7 @@ int gv_probe_function_set(struct gv_probe_stage *stage)
         stage->empty, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 16384);
 }
 
-/* Each is larger than all before: setting a smaller one may have nothing to do. */
+/* Each is larger than all before: setting a smaller one may do nothing. */
 int gv_probe_next_limit(struct gv_probe_stage *stage)
 {
     stage->limit_bytes += 1024;

@@ -1,4 +1,4 @@
-/* Steps of the probe about memory: taking, giving back, pinning and copying it. */
+/* Steps of the probe about memory: allocating, freeing, pinning and copying. */
 #include "report/probe/steps.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ int gv_probe_pinned(struct gv_probe_stage *stage)
     return error ? error : gv_probe_pin(stage);
 }
 
-/* Its memory is freed when the child ends, lest free() be measured. */
+/* The memory is freed when the child ends, so that free() is not measured. */
 int gv_probe_unpin(struct gv_probe_stage *stage)
 {
     return (int)gv_probe_cuda.cuMemHostUnregister(stage->made.host);

@@ -1,7 +1,7 @@
 /* Steps of the probe about the order of work: streams, events, graphs, waits, contexts. */
 #include "report/probe/steps.h"
 
-/* "Not ready" is an answer. */
+/* "Not ready" is not an error. */
 static int gv_probe_answered(CUresult result)
 {
     return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : (int)result;
@@ -71,7 +71,7 @@ int gv_probe_graph_instantiate(struct gv_probe_stage *stage)
                                                           stage->made.graph, 0);
 }
 
-/* It was launched before: the first launch uploads it. */
+/* Launched before, because the first launch uploads it. */
 int gv_probe_graph_ready(struct gv_probe_stage *stage)
 {
     int error = gv_probe_graph(stage);
@@ -107,7 +107,7 @@ int gv_probe_get_device(struct gv_probe_stage *stage)
     return (int)gv_probe_cuda.cuCtxGetDevice(&device);
 }
 
-/* A new context becomes current; what follows is about the stage's. */
+/* A new context becomes current; return to the stage's. */
 int gv_probe_context_create(struct gv_probe_stage *stage)
 {
     int error = (int)gv_probe_cuda.cuCtxCreate_v2(&stage->made.context, 0, stage->device);

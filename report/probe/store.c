@@ -15,7 +15,7 @@ int gv_probe_store_folder(char *out, size_t size)
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     int length;
 
-    /* A relative path there is to be ignored, says the standard that it comes from. */
+    /* The XDG standard says to ignore a relative path. */
     if (data && data[0] == '/')
         length = snprintf(out, size, "%s/gpuverify", data);
     else if (home && home[0] == '/')
@@ -41,7 +41,7 @@ static int gv_probe_store_make(char *folder)
     }
 }
 
-/* Letters, digits, dots; anything else becomes a minus. */
+/* Keeps letters, digits and dots; replaces others by a minus. */
 static void gv_probe_store_plain(const char *text, char *out, size_t size)
 {
     size_t used = 0;

@@ -1,4 +1,4 @@
-/* What the probe measured, for people: as text, or as a part of a Markdown document. */
+/* The probe's results as a table: as text, or as a part of a Markdown document. */
 #include "report/probe/probe.h"
 #include "report/show/format.h"
 
@@ -14,7 +14,7 @@ struct gv_probe_style {
     const char *row;   /* the same */
     const char *quote; /* around the name of a call */
     const char *title; /* before a title */
-    const char *empty; /* where nothing was measured */
+    const char *empty; /* for nothing measured */
 };
 
 static const struct gv_probe_style gv_probe_as_text = {

@@ -1,4 +1,4 @@
-/* Starts the probe's children, collects what they measured, and stops those that hang. */
+/* Starts the probe's children, collects their results, and stops those that hang. */
 #include "report/probe/run.h"
 #include "report/show/message.h"
 
@@ -22,7 +22,7 @@ const char *const gv_probe_mode_names[GV_PROBE_MODES] = {"LAZY", "EAGER"};
 struct gv_probe_child {
     pid_t pid;
     int in;
-    int next; /* the row that it is at */
+    int next; /* the current row */
     bool ready;
 };
 
@@ -60,7 +60,7 @@ static int gv_probe_child_start(struct gv_probe_child *child,
     return 0;
 }
 
-/* A process inside the driver may take a while to go; it is killed all the same. */
+/* A process inside the driver may take a while to end after the kill. */
 static void gv_probe_child_end(struct gv_probe_child *child)
 {
     kill(child->pid, SIGKILL);
@@ -69,7 +69,7 @@ static void gv_probe_child_end(struct gv_probe_child *child)
         continue;
 }
 
-/* 1: a message; 0: there will be none; -ETIMEDOUT. */
+/* 1: a message; 0: no more messages; -ETIMEDOUT. */
 static int gv_probe_child_read(struct gv_probe_child *child, int64_t limit_ms,
                                struct gv_probe_message *message)
 {
@@ -109,7 +109,7 @@ static int gv_probe_take(struct gv_probe_child *child, const struct gv_probe_mes
     return 0;
 }
 
-/* One child, for as long as it goes on. What stopped it is said of the row that it was at. */
+/* Runs one child to its end. The row that stopped it gets the reason. */
 static int gv_probe_follow(struct gv_probe_child *child, const struct gv_probe_limits *limits,
                            enum gv_probe_mode mode, int64_t end_ms, struct gv_probe_result *result)
 {

@@ -1,4 +1,4 @@
-/* Numbers and foreign text as people read them. */
+/* Formats numbers and untrusted text for people. */
 #ifndef GV_SHOW_FORMAT_H
 #define GV_SHOW_FORMAT_H
 
@@ -7,7 +7,7 @@
 
 #define GV_FORMAT_BYTES 32u
 
-/* "1.23 ms", "512 ns"; three digits that matter. Returns `out`. */
+/* "1.23 ms", "512 ns"; three significant digits. Returns `out`. */
 const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns);
 /* "4.0 KiB". */
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes);
@@ -15,11 +15,11 @@ const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes);
 /* The shortest text that reads back as the same number. */
 const char *gv_format_real(char out[GV_FORMAT_BYTES], double real);
 
-/* Writes foreign text with its control characters made visible; longer than `width` columns, it is
- * cut, ending in "..."; shorter, and it is filled up with blanks if `pad`. NULL is "-". */
+/* Writes untrusted text with visible control characters. A text longer than `width` columns is
+ * cut and ends in "..."; a shorter one is padded with blanks if `pad`. NULL is "-". */
 void gv_format_text(FILE *out, const char *text, int width, int pad);
 
-/* The name of a result, by the call that gave it ("cuda..." or "cu..."); NULL: unknown. */
+/* The name of a result of this call ("cuda..." or "cu..."); NULL: unknown. */
 const char *gv_format_result(const char *call, int64_t result);
 
 #endif

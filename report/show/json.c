@@ -25,7 +25,7 @@ static void gv_json_line(struct gv_json *json)
     fprintf(json->out, "\n%*s", (int)json->depth * GV_JSON_INDENT, "");
 }
 
-/* What has to stand before a value, or before the key that begins one. */
+/* Writes what must come before a value, or before its key. */
 static void gv_json_part(struct gv_json *json)
 {
     if (json->after_key) {

@@ -1,9 +1,9 @@
 /*
- * Writes JSON, a value at a time. What was written so far is always the beginning of a valid
- * document; keys and values have to come in an order that makes sense.
+ * Writes JSON, one value at a time. The output is always the beginning of a valid document. The
+ * caller must write keys and values in a valid order.
  *
- * Text is written so that nothing in it reaches a terminal: control characters and those that turn
- * the direction of writing are escaped, bytes that are no UTF-8 become U+FFFD.
+ * Nothing in a text can control a terminal: control characters and those that change the direction
+ * of writing are escaped, invalid bytes become U+FFFD.
  */
 #ifndef GV_SHOW_JSON_H
 #define GV_SHOW_JSON_H
@@ -18,12 +18,12 @@
 struct gv_json {
     FILE *out;
     unsigned int depth;
-    bool filled[GV_JSON_DEPTH]; /* what is open at each depth has something in it */
+    bool filled[GV_JSON_DEPTH]; /* whether the open object or array at each depth has members */
     bool after_key;
 };
 
 void gv_json_begin(struct gv_json *json, FILE *out);
-/* Ends the document with a line end. */
+/* Ends the document with a newline. */
 void gv_json_end(struct gv_json *json);
 
 void gv_json_open(struct gv_json *json, char bracket);  /* '{' or '[' */
@@ -33,7 +33,7 @@ void gv_json_key(struct gv_json *json, const char *key);
 void gv_json_text(struct gv_json *json, const char *text); /* NULL is null */
 void gv_json_bytes(struct gv_json *json, const char *text, size_t bytes);
 void gv_json_number(struct gv_json *json, int64_t number);
-/* The shortest form that reads back as the same number; null for what JSON has no word for. */
+/* The shortest form that reads back as the same number; null if JSON cannot write it. */
 void gv_json_real(struct gv_json *json, double real);
 void gv_json_bool(struct gv_json *json, bool value);
 void gv_json_null(struct gv_json *json);

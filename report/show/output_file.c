@@ -23,7 +23,7 @@ int gv_output_file_open(struct gv_output_file *file, const char *path)
         file->out = stdout;
         return 0;
     }
-    /* Behind a name in /dev, such as /dev/fd/3, may be a file that is open already. */
+    /* A name in /dev, such as /dev/fd/3, may be a file that is already open. */
     if (strncmp(path, "/dev/fd/", 8) == 0 ||
         (stat(path, &status) == 0 && !S_ISREG(status.st_mode))) {
         file->out = fopen(path, "we");

@@ -1,4 +1,4 @@
-/* A file that is there whole or not at all: it is written beside its place, and moved there. */
+/* Writes a file completely or not at all: writes a temporary file beside it, then renames it. */
 #ifndef GV_SHOW_OUTPUT_FILE_H
 #define GV_SHOW_OUTPUT_FILE_H
 
@@ -9,14 +9,14 @@
 struct gv_output_file {
     FILE *out;
     char path[PATH_MAX];
-    char part[PATH_MAX]; /* "": it is written in its place, which is no plain file; or to stdout */
+    char part[PATH_MAX]; /* "": written in place, because it is no regular file, or to stdout */
 };
 
-/* "-", or a name that the system has for it. */
+/* "-", or a name of stdout. */
 bool gv_output_file_is_stdout(const char *path);
 /* 0 or -errno. */
 int gv_output_file_open(struct gv_output_file *file, const char *path);
-/* 0 or -errno of anything since it was opened; then the file is as it was. */
+/* 0, or -errno of anything since it was opened; then the old file is unchanged. */
 int gv_output_file_close(struct gv_output_file *file);
 
 #endif

@@ -19,7 +19,7 @@ const char *gv_shown_path(const char *path)
         shown += 2;
     while (shown > path && shown[0] == '/') /* ".//x" */
         shown++;
-    /* Not what a command would take for an option, or for nothing. */
+    /* Must not look like an option, or be empty. */
     return shown[0] == '-' || !shown[0] ? path : shown;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the terminal's characters are Unicode's, by what programs go by. */
+/* Whether the terminal uses Unicode, by the usual variables. */
 static bool gv_sparkline_is_unicode(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -1,12 +1,12 @@
-/* A line of characters whose height says how much. */
+/* A line of characters whose heights are values. */
 #ifndef GV_SHOW_SPARKLINE_H
 #define GV_SHOW_SPARKLINE_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes `count` levels, 0 to 1 each; below 0 is not known, and a blank. In letters where the
- * locale's characters do not show blocks. */
+/* Writes `count` levels from 0 to 1; a negative one is unknown and becomes a blank. Uses letters
+ * if the locale has no block characters. */
 void gv_sparkline(FILE *out, const double *levels, size_t count);
 
 #endif

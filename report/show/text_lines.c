@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of the first `bytes`. */
+/* The columns of the first `bytes`. */
 static int gv_text_lines_width(const char *text, size_t bytes)
 {
     int columns = 0;
@@ -17,7 +17,7 @@ static int gv_text_lines_width(const char *text, size_t bytes)
     return columns;
 }
 
-/* Up to the next space. What is quoted for a shell (trace/shell_word.h) is one word. */
+/* Up to the next space. Text quoted for a shell (trace/shell_word.h) is one word. */
 static size_t gv_text_lines_word(const char *text)
 {
     const char *end = *text == '\'' ? strchr(text + 1, '\'') : NULL;

@@ -30,7 +30,7 @@ int gv_value_number(const char *text, int64_t *number)
     return errno ? -ERANGE : 0;
 }
 
-/* A decimal number at the start of a text, without strtod()'s "inf", "0x1p3" and locale. */
+/* Reads a decimal number at the start of a text, without strtod()'s "inf", "0x1p3" and locale. */
 static const char *gv_value_decimal(const char *text, double *value)
 {
     const char *at = text;

@@ -1,10 +1,10 @@
-/* Values as people write them: numbers, durations, percentages. */
+/* Parses values that users write: numbers, durations, percentages. */
 #ifndef GV_SHOW_VALUE_TEXT_H
 #define GV_SHOW_VALUE_TEXT_H
 
 #include <stdint.h>
 
-/* Each returns 0, -EINVAL for what is no such value, or -ERANGE for one that is too large. */
+/* Each returns 0, -EINVAL for an invalid value, or -ERANGE for one that is too large. */
 
 /* "12" */
 int gv_value_number(const char *text, int64_t *number);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define GV_ID_TABLE_MOST (INT64_C(1) << 26)
-/* Ids count up, so that few rows cannot have high ones: so far they may go, and further for each
- * row. What is made by their number would be huge for a file of some kilobytes otherwise. */
+/* Ids count up, so a file with few rows cannot have high ones. This limits them: a base, plus
+ * more for each row. Otherwise a small file could make us allocate a huge table. */
 #define GV_ID_TABLE_SPARE   (INT64_C(1) << 16)
 #define GV_ID_TABLE_FOR_ROW 64
 
@@ -30,7 +30,7 @@ static int gv_id_table_grow(struct gv_id_table *table, size_t rows)
     return 0;
 }
 
-/* One more than the highest id that such a query can give. 0 or -errno. */
+/* One more than the highest id that such a query can return. 0 or -errno. */
 static int gv_id_table_limit(sqlite3 *trace, const char *sql, int64_t *limit)
 {
     char *counting = sqlite3_mprintf("SELECT count(*) FROM (%s)", sql);

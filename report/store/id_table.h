@@ -1,6 +1,6 @@
 /*
- * A small table of a trace, in memory: numbers by id. Ids that nobody would give (the trace may be
- * anybody's) are left out, and found to hold nothing.
+ * A small table of a trace in memory: numbers by id. Implausible ids are left out and read as
+ * nothing, because the trace may be anybody's.
  */
 #ifndef GV_STORE_ID_TABLE_H
 #define GV_STORE_ID_TABLE_H
@@ -15,7 +15,7 @@ struct gv_id_table {
     size_t columns;
 };
 
-/* Reads a query of an id and the numbers that go with it; NULL is 0. 0 or -errno. */
+/* Reads a query of an id and its numbers; NULL is 0. 0 or -errno. */
 int gv_id_table_read(struct gv_id_table *table, sqlite3 *trace, const char *sql);
 void gv_id_table_free(struct gv_id_table *table);
 

@@ -1,4 +1,4 @@
-/* A hash map from three numbers to one, growing as needed. One thread. */
+/* A hash map from three numbers to one; it grows as needed. One thread. */
 #ifndef GV_STORE_KEY_MAP_H
 #define GV_STORE_KEY_MAP_H
 
@@ -11,7 +11,7 @@ struct gv_key {
 
 struct gv_key_entry {
     struct gv_key key;
-    int64_t value; /* 0: the place is empty */
+    int64_t value; /* 0: the slot is empty */
 };
 
 struct gv_key_map {
@@ -22,9 +22,9 @@ struct gv_key_map {
 
 /* The value of a key, or 0. */
 int64_t gv_key_map_find(const struct gv_key_map *map, const struct gv_key *key);
-/* Adds a key that is not there yet; value must not be 0. 0 or -ENOMEM. */
+/* Adds a new key; value must not be 0. 0 or -ENOMEM. */
 int gv_key_map_add(struct gv_key_map *map, const struct gv_key *key, int64_t value);
-/* What is not there stays so. */
+/* Removes a key, if it exists. */
 void gv_key_map_remove(struct gv_key_map *map, const struct gv_key *key);
 void gv_key_map_free(struct gv_key_map *map);
 

@@ -4,13 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whole numbers are added without loss, so that a window can take them out again. */
+/* Integers are added exactly, so that a window can subtract them again. */
 struct gv_safe_sum {
     /* SQLite aligns its memory for 8 bytes. */
     __int128 whole __attribute__((packed, aligned(8)));
     double real;
     int64_t count;
-    int64_t reals; /* values that are no integers; any makes the sum a real number */
+    int64_t reals; /* non-integers; any makes the sum a real number */
 };
 
 static void gv_safe_sum_change(sqlite3_context *context, sqlite3_value *value, int sign)

@@ -1,7 +1,6 @@
 /*
- * SQLite's sum() fails on integers that do not fit together, and a trace may hold any. This one
- * stops at the largest, as the commands' own sums do (report/analyse/time_sum.h); in all else it is
- * the same.
+ * SQLite's sum() fails on integer overflow, and a trace may have any values. This one saturates, as
+ * the commands' own sums do (report/analyse/time_sum.h). Otherwise it is the same.
  */
 #ifndef GV_STORE_SAFE_SUM_H
 #define GV_STORE_SAFE_SUM_H

@@ -1,15 +1,15 @@
 /*
- * The trace's tables and views. docs/trace-format.md describes the views, which are the contract;
- * the tables may change with GV_SCHEMA_VERSION.
+ * The trace's tables and views. docs/trace-format.md describes the views, which are the contract.
+ * Tables may change with GV_SCHEMA_VERSION.
  */
 #ifndef GV_STORE_SCHEMA_H
 #define GV_STORE_SCHEMA_H
 
 #define GV_SCHEMA_VERSION 6
-/* Traces from this one on can be read. A later version may add tables, but not change those of this
- * one (report/store/trusted_schema.c). */
+/* The oldest readable version. A later version may add tables, but not change those of this one
+ * (report/store/trusted_schema.c). */
 #define GV_SCHEMA_VERSION_OLDEST 5
-/* PRAGMA application_id: "GpuV". Tells a trace from any other SQLite file. */
+/* PRAGMA application_id: "GpuV". Marks a trace among SQLite files. */
 #define GV_SCHEMA_APPLICATION_ID 0x47707556
 
 extern const char gv_schema_sql[];

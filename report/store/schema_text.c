@@ -11,7 +11,7 @@
 #define GV_SCHEMA_HELP_BYTES 512
 #define GV_SCHEMA_MARK       " -- "
 
-/* The comment of the line that ends with this column's name, or of the one that begins the view. */
+/* The comment of the line that ends with this column's name, or that begins the view. */
 static void gv_schema_comment(const char *sql, const char *name, char help[GV_SCHEMA_HELP_BYTES])
 {
     size_t wanted = strlen(name);

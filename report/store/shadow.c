@@ -14,7 +14,7 @@ int gv_shadow_make(sqlite3 *trace, const char *kind, const char *name)
 
     if (found)
         sql = sqlite3_mprintf("CREATE TEMP %s", found + strlen("CREATE "));
-    /* One statement is compiled, and what follows it left alone. */
+    /* SQLite compiles one statement and ignores what follows. */
     if (sql)
         result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
     if (result == SQLITE_OK)

@@ -1,13 +1,13 @@
 /*
- * Temporary tables and views that hide those of a trace that is only read. They are made from the
- * schema's own text, not the file's, which may be anybody's.
+ * Temporary tables and views that hide those of a read-only trace. They are made from the schema's
+ * own text, not the file's, which may be anybody's.
  */
 #ifndef GV_STORE_SHADOW_H
 #define GV_STORE_SHADOW_H
 
 #include <sqlite3.h>
 
-/* kind: TABLE or VIEW. One of that name must not be there yet. 0 or -errno. */
+/* kind: TABLE or VIEW. No temporary one with that name may exist. 0 or -errno. */
 int gv_shadow_make(sqlite3 *trace, const char *kind, const char *name);
 
 #endif

@@ -20,11 +20,11 @@
 #define GV_TRACE_FILE_PAUSE_NS    10000000
 #define GV_TRACE_FILE_PAUSES      50
 #define GV_TRACE_FILE_VALUE_BYTES (16 << 20)
-/* Places in the first bytes of an SQLite file. */
+/* Offsets in the first bytes of an SQLite file. */
 #define GV_SQLITE_HEADER_BYTES       100
 #define GV_SQLITE_APPLICATION_OFFSET 68
 
-/* 0: the first bytes are those of a trace, or not written yet; -ENODATA: there are none; -EPROTO;
+/* 0: the first bytes are a trace's, or not written yet; -ENODATA: the file is empty; -EPROTO;
  * -errno. */
 static int gv_trace_file_check_header(int fd)
 {
@@ -36,7 +36,7 @@ static int gv_trace_file_check_header(int fd)
         return -errno;
     if (got == 0)
         return -ENODATA;
-    /* The first transaction of a killed collector may have written other pages before. */
+    /* The first transaction of a killed collector may have written only other pages. */
     if (got == (ssize_t)sizeof(header) && header[0] == 0 &&
         memcmp(header, header + 1, sizeof(header) - 1) == 0)
         return 0;
@@ -47,8 +47,7 @@ static int gv_trace_file_check_header(int fd)
     return application == GV_SCHEMA_APPLICATION_ID ? 0 : -EPROTO;
 }
 
-/* SQLite would open what lies there, and wait for ever for the other end of a pipe. 0 or
- * -EMEDIUMTYPE. */
+/* SQLite would open it, and wait for ever for the other end of a pipe. 0 or -EMEDIUMTYPE. */
 static int gv_trace_file_check_journals(const char *path)
 {
     static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
@@ -101,7 +100,7 @@ static void gv_trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *pr
         probe->complete = strcmp(value, "complete") == 0;
 }
 
-/* The file may be anybody's: a view or a virtual table of that name could do anything. */
+/* The file may be anybody's: a view or a virtual table with that name could do anything. */
 static int gv_trace_file_check_meta(sqlite3 *handle)
 {
     sqlite3_stmt *found = NULL;
@@ -147,7 +146,7 @@ static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_tra
     return result == SQLITE_DONE ? 0 : -EPROTO;
 }
 
-/* Writing is only needed to undo what a killed collector had not committed. */
+/* Writing is only needed to roll back what a killed collector had not committed. */
 static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
 {
     int error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
@@ -157,8 +156,8 @@ static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *prob
     return error;
 }
 
-/* As above; -EEXIST: its owner is at work; -ENODATA: all that a killed collector had written was
- * not committed, and is undone. */
+/* As above. -EEXIST: its owner is at work. -ENODATA: nothing that a killed collector wrote was
+ * committed, and it is rolled back. */
 static int gv_trace_file_read_rest(const char *path, int fd, struct gv_trace_probe *probe)
 {
     int error = gv_trace_file_read_meta(path, probe);
@@ -197,9 +196,9 @@ bool gv_trace_file_session_remains(const char *directory, const char *session)
 }
 
 /*
- * The file that this process made, kept open with a lock on it until the process ends: an empty
- * file whose owner lives is not an old one. Never closed before, since closing any descriptor of a
- * file drops the locks that SQLite has on it.
+ * The file that this process made. It stays open and locked until the process ends, because an
+ * empty file whose owner lives is not an old one. It is never closed earlier: closing any
+ * descriptor of a file drops SQLite's locks on it.
  */
 static struct {
     int fd;
@@ -213,7 +212,7 @@ static bool gv_trace_file_is_own(const struct stat *status)
            status->st_ino == gv_trace_file_own.inode;
 }
 
-/* 0; -EAGAIN: somebody took the new file for an old one, and removed it. */
+/* 0; -EAGAIN: another process mistook the new file for an old one, and removed it. */
 static int gv_trace_file_keep(const char *path, int fd)
 {
     struct stat opened, named;
@@ -229,14 +228,14 @@ static int gv_trace_file_keep(const char *path, int fd)
     return 0;
 }
 
-/* Removes the file that `fd` is open on, unless another process has put something else there. */
+/* Removes the file open on `fd`, unless its path now has another file. */
 static int gv_trace_file_remove(const char *path, int fd)
 {
     struct stat opened, named;
 
     if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0)
         return -errno;
-    if (gv_trace_file_is_own(&opened)) { /* another session's, that this process has finished */
+    if (gv_trace_file_is_own(&opened)) { /* another session's, which this process has finished */
         close(gv_trace_file_own.fd);
         gv_trace_file_own.fd = -1;
     }
@@ -247,8 +246,8 @@ static int gv_trace_file_remove(const char *path, int fd)
     return unlink(path) < 0 ? -errno : 0;
 }
 
-/* Decides about what is at `path`. 0: it is this session's; 1: it has been removed; -EBUSY: a
- * process that may be about to end holds it; -EEXIST: leave it alone. */
+/* Decides what to do with the file at `path`. 0: it is this session's; 1: it was removed;
+ * -EBUSY: a process that may be about to end has it; -EEXIST: leave it alone. */
 static int gv_trace_file_consider(const char *path, const char *session)
 {
     struct gv_trace_probe probe = {0};
@@ -281,8 +280,8 @@ static int gv_trace_file_consider(const char *path, const char *session)
 }
 
 /*
- * A collector that was killed is a zombie, and gone for whoever looks, while a thread of its own
- * still holds the lock; one that has finished a trace ends some time after that.
+ * A killed collector looks gone as a zombie while a thread of it still has the lock. One that has
+ * finished a trace ends some time later.
  */
 static int gv_trace_file_try(const char *path, const char *session)
 {
@@ -327,7 +326,7 @@ int gv_trace_file_drop(const char *path)
     return verdict == 1 ? 0 : verdict == 0 ? -EEXIST : verdict;
 }
 
-/* The directory of a path without links; the name after it. */
+/* The directory of a path, without links; and the name in it. */
 static int gv_trace_file_split(const char *wanted, char *directory, const char **name)
 {
     char parent[GV_SESSION_PATH_BYTES];
@@ -346,8 +345,8 @@ static int gv_trace_file_split(const char *wanted, char *directory, const char *
     return realpath(parent, directory) ? 0 : -errno;
 }
 
-/* A folder, a device or a pipe is no place for a trace, and neither is its neighbourhood: also when
- * a link leads there, as /dev/stdout does. 0 or -errno. */
+/* A trace cannot be a folder, a device or a pipe, and cannot be beside one, also through a link
+ * such as /dev/stdout. 0 or -errno. */
 static int gv_trace_file_refuse(const char *path)
 {
     struct stat status;

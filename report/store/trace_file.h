@@ -1,5 +1,6 @@
 /*
- * Which file a trace goes to: never through a symbolic link, never over anything but an old trace.
+ * Chooses the file for a trace: never through a symbolic link, never over anything but an old
+ * trace.
  */
 #ifndef GV_STORE_TRACE_FILE_H
 #define GV_STORE_TRACE_FILE_H
@@ -16,27 +17,27 @@ struct gv_trace_probe {
     bool complete;
 };
 
-/* 0: a trace of ours; -ENODATA: an empty file; -EUCLEAN: a trace that is cut or damaged;
- * -EMEDIUMTYPE: its journal is no regular file, and it is not opened; -EPROTO: something else;
- * -EBUSY; or another -errno. A link is not followed (-ELOOP). */
+/* 0: a trace of ours; -ENODATA: an empty file; -EUCLEAN: a cut or damaged trace; -EMEDIUMTYPE:
+ * its journal is not a regular file, so it is not opened; -EPROTO: something else; -EBUSY; or
+ * another -errno. Does not follow a link (-ELOOP). */
 int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe);
 
 /*
- * Makes the file for a session's trace at `wanted`, mode 0600, or finds it if the session has one
- * there. An old trace, and an empty file, give way; anything else is left alone, and "-2", "-3",
- * ... is put before the extension. `path` becomes absolute, free of links. 0; -ENOTSUP: a device
- * or a pipe is there; or another -errno.
+ * Makes the file for a session's trace at `wanted`, mode 0600, or finds it if the session already
+ * has one there. Replaces an old trace or an empty file. Leaves any other file alone, and uses
+ * NAME-2, NAME-3, ... instead. `path` becomes absolute, without links. 0; -ENOTSUP: a device or a
+ * pipe; or another -errno.
  */
 int gv_trace_file_claim(const char *wanted, const char *session, char *path, size_t size);
 
 /*
- * Removes a trace that nobody adds to any more, as a new one there would: until then it would be
- * taken for that of a run that leaves none. Everything else stays. 0, also when there is nothing to
- * remove; -EEXIST: a trace that is left alone; or another -errno.
+ * Removes a finished trace, as a new one would. Otherwise it would be mistaken for the trace of a
+ * run that leaves none. Leaves everything else. 0, also if there is nothing to remove; -EEXIST: a
+ * trace that must stay; or another -errno.
  */
 int gv_trace_file_drop(const char *path);
 
-/* Whether `directory` holds anything of this session: its file, or a spool. */
+/* Whether `directory` has anything of this session: its file, or a spool. */
 bool gv_trace_file_session_remains(const char *directory, const char *session);
 
 #endif

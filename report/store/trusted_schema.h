@@ -1,6 +1,6 @@
 /*
- * A trace's tables and views, compared with those that gpuverify makes: a file may come from
- * anybody, and a view of somebody's would be run with every question.
+ * Compares a trace's tables and views with gpuverify's own: a file may come from anybody, and its
+ * views would run with every query.
  */
 #ifndef GV_STORE_TRUSTED_SCHEMA_H
 #define GV_STORE_TRUSTED_SCHEMA_H
@@ -8,11 +8,10 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-/* Sees to it that what has the name of one of our tables is that table, and that every view is
- * ours: one that the file has otherwise, or lacks, is hidden by a temporary one. A table that an
- * earlier version of the schema did not have is an empty temporary one. What else is in the file is
- * never looked at. 0; -EBADMSG: a table is missing or not ours; -ENOTSUP: another
- * version of the schema, *version; or -errno. */
+/* Makes sure that each of our tables in the file is what we expect, and that every view is ours:
+ * one that differs or is missing is hidden by a temporary one. A table that an earlier schema
+ * lacks becomes an empty temporary one. Anything else in the file is never read. 0; -EBADMSG: a
+ * table is missing or not ours; -ENOTSUP: another version of the schema, *version; or -errno. */
 int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * CUPTI with the kinds of records that the default mode has, and nothing else: what the default
- * mode's cost is compared with. The driver opens it by CUDA_INJECTION64_PATH.
+ * Runs CUPTI with the kinds of records of the default mode and nothing else, to compare the default
+ * mode's cost with. The driver opens it by CUDA_INJECTION64_PATH.
  *
- *   BENCH_CUPTI         path of libcupti
- *   BENCH_CUPTI_KINDS   numbers of other kinds to enable instead, with commas
- *   BENCH_CUPTI_MORE    "" or one way to learn which call a record belongs to, to know its price:
- *                       callbacks (of the driver's launches, copies and sets), runtime (a record
- * for each of these calls)
+ *    BENCH_CUPTI         path of libcupti
+ *    BENCH_CUPTI_KINDS   numbers of other kinds to enable instead, separated by commas
+ *    BENCH_CUPTI_MORE    "", or a way to learn which call a record belongs to, to measure its cost:
+ *                        callbacks (of the driver's launches, copies and sets), runtime (a record
+ *                        for each of these calls)
  *
- * It knows libcupti by name only: the few types that it needs are written down here.
+ * It knows libcupti only by name, so the few types that it needs are defined here.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-"""What a collector needs while it takes many records: no GPU and no simulator are needed."""
+"""Measures a collector's memory while it takes many records. Needs no GPU and no simulator."""
 
 import os
 import shutil
@@ -10,11 +10,11 @@ from ground import environment, place, query, spool_of
 RECORDS = 100_000_000
 THREADS = 8
 MOST_MB = 64
-TRACE_BYTES = 120  # of a record, with what is sorted in files at the end
+TRACE_BYTES = 120  # per record, with sorting in files at the end
 
 
 def feed(bench, records):
-    """Runs bench_records. Returns its `name value` lines, and what its trace is like."""
+    """Runs bench_records. Returns its `name value` lines, and facts of its trace."""
     with place() as folder:
         trace = os.path.join(folder, "trace.db")
         done = subprocess.run([bench.path("tests/bench/bench_records"), bench.path("report/gpuverify"),

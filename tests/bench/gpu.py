@@ -1,4 +1,5 @@
-"""What calls cost on a real GPU: plain, host-only, in the default mode, under bare CUPTI and others."""
+"""Measures what calls cost on a real GPU: plain, host-only, in the default mode, under bare CUPTI and
+other profilers."""
 
 import collections
 import contextlib
@@ -15,7 +16,7 @@ from ground import finish, launch_rows, place, query, spool_of
 
 
 def find_cupti():
-    """The libcupti that bare CUPTI is to use: the one that the module finds by itself."""
+    """The libcupti for bare CUPTI: the one that the module finds."""
     if os.environ.get("GPUVERIFY_CUPTI"):
         return os.environ["GPUVERIFY_CUPTI"]
     places = [os.path.join(os.environ.get(name, "/usr/local/cuda"), folder)

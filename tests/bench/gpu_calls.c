@@ -1,12 +1,13 @@
 /*
- * What calls cost the host on a real GPU: launches, small asynchronous copies, launches of a graph
- * of 20 kernels, waits for an idle stream, small synchronous copies. scripts/bench gpu runs it.
+ * Measures what calls cost the host on a real GPU: launches, small asynchronous copies, launches of
+ * a graph of 20 kernels, waits for an idle stream, small synchronous copies. scripts/bench gpu runs
+ * it.
  *
- *   bench_gpu_calls [BURSTS] [LAUNCHES]
+ *    bench_gpu_calls [BURSTS] [LAUNCHES]
  *
- * For each kind of call it prints `name median p10` in ns per call, over BURSTS bursts; the GPU is
- * idle when a burst begins, and the launch queue never fills up. With LAUNCHES it launches an empty
- * kernel so often instead, and prints the clock just before main returns.
+ * For each kind of call it prints `name median p10` in ns per call, over BURSTS bursts. The GPU is
+ * idle when a burst starts, and the launch queue never fills up. With LAUNCHES it instead launches
+ * an empty kernel that many times, and prints the clock just before main returns.
  */
 #include <cuda.h>
 

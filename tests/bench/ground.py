@@ -1,4 +1,4 @@
-"""What the benchmarks stand on: where things are, what was found out so far, runs of a program."""
+"""Shared by the benchmarks: paths, results, and running a program."""
 
 import collections
 import contextlib
@@ -14,12 +14,12 @@ import time
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-# Where a bundle has what a build has elsewhere.
+# Paths in a bundle that differ from a build's.
 IN_A_BUNDLE = {"preload/libgpuverify.so": "lib/libgpuverify.so", "report/gpuverify": "bin/gpuverify"}
 
 
 class Bench:
-    """Where things are, in a build or an unpacked bundle, and what has been found out so far."""
+    """Paths in a build or an unpacked bundle, and the results so far."""
 
     def __init__(self, build, scale):
         self.build, self.scale = build, scale
@@ -42,7 +42,7 @@ class Bench:
         print(f"  {text}", flush=True)
 
     def note(self, text):
-        """A sentence for the document too."""
+        """Adds a sentence to the document."""
         self.notes.append(text)
         print(f"  {text}", flush=True)
 
@@ -56,7 +56,7 @@ class Bench:
         return middle
 
     def chart(self, **what):
-        """A picture that svg.py draws: see there."""
+        """Adds a chart (svg.py)."""
         self.charts.append(what)
 
     def must(self, what, holds):
@@ -103,7 +103,7 @@ def launches(bench, folder, preload, *words, **more):
 
 
 def python_calls(bench, folder, preload, *words, **more):
-    """The same of python_calls.py."""
+    """The same for python_calls.py."""
     return told(bench, folder, preload,
                 [sys.executable, os.path.join(CHECKOUT, "tests/bench/python_calls.py"), *words], more)
 

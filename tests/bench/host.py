@@ -1,4 +1,4 @@
-"""What the library costs on the host, on the simulator: no GPU is needed."""
+"""Measures the library's costs on the host, on the simulator. Needs no GPU."""
 
 import contextlib
 import mmap
@@ -16,7 +16,7 @@ from ground import (environment, finish, launch_rows, launches, lost_launches, p
 
 
 def bench_hook(bench):
-    """ns per launch: bursts, plain and with the library by turns."""
+    """ns per launch: bursts, plain and with the library in turn."""
     plain, hooked, added = [], [], []
     for _ in range(bench.scaled(15, 3)):
         for preload, into in ((False, plain), (True, hooked)):
@@ -220,7 +220,7 @@ def stack_costs(bench, run, words, depths, name):
                     values = run(bench, folder, True, *words(depth), GPUVERIFY_STACKS=stacks,
                                  GPUVERIFY_SPOOL_MB="1024")
                     medians.append(statistics.median(values["burst_ns"]))
-                    # The first ones may go without: the unwinder is made ready beside.
+                    # The first calls may have no stack, because the unwinder is still being prepared.
                     share = query(finish(bench, folder), "SELECT avg(stack IS NOT NULL) FROM calls")
                     bench.must(f"GPUVERIFY_STACKS={stacks}: {share} of the calls have a stack",
                                share > 0.9 if stacks == "all" else share == 0)

@@ -1,14 +1,13 @@
 /*
- * Launches an empty kernel many times and tells how that went; scripts/bench runs it.
+ * Launches an empty kernel many times, and prints measurements; scripts/bench runs it.
  *
- *   bench_launches [-n LAUNCHES] [-s SECONDS] [-t THREADS] [-b BURST] [-p PACE_NS] [-d DEPTH]
- *                  [-f FILE]
+ *    bench_launches [-n LAUNCHES] [-s SECONDS] [-t THREADS] [-b BURST] [-p PACE_NS] [-d DEPTH]
+ *                   [-f FILE]
  *
- * Each of THREADS threads launches LAUNCHES times, or for SECONDS. With -b it prints the time per
- * launch of every burst of BURST launches; with -p a thread launches once in PACE_NS; with -d it
- * launches from DEPTH functions within each other. FILE is shared memory: its first 64-bit number
- * is always the count of launches that have returned (one thread). Prints `name value` lines; the
- * last is the clock just before main returns.
+ * Each of THREADS threads launches LAUNCHES times, or for SECONDS. -b prints the time per launch of
+ * every burst of BURST launches. -p launches once per PACE_NS. -d launches from DEPTH nested
+ * functions. FILE is shared memory; its first 64-bit number is the count of launches that have
+ * returned (one thread). Prints `name value` lines; the last is the clock just before main returns.
  */
 #include <cuda.h>
 
@@ -169,8 +168,7 @@ static void launch_all(struct worker *worker)
     }
 }
 
-/* Frames that are there for the stack's sake; what comes after the call keeps the compiler from
- * making a loop of them. */
+/* Nested frames for the stack. The code after the call keeps the compiler from making a loop. */
 __attribute__((noinline)) static unsigned descend(struct worker *worker, unsigned depth)
 {
     if (depth == 0) {

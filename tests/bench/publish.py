@@ -1,5 +1,5 @@
-"""docs/performance.md: what it says between <!-- begin GROUP --> and <!-- end GROUP --> is made of
-docs/performance/GROUP.json, and so are the charts beside that file."""
+"""Writes the parts of docs/performance.md between <!-- begin GROUP --> and <!-- end GROUP -->, and the
+charts, from docs/performance/GROUP.json."""
 
 import os
 import re

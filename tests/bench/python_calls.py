@@ -22,7 +22,7 @@ def bursts():
 
 
 def below(frames):
-    """Each frame is another function's."""
+    """Each frame is of another function."""
     innermost = bursts
     for number in range(frames):
         names = {"inner": innermost}

@@ -1,16 +1,15 @@
 /*
- * Feeds a collector records as fast as it takes them, and tells how much memory it needed;
- * scripts/bench runs it.
+ * Feeds records to a collector as fast as it takes them, and prints its memory; scripts/bench runs
+ * it.
  *
- *   bench_records GPUVERIFY SPOOL_FOLDER TRACE RECORDS THREADS
+ *    bench_records GPUVERIFY SPOOL_FOLDER TRACE RECORDS THREADS
  *
- * A process of ours writes a spool as a program would: launches of THREADS threads and their
- * operations on the GPU; among them waits, copies, memory that is asked for and freed, modules with
- * kernels of their own that come and go, threads that end and begin. One launch in 512 is lost, and
- * counted. When the spool is full it waits for room, so that the collector has the pace. Prints
- * `name value` lines. Memory is what the collector has for itself (RssAnon): of the pages that it
- * shares, those of the spool are the program's, and others are its file's, which the system may
- * take back.
+ * A process of ours writes a spool as a program would: launches of THREADS threads and their GPU
+ * operations, with waits, copies, allocations and frees, modules with their own kernels that come
+ * and go, and threads that end and start. One launch in 512 is lost and counted. When the spool is
+ * full, it waits for room. Prints `name value` lines. Memory is the collector's own (RssAnon):
+ * shared pages of the spool are the program's, and others are file pages, which the system can take
+ * back.
  */
 #include "trace/session.h"
 #include "trace/session_id.h"
@@ -32,13 +31,13 @@
 #define THREADS_MAX 64
 #define LOOK_US     10000
 
-/* How often something is done, in launches. */
+/* How often something happens, in launches. */
 #define LOST_EVERY   512
 #define WAIT_EVERY   300
 #define MEMORY_EVERY 40
 #define MODULE_EVERY 2000
 #define THREAD_EVERY 500000
-#define KERNELS      64 /* names that the GPU's side knows, less than the modules bring */
+#define KERNELS      64 /* kernel names on the GPU side, without those of modules */
 #define ADDRESSES    20000
 #define BEHIND       3000 /* launches by which the GPU is behind */
 
@@ -141,7 +140,7 @@ static void put_call(struct feed *feed, struct thread *thread, enum api api, uin
     feed->now_ns += duration_ns;
 }
 
-/* Another module with one kernel; the one before goes. */
+/* Loads another module with one kernel, and unloads the one before. */
 static void put_module(struct feed *feed, struct thread *thread)
 {
     char name[GV_RECORD_TEXT_BYTES];
@@ -213,7 +212,7 @@ static void put_shapes(struct feed *feed)
     }
 }
 
-/* One launch, and what comes beside it now and then. */
+/* One launch, and sometimes something else. */
 static void launch(struct feed *feed, uint64_t number)
 {
     struct thread *thread = &feed->threads[number / 64 % feed->thread_count];
@@ -256,7 +255,7 @@ static void describe(struct gv_spool_header *header, const char *session, uint64
     memcpy(header->magic, GV_SPOOL_MAGIC, sizeof(GV_SPOOL_MAGIC));
 }
 
-/* The process that records; `ready` is told when its spool is there. */
+/* The recording process; tells `ready` when its spool exists. */
 static void record(const char *folder, uint64_t records, unsigned threads, int ready)
 {
     static struct feed feed;

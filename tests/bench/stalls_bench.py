@@ -1,5 +1,5 @@
-"""How long it takes to find the stalls of 10 million calls, with the GPU's side and without, and how much
-memory. Every 50th call waits as asked, every 10000th is the first use of a kernel while the GPU is busy."""
+"""Measures how long it takes to find the stalls of 10 million calls, with the GPU side and without, and
+the memory. Every 50th call is a requested wait, every 10000th the first use of a kernel on a busy GPU."""
 
 import os
 import shutil
@@ -65,7 +65,7 @@ INSERT INTO gpu_module (process, number, at_ns, call) SELECT 1, id, start_ns, id
 
 
 def make(path, calls, gpu):
-    """A complete trace that nobody has analysed; how many first uses there are."""
+    """Makes a complete trace without an analysis. Returns the number of first uses."""
     tables, views, _ = report.sources()
     database = sqlite3.connect(path)
     database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + report.pragmas()

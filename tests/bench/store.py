@@ -1,4 +1,4 @@
-"""Results as JSON: written, and compared with what the same machine had before."""
+"""Writes results as JSON, and compares them with earlier ones of the same machine."""
 
 import ctypes
 import hashlib
@@ -8,7 +8,7 @@ import platform
 import subprocess
 import time
 
-# Ratios outside of this are pointed at.
+# Ratios outside of this range are marked.
 NOTABLE = (0.8, 1.25)
 
 
@@ -50,7 +50,7 @@ def machine():
 
 
 def key(about):
-    """The same for the same hardware."""
+    """A key of the hardware."""
     text = json.dumps([about["processor"], about["processors"], about["gpu"]])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -89,7 +89,7 @@ def read(path):
 
 
 def middle(value):
-    """The number of one result that is compared."""
+    """The number of a result to compare."""
     if isinstance(value, dict):
         value = value.get("median")
     return value if isinstance(value, (int, float)) else None

@@ -8,7 +8,7 @@ import math
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 50
-# Told apart by most eyes, also in grey.
+# Colours that most eyes can tell apart, also in grey.
 COLOURS = ("#0b5fa5", "#d9730d", "#5aa469", "#8a4f7d", "#8c8c8c", "#c2b280")
 
 
@@ -32,7 +32,7 @@ def step(most):
 
 
 class Axes:
-    """Where a value lies in the picture."""
+    """A value's position in the chart."""
 
     def __init__(self, chart):
         values = [value for points in chart["series"].values() for value in points

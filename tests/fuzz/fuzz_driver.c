@@ -1,11 +1,11 @@
 /*
- * Runs a fuzz target without libFuzzer: the stored inputs given as arguments, then so many random
- * ones, or as many as fit in so many seconds.
+ * Runs a fuzz target without libFuzzer: first the inputs in the given files, then random ones:
+ * ROUNDS of them, or as many as fit in SECONDS.
  *
- *   fuzz_driver ROUNDS SECONDS [FILE...]
+ *    fuzz_driver ROUNDS SECONDS [FILE...]
  *
- * The random numbers are the same every time, so that a failure comes again; it names its round,
- * and FUZZ_SEED chooses others.
+ * The random numbers are the same each time, so failures can be repeated. A failure names its
+ * round. FUZZ_SEED selects other numbers.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
 /*
- * Throws damaged spools at the reader and the ingest. With libFuzzer (clang, -Dfuzz=true) it
- * searches by itself; otherwise tests/fuzz/fuzz_driver.c feeds it well-made spools with random
- * damage.
+ * Feeds damaged spools to the reader and the ingest. With libFuzzer (clang, -Dfuzz=true) it
+ * searches by itself; otherwise tests/fuzz/fuzz_driver.c feeds it valid spools with random damage.
  *
- * The input is laid over a spool: pairs of (offset, bytes), so that a few bytes of input reach
- * every field. Whatever it says, reading must end, stay inside the file, and leave a sound trace.
+ * The input overlays a spool with pairs of (offset, bytes), so that a few bytes reach every field.
+ * Whatever the input, reading must end, stay inside the file, and leave a valid trace.
  */
 #include "report/collect/drain.h"
 #include "report/collect/recovery.h"
@@ -23,7 +22,7 @@
 #define FUZZ_SEGMENTS 4u
 #define FUZZ_SESSION  "4194999-1-12345678"
 #define FUZZ_SPOOL    FUZZ_SESSION ".4194999.0000000000000001.spool"
-/* What is most worth damaging lies in the header's first bytes: the texts come after. */
+/* The most interesting bytes are at the start of the header; texts follow. */
 #define FUZZ_CHUNK 10u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,7 +34,7 @@ static void fuzz_lay_out(struct gv_spool_header *header)
     header->header_bytes = sizeof(*header);
     strcpy(header->session, FUZZ_SESSION);
     header->identity = 1;
-    header->pid = 4194999; /* above what the kernel gives out: gone */
+    header->pid = 4194999; /* above what the Linux kernel uses: gone */
     header->process_start_ticks = 1;
     header->names_offset = (sizeof(*header) + 63) & ~63u;
     header->names_count = FUZZ_NAMES;
@@ -48,7 +47,7 @@ static void fuzz_lay_out(struct gv_spool_header *header)
     header->free_head = GV_SPOOL_NO_SEGMENT;
 }
 
-/* Two threads, each with a full segment and one it still writes into; every kind of record. */
+/* Two threads, each with a full segment and an open one, and every kind of record. */
 static void fuzz_fill(unsigned char *base, const struct gv_spool_header *header)
 {
     struct gv_spool_segment *segments = (void *)(base + header->segments_offset);
@@ -75,7 +74,7 @@ static size_t fuzz_file_bytes(const struct gv_spool_header *header)
     return header->segments_offset + FUZZ_SEGMENTS * (size_t)GV_SPOOL_SEGMENT_BYTES;
 }
 
-/* Each chunk: where (3 bytes), and 7 bytes to put there. An odd rest cuts the file. */
+/* Each chunk: an offset (3 bytes) and 7 bytes to put there. A remainder cuts the file. */
 static void fuzz_damage(unsigned char *base, size_t bytes, const uint8_t *data, size_t size)
 {
     for (; size >= FUZZ_CHUNK; data += FUZZ_CHUNK, size -= FUZZ_CHUNK) {

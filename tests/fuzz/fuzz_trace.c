@@ -1,10 +1,9 @@
 /*
- * Throws damaged traces at the commands that read one. Whatever the file holds, a command has to
- * end, with an exit code of its own, and stay inside its memory.
+ * Feeds damaged traces to the commands. Whatever the file contains, a command must end with one of
+ * its exit codes, and stay inside its memory.
  *
- * The input's first byte chooses the command, its second the trace, and whether the file's bytes
- * are damaged, or values are put where they do not belong. The rest are chunks: where (3 bytes),
- * and 7 bytes to put there.
+ * The input's first byte selects the command, the second the trace, and whether to damage bytes of
+ * the file or values in it. The rest are chunks: an offset (3 bytes) and 7 bytes to put there.
  */
 #include "report/analyse/totals/totals.h"
 #include "report/commands/commands.h"
@@ -25,7 +24,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* SQLite allocates much: without this most of the time goes into remembering where. */
+/* SQLite allocates much; without this, most time goes into the stacks of allocations. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)
@@ -61,16 +60,16 @@ static const struct {
 
 #define FUZZ_COMMANDS (sizeof(fuzz_commands) / sizeof(fuzz_commands[0]))
 
-/* A file as it should be. */
+/* An undamaged file. */
 struct fuzz_base {
     const char *sql;
-    bool totals; /* kept in it, as in a finished trace */
+    bool totals; /* stored, as in a finished trace */
     const char *change;
     unsigned char *whole;
     size_t bytes;
 };
 
-/* The last two are to be analysed yet, the very last from its calls alone. */
+/* The last two are not analysed yet; the very last has only calls. */
 static struct fuzz_base fuzz_bases[] = {
     {FUZZ_TRACES "/lazy_launch.sql", false, NULL, NULL, 0},
     {FUZZ_TRACES "/add.sql", true, NULL, NULL, 0},
@@ -141,8 +140,7 @@ static void fuzz_make(struct fuzz_base *base)
     base->whole = fuzz_read(FUZZ_TRACE, &base->bytes);
 }
 
-/* Once: a folder to be in, which is FUZZ_FOLDER or one of its own, and the traces that are to be
- * damaged. */
+/* Once: a working folder, FUZZ_FOLDER or a new one, and the traces to damage. */
 static void fuzz_begin(void)
 {
     const char *folder = getenv("FUZZ_FOLDER");
@@ -177,7 +175,7 @@ static void fuzz_write(const struct fuzz_base *base, const uint8_t *data, size_t
     free(copy);
 }
 
-/* A value for a column: a number, a text or bytes, or one that is extreme. */
+/* A value for a column: a number, a text, bytes, or an extreme value. */
 static void fuzz_bind(sqlite3_stmt *statement, const uint8_t chunk[FUZZ_CHUNK])
 {
     static const int64_t extremes[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1) << 32, 1 << 16};
@@ -203,7 +201,7 @@ static void fuzz_bind(sqlite3_stmt *statement, const uint8_t chunk[FUZZ_CHUNK])
     }
 }
 
-/* Puts values into columns of any table, in all its rows or in some. */
+/* Puts values into columns of any table, in all rows or some. */
 static void fuzz_change(const uint8_t *data, size_t size)
 {
     sqlite3 *database = NULL;
@@ -254,7 +252,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     fuzz_must(gv_arguments_parse(&gv_commands[fuzz_commands[chosen].command], argc, argv,
                                  &arguments, &code));
-    /* What the commands say is of no interest; what the sanitizers say goes past stdio. */
+    /* The commands' output is not needed; the sanitizers do not use stdio. */
     FILE *out = stdout, *err = stderr;
     stdout = fuzz_nothing;
     stderr = fuzz_nothing;

@@ -1,4 +1,4 @@
-/* What must hold of hooked calls: what is told of one in flight, and polls that are folded. */
+/* Cases of hooked calls: a call in flight as others see it, and folded polls. */
 #include "tests/model/call_cases.h"
 
 #include "preload/hooks/calls.h"
@@ -38,7 +38,7 @@ static void make_two_calls(void)
     }
 }
 
-/* Calls that are told apart by their start and stream alone. */
+/* Calls that differ only in start and stream. */
 static void make_same_calls(void)
 {
     for (uint32_t number = 1; number <= 2; number++) {
@@ -123,7 +123,7 @@ static void prepare_slot(void)
     atomic_store(&slot->start_ns, 1);
     atomic_store(&slot->api_plus_one, FIRST_STREAM + 1);
     atomic_store(&fixture.header->threads_seen,
-                 GV_SPOOL_SLOTS); /* the next one looks there first */
+                 GV_SPOOL_SLOTS); /* the next thread looks there first */
 }
 
 static void come_and_call(void)
@@ -180,7 +180,7 @@ const struct model_case call_cases_polls = {.name = "polls",
                                             .prepare = prepare_call,
                                             .threads = {{"polls", poll}, {"reader", count_polls}}};
 
-/* What the collector has read is rolled back when it cannot be stored, and read once more. */
+/* If the collector cannot store what it has read, it rolls back and reads it again. */
 static void count_polls_again(void)
 {
     fixture_read(false);

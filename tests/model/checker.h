@@ -1,14 +1,14 @@
 /*
- * A model checker for the lock-free parts: it runs a few threads in every order that matters, and
- * gives every load each value that the C memory model lets it have.
+ * A model checker for the lock-free parts. It runs a few threads in every relevant order, and gives
+ * every load each value that the C memory model allows.
  *
- * The code under test is compiled unchanged with -fsanitize=thread, but linked with this instead of
- * ThreadSanitizer: the compiler's calls of __tsan_*() are what the checker sees of plain and atomic
- * accesses, with their memory orders. docs/testing.md says what is modelled.
+ * The code under test is compiled unchanged with -fsanitize=thread, but linked with this checker
+ * instead of ThreadSanitizer. Through the compiler's calls of __tsan_*() the checker sees plain and
+ * atomic accesses with their memory orders. docs/testing.md describes the model.
  *
- * All threads of a case run on one thread of the system, each on a stack of its own. They must be
- * deterministic but for what they read from atomics, and keep no state from one execution to the
- * next; what they store through instrumented code is undone by the checker.
+ * All threads of a case run on one system thread, each on its own stack. They must be deterministic
+ * except for what they read from atomics, and keep no state between executions. The checker undoes
+ * what they store through instrumented code.
  */
 #ifndef GV_TESTS_MODEL_CHECKER_H
 #define GV_TESTS_MODEL_CHECKER_H
@@ -21,47 +21,46 @@
 #define MODEL_NAME_BYTES 64
 
 struct model_thread {
-    const char *name; /* NULL: there are no more */
+    const char *name; /* NULL: the end */
     void (*run)(void);
 };
 
 struct model_case {
     const char *name;
-    void (*prepare)(void); /* once, before any thread: also declares what is shared */
+    void (*prepare)(void); /* once, before any thread; declares what is shared */
     void (*begin)(void);   /* before each execution; may be NULL */
-    void (*end)(void);     /* after each execution, with memory as it is when all is visible */
+    void (*end)(void);     /* after each execution, with all stores visible */
     struct model_thread threads[MODEL_THREADS];
-    bool (*after)(void); /* once, after all executions: whether they were what they should be */
-    const char *fails;   /* the case must fail, saying this */
+    bool (*after)(void); /* once, after all executions: whether they were as expected */
+    const char *fails;   /* the case must fail with this message */
 };
 
-/* Writes what lies at `offset` of a shared range: "segment 1 state". False: a race on it is no
- * failure. */
+/* Describes `offset` of a shared range: "segment 1 state". False: a race there is not a failure. */
 typedef bool (*model_namer)(size_t offset, char name[MODEL_NAME_BYTES]);
 
 /* Plain accesses to this range are checked for data races. Atomics may be anywhere. */
 void model_share(void *start, size_t bytes, model_namer namer);
-/* The same memory, mapped once more. */
+/* A second mapping of the same memory. */
 void model_alias(void *start, size_t bytes, void *original);
 
 /* In a thread or in end(): fails the case unless `holds`. */
 void model_claim(bool holds, const char *what);
 
-/* In a thread: waits until another one, by its place in `threads`, has ended. */
+/* In a thread: waits until another one, by its index in `threads`, has ended. */
 void model_join(int thread);
 
-/* In a thread: waits for a store to this atomic, or the one that it accessed last, which it has not
- * seen. Loops that wait must call it. */
+/* In a thread: waits for an unseen store to this atomic, or the last one accessed. Loops that
+ * wait must call it. */
 void model_wait_for(const _Atomic uint32_t *atomic);
 void model_wait(void);
 
-/* In a thread: ends it, from however deep. */
+/* In a thread: ends it, from any depth. */
 _Noreturn void model_end(void);
 
-/* In a thread: something that is as good as a plain access, say a system call's effect. */
+/* In a thread: counts as a plain access, such as a system call's effect. */
 void model_touch(void *start, size_t bytes, bool write);
 
-/* The place in `threads` of the one that runs; -1: none does. */
+/* The index in `threads` of the running thread; -1: none. */
 int model_running(void);
 
 extern const struct model_case *const model_cases[]; /* ends with NULL */

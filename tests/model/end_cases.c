@@ -1,4 +1,4 @@
-/* What must hold when a process ends: it waits until the collector has all that it recorded. */
+/* Cases of a process's end: it waits until the collector has everything that it recorded. */
 #include "tests/model/end_cases.h"
 
 #include "preload/bind/libc_calls.h"
@@ -17,12 +17,12 @@
 
 static struct gv_session_file session;
 
-/* What has been stored in the trace: to the process it must be there once it need not wait. */
+/* What the trace has: everything of the process must be in it before it stops waiting. */
 static struct {
     _Atomic uint64_t records;
 } trace;
 
-/* ---- what preload/process/exit.c needs of the library's other parts ---- */
+/* ---- stands in for other parts that preload/process/exit.c needs ---- */
 
 bool gv_process_is_attached_here(void)
 {
@@ -124,7 +124,7 @@ static void write_and_end(void)
     end_once();
 }
 
-/* It lives on after the first signal. */
+/* It survives the first signal. */
 static void end_twice(void)
 {
     end_once();
@@ -133,8 +133,8 @@ static void end_twice(void)
     end_once();
 }
 
-/* Once over the spool, as gv_drain_spool() does it. Which end the process has been told of; 0:
- * none. */
+/* One pass over the spool, as gv_drain_spool() does it. Returns the end that the process was
+ * told; 0: none. */
 static uint32_t drain(void)
 {
     struct gv_spool_status status;

@@ -1,6 +1,6 @@
 /*
- * Runs the threads of a case in every order that matters: depth first, each execution from its
- * beginning, and no further where an earlier execution was in the same state.
+ * Runs the threads of a case in every relevant order: depth first, each execution from its
+ * beginning, and no further if an earlier execution was in the same state.
  */
 #include "tests/model/engine.h"
 
@@ -17,7 +17,7 @@
 enum thread_state { THREAD_READY, THREAD_JOINING, THREAD_ENDED };
 enum outcome { OUTCOME_WHOLE, OUTCOME_KNOWN, OUTCOME_FAILED, OUTCOME_RESTART };
 
-/* Why a thread gave the processor back. */
+/* Why a thread stopped running. */
 enum reason { REASON_PAUSE = 1, REASON_ENDED, REASON_FAILED, REASON_RESTART, REASON_KNOWN };
 
 struct thread {
@@ -82,7 +82,7 @@ static bool next_choices(void)
     return false;
 }
 
-/* ---- states that were seen ---- */
+/* ---- known states ---- */
 
 static uint64_t *known;
 static size_t known_room, known_count;
@@ -165,7 +165,7 @@ const char *engine_thread_name(int thread)
 
 static void bottom(void)
 {
-    /* Left by _longjmp() only, and entered again for each execution. */
+    /* Left only by _longjmp(), and entered again for each execution. */
     if (_setjmp(threads[running].start) == 0)
         give_back(REASON_PAUSE);
     current->threads[running].run();
@@ -261,7 +261,7 @@ static enum outcome run_thread(int index, jmp_buf place)
     return reason == REASON_RESTART ? OUTCOME_RESTART : OUTCOME_WHOLE;
 }
 
-/* Each one as far as its first access that can read what others store. */
+/* Runs each thread up to its first access that can read what others store. */
 static enum outcome start_threads(int count)
 {
     enum outcome outcome = OUTCOME_WHOLE;
@@ -278,8 +278,8 @@ static enum outcome start_threads(int count)
 }
 
 /*
- * Chooses who goes on. What a thread does next is tried before the others go on; once that is done
- * they do, and the thread need only read what they have stored in the meantime.
+ * Chooses the next thread. First it tries what the thread does next, before the others continue.
+ * Then they continue, and the thread needs to read only what they have stored meanwhile.
  */
 static enum outcome run_some(const int *ready, unsigned count)
 {

@@ -1,4 +1,4 @@
-"""What tests/model/run.py need not find needed, and why."""
+"""Exceptions of tests/model/run.py, with reasons."""
 
 FREE_LIST = "trace/spool_free_list.h"
 WRITER = "trace/spool_writer.c"

@@ -1,6 +1,6 @@
 /*
- * What code compiled with -fsanitize=thread calls, and what stands in for libc where that would
- * touch memory, or wait, behind the checker's back (the linker's --wrap).
+ * The functions that code compiled with -fsanitize=thread calls, and replacements for libc
+ * functions that would touch memory, or wait, without the checker (the linker's --wrap).
  */
 #include "tests/model/engine.h"
 
@@ -21,7 +21,7 @@ size_t hooks_weakening_count;
 
 static struct site sites[MOST_SITES];
 static size_t site_count;
-/* Of each thread: it is in here; a memcpy() then is the checker's own. */
+/* Per thread: it is in here, so a memcpy() is the checker's own. */
 static bool busy[MODEL_THREADS];
 
 void hooks_reset(void)
@@ -286,7 +286,7 @@ static uint64_t perform(struct operation *operation)
     return value;
 }
 
-/* What lies on a stack is its thread's own. */
+/* Stack memory is private to its thread. */
 static bool is_watched(const void *address)
 {
     return model_running() >= 0 && !engine_is_stack(address);

@@ -1,7 +1,6 @@
 /*
- * The checker itself, on the programs that papers about memory models are about: it must find every
- * outcome that C allows, and no other. Load buffering is the exception: C allows it, the checker
- * does not look for it.
+ * Tests the checker with the well-known litmus programs: it must find every outcome that C allows,
+ * and no other. The exception is load buffering, which C allows and the checker does not model.
  */
 #include "tests/model/checker.h"
 
@@ -13,7 +12,7 @@ static struct {
     uint32_t data;
 } shared;
 
-/* Of the threads of one execution; and as a bit for each outcome, of all. */
+/* Outcomes of one execution's threads; and of all executions, one bit each. */
 static uint32_t seen[4];
 static uint32_t outcomes;
 
@@ -153,7 +152,7 @@ static void store_y1_x2(void)
     atomic_store_explicit(&shared.x, 2, memory_order_release);
 }
 
-/* Which store came last in each place. */
+/* The last store at each location. */
 static void note_last(void)
 {
     seen[0] = atomic_load(&shared.x) == 1;
@@ -188,13 +187,13 @@ static void exchange_1(void)
     seen[1] = atomic_exchange_explicit(&shared.x, 1, memory_order_relaxed);
 }
 
-/* Of two that exchange, exactly one finds the first value. */
+/* If two threads exchange, exactly one finds the first value. */
 static bool one_is_first(void)
 {
     return outcomes == (1u << 1 | 1u << 2);
 }
 
-/* ---- three threads: who has seen x tells of it by y ---- */
+/* ---- three threads: one that has seen x stores y ---- */
 
 static void pass_on(void)
 {

@@ -1,10 +1,10 @@
 /*
- * Checks the cases, or says which places with atomics they reach.
+ * Checks the cases, or lists the atomic operations that they reach.
  *
- *   model_NAME [--sites] [--explain] [--weaken HALF:ADDRESS,...]... [CASE...]
+ *    model_NAME [--sites] [--explain] [--weaken HALF:ADDRESS,...]... [CASE...]
  *
- * HALF is acquire, release, failure (of a comparison) or tag (that a comparison looks at). The exit
- * status is 0 when all cases hold, 1 when one fails.
+ * HALF is acquire, release, failure (of a comparison) or tag (of a comparison). The exit status is
+ * 0 if all cases hold, and 1 if one fails.
  */
 #include "tests/model/engine.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* No case needs a tenth of them: one that does has grown too large to be run each time. */
+/* No case needs a tenth of this. One that does is too large to run each time. */
 #define MOST_EXECUTIONS 400000
 
 static bool parse_weakening(char *words)

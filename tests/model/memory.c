@@ -1,10 +1,11 @@
 /*
  * The memory that the threads of a case see: release and acquire as in C20, without load buffering.
  *
- * Every atomic has all its stores, in modification order. A thread may read any of them that is not
- * older than what it has seen of this atomic; acquiring a released store, it has seen all that the
- * storing thread had. Stores go behind what their thread has seen, not always to the end. Plain
- * accesses read memory, and must be ordered by such a chain: clocks find those that are not.
+ * Every atomic has a list of its stores, in modification order. A thread may read any store that is
+ * not older than what it has seen of this atomic. By acquiring a released store, it sees everything
+ * that the storing thread had seen. A new store goes after what its thread has seen, not always at
+ * the end. Plain accesses read memory, and must be ordered by such a chain; clocks find those that
+ * are not.
  */
 #include "tests/model/engine.h"
 
@@ -14,10 +15,10 @@
 #define MOST_OF_LOCATION  64
 #define LOCATION_PLACES   512 /* power of two, larger than MOST_LOCATIONS */
 #define MIX(hash, value)  (((hash) ^ (uint64_t)(value)) * UINT64_C(0x9e3779b97f4a7c15))
-#define NO_MESSAGE        0 /* of what a thread has seen: as it was in the beginning */
+#define NO_MESSAGE        0 /* of what a thread has seen: the initial state */
 #define WRITTEN_BY_NOBODY 0xff
 
-/* What a thread, or who reads a store, has seen. */
+/* What a thread, or a reader of a store, has seen. */
 struct view {
     uint16_t clock[MODEL_THREADS];
     uint16_t seen[MOST_LOCATIONS]; /* the newest message of each */
@@ -27,7 +28,7 @@ struct message {
     uint64_t value;
     uint16_t position;
     uint8_t writer;
-    bool taken; /* what follows has read it and written in one step: nothing comes in between */
+    bool taken; /* the next one read and replaced it atomically: nothing goes in between */
     uint16_t event;
     struct view view;
 };
@@ -48,9 +49,9 @@ struct knowledge {
     struct view released; /* as of the last release fence */
     uint64_t history;
     uint16_t events;
-    struct location *last;       /* that it has accessed */
-    const struct location *next; /* that it will access */
-    bool waits;                  /* for a store there that it has not seen */
+    struct location *last;       /* locations that it has accessed */
+    const struct location *next; /* locations that it will access */
+    bool waits;                  /* waits for an unseen store there */
 };
 
 static struct location locations[MOST_LOCATIONS];
@@ -59,9 +60,9 @@ static uint8_t location_places[LOCATION_PLACES]; /* number + 1 */
 static struct message messages[MOST_MESSAGES];
 static unsigned message_count;
 static struct knowledge knowledge[MODEL_THREADS];
-static bool failed_without_reason; /* a weak comparison; once in an execution is enough */
+static bool failed_without_reason; /* a weak comparison may fail; once per execution is enough */
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 static uint64_t load_memory(const char *address, unsigned bytes)
 {
@@ -160,7 +161,7 @@ static void read_message(unsigned number, uint16_t message, int order)
     self->history = MIX(self->history, messages[message].event);
 }
 
-/* `read`: what an operation that reads and writes in one step has read; or NO_MESSAGE. */
+/* `read`: what a read-modify-write operation has read, or NO_MESSAGE. */
 static void write_message(unsigned number, unsigned position, uint64_t value, int order,
                           uint16_t read)
 {
@@ -184,7 +185,7 @@ static void write_message(unsigned number, unsigned position, uint64_t value, in
     memcpy(location->address, &value, location->bytes);
 }
 
-/* Where the oldest store stands that may be read. */
+/* The position of the oldest readable store. */
 static unsigned oldest(const struct location *location, int thread)
 {
     return position_of(knowledge[thread].now.seen[location - locations]);
@@ -242,7 +243,7 @@ static bool is_expected(const struct operation *operation, uint64_t value)
            (operation->ignores_tag ? (uint32_t)difference : difference) == 0;
 }
 
-/* Reads and writes in one step; a comparison may read only. */
+/* A read-modify-write operation; a comparison may only read. */
 static uint64_t modify(struct operation *operation, unsigned number, unsigned explored)
 {
     struct location *location = &locations[number];
@@ -304,7 +305,7 @@ static bool is_shared(const struct location *location)
     return location->storers && (both & (both - 1));
 }
 
-/* Who accesses it, in any execution; what was taken for one thread's own may turn out not to be. */
+/* The threads that access it, in any execution: what seemed private may turn out to be shared. */
 static void note_access(struct location *location, const struct operation *operation)
 {
     uint8_t self = (uint8_t)(1u << model_running());
@@ -319,9 +320,9 @@ static void note_access(struct location *location, const struct operation *opera
 }
 
 /*
- * Lets others run before an access that may read what they store; see engine_pause(). A store needs
- * no such pause: as soon as it can be made is soon enough, since the others may still read what was
- * there before it, and put their own stores before it.
+ * Lets others run before an access that may read their stores; see engine_pause(). A store needs no
+ * such pause: it can happen as early as possible, because the others can still read the old value
+ * and put their own stores before it.
  */
 static unsigned let_others(struct location *location, const struct operation *operation)
 {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The model checker's runs on the spool (docs/testing.md): that each memory order is needed.
+"""Runs the model checker on the spool (docs/testing.md), and checks that each memory order is needed.
 
   tests/model/run.py FOLDER
 
-FOLDER is a build. The cases must hold, and still do so when the operations in the table HARMLESS, each
-with its reason there, lose half of their memory order. Of all others, each one that acquires or releases
-is weakened in addition: then some case must fail. What no case reaches must be in the table UNREACHED.
+FOLDER is a build. The cases must hold. They must still hold if the operations in the table HARMLESS
+lose half of their memory order. Of all others, each one that acquires or releases is weakened in
+addition, and then some case must fail. What no case reaches must be in the table UNREACHED.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import sys
 from harmless import HARMLESS, UNREACHED
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Where each atomic operation counts, and where those of some functions do.
+# Files with atomic operations to check, and functions.
 SOURCES = ("trace/spool_free_list.h", "trace/spool_writer.c", "trace/spool_reader.c", "preload/base/thread.h",
            "preload/base/thread.c", "preload/hooks/calls.c")
 PARTLY = {"preload/process/exit.c": ("wait_until_drained", "end_as", "finish")}
@@ -49,7 +49,7 @@ def lines_of(program, addresses):
 
 
 def halves(operation, order, failure, location):
-    """What an operation can lose."""
+    """The halves that an operation can lose."""
     if operation == "compare" and location in TAGGED:
         yield "tag"
     if order in ("acquire", "acq_rel") or order == "seq_cst" and operation != "store":
@@ -109,7 +109,7 @@ def group(sites):
 
 
 def check_harmless(program, by_place):
-    """All of them weakened at once. The number of problems, and the options that do it."""
+    """Weakens all of them at once. Returns the number of problems, and the options."""
     unknown = [place for place in HARMLESS if place not in by_place]
     for place in unknown:
         print(f"FAILED listed as harmless, but no case comes there: {describe(Place(*place))}")
@@ -122,7 +122,7 @@ def check_harmless(program, by_place):
 
 
 def check_needed(program, by_place, harmless):
-    """Weakens one place after the other, besides the harmless ones. The number of problems."""
+    """Weakens one operation after the other, besides the harmless ones. Returns the number of problems."""
     needed = [place for place in by_place if place not in HARMLESS]
     problems = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:

@@ -1,4 +1,4 @@
-/* What must hold of the spool, whoever runs when. */
+/* Cases of the spool. */
 #include "tests/model/call_cases.h"
 #include "tests/model/end_cases.h"
 #include "tests/model/spool_fixture.h"
@@ -64,7 +64,7 @@ static void fill_free_list(uint32_t segments)
         gv_spool_free_list_push(fixture.header, gv_process.spool.segments, segments);
 }
 
-/* One record into a segment of its own, if there is one. */
+/* Writes one record into a new segment, if there is one. */
 static void take_next(int writer)
 {
     if (gv_thread_next_segment(fixture_thread(writer), GV_ROOM_CODE))
@@ -110,7 +110,7 @@ static void take_one(void)
     fixture_write(0);
 }
 
-/* One after the other: the first one is given back while the second is in use. */
+/* One after the other: the first is given back while the second is in use. */
 static void take_two(void)
 {
     take_next(1);
@@ -167,7 +167,7 @@ static const struct model_case growth_read = {
     .prepare = prepare_growth,
     .threads = {{"writer", take_new}, {"reader", read_twice}}};
 
-/* Those that take longest come last. */
+/* The slowest ones come last. */
 const struct model_case *const model_cases[] = {&boundary,
                                                 &reuse,
                                                 &growth_read,

@@ -21,7 +21,7 @@
 
 struct fixture fixture;
 
-/* What the library's other parts would have. */
+/* Stands in for other parts of the library. */
 struct gv_process gv_process;
 static struct gv_process_own own = {.token = 1, .open = 1};
 struct gv_process_own *_Atomic gv_process_own = &own;
@@ -45,8 +45,14 @@ static void await_gpu_start(const struct gv_thread *thread)
     (void)thread;
 }
 
+static void leave_gpu_start(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
 const struct gv_process_steps gv_process_steps = {.attach = attach,
-                                                  .await_gpu_start = await_gpu_start};
+                                                  .await_gpu_start = await_gpu_start,
+                                                  .leave_gpu_start = leave_gpu_start};
 
 /* A kernel's number is its handle. */
 struct gv_names_answer gv_names_find(uintptr_t handle)
@@ -68,7 +74,7 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
     return __real_pthread_key_create(key, destructor);
 }
 
-/* Storage comes to be: whoever uses a segment must know of that. */
+/* Storage appears: a user of a segment must know about it. */
 static int allocate(int fd, off_t offset, off_t bytes)
 {
     struct gv_spool_header *header = fixture.header;
@@ -90,14 +96,14 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
     return allocate(fd, offset, bytes);
 }
 
-/* Its name where _FILE_OFFSET_BITS is 64. */
+/* Its name with _FILE_OFFSET_BITS 64. */
 int __wrap_posix_fallocate64(int fd, off_t offset, off_t bytes);
 int __wrap_posix_fallocate64(int fd, off_t offset, off_t bytes)
 {
     return allocate(fd, offset, bytes);
 }
 
-/* System calls that change nothing here, and take longer than all the rest of an execution. */
+/* System calls without effect here, which would take longer than the rest of an execution. */
 int __wrap_madvise(void *start, size_t bytes, int advice);
 int __wrap_madvise(void *start, size_t bytes, int advice)
 {
@@ -115,7 +121,7 @@ int __wrap_prctl(int option, char *name)
     return 0;
 }
 
-/* All that the code under test asks the kernel for by number: its thread's number, and futexes. */
+/* The system calls of the code under test: thread id and futexes. */
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
@@ -351,7 +357,7 @@ void fixture_leave(int writer)
 
 /* ---- the thread that reads ---- */
 
-/* A poll that is counted while its record is taken may add to the count before the times. */
+/* A poll counted while its record is taken may add to the count before it adds to the times. */
 static void check_poll(const struct gv_record_poll *poll)
 {
     model_claim(poll->count >= 1, "a poll that was none");

@@ -1,7 +1,6 @@
 /*
- * Plain memory that the threads of a case share: who accessed which bytes, as of which clock, so
- * that accesses that nothing orders are found; and what was there, so that an execution can be
- * undone.
+ * The plain memory that the threads of a case share: which thread accessed which bytes at which
+ * clock, to find accesses without an order; and the old contents, to undo an execution.
  */
 #include "tests/model/engine.h"
 
@@ -46,7 +45,7 @@ static size_t undo_count;
 static struct granule *touched[MOST_UNDONE];
 static size_t touched_count;
 
-/* ---- places ---- */
+/* ---- ranges ---- */
 
 void model_share(void *start, size_t bytes, model_namer namer)
 {
@@ -67,7 +66,7 @@ void model_alias(void *start, size_t bytes, void *original)
     regions[region_count++] = (struct region){.start = start, .bytes = bytes, .original = original};
 }
 
-/* The range that holds it, and its address there. */
+/* The range of an address, and the offset in it. */
 static struct region *find_region(char **address)
 {
     for (size_t i = 0; i < region_count; i++) {

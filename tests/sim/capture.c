@@ -1,9 +1,9 @@
 /*
  * Stream capture: which calls go into a graph, and which break a capture.
  *
- * As the real driver: a call that could wait for the GPU is unsafe while any thread captures in
- * global mode, or this thread in thread-local mode; it fails with 900 and invalidates the capture.
- * Work for the legacy stream while a blocking stream is captured fails with 906, in every mode.
+ * As in the real driver, a call that could wait for the GPU is unsafe while any thread captures in
+ * global mode, or this thread in thread-local mode: it fails with 900 and invalidates the capture.
+ * Work for the legacy stream fails with 906 while a blocking stream is captured, in every mode.
  * Threads: one lock for all captures; gv_sim_captures keeps the hot path out of here.
  */
 #include "tests/sim/sim.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
-/* A sleeper wakes up late by the kernel's timer slack; the rest of a wait is spun. */
+/* A sleeper wakes up late by the kernel's timer slack, so the rest of a wait is spun. */
 #define SPIN_NS 60000u
 
 uint64_t gv_sim_now_ns(void)

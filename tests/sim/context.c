@@ -46,7 +46,7 @@ int gv_sim_contexts(struct gv_sim_context **list, int max)
     return count;
 }
 
-/* Until nothing that was queued by now runs any more. */
+/* Waits until nothing queued so far still runs. */
 void gv_sim_context_drain(struct gv_sim_context *context)
 {
     gv_sim_wait_until(atomic_load(&context->end_ns));
@@ -79,7 +79,7 @@ static void make_beside_work(CUdevice device)
         gv_sim_pass(end_ns - now_ns < most_ns ? end_ns - now_ns : most_ns);
 }
 
-/* Asks again and again, lest a context go away meanwhile. */
+/* Repeats the question, because a context may go away meanwhile. */
 void gv_sim_contexts_settle(void)
 {
     int waits;
@@ -212,7 +212,7 @@ CUresult gv_sim_cuCtxDestroy(CUcontext ctx)
     return gv_sim_cuCtxDestroy_v2(ctx);
 }
 
-/* Who makes and ends primary contexts. */
+/* Locks the making and ending of primary contexts. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 CUresult gv_sim_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)

@@ -1,9 +1,9 @@
 /*
- * Copies and fills. The bytes move when the call is made; how long the copy takes, and whether the
- * caller waits for it, is another matter:
+ * Copies and sets. The bytes move when the call is made. Separately, the copy takes time, and the
+ * caller may wait for it:
  *
- *   a blocking copy between host and device waits for its end; one within the device does not
- *   an "async" copy waits if it writes pageable memory, or reads more than 64 KB of it
+ *    a blocking copy between host and device waits for its end; one within the device does not
+ *    an "async" copy waits if it writes pageable memory, or reads more than 64 KB of it
  */
 #include "tests/sim/sim.h"
 
@@ -170,7 +170,7 @@ static struct gv_sim_array *array_of(CUarray handle)
     return gv_sim_is(handle, GV_SIM_ARRAY) ? (struct gv_sim_array *)handle : NULL;
 }
 
-/* One side of a copy: where it starts, and its strides. */
+/* One side of a copy: its start and strides. */
 static CUresult side_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray handle,
                         size_t pitch, size_t height, const CUDA_MEMCPY3D *c, bool source,
                         char **start, size_t *row, size_t *slice)

@@ -1,6 +1,6 @@
 /*
- * A client of libcupti, for the tests of the simulated one: it keeps the records that come, has a
- * clock of its own, and runs scenarios. To be included by one file of a program.
+ * A client of libcupti for the tests of the simulated one. It stores the records, has its own
+ * clock, and runs scenarios. Include it in one file of a program.
  */
 #ifndef GV_TESTS_SIM_CUPTI_CLIENT_H
 #define GV_TESTS_SIM_CUPTI_CLIENT_H
@@ -52,7 +52,7 @@ static struct {
 } cupti;
 static uint32_t version;
 
-/* The records that came, copied as far as every version has them. */
+/* The records received, in the part that every version has. */
 static struct seen {
     CUpti_ActivityKind kind;
     union {
@@ -217,7 +217,7 @@ static const CUpti_ActivityKind work_kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_K
                                                 CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
                                                 CUPTI_ACTIVITY_KIND_INVALID};
 
-/* One process each: the library reads its settings when it is loaded. */
+/* Each in its own process, because the library reads its settings when it is loaded. */
 struct scenario {
     const char *name;
     void (*run)(void);

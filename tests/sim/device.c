@@ -1,4 +1,4 @@
-/* Devices and what is known about them, initialisation, the names of errors. */
+/* Devices and their attributes, initialisation, names of errors. */
 #include "tests/sim/sim.h"
 
 #include <stdio.h>
@@ -121,7 +121,7 @@ CUresult gv_sim_cuCtxDisablePeerAccess(CUcontext peerContext)
     return gv_sim_is(peerContext, GV_SIM_CONTEXT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* An H100, roughly; what is not here is 0. */
+/* Roughly an H100; other attributes are 0. */
 static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
     [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 1024,
     [CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X] = 1024,

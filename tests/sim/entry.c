@@ -1,11 +1,11 @@
-/* The exports: one function each, made from the tables, in front of gv_sim_<symbol>. */
+/* The exports: one generated function each, which calls gv_sim_<symbol>. */
 #include "tests/sim/sim.h"
 
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Known when compiled: does the name end in _ptsz or _ptds? */
+/* Known at compile time: whether the name ends in _ptsz or _ptds. */
 #define PER_THREAD(name)                                                                           \
     (sizeof(name) > 5 &&                                                                           \
      (!__builtin_strcmp(&(name)[sizeof(name) - 6 + (sizeof(name) < 6)], "_ptsz") ||                \

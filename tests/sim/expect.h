@@ -1,4 +1,4 @@
-/* EXPECT(condition) for the simulator's own tests: says what was not so and goes on; main returns
+/* EXPECT(condition) for the simulator's own tests: reports a failure and continues. main returns
  * gv_expect_failed(). */
 #ifndef GV_TESTS_SIM_EXPECT_H
 #define GV_TESTS_SIM_EXPECT_H

@@ -1,4 +1,4 @@
-/* What can be asked of kernels and functions: names, attributes, occupancy. */
+/* Queries of kernels and functions: names, attributes, occupancy. */
 #include "tests/sim/sim.h"
 
 #define THREADS_PER_PROCESSOR 2048
@@ -187,7 +187,7 @@ CUresult gv_sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfu
                                                                        dynamicSMemSize, 0);
 }
 
-/* The program's function is called here, on its own thread; it may throw through us. */
+/* Calls the program's function on its own thread; it may throw through us. */
 CUresult
 gv_sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
                                                  CUoccupancyB2DSize blockSizeToDynamicSMemSize,

@@ -1,5 +1,5 @@
-/* What happens before and after a call besides the call: not initialised, forked, told to fail,
- * logged. Threads: any. Off the hot path unless GV_SIM_LOG or GV_SIM_FAIL is set. */
+/* Runs before and after each call: not initialised, forked, fail on request, log. Any thread.
+ * Not on the hot path unless GV_SIM_LOG or GV_SIM_FAIL is set. */
 #include "tests/sim/sim.h"
 
 #include <fcntl.h>

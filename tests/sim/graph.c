@@ -1,6 +1,6 @@
 /*
- * Graphs: made, instantiated, launched. A graph runs as long as the longest chain of its nodes;
- * its copies and fills happen when it is launched, its host functions at their time.
+ * Graphs: making, instantiating, launching. A graph runs as long as its longest chain of nodes. Its
+ * copies and sets happen when it is launched, its host functions at their time.
  */
 #include "tests/sim/sim.h"
 
@@ -76,8 +76,8 @@ static struct gv_sim_graph *graph_copy(const struct gv_sim_graph *from)
     return graph;
 }
 
-/* When each node ends, after the start; repeated until nothing moves, since edges may point back in
- * the order in which nodes were made. Returns false for a cycle. */
+/* The end of each node, relative to the start. Repeats until nothing changes, because edges may
+ * point back in the order of creation. False: a cycle. */
 static bool schedule(struct gv_sim_graph *graph, uint64_t *total_ns)
 {
     bool moved = true;
@@ -90,7 +90,7 @@ static bool schedule(struct gv_sim_graph *graph, uint64_t *total_ns)
         moved = false;
         for (size_t i = 0; i < graph->nodes.count; i++) {
             struct gv_sim_node *node = graph->nodes.list[i];
-            uint64_t finish = node->duration_ns + 1; /* so that a cycle keeps moving */
+            uint64_t finish = node->duration_ns + 1; /* so that a cycle never settles */
             for (size_t n = 0; n < node->needs.count; n++)
                 if (node->needs.list[n]->finish_ns + node->duration_ns + 1 > finish)
                     finish = node->needs.list[n]->finish_ns + node->duration_ns + 1;
@@ -221,7 +221,7 @@ CUresult gv_sim_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
     return gv_sim_stream_of(hStream, &result) ? CUDA_SUCCESS : result;
 }
 
-/* What a graph does besides taking time. */
+/* What a graph does apart from taking time. */
 static void perform(const struct gv_sim_graph *graph, struct gv_sim_stream *stream,
                     uint64_t start_ns)
 {
@@ -239,7 +239,7 @@ static void perform(const struct gv_sim_graph *graph, struct gv_sim_stream *stre
     }
 }
 
-/* The nodes that take time, each at its own. */
+/* The nodes that take time. */
 static void tell_nodes(const struct gv_sim_graph *graph, const struct gv_sim_stream *stream,
                        uint64_t start_ns, uint32_t id, uint64_t node_base)
 {

@@ -1,7 +1,7 @@
 /*
- * Handles. Their memory is never given back to the C library, so that a dead handle can be told
- * from a live one. With GV_SIM_REUSE_HANDLES=1 the last one freed is the next one made; otherwise
- * one comes back only after many others were freed.
+ * Handles. Their memory is never freed, so that a dead handle can be recognised. With
+ * GV_SIM_REUSE_HANDLES=1 the last one freed is reused first; otherwise one is reused only after
+ * many others were freed.
  */
 #include "tests/sim/sim.h"
 

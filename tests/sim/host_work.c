@@ -1,9 +1,9 @@
 /*
- * Host functions and stream callbacks: one thread calls them, each at the time at which its stream
- * has reached it. What comes behind a function that takes long is pushed back when it returns.
+ * Host functions and stream callbacks. One thread calls each at the time at which its stream has
+ * reached it. A slow function delays what is behind it when it returns.
  *
- * A piece of work has a number; "pending" means that it has not returned yet. Within a stream they
- * run in order, so waiting for the last is waiting for all.
+ * Each piece of work has a number; "pending" means that it has not returned. They run in order
+ * within a stream, so waiting for the last one waits for all.
  */
 #include "tests/sim/sim.h"
 
@@ -75,7 +75,7 @@ static void *executor(void *unused)
     return NULL;
 }
 
-/* Called with the lock held. The program's signals are none of our thread's business. */
+/* Called with the lock held. Our thread blocks the program's signals. */
 static int start(void)
 {
     if (started)

@@ -1,9 +1,9 @@
 /*
- * Images of code: which kernels and variables are in a cubin, a fat binary or PTX text.
+ * Finds the kernels and variables in a cubin, a fat binary or PTX text.
  *
- * The caller of cuModuleLoadData says no size, so the image's own headers are believed, within
- * limits; a file's size is known and held against them. Entries that a fat binary has compressed
- * are not unpacked: the image then has whatever kernel it is asked for.
+ * The caller of cuModuleLoadData gives no size, so the image's own headers are trusted, within
+ * limits; a file's size is known and checked. Compressed entries of a fat binary are not unpacked:
+ * such an image has any kernel that is asked for.
  */
 #include "tests/sim/sim.h"
 
@@ -251,7 +251,7 @@ static CUresult read_elf(struct gv_sim_image *image, const void *data, size_t si
     return table ? read_symbols(image, &elf, table, names, info) : CUDA_ERROR_INVALID_IMAGE;
 }
 
-/* The driver takes the binary for its GPU, or else compiles the PTX. */
+/* The driver uses the binary for its GPU, or else compiles the PTX. */
 static CUresult read_fatbin(struct gv_sim_image *image, const char *data, size_t size)
 {
     const struct fat_header *head = (const struct fat_header *)data;

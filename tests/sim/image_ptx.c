@@ -1,18 +1,18 @@
-/* PTX text: the names behind .entry, their local memory, and the module's variables. */
+/* Reads PTX text: the names after .entry, their local memory, and the module's variables. */
 #include "tests/sim/sim.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What cuLinkComplete hands out: PTX that has been through the compiler already. */
+/* The result of cuLinkComplete: PTX that is already compiled. */
 #define LINKED_MARK "// linked\n"
 
 struct text {
     const char *at, *end;
 };
 
-/* The next word, bracket or sign, past white space and comments; its length, 0 at the end. */
+/* The next word, bracket or sign, after white space and comments; its length, 0 at the end. */
 static size_t token(struct text *t, const char **start)
 {
     for (;;) {
@@ -76,7 +76,7 @@ static size_t variable(struct text *t, const char **name, size_t *name_length)
     return bytes * count;
 }
 
-/* As the real driver's cache, but it ends with the process. */
+/* Like the real driver's cache, but it ends with the process. */
 void gv_sim_image_compile(struct gv_sim_image *image)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

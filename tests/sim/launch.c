@@ -16,10 +16,10 @@ uint64_t gv_sim_kernel_ns(const struct gv_sim_entry *entry, void **parameters, v
     return ns;
 }
 
-/* What making the pool larger takes: 0.6 ms were seen. */
+/* Enlarging the pool takes 0.6 ms on a real GPU. */
 #define GROW_NS 600000
 
-/* A kernel that needs more local memory than there is: everything must stop while it grows. */
+/* A kernel that needs more local memory: everything must stop while the pool grows. */
 static void grow_local(struct gv_sim_context *context, uint64_t needed_bytes)
 {
     gv_sim_context_drain_holding(context);

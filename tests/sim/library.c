@@ -1,9 +1,9 @@
 /*
- * Libraries and their kernels: code that belongs to no context until somebody uses it there.
+ * Libraries and their kernels: code that belongs to no context until it is used in one.
  *
  * cuLibraryLoadData compiles PTX, and waits for nothing. With lazy loading, the first use of any
- * kernel of the library in a context loads it there, with all the waiting that a module's load
- * brings; with eager loading, cuLibraryLoadData does so at once.
+ * kernel of the library in a context loads it there, with the waits of a module's load. With eager
+ * loading, cuLibraryLoadData does so at once.
  */
 #include "tests/sim/sim.h"
 
@@ -29,7 +29,7 @@ static struct gv_sim_module *module_in(struct gv_sim_library *library,
     return l ? l->module : NULL;
 }
 
-/* Two threads that come first together: one loads, the other waits for it. */
+/* If two threads are first together, one loads and the other waits. */
 static CUresult library_module(struct gv_sim_library *library, struct gv_sim_context *context,
                                struct gv_sim_module **module)
 {

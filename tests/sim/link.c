@@ -1,6 +1,6 @@
 /*
- * The linker. PTX that goes in comes out as PTX that counts as compiled; of binaries, the last one
- * comes out as it is. It compiles, but waits for nothing.
+ * The linker. PTX goes in, and PTX marked as compiled comes out; of binaries, the last one comes
+ * out unchanged. It compiles, but waits for nothing.
  */
 #include "tests/sim/sim.h"
 

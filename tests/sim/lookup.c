@@ -1,13 +1,13 @@
 /*
- * cuGetProcAddress: the newest export of a name that the asked-for CUDA version knows, as the real
- * driver answers. Always the address of an export.
+ * cuGetProcAddress: answers as the real driver, with the newest export of a name in the requested
+ * CUDA version. Always the address of an export.
  */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The exports' own addresses, not through any other library's symbol of the same name. */
+/* The addresses of our exports, not of another library's symbol with the same name. */
 #define GV_SIM_VERSION(symbol, name, version, per_thread)                                          \
     extern __attribute__((visibility("protected"))) __typeof__(symbol) symbol;
 #include "tests/sim/export_versions.def"
@@ -30,7 +30,7 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct version *)row)->name);
 }
 
-/* *known: some version of the name exists, whichever was asked for. */
+/* *known: some version of the name exists. */
 static void *newest(const struct version *row, int asked, bool per_thread, bool *known)
 {
     const struct version *end = versions + sizeof versions / sizeof *versions, *best = NULL;

@@ -1,9 +1,9 @@
 /*
- * Memory: which address is what. Device memory is host memory that the program should not touch,
- * so that copies really copy.
+ * Memory: what each address is. Device memory is host memory that the program should not touch, so
+ * that copies really copy.
  *
- * Freeing memory waits until the context has nothing left to run, and keeps other threads from
- * queueing work meanwhile. Allocating waits for nothing but the locks.
+ * Freeing waits until the context is idle, and blocks other threads that queue work meanwhile.
+ * Allocating waits only for the locks.
  */
 #include "tests/sim/sim.h"
 
@@ -20,7 +20,7 @@ static size_t range_count, range_room;
 static size_t used_bytes;
 static uint64_t next_id = 1;
 
-/* The first range that ends behind the address; called with the lock held. */
+/* The first range that ends after the address; called with the lock held. */
 static size_t place_of(uintptr_t address)
 {
     size_t low = 0, high = range_count;

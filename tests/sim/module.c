@@ -1,9 +1,8 @@
 /*
  * Modules, their functions and variables.
  *
- * Loading a module compiles it if need be, waits until the context has nothing left to run, and
- * keeps every other thread from queueing work all that time. Unloading waits too, but keeps nobody
- * from anything.
+ * Loading compiles if needed, waits until the context is idle, and blocks every other thread that
+ * queues work meanwhile. Unloading waits too, but blocks nobody.
  */
 #include "tests/sim/sim.h"
 

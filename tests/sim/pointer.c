@@ -1,4 +1,4 @@
-/* What an address is, when asked; prefetching and advising, which change nothing here. */
+/* Queries of addresses; prefetching and advising, which change nothing here. */
 #include "tests/sim/sim.h"
 
 static CUresult attribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
@@ -55,7 +55,7 @@ CUresult gv_sim_cuPointerGetAttribute(void *data, CUpointer_attribute which, CUd
     return data ? attribute(data, which, ptr) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Memory that CUDA does not know leaves zeros, and is no error here. */
+/* Unknown memory gives zeros, and is no error here. */
 CUresult gv_sim_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
                                        void **data, CUdeviceptr ptr)
 {

@@ -1,4 +1,4 @@
-/* Stream-ordered allocation and memory pools. A pool here only counts. */
+/* Stream-ordered allocation and memory pools. A pool only counts here. */
 #include "tests/sim/sim.h"
 
 struct gv_sim_pool {
@@ -106,7 +106,7 @@ CUresult gv_sim_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
     return CUDA_SUCCESS;
 }
 
-/* Whoever allocates or frees in stream order waits for nothing. */
+/* Allocating and freeing in stream order waits for nothing. */
 static CUresult in_order(CUstream hStream, struct gv_sim_stream **stream)
 {
     CUresult result;
@@ -123,7 +123,7 @@ CUresult gv_sim_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hSt
     if (result || !dptr)
         return result ? result : CUDA_ERROR_INVALID_VALUE;
     void *address = NULL;
-    /* It takes no time in the stream, and does not wait for a load of another thread: measured. */
+    /* Takes no time in the stream, and does not wait for another thread's load (measured). */
     result = gv_sim_memory_make(bytesize, GV_SIM_DEVICE, &address);
     *dptr = (CUdeviceptr)address;
     return result;

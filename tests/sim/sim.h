@@ -1,18 +1,17 @@
 /*
- * The simulated driver's parts and what they share.
+ * Shared by the simulated driver's parts.
  *
- * Every export is a small generated function (entry.c) that calls gv_sim_<symbol>, and nothing in
- * here calls an export: what a preloaded library sees is what the program called, no more.
+ * Every export is a small generated function (entry.c) that calls gv_sim_<symbol>, and nothing here
+ * calls an export. So a preloaded library sees exactly the program's calls.
  *
- * Work on the simulated GPU is arithmetic on the real clock: whoever queues an operation computes
- * when it ends, and whoever waits sleeps until then. No thread runs a stream.
+ * Work on the simulated GPU is arithmetic on the real clock: a call that queues an operation
+ * computes its end, and a call that waits sleeps until then. No thread runs a stream.
  *
- * Locks, in the order in which they are taken:
- *   context->memory  allocating; held by a call that waits for room in a full queue or for the end
- *                    of a pageable copy, which keeps others from allocating, but not from launching
- *   context->work    queueing work, and the calls that keep others from queueing; held, sleeping,
- *                    by a load that waits for the GPU, as the real driver was measured to do
- *   graph, registry and list locks, each private to its file
+ *  Locks, in the order in which they are taken:
+ *    context->memory  allocating; locked by a call that waits for room in a full queue or for the
+ * end of a pageable copy, which blocks others that allocate, but not launches context->work
+ * queueing work, and calls that block queueing; locked, while sleeping, by a load that waits for
+ * the GPU, as measured on the real driver graph, registry and list locks, each private to its file
  */
 #ifndef GV_TESTS_SIM_SIM_H
 #define GV_TESTS_SIM_SIM_H
@@ -28,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In cudaProfiler.h, which NVIDIA's Python packages of the headers lack. */
+/* From cudaProfiler.h, which NVIDIA's Python packages of the headers lack. */
 typedef int CUoutput_mode;
 CUresult cuProfilerInitialize(const char *configFile, const char *outputFile, CUoutput_mode mode);
 CUresult cuProfilerStart(void);
@@ -66,7 +65,7 @@ struct gv_sim_settings {
 };
 extern struct gv_sim_settings gv_sim_settings;
 
-/* The gate (entry.c): 0 when a call may go straight through. */
+/* The gate (entry.c): 0 if a call needs no gate. */
 enum {
     GV_SIM_GATE_INIT = 1,
     GV_SIM_GATE_FORKED = 2,
@@ -88,7 +87,7 @@ uint64_t gv_sim_now_ns(void);
 void gv_sim_wait_until(uint64_t time_ns);
 void gv_sim_pass(uint64_t duration_ns);
 
-/* Handles (handle.c): memory is zeroed, and dead handles can be told from live ones. */
+/* Handles (handle.c): memory is zeroed, and dead handles can be recognised. */
 enum gv_sim_kind {
     GV_SIM_CONTEXT = 1,
     GV_SIM_STREAM,
@@ -150,8 +149,9 @@ struct gv_sim_context {
     uint64_t id;
     bool primary;
     pthread_mutex_t memory, work;
-    _Atomic int waits; /* for the GPU, that hold one of the two, but for those with a full queue */
-    uint64_t now_ns;   /* when `work` was taken to queue something */
+    _Atomic int
+        waits; /* calls that wait for the GPU with one of the two locks, except for full queues */
+    uint64_t now_ns;                  /* when `work` was taken to queue something */
     _Atomic uint64_t end_ns;          /* when all that was queued is done */
     _Atomic uint64_t blocking_end_ns; /* the same for streams that the legacy stream waits for */
     size_t limits[CU_LIMIT_MAX];
@@ -177,7 +177,7 @@ struct gv_sim_event {
 struct gv_sim_context *gv_sim_current(void);
 struct gv_sim_context *gv_sim_context_of(CUcontext context); /* NULL: the current one */
 void gv_sim_context_drain(struct gv_sim_context *context);
-/* With context->work held. */
+/* With context->work locked. */
 void gv_sim_context_drain_holding(struct gv_sim_context *context);
 void gv_sim_contexts_settle(void);
 int gv_sim_contexts(struct gv_sim_context **list, int max);
@@ -187,12 +187,12 @@ struct gv_sim_stream *gv_sim_stream_of(CUstream handle, CUresult *error);
 struct gv_sim_stream *gv_sim_stream_new(struct gv_sim_context *context, unsigned int flags,
                                         int priority);
 void gv_sim_streams_free(struct gv_sim_context *context);
-/* Take context->work to queue an operation, waiting while the stream's queue is full. */
+/* Takes context->work to queue an operation, and waits while the stream's queue is full. */
 void gv_sim_stream_lock(struct gv_sim_stream *stream);
-/* Queue an operation; context->work is held. Returns when it ends. */
+/* Queues an operation; context->work is locked. Returns its end. */
 uint64_t gv_sim_stream_push(struct gv_sim_stream *stream, uint64_t duration_ns);
 void gv_sim_stream_wait(struct gv_sim_stream *stream);
-/* Wait for the stream, or until a time, while nobody else can allocate. No lock is held. */
+/* Waits for the stream, or until a time, while nobody else can allocate. No lock is held. */
 void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns);
 void gv_sim_raise(_Atomic uint64_t *value, uint64_t at_least);
 
@@ -249,8 +249,8 @@ struct gv_sim_image {
     unsigned int entry_count;
     bool needs_jit;
     uint64_t text_hash; /* of PTX */
-    bool any_name;      /* compressed: its names cannot be known */
-    const void *code;   /* as the program gave it, or `kept`; NULL when it may be gone */
+    bool any_name;      /* compressed: its names are unknown */
+    const void *code;   /* the program's, or `kept`; NULL if it may be gone */
     size_t code_bytes;
     void *kept; /* a copy, while somebody traces */
 };
@@ -282,9 +282,9 @@ struct gv_sim_kernel {
 };
 CUresult gv_sim_image_read(const void *data, size_t size_bytes, struct gv_sim_image **image);
 CUresult gv_sim_image_ptx(struct gv_sim_image *image, const char *text, size_t size_bytes);
-/* Take the time to compile PTX, unless this process has compiled the same text before. */
+/* Takes the time to compile PTX, unless this process has compiled the same text before. */
 void gv_sim_image_compile(struct gv_sim_image *image);
-/* The code for a tracer: where it is, while it is loaded; a copy, to load it later; or no more. */
+/* The code for a tracer: its address while it is loaded; a copy, to load it later; or none. */
 void gv_sim_image_show(struct gv_sim_image *image, const void *code, size_t size_bytes);
 void gv_sim_image_keep(struct gv_sim_image *image);
 void gv_sim_image_forget(struct gv_sim_image *image);
@@ -302,7 +302,7 @@ CUresult gv_sim_module_function(struct gv_sim_module *module, struct gv_sim_entr
                                 struct gv_sim_kernel *kernel, struct gv_sim_function **function);
 CUresult gv_sim_module_global(struct gv_sim_module *module, const char *name, CUdeviceptr *address,
                               size_t *size_bytes);
-/* The function to launch for a CUfunction or a CUkernel, loading its code when need be. */
+/* The function to launch for a CUfunction or a CUkernel. Loads its code if needed. */
 CUresult gv_sim_function_of(const void *handle, struct gv_sim_context *context,
                             struct gv_sim_function **function);
 CUresult gv_sim_kernel_function(struct gv_sim_kernel *kernel, struct gv_sim_context *context,
@@ -391,7 +391,7 @@ struct gv_sim_node *gv_sim_node_host(struct gv_sim_graph *graph, CUhostFn functi
 
 uint32_t gv_sim_graph_id(const void *exec); /* 0: not one */
 
-/* Telling a tracer (trace.c) */
+/* Reports to a tracer (trace.c) */
 extern const struct gv_sim_tracer *_Atomic gv_sim_tracer;
 static inline bool gv_sim_traced(void)
 {
@@ -400,7 +400,7 @@ static inline bool gv_sim_traced(void)
 void gv_sim_trace_enter(enum gv_sim_symbol symbol);
 void gv_sim_trace_leave(enum gv_sim_symbol symbol, CUresult result);
 void gv_sim_trace_forked(void);
-/* Fill in what an operation is, then say when and where it runs. */
+/* Fill in the operation, then its time and device. */
 void gv_sim_trace_kernel(struct gv_sim_operation *work, const char *name,
                          const CUDA_KERNEL_NODE_PARAMS *shape);
 void gv_sim_trace_copy(struct gv_sim_operation *work, const struct gv_sim_rows *rows);

@@ -1,10 +1,10 @@
 /*
- * Streams: when an operation starts and ends.
+ * Streams: the start and end of operations.
  *
- * An operation starts when the one before it in its stream has ended, and at once in an idle
- * stream; operations of the legacy default stream and of blocking streams wait for each other.
- * Threads: stream->end_ns may be raised by anybody (cuStreamWaitEvent takes no lock); everything
- * else changes under context->work.
+ * An operation starts when the one before it in its stream has ended, or at once in an idle stream.
+ * Operations of the legacy default stream and of blocking streams wait for each other. Any thread
+ * may raise stream->end_ns (cuStreamWaitEvent takes no lock); everything else changes under
+ * context->work.
  */
 #include "tests/sim/sim.h"
 
@@ -105,7 +105,7 @@ void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns)
         pthread_mutex_unlock(&stream->context->memory);
 }
 
-/* Leaves the time of day in context->now_ns for the push that follows. */
+/* Sets context->now_ns for the push that follows. */
 void gv_sim_stream_lock(struct gv_sim_stream *stream)
 {
     struct gv_sim_context *context = stream->context;
@@ -174,7 +174,7 @@ CUresult gv_sim_cuStreamCreate(CUstream *phStream, unsigned int Flags)
     return gv_sim_cuStreamCreateWithPriority(phStream, Flags, 0);
 }
 
-/* Work of a destroyed stream goes on: the context's end has it. */
+/* Work of a destroyed stream continues; the context's end includes it. */
 CUresult gv_sim_cuStreamDestroy_v2(CUstream hStream)
 {
     if (!gv_sim_is(hStream, GV_SIM_STREAM))

@@ -1,7 +1,6 @@
 /*
- * What stands behind an export that nobody simulates: a weak gv_sim_<symbol> that fails loudly. A
- * variant for the per-thread default stream is the plain call behind another name; the export has
- * noted which one it was.
+ * The weak gv_sim_<symbol> of an export that is not simulated: fails with a message. A per-thread
+ * variant is the plain call with another name; the export has noted which one it was.
  */
 #include "tests/sim/sim.h"
 

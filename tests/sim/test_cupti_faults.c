@@ -1,8 +1,8 @@
-/* How the simulated libcupti delivers, and what it can be told to get wrong: test_cupti_faults
+/* How the simulated libcupti delivers records, and the faults it can simulate: test_cupti_faults
  * LIBCUPTI */
 #include "tests/sim/cupti_client.h"
 
-/* More records than a buffer holds: they come without a flush, as soon as they are complete. */
+/* More records than a buffer can have: they come without a flush, as soon as they are complete. */
 static void full_buffers(void)
 {
     begin(work_kinds);
@@ -137,7 +137,8 @@ static void *synchronise_behind(void *unused)
     return unused;
 }
 
-/* Milliseconds of a flush, 50 ms after another thread has begun to wait for a kernel of 400. */
+/* The duration of a flush in ms, 50 ms after another thread has begun to wait for a kernel of
+ * 400 ms. */
 static double flush_beside(void *(*wait)(void *))
 {
     pthread_t thread;

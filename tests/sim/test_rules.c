@@ -1,5 +1,5 @@
-/* What the simulated driver answers: look-ups, captures, images, callbacks, default streams. The
- * look-ups and captures are what a driver 580 on an H100 answered to the same questions. */
+/* Checks the simulated driver: look-ups, captures, images, callbacks, default streams. The
+ * expected look-ups and captures are those of a driver 580 on an H100. */
 #define __CUDA_API_VERSION_INTERNAL 1
 #include <cuda.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The simulator's environment variables, and that its exports are the real driver's.
+"""Tests the simulator's environment variables, and that its exports are the real driver's.
 
 Usage: test_settings.py SIMULATOR_FOLDER KERNELS_FOLDER EXPORT_VERSIONS_DEF
 """

@@ -1,7 +1,7 @@
 /*
- * Who waits for a busy GPU, and who waits behind whom: as an H100 was measured to. A kernel of
- * BUSY_MS runs on a non-blocking stream; a call that waits is held for most of that, one that does
- * not returns while most of it is left.
+ * Checks which calls wait for a busy GPU, and which wait for each other, as measured on an H100. A
+ * kernel of BUSY_MS runs on a non-blocking stream. A call that waits takes most of that time; one
+ * that does not returns while most of it is left.
  */
 #include <cuda.h>
 
@@ -266,7 +266,7 @@ static void *in_other_thread(void *call)
     return NULL;
 }
 
-/* How long `call` takes while another thread is inside `holder` for BUSY_MS. */
+/* The duration of `call` while another thread is inside `holder` for BUSY_MS. */
 static double behind(void (*holder)(void), void (*call)(void))
 {
     pthread_t thread;
@@ -349,8 +349,8 @@ static const struct {
     {"an allocation behind a pageable copy", copy_to_pageable, allocate_device, 1},
 };
 
-/* On a busy machine a thread that was kept from its processor seems to have waited, and one that
- * came late finds the lock free: a call counts as it should in one of several tries. */
+/* On a busy machine, a thread without a CPU seems to have waited, and a late one finds the lock
+ * free. So a call passes if it is right in one of several tries. */
 #define TRIES 5
 
 static void judge(const char *name, double (*time_call)(size_t number), size_t number, int waits,
@@ -369,7 +369,7 @@ static void judge(const char *name, double (*time_call)(size_t number), size_t n
 static double time_case(size_t number)
 {
     uint64_t start_ns =
-        gv_clock_ns(); /* before: then a call that waits takes no less than BUSY_MS */
+        gv_clock_ns(); /* before it: a call that waits then takes at least BUSY_MS */
     keep_busy();
     cases[number].call();
     double ms = gv_clock_ms_since(start_ns);

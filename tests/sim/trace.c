@@ -1,7 +1,6 @@
 /*
- * What the driver tells a tracer (the simulated libcupti): a private table, handed out by
- * cuGetExportTable as the real driver does for NVIDIA's tools. Nothing here costs more than one
- * load while nobody traces.
+ * Reports to a tracer (the simulated libcupti) through a private table from cuGetExportTable, as
+ * the real driver does for NVIDIA's tools. Without a tracer, it costs one load.
  */
 #include "tests/sim/sim.h"
 
@@ -35,7 +34,7 @@ void gv_sim_trace_leave(enum gv_sim_symbol symbol, CUresult result)
     call.correlation = 0;
 }
 
-/* The child's calls are nobody's. */
+/* A child's calls are not reported. */
 void gv_sim_trace_forked(void)
 {
     atomic_store(&gv_sim_tracer, NULL);
@@ -206,7 +205,7 @@ static const struct gv_sim_tracing table = {.size_bytes = sizeof table,
                                             .devices = devices,
                                             .settle = gv_sim_contexts_settle};
 
-/* The real driver's private tables are nobody's business. */
+/* The real driver's other private tables do not exist here. */
 CUresult gv_sim_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
     if (!ppExportTable || !pExportTableId)

@@ -1,10 +1,10 @@
 /*
- * Between the simulated driver and the simulated libcupti: what the driver tells of its work.
+ * The interface between the simulated driver and the simulated libcupti.
  *
- * libcupti asks cuGetExportTable for GV_SIM_TRACING_ID and gets a struct gv_sim_tracing; the driver
- * then calls the tracer that was attached, on the thread that makes the CUDA call, with no lock of
- * its own held but in `jit`, `overhead` and `module` (there `work` of the context may be). One
- * tracer, for as long as the process lives; a forked child has none. Times are of now_ns().
+ * libcupti asks cuGetExportTable for GV_SIM_TRACING_ID and gets a struct gv_sim_tracing. The driver
+ * then calls the attached tracer on the thread of the CUDA call. It holds none of its locks, except
+ * in `jit`, `overhead` and `module`, where `work` of the context may be locked. There is one tracer
+ * for the life of the process; a forked child has none. Times are of now_ns().
  */
 #ifndef GV_TESTS_SIM_TRACING_H
 #define GV_TESTS_SIM_TRACING_H
@@ -30,7 +30,7 @@ enum gv_sim_side {
     GV_SIM_SIDE_MANAGED
 };
 
-/* Something that takes time on the GPU. All is known when it is queued, its end too. */
+/* An operation on the GPU. Everything is known when it is queued, also its end. */
 struct gv_sim_operation {
     enum gv_sim_operation_kind kind;
     uint32_t device, context, stream, correlation;
@@ -50,7 +50,7 @@ struct gv_sim_operation {
     uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
 };
 
-/* Numbers as in CUPTI, which has them so since long. */
+/* Numbers as in CUPTI, where they have been stable. */
 enum gv_sim_overhead_kind {
     GV_SIM_OVERHEAD_LAZY_LOADING = 5 << 16,
     GV_SIM_OVERHEAD_QUEUE_FULL = 6 << 16,
@@ -77,7 +77,7 @@ struct gv_sim_tracer {
     void (*overhead)(enum gv_sim_overhead_kind kind, uint64_t start_ns, uint64_t end_ns);
     void (*waited)(enum gv_sim_wait_kind kind, uint32_t context, uint32_t stream, uint64_t start_ns,
                    uint64_t end_ns, int result);
-    /* Code that a context has got, or loses; the image as the program gave it, NULL if not kept. */
+    /* Code that a context got or loses; the image as the program gave it, NULL if not kept. */
     void (*module)(bool loaded, void *context, uint32_t id, const void *image, size_t size_bytes);
     void (*context)(bool made, void *context);
     void (*stream)(bool made, void *context, void *stream);
@@ -95,7 +95,7 @@ struct gv_sim_tracing {
     bool (*stream_id)(void *stream, bool per_thread, uint32_t *id);
     uint32_t (*graph_id)(const void *exec); /* 0: not one */
     int (*devices)(void);
-    void (*settle)(void); /* until no call waits for the GPU with a lock of its context held */
+    void (*settle)(void); /* waits until no call waits for the GPU with a lock of its context */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Virtual memory management, as far as one mapping of one allocation goes: reserve, create, map,
- * unmap, release. Two mappings of one allocation do not share their bytes.
+ * Virtual memory management for one mapping per allocation: reserve, create, map, unmap, release.
+ * Two mappings of one allocation do not share bytes.
  */
 #include "tests/sim/sim.h"
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #ifdef GV_HAS_DEMANGLE
-/* The C++ library's, linked into the command: programs' names come from its compilers. */
+/* The C++ library's function, linked into the command: the programs' names come from such
+ * compilers. */
 char *__cxa_demangle(const char *name, char *buffer, size_t *bytes, int *status);
 
 const char *gv_demangle(const char *name, char *out, size_t size)
@@ -20,7 +21,7 @@ const char *gv_demangle(const char *name, char *out, size_t size)
         free(plain);
         return name;
     }
-    /* Cut within ASCII: a mangled name is nothing else. */
+    /* Cutting anywhere is fine: a mangled name is ASCII. */
     snprintf(out, size, "%s", plain);
     free(plain);
     return out;

@@ -1,4 +1,4 @@
-/* A kernel's name as it was written in C++, where it is a mangled one. */
+/* Demangles a kernel's C++ name. */
 #ifndef GV_ANALYSE_NAMES_DEMANGLE_H
 #define GV_ANALYSE_NAMES_DEMANGLE_H
 

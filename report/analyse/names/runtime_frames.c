@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names may be longer: what tells is at the start. */
+/* Names may be longer; the start is enough. */
 #define GV_RUNTIME_NAME_BYTES 512
 #define GV_RUNTIME_STUB       "__device_stub_"
 
@@ -70,7 +70,7 @@ static void gv_runtime_plain(const char *function, char out[GV_RUNTIME_NAME_BYTE
         } else if (depth == 0 && *at == '(') {
             break;
         } else if (depth == 0 && *at == ' ') {
-            used = 0; /* the type that it returns */
+            used = 0; /* the return type */
         } else {
             depth += *at == '<';
             if (depth == 0)
@@ -105,8 +105,8 @@ bool gv_runtime_frame_is(const struct gv_runtime_frame *frame)
     return !frame->file && gv_runtime_matches(gv_runtime_linked, plain);
 }
 
-/* The function's own name in a linked one, "_ZN6detail4fillIfEEvT_" or "_Z4fillPf"; its length, or
- * 0. */
+/* The function's own name in a linked name, "_ZN6detail4fillIfEEvT_" or "_Z4fillPf". Returns its
+ * length, or 0. */
 static size_t gv_runtime_linked_name(const char *linked, const char **name)
 {
     size_t length = 0;
@@ -119,13 +119,13 @@ static size_t gv_runtime_linked_name(const char *linked, const char **name)
             return 0;
         *name = rest;
         linked = rest + length;
-        linked += *linked == 'L'; /* the next one is its file's own */
+        linked += *linked == 'L'; /* the next one is in its own file */
     }
     return length;
 }
 
-/* Stubs are called __device_stub_ and the kernel's linked name, or, of a template,
- * SCOPE::__wrapper__device_stub_ and its plain one. */
+/* Stubs are called __device_stub_ and the kernel's linked name, or for a template
+ * SCOPE::__wrapper__device_stub_ and its plain name. */
 bool gv_runtime_kernel_is(const char *outer, const char *inner)
 {
     char linked[GV_RUNTIME_NAME_BYTES], room[GV_RUNTIME_NAME_BYTES];
@@ -141,9 +141,9 @@ bool gv_runtime_kernel_is(const char *outer, const char *inner)
     const char *kernel = gv_demangle(linked, room, sizeof(room));
     if (kernel != linked && strchr(outer, '('))
         return strcmp(kernel, outer) == 0;
-    if (kernel != linked) /* extern "C": the stub knows its parameters all the same */
+    if (kernel != linked) /* extern "C": the stub has the parameters */
         return strncmp(kernel, plain, strlen(plain)) == 0 && kernel[strlen(plain)] == '(';
-    /* With a lambda in it, nvcc links by a way of its own. */
+    /* For names with a lambda, nvcc generates another scheme. */
     const char *own = linked;
     size_t length =
         strncmp(linked, "_Z", 2) ? strlen(linked) : gv_runtime_linked_name(linked, &own);

@@ -1,8 +1,8 @@
 /*
- * The stalls of an open trace, as the commands that show them need them: one row of the view
- * `stalls` with the names that it refers to.
+ * The stalls of an open trace for the commands: one row of the view `stalls`, with the names that
+ * it refers to.
  *
- * Texts belong to the row and come from the trace: they are to be escaped when they are printed.
+ * Texts belong to the row and come from the trace: escape them for printing.
  */
 #ifndef GV_ANALYSE_STALLS_ROWS_H
 #define GV_ANALYSE_STALLS_ROWS_H
@@ -14,7 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What could not be known is 0, or NULL for a text. */
+/* Whether a row `s` of stalls may have compiled instead of waited: only the GPU side tells the
+ * two apart. The driver compiles PTX that is new to this run, unless its cache has it. */
+#define GV_STALL_UNSURE_SQL                                                                        \
+    "(s.cause = 'module-load' AND s.confidence = 'inferred' AND s.call IN (SELECT call FROM"       \
+    " (SELECT call, image, row_number() OVER (PARTITION BY hash ORDER BY start_ns) AS time"        \
+    " FROM load) WHERE image IS 'ptx' AND time = 1 AND call IS NOT NULL))"
+
+/* Unknown values are 0, or NULL for a text. */
 struct gv_stall_row {
     int64_t id;
     int64_t call;
@@ -31,11 +38,10 @@ struct gv_stall_row {
     int64_t thread;
     int64_t stack;
     int64_t waited_end_ns;  /* of the operation that was waited for */
-    int64_t blocked_thread; /* of the call that stood in the way */
+    int64_t blocked_thread; /* of the call that blocked it */
     int64_t blocked_stall;
     bool expected;
-    bool unsure; /* what it is said to have waited may be compiling
-                    (report/analyse/stalls/new_ptx.h) */
+    bool unsure; /* it may have compiled instead of waited */
     char *cause;
     char *confidence;
     char *advice;
@@ -52,25 +58,25 @@ struct gv_stall_rows {
 };
 
 struct gv_stall_filter {
-    const char *cause;  /* NULL: every one */
+    const char *cause;  /* NULL: all */
     int64_t least_ns;   /* time lost */
-    bool expected;      /* the expected ones too */
-    int64_t id;         /* 0: every one */
-    int64_t blocked_by; /* 0: every one */
+    bool expected;      /* expected ones too */
+    int64_t id;         /* 0: all */
+    int64_t blocked_by; /* 0: all */
     int64_t limit;      /* 0: all */
-    bool people;        /* names of kernels as people call them, not as they are linked */
+    bool people;        /* shorten kernel names */
 };
 
-/* Time that was lost: waiting and compiling. */
+/* The time lost: waiting and compiling. */
 static inline int64_t gv_stall_lost_ns(const struct gv_stall_row *row)
 {
     return gv_time_sum(row->wait_ns, row->jit_ns);
 }
 
-/* Sorted by the time lost, longest first. 0 or -errno; *rows is to be freed in any case. */
+/* Sorted by the time lost, longest first. 0 or -errno. Free *rows in any case. */
 int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows);
-/* How many there are without the limit. 0 or -errno. */
+/* Counts them without the limit. 0 or -errno. */
 int gv_stall_rows_count(sqlite3 *trace, const struct gv_stall_filter *filter, int64_t *count);
 void gv_stall_rows_free(struct gv_stall_rows *rows);
 

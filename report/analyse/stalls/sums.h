@@ -1,4 +1,4 @@
-/* What the stalls of an open trace cost together. */
+/* The total costs of the stalls of an open trace. */
 #ifndef GV_ANALYSE_STALLS_SUMS_H
 #define GV_ANALYSE_STALLS_SUMS_H
 
@@ -7,19 +7,19 @@
 #include <stdint.h>
 
 struct gv_stall_sums {
-    int64_t count;    /* unexpected ones */
-    int64_t lost_ns;  /* in them; once where threads of a process lost the same time */
-    int64_t known_ns; /* the same of those that are explained, */
-    int64_t unknown_count, unknown_ns; /* and of the others */
-    int64_t jit_ns;                    /* compiling in them, of all threads added up */
+    int64_t count;    /* unexpected stalls */
+    int64_t lost_ns;  /* time lost in them; simultaneous losses of a process count once */
+    int64_t known_ns; /* the same for explained stalls, */
+    int64_t unknown_count, unknown_ns; /* and for the others */
+    int64_t jit_ns;                    /* compiling in them, summed over threads */
     int64_t expected_count;
     int64_t expected_ns;
-    int64_t run_ns;     /* from a process's first call's start to its last one's end, added up */
+    int64_t run_ns;     /* from a process's first call's start to its last one's end, summed */
     int64_t processes;  /* with calls */
-    int64_t unfinished; /* calls that had not returned, which are none of these */
+    int64_t unfinished; /* calls that had not returned; not counted above */
 };
 
-/* Whether they cost less than 1 % of the run: not worth changing a program for. */
+/* Whether they cost less than 1 % of the run: not worth a change. */
 static inline bool gv_stall_sums_are_small(const struct gv_stall_sums *sums)
 {
     return (double)sums->lost_ns < 0.01 * (double)sums->run_ns || sums->run_ns <= 0;

@@ -1,9 +1,9 @@
 /*
- * What the host did in the short gaps between operations: without this, a program whose copies keep
- * the GPU waiting would look like one that cannot launch fast enough.
+ * Finds what the host did in the short gaps between operations. Otherwise, a program whose copies
+ * make the GPU wait would look like one that launches too slowly.
  *
- * Where there are many gaps, some of them stand for all: memory does not grow with the trace. Which
- * ones does not follow from their place in any pattern that repeats.
+ * With many gaps, a sample stands for all, so memory does not grow with the trace. The sample
+ * avoids any repeating pattern.
  */
 #include "report/analyse/totals/run.h"
 
@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* 2^64 divided by the golden ratio: multiples of it are spread evenly, those of every nth number
- * too. */
+/* 2^64 divided by the golden ratio: its multiples are evenly spread, also those of every nth
+ * number. */
 #define GV_GAPS_SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 int gv_totals_gaps_prepare(struct gv_totals_run *run)
@@ -55,7 +55,7 @@ void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t en
                                                                                .copies = copies};
 }
 
-/* By the thread that ended them, then by time. */
+/* Sorted by the thread that ended them, then by time. */
 static int gv_gaps_compare(const void *left, const void *right)
 {
     const struct gv_totals_short_gap *one = left, *other = right;
@@ -65,7 +65,7 @@ static int gv_gaps_compare(const void *left, const void *right)
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-/* Where the call had returned before the gap began, the host was ahead of the GPU: no thread made
+/* If the call had returned before the gap began, the host was ahead of the GPU: no thread made
  * it wait. */
 static int gv_gaps_find_threads(struct gv_totals_run *run)
 {
@@ -111,7 +111,7 @@ int gv_totals_gaps_open(struct gv_totals_run *run)
     return 0;
 }
 
-/* The first gap of the thread that ends after a time, or one before it. */
+/* The thread's first gap that ends after a time, or one before it. */
 static size_t gv_gaps_first(const struct gv_totals_run *run, const struct gv_totals_thread *thread,
                             int64_t from_ns)
 {
@@ -152,7 +152,7 @@ void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_t
     thread = &run->thread_times[thread_id];
     if (thread->gaps_to == 0)
         return;
-    /* Events, queries and the like neither launch nor keep from it. */
+    /* Events, queries and the like neither launch nor delay launches. */
     if (class == GV_TOTALS_LAUNCH) {
         bool goes_on = thread->launched_ns && thread->launched_ns < start_ns;
         gv_gaps_take(run, thread, true, goes_on ? thread->launched_ns : start_ns, end_ns);
@@ -164,7 +164,7 @@ void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_t
         gv_gaps_take(run, thread, false, start_ns, end_ns);
 }
 
-/* What some gaps say of all of them. */
+/* Extrapolates from the sample to all gaps. */
 static int64_t gv_gaps_scale(int64_t part, int64_t some, int64_t all)
 {
     return some > 0 && some != all ? (int64_t)((double)part * ((double)all / (double)some)) : part;

@@ -4,10 +4,10 @@
 #include <stddef.h>
 
 #define GV_WARP_THREADS        32
-#define GV_THREADS_MOST        65536 /* of a block, and more than any has */
+#define GV_THREADS_MOST        65536 /* of a block; more than any has */
 #define GV_REGISTERS           65536
 #define GV_REGISTER_UNIT       256
-#define GV_REGISTER_WARPS      4 /* get theirs together */
+#define GV_REGISTER_WARPS      4 /* get registers together */
 #define GV_SHARED_UNIT         128
 #define GV_SHARED_OLD_UNIT     256
 #define GV_SHARED_SYSTEM_BYTES 1024 /* of each block, from 8.0 on */

@@ -1,4 +1,4 @@
-/* How many of the warps that a multiprocessor can hold a kernel's blocks can fill. */
+/* The share of a multiprocessor's warps that a kernel's blocks can fill. */
 #ifndef GV_ANALYSE_VERDICT_OCCUPANCY_H
 #define GV_ANALYSE_VERDICT_OCCUPANCY_H
 
@@ -11,7 +11,7 @@ struct gv_occupancy_use {
     int64_t shared_bytes;
 };
 
-/* 0 to 1; below 0: not known. */
+/* 0 to 1; negative: unknown. */
 double gv_occupancy(const struct gv_occupancy_use *use);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * A small CUDA runtime on the driver's public calls alone, since NVIDIA's wants private ones of the
- * driver. It finds the driver in the same way, so that everything that hooks the way is tested.
+ * A small CUDA runtime that uses only the driver's public calls, because NVIDIA's needs private
+ * ones. It finds the driver in the same way, so that tests cover all hooks on that way.
  *
- * Every export of the table is generated (entry.c) and calls gv_rt_<symbol>; what nobody wrote
- * fails loudly with cudaErrorNotSupported. Threads: any; the only lock is around registration.
+ * Every export in the table is generated (entry.c) and calls gv_rt_<symbol>. An unwritten one fails
+ * with cudaErrorNotSupported and a message. Any thread; the only lock is around registration.
  */
 #ifndef GV_TESTS_SIM_CUDART_H
 #define GV_TESTS_SIM_CUDART_H
@@ -38,15 +38,15 @@ extern struct gv_rt_driver gv_rt_drivers[2];
 extern _Thread_local int gv_rt_per_thread;
 #define DRIVER(symbol) gv_rt_drivers[gv_rt_per_thread].p_##symbol
 
-/* cuGetProcAddress_v2, as the driver gave it out; NULL without a driver. */
+/* cuGetProcAddress_v2, as the driver returned it; NULL without a driver. */
 extern __typeof__(cuGetProcAddress_v2) *gv_rt_ask;
 
-/* Ready to call the driver; with _context, with a context of the current device. */
+/* Makes the driver usable; with _context, with a context of the current device. */
 cudaError_t gv_rt_start(void);
 cudaError_t gv_rt_context(void);
 cudaError_t gv_rt_not_supported(const char *symbol);
 
-/* Keep the error for cudaGetLastError, and hand it on. */
+/* Stores the error for cudaGetLastError, and returns it. */
 cudaError_t gv_rt_failed(cudaError_t error);
 static inline cudaError_t gv_rt_result(CUresult result)
 {
@@ -57,7 +57,7 @@ static inline cudaError_t gv_rt_result(CUresult result)
 cudaError_t gv_rt_kernel(const void *function, CUkernel *kernel);
 cudaError_t gv_rt_variable(const void *symbol, CUdeviceptr *address, size_t *size_bytes);
 
-/* Where to make a driver call: return its error, or go on. */
+/* Makes a driver call: returns its error, or continues. */
 #define GV_RT_TRY(call)                                                                            \
     do {                                                                                           \
         cudaError_t gv_rt_error = (call);                                                          \

@@ -1,7 +1,7 @@
 /*
- * Finding the driver, as NVIDIA's runtime does: dlopen, dlsym of cuGetProcAddress_v2, a probe with
- * an empty name, then cuGetProcAddress through itself, going on with the pointer that it gave. Each
- * call is asked for twice, for the legacy and for the per-thread default stream.
+ * Finds the driver as NVIDIA's runtime does: dlopen, dlsym of cuGetProcAddress_v2, a probe with an
+ * empty name, then cuGetProcAddress through itself, continuing with the returned pointer. It asks
+ * for each call twice: for the legacy and for the per-thread default stream.
  */
 #include "tests/sim/cudart/cudart.h"
 
@@ -60,7 +60,7 @@ static void start(void)
     start_error = find_driver();
 }
 
-/* cuInit each time: cheap, and in a forked child it says what is wrong. */
+/* Calls cuInit each time: it is cheap, and in a forked child it reports the error. */
 cudaError_t gv_rt_start(void)
 {
     static _Thread_local bool ready;

@@ -1,4 +1,4 @@
-/* The exports that the table has: one function each in front of gv_rt_<symbol>. */
+/* The exports in the table: one function each, which calls gv_rt_<symbol>. */
 #include "tests/sim/cudart/cudart.h"
 
 #define PER_THREAD(name)                                                                           \
@@ -20,7 +20,8 @@ _Thread_local int gv_rt_per_thread;
             gv_rt_per_thread = 0;                                                                  \
         return gv_error ? gv_rt_failed(gv_error) : gv_error;                                       \
     }
-/* Whole registers, whatever today's header says of the call; so the name must not meet it. */
+/* Passes whole registers, whatever the header declares; so the name must not collide with the
+ * header. */
 #define GV_API_WIDE(symbol, kind, type, parameters, arguments, facts)                              \
     GV_RT_EXPORT type gv_wide_##symbol parameters __asm__(#symbol);                                \
     type gv_wide_##symbol parameters                                                               \

@@ -1,4 +1,4 @@
-/* Launches, and what can be asked of kernels. */
+/* Launches, and queries of kernels. */
 #include "tests/sim/cudart/cudart.h"
 
 #include <string.h>

@@ -94,7 +94,7 @@ cudaError_t gv_rt_cudaMemPoolGetAttribute(cudaMemPool_t memPool, enum cudaMemPoo
     GV_RT_FORWARD(DRIVER(cuMemPoolGetAttribute)(memPool, (CUmemPool_attribute)attr, value));
 }
 
-GV_RT_EXPORT cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+cudaError_t gv_rt_cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     GV_RT_FORWARD(DRIVER(cuMemGetInfo_v2)(free_bytes, total));
 }
@@ -234,7 +234,7 @@ cudaError_t gv_rt_cudaGetSymbolSize(size_t *size, const void *symbol)
 static CUDA_MEMCPY2D rectangle(void *dst, size_t dpitch, const void *src, size_t spitch,
                                size_t width, size_t height)
 {
-    /* The driver knows for itself which side is the device. */
+    /* The driver knows which side is the device. */
     return (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
                            .srcDevice = (CUdeviceptr)src,
                            .srcPitch = spitch,

@@ -1,5 +1,5 @@
-/* The exports that the table lacks, unless somebody wrote one: no CUDA header here, so that their
- * prototypes do not matter. They fail loudly, once for each call. */
+/* The exports that the table lacks, unless somebody wrote one. No CUDA header is included, so
+ * their prototypes do not matter. They fail with a message, once for each call. */
 #include <stdatomic.h>
 #include <stdio.h>
 

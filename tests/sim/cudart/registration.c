@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What compilers call and no public header declares. */
+/* Called by compiled code; no public header declares these. */
 GV_RT_EXPORT void **__cudaRegisterFatBinary(void *image);
 GV_RT_EXPORT void __cudaRegisterFatBinaryEnd(void **handle);
 GV_RT_EXPORT void __cudaUnregisterFatBinary(void **handle);
@@ -48,7 +48,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct image *images;
 static struct symbol *buckets[BUCKETS];
 
-/* A child that is forked while another thread registers something can register, too. */
+/* A child forked while another thread registers something can register too. */
 static void hold(void)
 {
     pthread_mutex_lock(&lock);
@@ -115,7 +115,7 @@ void __cudaUnregisterFatBinary(void **handle)
     if (*at)
         *at = image->next;
     pthread_mutex_unlock(&lock);
-    free(image); /* the driver may be gone already: the library stays */
+    free(image); /* the driver may already be gone; the library stays */
 }
 
 static void add(void **handle, const void *host, const char *name, bool variable)

@@ -40,7 +40,7 @@ cudaError_t gv_rt_cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, un
 cudaError_t gv_rt_cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
                                         void *userData, unsigned int flags)
 {
-    /* The two callback types differ in the name of the error's type alone. */
+    /* The two callback types differ only in the name of the error's type. */
     GV_RT_FORWARD(
         DRIVER(cuStreamAddCallback)(stream, (CUstreamCallback)(void *)callback, userData, flags));
 }

@@ -1,4 +1,4 @@
-/* What nobody wrote: fails loudly, once for each call. */
+/* Unwritten functions: they fail with a message, once for each call. */
 #include "tests/sim/cudart/cudart.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* The activity API: what is collected, and the way to the records. */
+/* The activity API: which kinds are enabled, and how records reach the client. */
 #include "tests/sim/cupti/cupti_sim.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ bool gv_cupti_external(CUpti_ExternalCorrelationKind kind, uint64_t *id)
     return external[kind].depth != 0;
 }
 
-/* Of those that nothing is simulated for, none is refused: a client asks, and gets no records. */
+/* Enabling a kind without a simulation succeeds, and gives no records. */
 static bool kind_exists(CUpti_ActivityKind kind)
 {
 #if GV_CUPTI_API >= 130000
@@ -91,7 +91,7 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc funcTimestamp
     return CUPTI_SUCCESS;
 }
 
-/* Values are of the size that the header says: a byte for switches, else a size_t. */
+/* Values have the size that the header says: a byte for switches, else a size_t. */
 static size_t attribute_bytes(CUpti_ActivityAttribute attribute)
 {
     switch ((int)attribute) {

@@ -1,7 +1,7 @@
 /*
- * The client's buffers: one that is being filled, and full ones that wait for their last record to
- * be complete. A thread of the library's own hands those over; a flush hands over what is complete,
- * or everything. Records are never split over two buffers.
+ * The client's buffers: one being filled, and full ones that wait until their last record is
+ * complete. A thread of the library returns those; a flush returns what is complete, or everything.
+ * A record is never split over two buffers.
  */
 #include "tests/sim/cupti/records.h"
 
@@ -112,7 +112,7 @@ static void deliver(struct buffer *list, bool forced)
     }
 }
 
-/* With the lock held: take the full buffers that are complete, or all, off their list. */
+/* With the lock held: takes the full buffers that are complete, or all, off their list. */
 static struct buffer *take_full(bool all)
 {
     const struct gv_sim_tracing *driver = gv_cupti_driver();
@@ -203,7 +203,7 @@ void gv_cupti_record_add(const void *record, size_t size_bytes, uint64_t complet
         if (filling && !spare)
             spare = b;
         else if (filling)
-            retire(b); /* three threads asked at once; it goes back empty */
+            retire(b); /* three threads asked at once; it is returned empty */
         else
             filling = b;
     }
@@ -231,9 +231,9 @@ size_t gv_cupti_dropped_take(void)
     return count;
 }
 
-/* Returns when the client has every buffer that is due; after a forced flush, every one. Both wait
- * while another thread's load, free or blocking copy waits for the GPU (measured: CUPTI 13.0,
- * driver 580), not while a synchronisation, an unload or a launch into a full queue does. */
+/* Returns when the client has every buffer that is due; after a forced flush, every one. Both
+ * wait while another thread's load, free or blocking copy waits for the GPU (measured: CUPTI
+ * 13.0, driver 580), but not for a synchronisation, an unload or a launch into a full queue. */
 void gv_cupti_flush(bool forced)
 {
     const struct gv_sim_tracing *driver = gv_cupti_driver();

@@ -1,4 +1,4 @@
-/* The subscriber: one at a time, and what it wants to be called for. */
+/* The subscriber, one at a time, and the callbacks that it wants. */
 #include "tests/sim/cupti/cupti_sim.h"
 
 #include <pthread.h>

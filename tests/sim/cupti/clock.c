@@ -1,4 +1,4 @@
-/* The client's clock. The simulator's times are carried over to it, to some 50 ns. */
+/* The client's clock. Converts the simulator's times to it, to some 50 ns. */
 #include "tests/sim/cupti/cupti_sim.h"
 
 #include <time.h>
@@ -26,8 +26,8 @@ uint64_t gv_cupti_clock_now(void)
 }
 
 /*
- * Of some tries the one in which least time passes between two readings of the one clock. What was
- * found before stays as long as it can be true, so that what follows each other still does.
+ * Uses the try with the least time between two readings of one clock. An earlier result stays as
+ * long as it can be true, so that the order of times is kept.
  */
 uint64_t gv_cupti_clock_at(uint64_t sim_ns)
 {

@@ -1,13 +1,13 @@
 /*
- * The simulated libcupti's parts and what they share.
+ * Shared by the simulated libcupti's parts.
  *
- * It hears of work from the simulated driver through tests/sim/tracing.h, on the thread that makes
- * the call, and keeps it as activity records in the client's buffers, in the layout of its version
- * (GV_CUPTI_API is 18 for CUDA 11.8, 22 for 12.4, 130000 for 13.0; see records.h).
+ * The simulated driver reports work through tests/sim/tracing.h on the calling thread. It is stored
+ * as activity records in the client's buffers, in the layout of the version (GV_CUPTI_API is 18 for
+ * CUDA 11.8, 22 for 12.4, 130000 for 13.0; see records.h).
  *
- * Locks: one around the buffers, one around the names; neither is held during a client's callback.
- * What a client must not do with the real library ends the process here, with a line on stderr: any
- * call in a forked child, and a flush from a buffer callback.
+ * One lock for the buffers, one for the names; neither is held during a client's callback. What a
+ * client must not do with the real library ends the process with a message: any call in a forked
+ * child, and a flush in a buffer callback.
  */
 #ifndef GV_TESTS_SIM_CUPTI_SIM_H
 #define GV_TESTS_SIM_CUPTI_SIM_H
@@ -27,14 +27,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* entry.c: each export begins with GV_CUPTI_ENTER. */
+/* entry.c: each export starts with GV_CUPTI_ENTER. */
 struct gv_cupti_settings {
     uint64_t late_ns, ask_us;
     uint64_t drop_every; /* 0: none */
-    uint64_t lose_every; /* the same, and nobody is told */
+    uint64_t lose_every; /* the same, uncounted */
     unsigned start_us;   /* how long it takes to subscribe */
     uint32_t version;    /* 0: its own */
-    const char *owner;   /* of the subscription, if another tool has it */
+    const char *owner;   /* another tool that has the subscription */
 };
 extern struct gv_cupti_settings gv_cupti_settings;
 CUptiResult gv_cupti_enter(const char *name);
@@ -60,7 +60,7 @@ static inline bool gv_cupti_on(CUpti_ActivityKind kind)
 {
     return atomic_load_explicit(&gv_cupti_kinds[kind], memory_order_relaxed);
 }
-/* The innermost external id of each kind that the calling thread is in; false: none. */
+/* The calling thread's innermost external id of each kind; false: none. */
 bool gv_cupti_external(CUpti_ExternalCorrelationKind kind, uint64_t *id);
 
 /* clock.c: the client's clock, now and at a time of the simulator's. */
@@ -80,7 +80,7 @@ void gv_cupti_flush(bool forced);
 
 /* records.c: sizes in this version; 0 for a kind that it does not have. */
 size_t gv_cupti_record_bytes(CUpti_ActivityKind kind);
-/* Where `start` is in a record of GPU work, with `end` behind it; 0: it is none. */
+/* The offset of `start` in a record of GPU work, followed by `end`; 0: it is not one. */
 size_t gv_cupti_record_start(CUpti_ActivityKind kind);
 void gv_cupti_record_operation(const struct gv_sim_operation *operation);
 void gv_cupti_record_call(CUpti_CallbackId cbid, uint64_t start_ns, uint64_t end_ns,
@@ -91,7 +91,7 @@ void gv_cupti_record_overhead(enum gv_sim_overhead_kind kind, uint64_t start_ns,
                               uint32_t correlation);
 void gv_cupti_record_wait(enum gv_sim_wait_kind kind, uint32_t context, uint32_t stream,
                           uint64_t start_ns, uint64_t end_ns, uint32_t correlation, int result);
-/* One copy of each name, for ever. */
+/* One permanent copy of each name. */
 const char *gv_cupti_name(const char *name);
 
 /* callbacks.c */

@@ -1,6 +1,6 @@
 /*
- * What happens before each call of a client: told to fail, told to hang, or made where the real
- * library would break the program. Threads: any. Settings are read when the library is loaded.
+ * Runs before each call of a client: it may fail or hang on request, and detects what would break
+ * the program with the real library. Any thread. Settings are read when the library is loaded.
  */
 #include "tests/sim/cupti/cupti_sim.h"
 
@@ -70,7 +70,7 @@ static void in_child(void)
     forked = true;
 }
 
-/* The real one has given up its memory by then. */
+/* The real library has freed its memory by then. */
 static void end(void)
 {
     const char *text = getenv("GV_SIM_CUPTI_AFTER_EXIT");

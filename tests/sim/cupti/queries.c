@@ -1,4 +1,4 @@
-/* What can be asked: versions, texts of errors, ids, the time. */
+/* Queries: versions, error texts, ids, the time. */
 #include "tests/sim/cupti/cupti_sim.h"
 
 GV_CUPTI_EXPORT CUptiResult cuptiGetVersion(uint32_t *version)
@@ -94,7 +94,7 @@ GV_CUPTI_EXPORT CUptiResult cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t 
     return *pId ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-/* Detaching is known to break programs; a client of ours has no business to. */
+/* Detaching is known to break programs, and our client must not do it. */
 GV_CUPTI_EXPORT CUptiResult cuptiFinalize(void)
 {
     gv_cupti_die("cuptiFinalize was called");

@@ -1,4 +1,4 @@
-/* Activity records: what the driver tells, in the layout of this version. */
+/* Activity records in the layout of this version. */
 #include "tests/sim/cupti/records.h"
 
 #include <pthread.h>
@@ -134,14 +134,14 @@ static uint8_t copy_kind(const struct gv_sim_operation *o)
                 : (to ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH);
 }
 
-/* Fields that all records of GPU work have, by the same names. */
+/* Fields that all records of GPU work have, with the same names. */
 #define WHERE_AND_WHEN(o, begins, ends)                                                            \
     .start = (begins), .end = (ends), .deviceId = (o)->device, .contextId = (o)->context,          \
     .streamId = (o)->stream, .correlationId = (o)->correlation
 
 /*
- * CUPTI keeps the name that it has found for a handle, also when the code is unloaded and another
- * function gets the handle: its records then have the first one's name (H200, CUDA 13.0).
+ * CUPTI keeps the first name of a handle, also when the code is unloaded and another function gets
+ * the handle: records then have the first name (H200, CUDA 13.0).
  */
 static const char *kernel_name(const struct gv_sim_operation *o)
 {
@@ -180,7 +180,7 @@ static void kernel_add(const struct gv_sim_operation *o, uint64_t start, uint64_
                         .blockZ = (int32_t)o->block[2],
                         .staticSharedMemory = (int32_t)o->static_shared_bytes,
                         .dynamicSharedMemory = (int32_t)o->dynamic_shared_bytes,
-                        /* localMemoryPerThread: 0, as CUPTI says of every kernel on an H200 */
+                        /* localMemoryPerThread: 0, as CUPTI reports for every kernel on an H200 */
                         .gridId = o->correlation,
                         .name = kernel_name(o),
                         .graphNodeId = o->graph_node,

@@ -1,4 +1,4 @@
-/* Which record a version has for which kind, and where the fields are that all versions share. */
+/* The record of each version for each kind, and the offsets of fields that all versions share. */
 #ifndef GV_TESTS_SIM_CUPTI_RECORDS_H
 #define GV_TESTS_SIM_CUPTI_RECORDS_H
 

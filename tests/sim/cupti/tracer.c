@@ -1,4 +1,4 @@
-/* What the driver calls: around its calls, and for each piece of work. */
+/* Called by the driver: around its calls, and for each piece of work. */
 #include "tests/sim/cupti/cupti_sim.h"
 
 static _Thread_local struct gv_cupti_call call;

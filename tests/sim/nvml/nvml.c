@@ -1,8 +1,9 @@
 /*
- * A simulated libnvidia-ml for the simulator's devices: values that a test can recognise.
+ * A simulated libnvidia-ml for the simulator's devices, with values that a test can recognise.
  *
- * GV_SIM_NVML: `refuse` (nvmlInit fails), `hang` (nvmlInit never returns), `partial` (devices that
- * tell neither utilisation nor power, as some do). GV_SIM_NVML_DEVICES: how many, 1.
+ * GV_SIM_NVML: `refuse` (nvmlInit fails), `hang` (nvmlInit never returns), `partial` (devices
+ * report no utilisation and no power, as some do). GV_SIM_NVML_DEVICES: the number of devices,
+ * default 1.
  */
 #include <stdint.h>
 #include <stdio.h>
