@@ -46,4 +46,8 @@ void gv_buffers_recycle(struct gv_buffer *buffer);
 /* The module's thread: maps more buffers if the pool is low. */
 void gv_buffers_refill(void);
 
+/* (records.c) Writes all records of a full buffer into the spool. Returns CUPTI's error if it
+ * cannot continue. */
+CUptiResult gv_records_read(struct gv_buffer *buffer);
+
 #endif

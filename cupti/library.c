@@ -1,12 +1,16 @@
 #include "cupti/library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define OLDEST_VERSION 17 /* CUPTI 11.6: the first with a timestamp callback */
 #define ORIGINS        64
@@ -195,13 +199,46 @@ static int search(const char *const *sonames, char *why, size_t why_bytes)
     return -ENOENT;
 }
 
+/* dlopen() would wait for a pipe, and read beyond the end of a file that was cut. */
+static bool is_library(const char *path)
+{
+    Elf64_Ehdr header;
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is = false;
+
+    snprintf(open_error, sizeof open_error, "%.150s: %s", path,
+             fd < 0 ? strerror(errno) : "it is no library");
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == ET_DYN &&
+        header.e_phentsize == sizeof(Elf64_Phdr)) {
+        is = true;
+        for (unsigned i = 0; i < header.e_phnum && is; i++) {
+            Elf64_Phdr part;
+
+            is = pread(fd, &part, sizeof part, (off_t)(header.e_phoff + i * sizeof part)) ==
+                     (ssize_t)sizeof part &&
+                 (part.p_type != PT_LOAD ||
+                  (part.p_offset <= (uint64_t)status.st_size &&
+                   part.p_filesz <= (uint64_t)status.st_size - part.p_offset));
+        }
+    }
+    close(fd);
+    return is;
+}
+
 int gv_cupti_library_open(const char *given, int driver_version, char *why, size_t why_bytes)
 {
     int error;
 
     why[0] = 0;
     if (given[0])
-        error = open_at(given, why, why_bytes) ? 0 : -ENOENT;
+        error = (!strchr(given, '/') || is_library(given)) && open_at(given, why, why_bytes)
+                    ? 0
+                    : -ENOENT;
     else
         error = search(driver_version >= 13000 ? sonames_13 : sonames_12, why, why_bytes);
     if (!error)

@@ -1,14 +1,13 @@
 #include "cupti/loaded.h"
 
 #include "cupti/output.h"
+#include "trace/mix.h"
 #include "trace/spool.h"
 
 #include <stdatomic.h>
 
-/* Most loads between two flushes. */
-#define PLACES        4096u
-#define SAMPLES       64u
-#define SAMPLED_BYTES 1024u
+/* The module's thread is woken when half of them are taken. */
+#define PLACES 4096u
 
 enum state { FREE, TAKEN, READY };
 
@@ -19,41 +18,22 @@ static struct place {
 static _Atomic uint32_t next;    /* where to start the search for a free entry */
 static _Atomic uint32_t waiting; /* READY, or being filled */
 
-static uint64_t hash_bytes(uint64_t hash, const unsigned char *data, size_t bytes)
+bool gv_loaded_note(struct gv_loaded *loaded, const void *image)
 {
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ data[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-/* Hashes the size and samples from everywhere: hashing 300 MB must cost no more than hashing 300
- * kB. */
-static uint64_t hash_image(const unsigned char *image, uint64_t bytes)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ bytes;
-
-    if (bytes <= (uint64_t)SAMPLES * SAMPLED_BYTES)
-        return hash_bytes(hash, image, bytes);
-    for (uint64_t i = 0; i < SAMPLES; i++)
-        hash = hash_bytes(hash, image + (bytes - SAMPLED_BYTES) / (SAMPLES - 1) * i, SAMPLED_BYTES);
-    return hash;
-}
-
-void gv_loaded_note(struct gv_loaded *loaded, const void *image)
-{
-    loaded->hash = image && loaded->bytes ? hash_image(image, loaded->bytes) : 0;
+    loaded->hash = image && loaded->bytes ? gv_mix_image(image, loaded->bytes) : 0;
     for (uint32_t i = 0; i < PLACES; i++) {
         struct place *place = &places[atomic_fetch_add(&next, 1) % PLACES];
         uint32_t free = FREE;
 
         if (!atomic_compare_exchange_strong(&place->state, &free, TAKEN))
             continue;
-        atomic_fetch_add(&waiting, 1);
+        uint32_t before = atomic_fetch_add(&waiting, 1);
         place->loaded = *loaded;
         atomic_store(&place->state, READY);
-        return;
+        return before >= PLACES / 2;
     }
     gv_output_count_lost();
+    return true;
 }
 
 static bool take(struct place *place, struct gv_loaded *loaded)

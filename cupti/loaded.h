@@ -5,6 +5,7 @@
 #ifndef GV_CUPTI_LOADED_H
 #define GV_CUPTI_LOADED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,8 +18,9 @@ struct gv_loaded {
     uint32_t tid;
 };
 
-/* Any thread, also a signal handler in the middle of it. Reads `image` before it returns. */
-void gv_loaded_note(struct gv_loaded *loaded, const void *image);
+/* Any thread, also a signal handler in the middle of it. Reads `image` before it returns. True: the
+ * module's thread should write soon. */
+bool gv_loaded_note(struct gv_loaded *loaded, const void *image);
 
 /* The module's thread. */
 void gv_loaded_write(void);

@@ -13,7 +13,6 @@
 #include "cupti/library.h"
 #include "cupti/loaded.h"
 #include "cupti/output.h"
-#include "cupti/records.h"
 #include "trace/futex.h"
 
 #include <errno.h>
@@ -63,7 +62,8 @@ static void on_module_loaded(const CUpti_ResourceData *resource)
         return;
     loaded.module = module->moduleId;
     loaded.bytes = module->cubinSize;
-    gv_loaded_note(&loaded, module->pCubin);
+    if (gv_loaded_note(&loaded, module->pCubin))
+        gv_futex_wake(&asked); /* flushes before its time */
 }
 
 static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,

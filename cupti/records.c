@@ -1,10 +1,12 @@
-#include "cupti/records.h"
-
+/* Translates CUPTI's records into the spool's. Only the module's thread. */
+#include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/output.h"
-#include "cupti/shapes.h"
+#include "trace/mix.h"
+#include "trace/spool.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /*
  * CUPTI's structs only grow at their end, so the newest struct can read what every CUPTI from 11.6
@@ -38,6 +40,120 @@ AT(CUpti_ActivityGraphTrace, streamId, 36);
 AT(CUpti_ActivityJit, start, 16);
 AT(CUpti_ActivityJit, correlationId, 32);
 AT(CUpti_ActivityJit, cacheSize, 48);
+
+/* ---- names and shapes of kernels ---- */
+
+/*
+ * Kernel names, and kernels with their launch configuration. Each is written into the spool once
+ * and gets a number, so a launch takes one record.
+ *
+ * The tables have fixed sizes. A slot that is used again forgets its number; the next use gets a
+ * new number and is written again.
+ */
+
+struct shape {
+    uint32_t name; /* number */
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t static_shared_bytes;
+    uint32_t dynamic_shared_bytes;
+    uint32_t local_bytes;
+    uint32_t registers;
+};
+
+#define NAMES  16384u
+#define SHAPES 16384u
+#define WAYS   4u
+
+struct name_place {
+    uint64_t hash;
+    uint32_t number; /* 0: free */
+};
+
+struct shape_place {
+    struct shape shape;
+    uint32_t number; /* 0: free */
+};
+
+static struct name_place names[NAMES];
+static struct shape_place shapes[SHAPES];
+static uint32_t names_numbered, shapes_numbered;
+
+static bool write_name(const char *name, uint32_t bytes, uint32_t number)
+{
+    union gv_record *record = gv_output_next();
+
+    if (!record)
+        return false;
+    record->gpu_name.head.kind = GV_RECORD_GPU_NAME;
+    record->gpu_name.head.flags = bytes ? GV_RECORD_MORE : 0;
+    record->gpu_name.number = number;
+    record->gpu_name.text_bytes = bytes;
+    gv_output_publish();
+    return gv_output_text(name, bytes);
+}
+
+static uint32_t number_of_name(const char *name)
+{
+    uint32_t bytes = name ? (uint32_t)strnlen(name, GV_RECORD_TEXT_LIMIT) : 0;
+    uint64_t hash = gv_mix_bytes(0, name, bytes);
+    struct name_place *places = &names[hash % (NAMES / WAYS) * WAYS];
+    struct name_place *place = &places[hash >> 32 & (WAYS - 1)];
+
+    if (!name)
+        return 0;
+    for (uint32_t i = 0; i < WAYS; i++)
+        if (places[i].number && places[i].hash == hash)
+            return places[i].number;
+    for (uint32_t i = 0; i < WAYS; i++)
+        if (!places[i].number)
+            place = &places[i];
+    if (!write_name(name, bytes, names_numbered + 1))
+        return 0;
+    place->hash = hash;
+    place->number = ++names_numbered;
+    return place->number;
+}
+
+static bool write_shape(const struct shape *shape, uint32_t number)
+{
+    union gv_record *record = gv_output_next();
+
+    if (!record)
+        return false;
+    record->gpu_shape.head.kind = GV_RECORD_GPU_SHAPE;
+    record->gpu_shape.number = number;
+    record->gpu_shape.name = shape->name;
+    memcpy(record->gpu_shape.grid, shape->grid, sizeof shape->grid);
+    memcpy(record->gpu_shape.block, shape->block, sizeof shape->block);
+    record->gpu_shape.static_shared_bytes = shape->static_shared_bytes;
+    record->gpu_shape.dynamic_shared_bytes = shape->dynamic_shared_bytes;
+    record->gpu_shape.local_bytes = shape->local_bytes;
+    record->gpu_shape.registers = shape->registers;
+    gv_output_publish();
+    return true;
+}
+
+static uint32_t number_of_shape(const struct shape *shape)
+{
+    uint64_t hash = gv_mix_bytes(0, shape, sizeof *shape);
+    struct shape_place *places = &shapes[hash % (SHAPES / WAYS) * WAYS];
+    struct shape_place *place = &places[hash >> 32 & (WAYS - 1)];
+
+    for (uint32_t i = 0; i < WAYS; i++)
+        if (places[i].number && memcmp(&places[i].shape, shape, sizeof *shape) == 0)
+            return places[i].number;
+    for (uint32_t i = 0; i < WAYS; i++)
+        if (!places[i].number)
+            place = &places[i];
+    if (!write_shape(shape, shapes_numbered + 1))
+        return 0;
+    place->shape = *shape;
+    place->number = ++shapes_numbered;
+    return place->number;
+}
+
+/* ---- records ---- */
 
 /* The fields that all operations have. */
 struct operation {
@@ -79,8 +195,8 @@ static void write_operation(const struct operation *operation)
 
 static void read_kernel(const CUpti_ActivityKernel9 *kernel)
 {
-    struct gv_shape shape = {
-        .name = gv_shapes_name(kernel->name),
+    struct shape shape = {
+        .name = number_of_name(kernel->name),
         .grid = {(uint32_t)kernel->gridX, (uint32_t)kernel->gridY, (uint32_t)kernel->gridZ},
         .block = {(uint32_t)kernel->blockX, (uint32_t)kernel->blockY, (uint32_t)kernel->blockZ},
         .static_shared_bytes = (uint32_t)kernel->staticSharedMemory,
@@ -97,7 +213,7 @@ static void read_kernel(const CUpti_ActivityKernel9 *kernel)
                                         .stream = kernel->streamId,
                                         .correlation = kernel->correlationId,
                                         .graph_node = kernel->graphNodeId,
-                                        .shape = gv_shapes_number(&shape)});
+                                        .shape = number_of_shape(&shape)});
 }
 
 /* GV_GPU_COPY_KIND of a copy. */

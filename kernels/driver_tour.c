@@ -26,6 +26,7 @@
     ROW(cuMemAlloc_v2, cuMemAlloc, 3020)                                                           \
     ROW(cuMemFree_v2, cuMemFree, 3020)                                                             \
     ROW(cuMemAllocHost_v2, cuMemAllocHost, 3020)                                                   \
+    ROW(cuMemGetInfo_v2, cuMemGetInfo, 3020)                                                       \
     ROW(cuMemFreeHost, cuMemFreeHost, 2000)                                                        \
     ROW(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020)                                                       \
     ROW(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020)                                                       \
@@ -65,6 +66,8 @@ static void tour_copies(CUstream stream, CUfunction fill)
 {
     CUdeviceptr device;
     unsigned int *pinned, pageable[4] = {1, 2, 3, 4}, value = 42;
+    size_t free_bytes, all_bytes;
+    CHECK(GV_CALL(cuMemGetInfo_v2)(&free_bytes, &all_bytes));
     CHECK(GV_CALL(cuMemAlloc_v2)(&device, BYTES));
     CHECK(GV_CALL(cuMemAllocHost_v2)((void **)&pinned, BYTES));
     memset(pinned, 0, BYTES);

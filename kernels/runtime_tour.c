@@ -22,6 +22,7 @@
     ROW(cudaMalloc)                                                                                \
     ROW(cudaFree)                                                                                  \
     ROW(cudaMallocHost)                                                                            \
+    ROW(cudaMemGetInfo)                                                                            \
     ROW(cudaFreeHost)                                                                              \
     ROW(cudaMallocAsync)                                                                           \
     ROW(cudaFreeAsync)                                                                             \
@@ -105,6 +106,8 @@ static void tour_copies(cudaStream_t stream, cudaKernel_t fill)
     unsigned int *device, *pooled, *pinned, pageable[4] = {1, 2, 3, 4}, value = 42;
     void *parameters[] = {&device, &value};
     dim3 one = {1, 1, 1};
+    size_t free_bytes, all_bytes;
+    CHECK(RT(cudaMemGetInfo)(&free_bytes, &all_bytes));
     CHECK(RT(cudaMalloc)((void **)&device, BYTES));
     CHECK(RT(cudaMallocHost)((void **)&pinned, BYTES));
     memset(pinned, 0, BYTES);

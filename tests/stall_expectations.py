@@ -20,7 +20,8 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
 
 What is not said for a label on an idle GPU: no stall. "in_flight": the call that the program was killed
 in; "killed": it was killed outside of one. "unknown_ms": busy, at least one call that takes so long is
-found and not explained. "longest": busy, the cause of most of the time that was lost once timing began. "environment": variables that the program needs on the simulator.
+found and not explained. "longest": busy, the cause of most of the time that was
+lost once timing began. "environment": variables that the program needs on the simulator.
 
 From the first timed call on, or from the end of the call that the program names in a line "timing begins
 after CALL", the trace may have no other finding. A program that says so times every call, and says

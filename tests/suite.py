@@ -7,6 +7,7 @@ own under build/test-logs/.
 
 import argparse
 import collections
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -19,27 +20,56 @@ import tempfile
 import threading
 import time
 
-from suite_run import (BUILD, CHECKOUT, COMMAND, JOBS, LOGS, PRELOAD, SANITIZED, WORKERS, Failure, Run, Skip,
+from suite_run import (BUILD, CASES, CHECKOUT, COMMAND, JOBS, LOGS, PRELOAD, SANITIZED, WORKERS, Failure, Run, Skip,
                        compile_in, last_line, meson, sources, tail, tool)
 
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def part_format(run):
-    command = tool("clang-format-14", "clang-format")
+def tool_14(name):
+    """A tool of LLVM 14: others have other formats and other checks."""
+    command = tool(f"{name}-14", name)
     version = re.search(r"version (\d+)", subprocess.run([command, "--version"], text=True,
                                                          stdout=subprocess.PIPE).stdout)
     if not version or version.group(1) != "14":
-        raise Skip(f"the format is that of clang-format 14, here is {version and version.group(1)}")
-    wrong = []
-    for path in sources(".c", ".h", ".cc", ".cpp", ".cu"):
-        status, _ = run.command(command, "--dry-run", "--Werror", path)
-        if status != 0:
-            wrong.append(path)
-    if wrong:
-        run.failed("format", "clang-format would change: " + " ".join(wrong))
+        raise Skip(f"{name} 14 is needed, here is {version and version.group(1)}")
+    return command
+
+
+def part_format(run):
+    status, text = run.command(tool_14("clang-format"), "--dry-run", "--Werror",
+                               *sources(".c", ".h", ".cc", ".cpp", ".cu"))
+    wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error:", text, re.M)))
+    if status != 0 or wrong:
+        run.failed("format", "clang-format would change: " + (" ".join(wrong) or tail(text)))
     else:
         run.passed("format")
+
+
+def part_lint(run):
+    run.test("ruff", tool("ruff"), "check", "--no-cache")
+
+
+def part_tidy(run):
+    """clang-tidy on what runs in programs and in the command; .clang-tidy has the checks."""
+    command = tool_14("clang-tidy")
+    with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as file:
+        compiled = {os.path.relpath(os.path.join(entry["directory"], entry["file"]), CHECKOUT) for entry in json.load(file)}
+    paths = sorted(path for path in compiled
+                   if path.endswith(".c") and path.startswith(("cupti/", "preload/", "report/", "trace/")))
+
+    def check(path):
+        done = subprocess.run([command, "-p", BUILD, "--quiet", "--extra-arg=-Wno-unknown-warning-option", path],
+                              cwd=CHECKOUT, text=True, capture_output=True, check=False)
+        return path, done.returncode, done.stdout + done.stderr
+
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for path, status, text in pool.map(check, paths):
+            run.log.write(text)
+            if status == 0:
+                run.passed(path)
+            else:
+                run.failed(f"clang-tidy {path}", tail(text))
 
 
 def part_shell(run):
@@ -75,7 +105,7 @@ def part_build(run):
 def unit_tests(run, folder, env=None, only=()):
     """Every test that meson knows in a build folder is one result."""
     status, text = run.command(meson(), "test", "-C", folder, "--no-rebuild",
-                               "--num-processes", str(JOBS), *only, env=env)
+                               "--num-processes", str(JOBS), "--timeout-multiplier", "3", *only, env=env)
     log = os.path.join(folder, "meson-logs/testlog.json")
     if not os.path.exists(log) or "No tests defined" in text:
         raise Failure(f"meson test: exit status {status}\n{tail(text)}")
@@ -104,14 +134,14 @@ def part_model(run):
 
 def end_to_end(run, folder, *options, env=None):
     """tests/e2e/run.py prints its own results; they are counted here, and shown."""
-    status, text = run.command("python3", "tests/e2e/run.py", "--build", folder, "-j", str(JOBS),
-                               *options, env=env, timeout=900)
+    status, text = run.command("python3", "tests/e2e/run.py", "--build", folder, "-j", str(CASES),
+                               "--slowest", "10", *options, env=env, timeout=1500)
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", last_line(text))
     if not counts:
         raise Failure(f"tests/e2e/run.py: exit status {status}\n{tail(text)}")
     for _ in range(int(counts.group(1))):
         run.passed("e2e")
-    shown = text.rstrip().splitlines()[:-1]
+    shown = [line for line in text.rstrip().splitlines()[:-1] if not re.match(r" *[\d.]+ s +[\d.]+ s CPU ", line)]
     for status_name, count in (("failed", counts.group(2)), ("skipped", counts.group(3))):
         for _ in range(int(count)):
             run.add(status_name, "e2e", None)
@@ -120,8 +150,17 @@ def end_to_end(run, folder, *options, env=None):
         run.failed("e2e", f"tests/e2e/run.py: exit status {status}")
 
 
+def patterns(*names):
+    return [word for name in names for word in ("-k", name)]
+
+
+# What is worth running after each change: every hook and every command once.
+QUICK_CASES = ("test_commands.", "test_json.", "test_libcupti.", "test_linkage.", "test_lookups.", "test_query.",
+               "test_report.", "test_stored.", "test_trace.", "test_traps.", "test_verdicts.", "test_words.")
+
+
 def part_e2e(run):
-    end_to_end(run, BUILD)
+    end_to_end(run, BUILD, *(patterns(*QUICK_CASES) if run.quick else ()))
 
 
 def part_pythons(run):
@@ -129,14 +168,14 @@ def part_pythons(run):
     folder = os.path.join(BUILD, "pythons")
     text = run.must("fetch", "python3", "tests/fetch_pythons.py", folder,
                     os.environ.get("GV_PYTHONS_SECONDS", "30"))
-    patterns = []
+    wanted = []
     for name, found in (line.split(" ", 1) for line in text.splitlines()):
         if found.startswith("- "):
             run.skipped(name, found[2:])
         else:
-            patterns += ["-k", "test_stacks.Python.test_" + name.replace(".", "_")]
-    if patterns:
-        end_to_end(run, BUILD, *patterns,
+            wanted.append("test_stacks.Python.test_" + name.replace(".", "_"))
+    if wanted:
+        end_to_end(run, BUILD, *patterns(*wanted),
                    env={"PATH": os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]})
 
 
@@ -180,6 +219,13 @@ def part_soak(run):
              os.environ.get("GV_SOAK_SECONDS", "20"))
 
 
+# Together they reach the hooks, the CUPTI module, the collector and each command: what runs here is also run without
+# UBSan, and most of the rest would only repeat it.
+UBSAN_CASES = ("test_constructors.", "test_edges.", "test_gpu_side.", "test_hostile.", "test_limits.", "test_linkage.",
+               "test_lookups.", "test_query.", "test_single_step.", "test_stacks.", "test_stalls.*_measured_busy",
+               "test_stored.", "test_trace.")
+
+
 def part_ubsan(run):
     # Undefined behaviour traps: so the library needs libc only, here too.
     trap = "-fsanitize-undefined-trap-on-error"
@@ -187,7 +233,8 @@ def part_ubsan(run):
                         f"-Dc_args={trap}", f"-Dc_link_args={trap}", f"-Dcpp_args={trap}",
                         f"-Dcpp_link_args={trap}")
     run.passed("build with UBSan")
-    end_to_end(run, folder)
+    unit_tests(run, folder, only=("--suite", "preload"))
+    end_to_end(run, folder, *patterns(*UBSAN_CASES))
 
 
 def part_asan(run):
@@ -270,7 +317,7 @@ def part_clang(run):
 
 
 # Seconds that each fuzz target searches for.
-FUZZ_SECONDS = {"trace": 60, "rules": 60, "spool": 20}
+FUZZ_SECONDS = {"trace": 60, "spool": 20}
 FUZZ_PROGRAM = "tests/fuzz/fuzz_{}_libfuzzer"
 FUZZ_TARGETS = tuple(FUZZ_PROGRAM.format(name) for name in FUZZ_SECONDS)
 
@@ -349,38 +396,42 @@ def part_aarch64(run):
                 run.failed(f"aarch64 under qemu: {call} of {program} in the trace", tail(text))
 
 
-Part = collections.namedtuple("Part", "name function quick after")
+# When a part runs: with --quick and always, when nothing is asked for, or only with --all.
+QUICK, USUAL, LONG = range(3)
+Part = collections.namedtuple("Part", "name function when after")
 # Those that take longest come first, so that not one of them is left for the end.
 PARTS = (
-    Part("build", part_build, True, None),
-    Part("shell", part_shell, True, None),
-    Part("rules", part_rules, True, None),
-    Part("e2e", part_e2e, True, "build"),
-    Part("ubsan", part_ubsan, False, "build"),
-    Part("fuzz", part_fuzz, False, None),
-    Part("bundle-root", part_bundle_root, False, "build"),
-    Part("asan", part_asan, False, "build"),
-    Part("bundle", part_bundle, False, "build"),
-    Part("clang", part_clang, False, None),
-    Part("tsan", part_tsan, False, None),
-    Part("unit", part_unit, True, "build"),
-    Part("model", part_model, True, "build"),
-    Part("format", part_format, True, None),
-    Part("aarch64", part_aarch64, False, "build"),
-    Part("pythons", part_pythons, False, "build"),
-    Part("bench", part_bench, True, "build"),
-    Part("valgrind", part_valgrind, False, "build"),
-    Part("demo", part_demo, True, "build"),
-    Part("install", part_install, True, "build"),
-    Part("soak", part_soak, True, "build"),
+    Part("build", part_build, QUICK, None),
+    Part("e2e", part_e2e, QUICK, "build"),
+    Part("unit", part_unit, QUICK, "build"),
+    Part("rules", part_rules, QUICK, None),
+    Part("ubsan", part_ubsan, LONG, "build"),
+    Part("fuzz", part_fuzz, LONG, None),
+    Part("bundle-root", part_bundle_root, LONG, "build"),
+    Part("asan", part_asan, LONG, "build"),
+    Part("tidy", part_tidy, LONG, "build"),
+    Part("bundle", part_bundle, LONG, "build"),
+    Part("clang", part_clang, LONG, None),
+    Part("tsan", part_tsan, LONG, None),
+    Part("bench", part_bench, USUAL, "build"),
+    Part("soak", part_soak, USUAL, "build"),
+    Part("model", part_model, USUAL, "build"),
+    Part("format", part_format, QUICK, None),
+    Part("shell", part_shell, QUICK, None),
+    Part("lint", part_lint, QUICK, None),
+    Part("aarch64", part_aarch64, LONG, "build"),
+    Part("pythons", part_pythons, LONG, "build"),
+    Part("valgrind", part_valgrind, LONG, "build"),
+    Part("demo", part_demo, USUAL, "build"),
+    Part("install", part_install, USUAL, "build"),
 )
 
 
 # --- running them --------------------------------------------------------------------------------
 
 
-def run_part(part, broken):
-    run = Run(part.name)
+def run_part(part, broken, quick):
+    run = Run(part.name, quick)
     run.shown = ""
     started = time.monotonic()
     try:
@@ -416,7 +467,7 @@ def summary(counts):
     return ", ".join(f"{counts[status]} {status}" for status in ("passed", "failed", "skipped"))
 
 
-def run_all(parts):
+def run_all(parts, quick):
     """Builds first; then several parts at once."""
     total, broken = collections.Counter(), set()
     waiting, lock = list(parts), threading.Lock()
@@ -427,12 +478,12 @@ def run_all(parts):
                 if not waiting:
                     return
                 part = waiting.pop(0)
-            run = run_part(part, broken)
+            run = run_part(part, broken, quick)
             with lock:
                 total.update(show(run))
 
     if waiting and waiting[0].name == "build":
-        run = run_part(waiting.pop(0), broken)
+        run = run_part(waiting.pop(0), broken, quick)
         total.update(show(run))
         if any(result.status == "failed" for result in run.results):
             broken.add("build")
@@ -447,7 +498,9 @@ def run_all(parts):
 def main():
     names = [part.name for part in PARTS]
     parser = argparse.ArgumentParser(prog="scripts/test", description="Runs all tests.")
-    parser.add_argument("--quick", action="store_true", help="no further builds than the first")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="what is worth running after each change")
+    length.add_argument("--all", action="store_true", help="all parts, with their further builds")
     parser.add_argument("--list", action="store_true", help="print the parts' names")
     parser.add_argument("parts", nargs="*", metavar="PART", help=" ".join(names))
     options = parser.parse_args()
@@ -457,12 +510,11 @@ def main():
     unknown = [name for name in options.parts if name not in names]
     if unknown:
         parser.error(f"no part is called {unknown[0]}: {' '.join(names)}")
-    chosen = [part for part in PARTS if not options.parts or part.name in options.parts]
-    if options.quick:
-        chosen = [part for part in chosen if part.quick]
+    longest = QUICK if options.quick else LONG if options.all else USUAL
+    chosen = [part for part in PARTS if part.name in options.parts or not options.parts and part.when <= longest]
     if PARTS[0] not in chosen and any(part.after == "build" for part in chosen):
         chosen.insert(0, PARTS[0])
-    total = run_all(chosen)
+    total = run_all(chosen, options.quick)
     print(summary(total))
     return 1 if total["failed"] else 0
 

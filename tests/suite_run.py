@@ -12,6 +12,7 @@ LOGS = os.path.join(BUILD, "test-logs")
 CPUS = len(os.sched_getaffinity(0))
 WORKERS = max(3, CPUS // 2)  # parts at a time: much of each is waiting ...
 JOBS = 2  # ... and what each of them may do at a time
+CASES = min(16, CPUS + 2)  # end-to-end tests at a time: they wait more than they compute
 PRELOAD = "preload/libgpuverify.so"
 COMMAND = "report/gpuverify"
 
@@ -32,8 +33,9 @@ class Failure(Exception):
 class Run:
     """One part being run: its results and its log."""
 
-    def __init__(self, name):
+    def __init__(self, name, quick=False):
         self.name = name
+        self.quick = quick
         self.results = []
         os.makedirs(LOGS, exist_ok=True)
         self.log_path = os.path.join(LOGS, f"{name}.log")

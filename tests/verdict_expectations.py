@@ -15,7 +15,7 @@ SEEN = {
     "underfilled": ("under-filled", "1 block on"),
     "refused": ("no kernel", "CUDA_ERROR_INVALID_VALUE (1)"),
     "recorded": ("no kernel", "no kernel or graph ended"),
-    "accelerated": ("accelerated", "it computed for"),
+    "accelerated": ("accelerated", "computed for"),
 }
 
 # The same of host-only traces; what cannot be known must not be guessed.

@@ -30,7 +30,6 @@ enum gv_setting_log {
     GV_LOG_OFF = 0,
     GV_LOG_ERROR = 1,
     GV_LOG_INFO = 2,
-    GV_LOG_DEBUG = 3,
 };
 
 enum gv_setting_runtime {

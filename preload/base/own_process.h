@@ -67,6 +67,7 @@ struct gv_process_steps {
     void (*note_driver)(void);                               /* gv_gpu_note_driver() */
     void (*start_gpu)(struct gv_thread *thread);             /* gv_gpu_start() */
     void (*await_gpu_start)(const struct gv_thread *thread); /* gv_gpu_await_start() */
+    void (*leave_gpu_start)(struct gv_thread *thread);       /* gv_gpu_leave_start() */
 };
 extern const struct gv_process_steps gv_process_steps;
 

@@ -41,6 +41,7 @@ static void leave(void *data)
     struct gv_own_work work;
 
     gv_own_work_begin(&work);
+    gv_process_steps.leave_gpu_start(thread);
     if (gv_thread_is_live(thread)) {
         gv_thread_begin_group(thread);
         close_segment(thread);

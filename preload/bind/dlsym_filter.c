@@ -3,7 +3,6 @@
 #include "preload/base/objects.h"
 #include "preload/base/own_process.h"
 #include "preload/bind/entry_points.h"
-#include "preload/bind/other_profilers.h"
 #include "trace/same_text.h"
 
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 
 #include "preload/base/objects.h"
 #include "preload/base/own_process.h"
-#include "preload/bind/driver_addresses.h"
+#include "trace/mix.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -82,6 +82,55 @@ bool gv_entry_points_is_cuda(const struct gv_object *object)
     return is_driver_name(name) || is_runtime_name(name);
 }
 
+/* ---- addresses of the driver ---- */
+
+/* Maps addresses of the mapped driver to calls of the table. Looking up is lock-free, on any
+ * thread. Adding and forgetting is for one thread at a time. */
+
+#define CELLS 1024u
+
+_Static_assert(GV_DRIVER_COUNT * 2 < CELLS, "at most half full");
+
+static struct {
+    _Atomic uintptr_t address;
+    _Atomic int api;
+} cells[CELLS];
+
+static uint32_t hash_of(uintptr_t address)
+{
+    return (uint32_t)(gv_mix(0, address) >> 40);
+}
+
+static void addresses_add(void *address, int api)
+{
+    uint32_t cell = hash_of((uintptr_t)address);
+
+    while (atomic_load(&cells[cell % CELLS].address))
+        cell++;
+    atomic_store(&cells[cell % CELLS].api, api);
+    atomic_store(&cells[cell % CELLS].address, (uintptr_t)address);
+}
+
+static void addresses_forget(void)
+{
+    for (uint32_t cell = 0; cell < CELLS; cell++)
+        atomic_store(&cells[cell].address, 0);
+}
+
+/* The number of the driver call at this address, or -1. While another driver replaces this one, it
+ * may be the number of another call: the caller must compare. */
+static int addresses_find(void *address)
+{
+    for (uint32_t cell = hash_of((uintptr_t)address);; cell++) {
+        uintptr_t found = atomic_load(&cells[cell % CELLS].address);
+
+        if (found == (uintptr_t)address)
+            return atomic_load(&cells[cell % CELLS].api);
+        if (!found)
+            return -1;
+    }
+}
+
 /* ---- finding libraries ---- */
 
 /* Hooks and look-ups read it meanwhile. */
@@ -116,7 +165,7 @@ static void learn_driver(const struct gv_object *object)
 
         set_real(&gv_real_driver[api], address);
         if (address)
-            gv_driver_addresses_add(address, api);
+            addresses_add(address, api);
     }
     for (size_t i = 0; i < sizeof own_calls / sizeof own_calls[0]; i++)
         set_real((void **)(void *)((char *)&gv_driver_calls + own_calls[i].offset),
@@ -232,7 +281,7 @@ void *gv_entry_points_swap_driver(void *address)
     if (!atomic_load_explicit(&libraries[0].known, memory_order_acquire) &&
         library_at((uintptr_t)address) != 0)
         return address;
-    api = gv_driver_addresses_find(address);
+    api = addresses_find(address);
     return api >= 0 && real_of(0, api) == address ? gv_hooks_driver[api] : address;
 }
 
@@ -268,7 +317,7 @@ static void forget(int index)
 {
     atomic_store(&libraries[index].known, 0);
     if (index == 0)
-        gv_driver_addresses_forget();
+        addresses_forget();
 }
 
 static bool forget_if_gone(int index)

@@ -1,4 +1,9 @@
-#include "preload/bind/other_profilers.h"
+/*
+ * Profilers inside the program, such as torch.profiler. CUPTI serves one: if that is us, it refuses
+ * them its callbacks; its records go to whoever asked last. We watch their calls without changing
+ * them, so that the trace can say whose profile lacks the GPU, and why.
+ */
+#include "preload/bind/dlsym_filter.h"
 
 #include "preload/base/objects.h"
 #include "preload/base/own_process.h"

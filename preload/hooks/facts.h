@@ -85,4 +85,16 @@ void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t han
 
 void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *facts);
 
+/* ---- the devices' primary contexts (primary_contexts.c) ---- */
+
+/* Notes the device's primary context. */
+void gv_primary_note(int device, uint64_t context);
+/* The device was reset: returns the context that ended; 0: unknown. */
+uint64_t gv_primary_reset(int device);
+/* One use was released: returns the context that ended with the last use; 0: none did, or
+ * unknown. */
+uint64_t gv_primary_released(int device);
+/* Before the current device is reset: the current context; 0: none. */
+uint64_t gv_primary_current(void);
+
 #endif

@@ -10,7 +10,6 @@
 #define GV_HOOKS_HOOK_MACROS_H
 
 #include "preload/hooks/calls.h"
-#include "preload/hooks/primary_contexts.h"
 
 #define GV_BEFORE 0
 #define GV_AFTER  1

@@ -1,5 +1,7 @@
 #include "preload/hooks/images.h"
 
+#include "trace/mix.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
@@ -50,39 +52,6 @@ static uint64_t elf_bytes(const unsigned char *image)
             end = part.p_offset + part.p_filesz;
     }
     return end;
-}
-
-static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
-{
-    uint64_t word;
-
-    for (; count >= sizeof word; bytes += sizeof word, count -= sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        hash = (hash ^ word) * 0x9fb21c651e98df25u;
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    memcpy(&word, bytes, count);
-    hash = (hash ^ word) * 0x9fb21c651e98df25u;
-    return hash ^ hash >> 29;
-}
-
-/* Hashes all of a small image; of a large one 64 pieces of 1 kB, with the first and the last
- * bytes. */
-static uint64_t hash_of(const unsigned char *image, uint64_t bytes)
-{
-    const uint64_t pieces = 64;
-    const uint64_t piece_bytes = GV_IMAGE_SAMPLED_BYTES / pieces;
-    uint64_t hash = mix(0x2545f4914f6cdd1du, (const unsigned char *)&bytes, sizeof bytes);
-
-    if (bytes <= GV_IMAGE_SAMPLED_BYTES) {
-        hash = mix(hash, image, bytes);
-    } else {
-        for (uint64_t i = 0; i < pieces; i++)
-            hash = mix(hash, image + (bytes - piece_bytes) / (pieces - 1) * i, piece_bytes);
-        hash = mix(hash, image + bytes - piece_bytes, piece_bytes);
-    }
-    return hash ? hash : 1;
 }
 
 static enum gv_image_kind kind_of(const unsigned char *image)
@@ -139,7 +108,7 @@ void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result)
     result->bytes = bytes;
     result->knows_bytes = bytes != 0;
     if (bytes)
-        result->hash = hash_of(start, bytes);
+        result->hash = gv_mix_image(start, bytes);
 }
 
 void gv_image_inspect_file(const char *path, struct gv_image *result)

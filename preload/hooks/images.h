@@ -2,8 +2,7 @@
  * The kind of code in an image, its size, and a hash to recognise it.
  *
  * Programs load images without giving a length, so it is read from the image's headers, which the
- * driver has accepted before. The hash covers the size and samples of at most
- * GV_IMAGE_SAMPLED_BYTES, so hashing 300 MB costs no more than hashing 300 kB.
+ * driver has accepted before. The hash is gv_mix_image()'s.
  */
 #ifndef GV_HOOKS_IMAGES_H
 #define GV_HOOKS_IMAGES_H
@@ -13,8 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define GV_IMAGE_SAMPLED_BYTES 65536u
 
 struct gv_image {
     enum gv_image_kind kind;

@@ -20,6 +20,7 @@ __attribute__((noreturn)) static void jump_on(enum gv_libc_call which, void *env
 
     if (gv_thread.depth)
         gv_thread.jumped_ns = gv_clock_now_ns();
+    gv_process_steps.leave_gpu_start(&gv_thread);
     if (next)
         next(environment, value);
     abort(); /* a libc without the function that it was linked with: cannot be */

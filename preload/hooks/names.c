@@ -1,6 +1,7 @@
 #include "preload/hooks/names.h"
 
 #include "preload/base/own_process.h"
+#include "trace/mix.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -63,7 +64,7 @@ static void count_lost(void)
 
 static uint32_t hash_of(uintptr_t handle)
 {
-    return (uint32_t)(handle * 0x9e3779b97f4a7c15u >> 40);
+    return (uint32_t)(gv_mix(0, handle) >> 40);
 }
 
 static struct cell *cell_of(uintptr_t handle, bool make)
@@ -271,7 +272,7 @@ struct gv_names_answer gv_names_find(uintptr_t handle)
     if (!lives(owner_in(meaning)))
         return answer;
     answer.kernel = kernel_in(meaning);
-    if (__builtin_expect(meaning & UNTOLD, 0))
+    if (__builtin_expect((meaning & UNTOLD) != 0, 0))
         answer.name = tell(cell, meaning);
     return answer;
 }

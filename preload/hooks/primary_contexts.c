@@ -1,4 +1,8 @@
-#include "preload/hooks/primary_contexts.h"
+/*
+ * The devices' primary contexts: calls that end one name the device, while memory is recorded by
+ * context. Any thread.
+ */
+#include "preload/hooks/facts.h"
 
 #include "preload/base/own_work.h"
 #include "preload/bind/entry_points.h"

@@ -350,6 +350,26 @@ void gv_gpu_await_start(const struct gv_thread *thread)
     gv_own_work_end(&work);
 }
 
+/* Also in a signal handler, which interrupted the start and is about to jump. */
+void gv_gpu_leave_start(struct gv_thread *thread)
+{
+    static const char left[] = "the thread that started CUPTI jumped out of cuInit(), or ended";
+    struct gv_process_own *own = gv_process_own_now();
+    struct gv_spool_gpu *gpu;
+
+    if (__builtin_expect(atomic_load(&own->gpu_starter) != thread->tid || !thread->tid, 1))
+        return;
+    gpu = &gv_process.spool.header->gpu;
+    if (give_up() == STAGE_CLAIMED) {
+        atomic_store(&gpu->state, GV_GPU_SEEN); /* it is recording, or is about to */
+    } else if (atomic_load(&gpu->state) == GV_GPU_UNKNOWN) {
+        memcpy(gpu->why, left, sizeof left);
+        atomic_store(&gpu->state, GV_GPU_HOST_ONLY);
+    }
+    thread->writing = false;
+    open_to_others(own);
+}
+
 void gv_gpu_start(struct gv_thread *thread)
 {
     struct gv_process_own *own = gv_process_own_now();

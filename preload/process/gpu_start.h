@@ -25,6 +25,10 @@ void gv_gpu_start(struct gv_thread *thread);
  */
 void gv_gpu_await_start(const struct gv_thread *thread);
 
+/* The thread will not come back to gv_gpu_start(), if it is in there: others wait for it no more.
+ */
+void gv_gpu_leave_start(struct gv_thread *thread);
+
 /* The process ends: what CUPTI still has comes into the spool, within `patience_ms`, or a second if
  * that is less. */
 void gv_gpu_finish(int64_t patience_ms);

@@ -191,4 +191,5 @@ const struct gv_process_steps gv_process_steps = {
     .note_driver = gv_gpu_note_driver,
     .start_gpu = gv_gpu_start,
     .await_gpu_start = gv_gpu_await_start,
+    .leave_gpu_start = gv_gpu_leave_start,
 };

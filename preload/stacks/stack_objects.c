@@ -3,6 +3,7 @@
 #include "preload/base/loader.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_memory.h"
+#include "trace/mix.h"
 
 #include <elf.h>
 #include <link.h>
@@ -18,7 +19,7 @@ static _Atomic uint64_t told[GV_TOLD_MOST];
 
 static uint64_t key_of(const struct gv_object *object)
 {
-    uint64_t key = (uint64_t)object->base * 0x9fb21c651e98df25u ^ (uintptr_t)object->dynamic;
+    uint64_t key = gv_mix(object->base, (uintptr_t)object->dynamic);
 
     return key ? key : 1;
 }

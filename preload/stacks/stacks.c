@@ -10,6 +10,7 @@
 #include "preload/stacks/python_frames.h"
 #include "preload/stacks/stack_objects.h"
 #include "trace/call_table.h"
+#include "trace/mix.h"
 
 #include <execinfo.h>
 #include <pthread.h>
@@ -115,23 +116,6 @@ static void take_python(struct stack *stack)
         stack->frame_count = 0;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9fb21c651e98df25u;
-    return hash ^ hash >> 32;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-        uint64_t piece = 0;
-
-        memcpy(&piece, text + at, bytes - at < sizeof piece ? bytes - at : sizeof piece);
-        hash = mix(hash, piece);
-    }
-    return mix(hash, bytes);
-}
-
 /* By what the frames are called: the address of a code object that is gone is given to another. */
 static bool place_of(const struct stack *stack, unsigned i, struct gv_python_place *place)
 {
@@ -156,9 +140,9 @@ static uint64_t mix_python(struct stack *stack, uint64_t hash)
         if (place.is_hidden)
             continue;
         stack->frames[kept++] = stack->frames[i];
-        hash = mix_text(hash, place.file, place.file_bytes);
-        hash = mix_text(hash, place.function, place.function_bytes);
-        hash = mix(hash, (uint64_t)(uint32_t)place.line);
+        hash = gv_mix_bytes(hash, place.file, place.file_bytes);
+        hash = gv_mix_bytes(hash, place.function, place.function_bytes);
+        hash = gv_mix(hash, (uint64_t)(uint32_t)place.line);
     }
     stack->frame_count = kept;
     return hash;
@@ -169,7 +153,7 @@ static uint64_t hash_of(struct stack *stack)
     uint64_t hash = stack->native_count;
 
     for (unsigned i = 0; i < stack->native_count; i++)
-        hash = mix(hash, stack->native[i]);
+        hash = gv_mix(hash, stack->native[i]);
     hash = mix_python(stack, hash);
     return hash ? hash : 1;
 }

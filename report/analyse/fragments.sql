@@ -14,3 +14,20 @@ coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'
 -- start-up code is below every main().
 ({kind} = 'runtime' OR coalesce({library} GLOB '*/libc.so.6' OR {library} GLOB '*/libc-2.*.so'
     OR {library} GLOB '*/libpthread[-.]*' OR {library} GLOB '*/ld-linux*', 0))
+
+-- define: new_ptx_calls
+-- Calls that loaded PTX which the run had not loaded before: the driver compiles it, unless its
+-- cache has it from an earlier run.
+(SELECT call FROM (SELECT call, image,
+        row_number() OVER (PARTITION BY hash ORDER BY start_ns) AS time FROM load)
+    WHERE image IS 'ptx' AND time = 1 AND call IS NOT NULL)
+
+-- define: is_unsure_ptx(stall)
+-- Whether a row of stalls may be compiling that was taken for waiting: only the GPU's side tells the
+-- two apart.
+({stall}.cause = 'module-load' AND {stall}.confidence = 'inferred'
+    AND {stall}.call IN {new_ptx_calls})
+
+-- define: is_avoidable
+-- Of a row of stalls: the program can do something about it.
+NOT expected AND cause NOT IN ('descheduled', 'unknown')

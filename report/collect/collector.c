@@ -78,7 +78,8 @@ static void gv_collector_detach(void)
     sigset_t none;
     cpu_set_t all;
     struct sched_param plain = {0};
-    static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_NOFILE};
+    static const int limits[] = {RLIMIT_CPU,  RLIMIT_FSIZE, RLIMIT_AS,
+                                 RLIMIT_DATA, RLIMIT_STACK, RLIMIT_NOFILE};
 
     setsid();
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)

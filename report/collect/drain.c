@@ -5,6 +5,7 @@
 #include "report/collect/sessions.h"
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"
+#include "report/store/api_meaning.h"
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
 #include "trace/session_id.h"
@@ -504,6 +505,8 @@ static int open_trace(struct gv_drain *drain)
 
     if (!error)
         error = gv_database_open(&drain->database, drain->path, gv_drain_write_session, drain);
+    if (!error && (error = gv_api_meaning_fill(drain->database.handle)))
+        gv_database_close(&drain->database);
     drain->writing = !error;
     return error;
 }

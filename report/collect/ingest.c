@@ -2,6 +2,7 @@
 
 #include "report/analyse/stalls/in_flight.h"
 #include "report/store/api_meaning.h"
+#include "trace/mix.h"
 #include "trace/schedstat.h"
 #include "trace/text.h"
 
@@ -17,8 +18,8 @@ int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns)
     return (int64_t)(clock_ns - ingest->epoch_ns);
 }
 
-int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
-                   int (*add)(struct gv_ingest *, sqlite3_stmt *))
+int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement, gv_ingest_row *add,
+                   struct gv_known *into)
 {
     int error, result;
     sqlite3_stmt *rows = gv_database_prepare(ingest->database, statement, &error);
@@ -28,13 +29,20 @@ int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
     result = sqlite3_bind_int64(rows, 1, ingest->process);
     while (result == SQLITE_OK || result == SQLITE_ROW) {
         result = sqlite3_step(rows);
-        if (result == SQLITE_ROW && (error = add(ingest, rows)) < 0)
+        if (result == SQLITE_ROW && (error = add(ingest, rows, into)) < 0)
             break;
     }
     if (!error)
         error = gv_database_error(ingest->database->handle, result);
     sqlite3_reset(rows);
     return error;
+}
+
+int gv_ingest_load_number(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
+{
+    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
+
+    return gv_known_add(into, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 /* Collects the text that follows records[at]; returns its valid form in `out`, or NULL if empty. */
@@ -193,18 +201,6 @@ static int forget_threads(struct gv_ingest *ingest)
     ingest->thread_count = kept;
     ingest->thread_most = 2 * kept;
     return error;
-}
-
-static int load_thread(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(&ingest->resting, ingest->database, &key, sqlite3_column_int64(row, 0));
-}
-
-static int load_threads(struct gv_ingest *ingest)
-{
-    return gv_ingest_each(ingest, GV_STATEMENT_THREAD_ALL, load_thread);
 }
 
 static void close_threads(struct gv_ingest *ingest)
@@ -408,15 +404,16 @@ static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *threa
     return 0;
 }
 
-static int load_context(struct gv_ingest *ingest, sqlite3_stmt *row)
+static int load_context(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
 {
     struct gv_key key = {.part = {GV_PLACE_CONTEXT, (uint64_t)sqlite3_column_int64(row, 1)}};
 
-    return gv_known_add(&ingest->places, ingest->database, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(into, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
-static int load_stream(struct gv_ingest *ingest, sqlite3_stmt *row)
+static int load_stream(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
 {
+    (void)into;
     const char *kind = (const char *)sqlite3_column_text(row, 2);
     bool own = kind && strcmp(kind, place_kinds[GV_PLACE_PER_THREAD]) == 0;
     struct gv_key key = stream_key((uint64_t)sqlite3_column_int64(row, 1), own,
@@ -426,32 +423,21 @@ static int load_stream(struct gv_ingest *ingest, sqlite3_stmt *row)
                            sqlite3_column_int64(row, 3));
 }
 
-static int load_kernel(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(&ingest->kernels, ingest->database, &key, sqlite3_column_int64(row, 0));
-}
-
-static int load_module(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(&ingest->modules, ingest->database, &key, sqlite3_column_int64(row, 0));
-}
-
 static int intern_load_all(struct gv_ingest *ingest)
 {
-    int error = load_threads(ingest);
+    int error =
+        gv_ingest_each(ingest, GV_STATEMENT_THREAD_ALL, gv_ingest_load_number, &ingest->resting);
 
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_CONTEXT_ALL, load_context);
+        error = gv_ingest_each(ingest, GV_STATEMENT_CONTEXT_ALL, load_context, &ingest->places);
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_STREAM_ALL, load_stream);
+        error = gv_ingest_each(ingest, GV_STATEMENT_STREAM_ALL, load_stream, &ingest->places);
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_KERNEL_ALL, load_kernel);
+        error = gv_ingest_each(ingest, GV_STATEMENT_KERNEL_ALL, gv_ingest_load_number,
+                               &ingest->kernels);
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_MODULE_ALL, load_module);
+        error = gv_ingest_each(ingest, GV_STATEMENT_MODULE_ALL, gv_ingest_load_number,
+                               &ingest->modules);
     if (!error)
         error = gv_ingest_gpu_load_all(ingest);
     return error;
@@ -1101,17 +1087,17 @@ static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *
     return error;
 }
 
-/* FNV-1a over who is in a call since when. */
+/* Of who is in a call since when. */
 static uint64_t shape_of_flights(struct gv_ingest *ingest)
 {
     struct gv_spool_flight flight;
-    uint64_t shape = UINT64_C(0xcbf29ce484222325);
+    uint64_t shape = 0;
     bool any = false;
 
     for (uint32_t i = 0; i < ingest->reader->slots_count; i++)
         if (gv_spool_reader_flight(ingest->reader, i, &flight)) {
-            shape = (shape ^ flight.thread) * UINT64_C(0x100000001b3);
-            shape = (shape ^ flight.start_ns) * UINT64_C(0x100000001b3);
+            shape = gv_mix(shape, flight.thread);
+            shape = gv_mix(shape, flight.start_ns);
             any = true;
         }
     return any ? shape | 1 : 0;

@@ -175,9 +175,11 @@ int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
 /* For report/collect/ingest_gpu.c: calls `add` for each row of a statement that takes the process;
- * a time of the trace. */
-int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement,
-                   int (*add)(struct gv_ingest *, sqlite3_stmt *));
+ * an `add` for rows of a row's id and a number; a time of the trace. */
+typedef int gv_ingest_row(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into);
+int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement, gv_ingest_row *add,
+                   struct gv_known *into);
+gv_ingest_row gv_ingest_load_number;
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "report/analyse/captured.h"
 #include "report/analyse/names/demangle.h"
+#include "report/collect_ingest_gpu.inc"
 #include "report/store/database.h"
 #include "report/store/id_table.h"
 #include "trace/text.h"
@@ -12,86 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Statements, of which ?1 is the process. */
-static int execute(struct gv_ingest *ingest, const char *sql)
-{
-    sqlite3 *trace = ingest->database->handle;
-    int result = SQLITE_OK;
-
-    while (result == SQLITE_OK && sql && *sql) {
-        sqlite3_stmt *statement = NULL;
-
-        result = sqlite3_prepare_v2(trace, sql, -1, &statement, &sql);
-        if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 0)
-            result = sqlite3_bind_int64(statement, 1, ingest->process);
-        if (result == SQLITE_OK && statement && sqlite3_step(statement) != SQLITE_DONE)
-            result = sqlite3_errcode(trace);
-        sqlite3_finalize(statement);
-    }
-    return gv_database_error(trace, result);
-}
-
 /* ---- names ---- */
 
-#define GV_MISNAMED_SQL_BYTES 1024
-#define GV_DEMANGLED_BYTES    8192
-
-/*
- * CUPTI keeps the name that it has found for a function's handle. When the code is unloaded and
- * another function gets the handle, its records have the name of the one that went (seen on an
- * H200, CUDA 13.0: 1161 of 1200 kernels of a program that loads and unloads). The launch knows
- * better: its name is the one that the program asked for. Nodes of graphs have no launch of their
- * own, and keep what CUPTI says.
- *
- * %1 is the process, %2 when it first unloaded code.
- */
-static const char misnamed_sql[] =
-    "CREATE TEMP TABLE misnamed AS SELECT o.id AS op, o.shape AS shape, k.name AS name FROM gpu_op "
-    "o"
-    " JOIN call c ON c.id = o.call JOIN kernel k ON k.id = c.kernel JOIN gpu_shape s ON s.id = "
-    "o.shape"
-    " JOIN gpu_name n ON n.id = s.name WHERE o.kind = 1 AND o.graph_node IS NULL AND o.start_ns > "
-    "%2$lld"
-    " AND o.place IN (SELECT id FROM gpu_place WHERE process = %1$lld) AND k.name <> n.linkage;"
-    "CREATE INDEX temp.misnamed_op ON misnamed (op);";
-
-static const char unnamed_sql[] =
-    "SELECT DISTINCT name FROM temp.misnamed WHERE name NOT IN"
-    " (SELECT linkage FROM gpu_name WHERE process = ?1 AND linkage IS NOT NULL)";
-
-/* The other columns of a shape are the same in x and s. */
-#define GV_SAME_SHAPE                                                                              \
-    "x.process = s.process AND x.name = r.name AND (x.grid_x, x.grid_y, x.grid_z, x.block_x,"      \
-    " x.block_y, x.block_z, x.registers, x.static_shared_bytes, x.dynamic_shared_bytes,"           \
-    " x.local_bytes) = (s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z,"            \
-    " s.registers, s.static_shared_bytes, s.dynamic_shared_bytes, s.local_bytes)"
-
-/* Numbers below 0 are not the program's. */
-static const char renamed_sql[] =
-    "CREATE TEMP TABLE renamed AS SELECT DISTINCT m.shape AS shape, m.name AS text, (SELECT min(id)"
-    " FROM gpu_name WHERE process = ?1 AND linkage = m.name) AS name FROM temp.misnamed m;"
-    "INSERT INTO gpu_shape (process, number, name, grid_x, grid_y, grid_z, block_x, block_y, "
-    "block_z,"
-    " registers, static_shared_bytes, dynamic_shared_bytes, local_bytes) SELECT DISTINCT s.process,"
-    " (SELECT min(0, min(number)) FROM gpu_shape) - r.rowid, r.name, s.grid_x, s.grid_y, s.grid_z,"
-    " s.block_x, s.block_y, s.block_z, s.registers, s.static_shared_bytes, s.dynamic_shared_bytes,"
-    " s.local_bytes FROM temp.renamed r JOIN gpu_shape s ON s.id = r.shape WHERE NOT EXISTS"
-    " (SELECT 1 FROM gpu_shape x WHERE " GV_SAME_SHAPE ");"
-    "CREATE TEMP TABLE named_shape AS SELECT r.shape AS shape, r.text AS text, min(x.id) AS id"
-    " FROM temp.renamed r JOIN gpu_shape s ON s.id = r.shape JOIN gpu_shape x ON " GV_SAME_SHAPE
-    " GROUP BY 1, 2;"
-    "CREATE INDEX temp.named_shape_index ON named_shape (shape, text);"
-    "UPDATE gpu_op SET shape = (SELECT z.id FROM temp.misnamed m JOIN temp.named_shape z ON"
-    " z.shape = m.shape AND z.text = m.name WHERE m.op = gpu_op.id)"
-    " WHERE id IN (SELECT op FROM temp.misnamed);"
-    "DROP TABLE temp.renamed; DROP TABLE temp.named_shape;";
+#define GV_DEMANGLED_BYTES 8192
 
 static int add_names(struct gv_ingest *ingest)
 {
     sqlite3 *trace = ingest->database->handle;
     char plain[GV_DEMANGLED_BYTES];
     sqlite3_stmt *rows = NULL;
-    int error = 0, result = gv_database_ask(trace, unnamed_sql, &ingest->process, 1, &rows);
+    int error = 0, result = gv_database_ask(trace, sql_unnamed, &ingest->process, 1, &rows);
 
     while (result == SQLITE_OK && !error) {
         int step = sqlite3_step(rows);
@@ -107,21 +38,24 @@ static int add_names(struct gv_ingest *ingest)
     return error ? error : gv_database_error(trace, result);
 }
 
+/*
+ * CUPTI keeps the name that it has found for a function's handle. When the code is unloaded and
+ * another function gets the handle, its records have the name of the one that went (seen on an
+ * H200, CUDA 13.0: 1161 of 1200 kernels of a program that loads and unloads). The launch knows
+ * better: its name is the one that the program asked for. Nodes of graphs have no launch of their
+ * own, and keep what CUPTI says.
+ */
 static int fix_names(struct gv_ingest *ingest, const struct gv_spool_status *status)
 {
-    char sql[sizeof(misnamed_sql) + GV_MISNAMED_SQL_BYTES];
-    int error;
+    sqlite3 *trace = ingest->database->handle;
+    const int64_t values[] = {ingest->process, gv_ingest_time(ingest, status->gpu_unloaded_ns)};
 
     if (!status->gpu_unloaded_ns)
         return 0;
-    snprintf(sql, sizeof(sql), misnamed_sql, (long long)ingest->process,
-             (long long)gv_ingest_time(ingest, status->gpu_unloaded_ns));
-    error = execute(ingest, sql);
+    int error = gv_database_script(trace, sql_misnamed, values, 2);
     if (!error)
         error = add_names(ingest);
-    if (!error)
-        error = execute(ingest, renamed_sql);
-    return error ? error : execute(ingest, "DROP TABLE temp.misnamed");
+    return error ? error : gv_database_script(trace, sql_rename, values, 1);
 }
 
 /* ---- records ---- */
@@ -390,37 +324,25 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 
 /* ---- resuming ---- */
 
-static int load_name(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(&ingest->gpu_names, ingest->database, &key, sqlite3_column_int64(row, 0));
-}
-
-static int load_shape(struct gv_ingest *ingest, sqlite3_stmt *row)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(&ingest->gpu_shapes, ingest->database, &key, sqlite3_column_int64(row, 0));
-}
-
-static int load_place(struct gv_ingest *ingest, sqlite3_stmt *row)
+static int load_place(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
 {
     struct gv_key key =
         place_key((uint64_t)sqlite3_column_int64(row, 1), (uint64_t)sqlite3_column_int64(row, 2),
                   (uint64_t)sqlite3_column_int64(row, 3));
 
-    return gv_known_add(&ingest->gpu_places, ingest->database, &key, sqlite3_column_int64(row, 0));
+    return gv_known_add(into, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
 int gv_ingest_gpu_load_all(struct gv_ingest *ingest)
 {
-    int error = gv_ingest_each(ingest, GV_STATEMENT_GPU_NAME_ALL, load_name);
+    int error = gv_ingest_each(ingest, GV_STATEMENT_GPU_NAME_ALL, gv_ingest_load_number,
+                               &ingest->gpu_names);
 
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_SHAPE_ALL, load_shape);
+        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_SHAPE_ALL, gv_ingest_load_number,
+                               &ingest->gpu_shapes);
     if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_PLACE_ALL, load_place);
+        error = gv_ingest_each(ingest, GV_STATEMENT_GPU_PLACE_ALL, load_place, &ingest->gpu_places);
     ingest->inherited = ingest->resumed = true;
     return error;
 }
@@ -431,29 +353,6 @@ void gv_ingest_gpu_close(struct gv_ingest *ingest)
     gv_known_free(&ingest->gpu_shapes, ingest->database);
     gv_known_free(&ingest->gpu_places, ingest->database);
     gv_correlate_free(&ingest->correlate);
-}
-
-/* ---- the end ---- */
-
-/* What was given up, or stored by a collector before us, and never met its call. */
-static int match_late(struct gv_ingest *ingest)
-{
-    static const char sql[] =
-        "CREATE TEMP TABLE late AS SELECT c.correlation AS correlation, max(c.id) AS call"
-        " FROM call c JOIN thread t ON t.id = c.thread WHERE t.process = ?1 AND c.correlation IN"
-        " (SELECT correlation FROM gpu_op UNION SELECT correlation FROM jit"
-        " UNION SELECT correlation FROM gpu_module) GROUP BY 1;"
-        "CREATE UNIQUE INDEX temp.late_index ON late (correlation);"
-        "UPDATE gpu_op SET call = late.call, correlation = NULL FROM late"
-        " WHERE gpu_op.correlation = late.correlation AND gpu_op.place IN"
-        " (SELECT id FROM gpu_place WHERE process = ?1);"
-        "UPDATE jit SET call = late.call, correlation = NULL FROM late"
-        " WHERE jit.correlation = late.correlation AND jit.process = ?1;"
-        "UPDATE gpu_module SET call = late.call, correlation = NULL FROM late"
-        " WHERE gpu_module.correlation = late.correlation AND gpu_module.process = ?1;"
-        "DROP TABLE temp.late;";
-
-    return execute(ingest, sql);
 }
 
 /* ---- launches without an operation ---- */
@@ -538,13 +437,6 @@ static int unseen_call(struct gv_ingest_unseen *unseen, sqlite3_stmt *row)
 
 static int unseen_find(struct gv_ingest *ingest, struct gv_ingest_unseen *unseen)
 {
-    static const char operations[] =
-        "SELECT call, kind IN (1, 4) AND graph_node IS NULL FROM gpu_op"
-        " WHERE place IN (SELECT id FROM gpu_place WHERE process = ?1)";
-    static const char calls[] =
-        "SELECT id, api, start_ns, start_ns + duration_ns, correlation IS NOT NULL FROM call"
-        " WHERE result = 0 AND coalesce(bytes, 1) > 0"
-        " AND thread IN (SELECT id FROM thread WHERE process = ?1)";
     sqlite3 *trace = ingest->database->handle;
     int error;
 
@@ -560,9 +452,9 @@ static int unseen_find(struct gv_ingest *ingest, struct gv_ingest_unseen *unseen
     if (!error)
         error = gv_captured_close(trace);
     if (!error)
-        error = unseen_each(ingest, unseen, operations, unseen_operation);
+        error = unseen_each(ingest, unseen, sql_operations, unseen_operation);
     if (!error)
-        error = unseen_each(ingest, unseen, calls, unseen_call);
+        error = unseen_each(ingest, unseen, sql_launches, unseen_call);
     return error;
 }
 
@@ -583,11 +475,7 @@ static int unseen_known(struct gv_ingest_unseen *unseen, sqlite3_stmt *row)
 
 static int unseen_store(struct gv_ingest *ingest, struct gv_ingest_unseen *unseen)
 {
-    static const char lost[] =
-        "SELECT coalesce(sum(CASE WHEN what <> 'call' THEN count END), 0),"
-        " coalesce(max(what <> 'GPU record' AND class = 'stream'), 0)"
-        " FROM loss WHERE process = ?1 AND what IN ('GPU record', 'record', 'call') AND count > 0";
-    int error = unseen_each(ingest, unseen, lost, unseen_known);
+    int error = unseen_each(ingest, unseen, sql_lost, unseen_known);
 
     if (!error && unseen->missing > 0)
         error = gv_database_run(ingest->database, GV_STATEMENT_LOSS_SET, "itti", ingest->process,
@@ -637,7 +525,9 @@ static int count_unseen(struct gv_ingest *ingest, const struct gv_spool_status *
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status)
 {
     bool late = ingest->resumed || ingest->correlate.given_up;
-    int error = late ? match_late(ingest) : 0;
+    int error =
+        late ? gv_database_script(ingest->database->handle, sql_match_late, &ingest->process, 1)
+             : 0;
 
     /* The analysis needs the room. Should anything come still, it is looked up in the trace. */
     ingest->resumed |= ingest->correlate.calls != NULL;

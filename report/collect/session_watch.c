@@ -49,41 +49,24 @@ static void gv_session_watch_note_root(struct gv_session_watch *watch)
         gv_program_name(arguments, bytes, watch->root_program, sizeof(watch->root_program));
 }
 
-/* Beside the trace, where /dev/shm cannot be used. */
-static bool gv_session_watch_try_beside(struct gv_session_watch *watch,
-                                        const struct gv_settings *settings)
-{
-    char trace[GV_SESSION_PATH_BYTES], directory[GV_SESSION_PATH_BYTES];
-    struct gv_trace_owner owner = {
-        .pid = watch->root, .program = watch->root_program, .directory = watch->root_directory};
-
-    return gv_trace_path_expand(trace, sizeof(trace), settings->trace, &owner) == 0 &&
-           gv_trace_path_beside(directory, sizeof(directory), trace) == 0 &&
-           gv_session_watch_try(watch, directory);
-}
-
 bool gv_session_watch_look(struct gv_session_watch *watch)
 {
-    char directory[GV_SESSION_PATH_BYTES];
+    char trace[GV_SESSION_PATH_BYTES], directory[GV_SESSION_PATH_BYTES];
     struct gv_settings settings;
+    struct gv_trace_owner owner = {
+        .pid = watch->root, .program = watch->root_program, .directory = watch->root_directory};
 
     if (watch->file)
         return true;
     gv_session_watch_note_root(watch);
     gv_settings_read(&settings, NULL, NULL);
-    if (gv_trace_path_shared(directory, sizeof(directory), &settings, watch->root_directory) == 0 &&
-        gv_session_watch_try(watch, directory))
-        return true;
-    return gv_session_watch_try_beside(watch, &settings);
-}
-
-bool gv_session_watch_look_last(struct gv_session_watch *watch)
-{
-    char directory[GV_SESSION_PATH_BYTES];
-
-    return gv_session_watch_look(watch) ||
-           (gv_collector_search(watch->session, directory, sizeof(directory)) == 0 &&
-            gv_session_watch_try(watch, directory));
+    bool is_known = gv_trace_path_expand(trace, sizeof(trace), settings.trace, &owner) == 0;
+    for (int which = 0; which < GV_SESSION_PLACES; which++)
+        if (gv_session_place_folder(which, watch->root_directory, is_known ? trace : NULL,
+                                    directory, sizeof(directory)) == 0 &&
+            gv_session_watch_try(watch, directory))
+            return true;
+    return false;
 }
 
 void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number)

@@ -22,10 +22,7 @@ struct gv_session_watch {
 void gv_session_watch_start(struct gv_session_watch *watch, const char *session);
 /* Looks for the session's file. True if it is known. */
 bool gv_session_watch_look(struct gv_session_watch *watch);
-/* The same when the program has ended, but before waiting for it. Also looks at the arguments of
- * the session's collector, because processes may have other names. */
-bool gv_session_watch_look_last(struct gv_session_watch *watch);
-/* Tells the collector the signal that ended the program. Call it before waiting for the program. */
+/* By which signal the program ended, for its collector, before it is waited for. */
 void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number);
 /* The trace's path, once the collector has made it. 0; -ENOENT: there was no session; or -errno:
  * the collector could not write it. */

@@ -1,6 +1,5 @@
 #include "report/collect/sessions.h"
 
-#include "trace/program_name.h"
 #include "trace/session.h"
 #include "trace/session_id.h"
 #include "trace/settings.h"
@@ -19,13 +18,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void gv_session_place_default(char *out, size_t size)
+int gv_session_place_folder(int which, const char *start, const char *trace, char *out, size_t size)
 {
     struct gv_settings settings;
+
+    if (which == 0) {
+        gv_settings_read(&settings, NULL, NULL);
+        return gv_trace_path_shared(out, size, &settings, start);
+    }
+    return which == 1 && trace ? gv_trace_path_beside(out, size, trace) : -ENOENT;
+}
+
+void gv_session_place_default(char *out, size_t size)
+{
     char here[GV_SESSION_PATH_BYTES];
 
-    gv_settings_read(&settings, NULL, NULL);
-    if (gv_trace_path_shared(out, size, &settings, getcwd(here, sizeof(here))) < 0)
+    if (gv_session_place_folder(0, getcwd(here, sizeof(here)), NULL, out, size) < 0)
         out[0] = '\0'; /* no session is found there */
 }
 
@@ -82,44 +90,6 @@ int gv_session_place_open(const char *directory, const char *session)
     return fd < 0 ? -errno : fd;
 }
 
-/* ---- by its collector ---- */
-
-/* "gpuverify", "collect", "<directory>/<session>.session" */
-static bool is_collector_of(uint32_t pid, const char *session, char *directory, size_t size)
-{
-    static const char start[] = "gpuverify\0collect";
-    char arguments[GV_SESSION_PATH_BYTES + sizeof(start)], file[GV_SESSION_ID_BYTES + 16];
-    size_t length = gv_program_read_arguments(pid, arguments, sizeof(arguments) - 1);
-
-    arguments[length] = '\0';
-    if (length <= sizeof(start) || memcmp(arguments, start, sizeof(start)) != 0)
-        return false;
-    char *path = arguments + sizeof(start), *slash = strrchr(path, '/');
-    snprintf(file, sizeof(file), "%s%s", session, GV_SESSION_SUFFIX);
-    if (!slash || strcmp(slash + 1, file) != 0)
-        return false;
-    *slash = '\0';
-    int needed = snprintf(directory, size, "%s", path);
-    return needed > 0 && (size_t)needed < size;
-}
-
-int gv_collector_search(const char *session, char *directory, size_t size)
-{
-    DIR *stream = opendir("/proc");
-    struct dirent *entry;
-    bool found = false;
-
-    if (!stream)
-        return -errno;
-    while (!found && (entry = readdir(stream))) {
-        unsigned long pid = strtoul(entry->d_name, NULL, 10);
-        found =
-            pid > 0 && pid <= INT32_MAX && is_collector_of((uint32_t)pid, session, directory, size);
-    }
-    closedir(stream);
-    return found ? 0 : -ENOENT;
-}
-
 /* ---- by its trace ---- */
 
 /* The file need not exist, but its folder does. */
@@ -173,15 +143,13 @@ static int search_folder(const char *directory, const char *path, char session[G
 int gv_unwritten_trace_find(const char *path, char *directory, size_t size,
                             char session[GV_SESSION_ID_BYTES])
 {
-    char absolute[PATH_MAX];
+    char absolute[PATH_MAX], here[GV_SESSION_PATH_BYTES];
     int error = resolve_path(path, absolute);
+    bool found = false;
 
-    if (error)
-        return error;
-    gv_session_place_default(directory, size);
-    error = search_folder(directory, absolute, session);
-    if (!error)
-        return 0;
-    error = gv_trace_path_beside(directory, size, absolute);
-    return error ? error : search_folder(directory, absolute, session);
+    for (int which = 0; !error && !found && which < GV_SESSION_PLACES; which++)
+        found = gv_session_place_folder(which, getcwd(here, sizeof(here)), absolute, directory,
+                                        size) == 0 &&
+                search_folder(directory, absolute, session) == 0;
+    return error || found ? error : -ENOENT;
 }

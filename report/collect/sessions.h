@@ -10,7 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* This user's spool directory: GPUVERIFY_SPOOL_DIR, or /dev/shm/gpuverify-<uid>. */
+#define GV_SESSION_PLACES 2
+
+/* The folders in which a session may have its files: 0, the shared one (GPUVERIFY_SPOOL_DIR as seen
+ * from `start`, or /dev/shm/gpuverify-<uid>); 1, the one beside `trace`, an absolute path or NULL.
+ * 0 or -errno. */
+int gv_session_place_folder(int which, const char *start, const char *trace, char *out,
+                            size_t size);
+
+/* The shared one, as seen from here. */
 void gv_session_place_default(char *out, size_t size);
 
 /* The session's id at the start of a file name in a spool directory; false: none is there. */
@@ -22,10 +30,6 @@ void gv_session_place_unmap(struct gv_session_file *file);
 
 /* Opens a session's file. The descriptor, or -errno. */
 int gv_session_place_open(const char *directory, const char *session);
-
-/* The spool directory of a session whose collector runs, and was told it. 0; -ENOENT: none does; or
- * -errno. Reads the command line of every process: nothing to be done often. */
-int gv_collector_search(const char *session, char *directory, size_t size);
 
 /* A trace that is not there because its collector died before it could make it, or never started:
  * the session whose trace `path` was to be, and the folder that its records are in. 0; -ENOENT:

@@ -1,5 +1,4 @@
 /* gpuverify: finds the command that was asked for. */
-#include "report/commands/command_stack.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/usage.h"
@@ -50,17 +49,9 @@ static int gv_command_run_by_name(const char *name, int argc, char **argv)
     return gv_finish_output(code);
 }
 
-struct gv_command_line {
-    int argc;
-    char **argv;
-};
-
-static int gv_command_line_run(void *data)
+int main(int argc, char **argv)
 {
-    const struct gv_command_line *line = data;
-    int argc = line->argc;
-    char **argv = line->argv;
-
+    gv_offer_called(argc > 0 ? argv[0] : NULL);
     if (gv_configure_sqlite())
         fputs("gpuverify: SQLite could not be set up; going on with its defaults\n", stderr);
     if (argc < 2) {
@@ -75,12 +66,4 @@ static int gv_command_line_run(void *data)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return gv_command_run_by_name("help", 1, argv + 1);
     return gv_command_run_by_name(argv[1], argc - 1, argv + 1);
-}
-
-int main(int argc, char **argv)
-{
-    struct gv_command_line line = {argc, argv};
-
-    gv_offer_called(argc > 0 ? argv[0] : NULL);
-    return gv_command_stack_run(gv_command_line_run, &line);
 }

@@ -12,13 +12,13 @@ static const char gv_words_causes[] = ""
     ;
 
 static const char gv_words_sections[] = " verdict"
-#define GV_SECTION(name, shape, title, sql, ...) " " #name
+#define GV_SECTION(name, shape, title, ...) " " #name
 #include "report/commands/report/sections.def"
     ;
 
 static const char gv_words_queries[] = ""
-#define GV_QUERY(name, help, sql) " " name
-#include "report/commands/query/queries.def"
+#define GV_SQL(name, help, text) " " #name
+#include "report/commands_query_queries.inc"
     ;
 
 static const char gv_words_areas[] = ""

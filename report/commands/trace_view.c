@@ -168,7 +168,7 @@ static void gv_trace_view_make(const char *path)
         int error = gv_recovery_run(directory, session, NULL, &recovery);
         if (error && error != -EBUSY && recovery.path[0]) {
             snprintf(place, sizeof(place), "%s/%s" GV_SESSION_SUFFIX, directory, session);
-            gv_message("its records are still in shared memory, but %s cannot be written: %s; run"
+            gv_message("its records are still in shared memory, but %s cannot be written: %s;"
                        " gpuverify recover -o FILE %s",
                        recovery.path, strerror(-error), gv_shell_word(word, place));
         }

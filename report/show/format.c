@@ -27,7 +27,7 @@ static const char *gv_format_scaled(char *out, double value, const char *unit)
 
 const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)
 {
-    if (ns < 0 || ns < 1000) {
+    if (ns < 1000) {
         snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " ns", ns);
         return out;
     }

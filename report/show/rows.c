@@ -56,6 +56,8 @@ static void gv_rows_csv_next(struct gv_rows *rows)
 /* Columns between two of a table. */
 #define GV_CELL_GAP 2u
 #define GV_CELL_CUT "..."
+/* So much is shown before the place at which two texts differ, if no word begins there. */
+#define GV_CELL_BEFORE 10u
 /* Before a text that has a line of its own. */
 #define GV_CELL_INDENT 4
 /* So many rows decide how wide the columns are; what comes later has to fit in. */
@@ -154,15 +156,18 @@ static char *gv_cell_cut(const char *text, unsigned int width, size_t from)
     return cut;
 }
 
-/* Where two texts differ, at the start of the word. */
+/* Where two texts differ, at the start of the word, or a little before. */
 static size_t gv_cell_differs(const char *one, const char *other)
 {
-    size_t at = 0;
+    size_t at = 0, least;
 
     while (one[at] && one[at] == other[at])
         at++;
-    while (at > 0 && !strchr("_ <,:/.(", one[at - 1]))
+    least = at > GV_CELL_BEFORE ? at - GV_CELL_BEFORE : 0;
+    while (at > least && (!strchr("_ <,:/.(", one[at - 1]) || (one[at] & 0xc0) == 0x80))
         at--;
+    while ((one[at] & 0xc0) == 0x80)
+        at++;
     return at;
 }
 
@@ -209,6 +214,7 @@ static void gv_cells_cut_column(const struct gv_rows *rows, size_t column)
 static void gv_cells_measure(const struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
+    unsigned int name = rows->width < GV_ROWS_NAME_COLUMNS ? rows->width : GV_ROWS_NAME_COLUMNS;
 
     for (size_t i = 0; i < rows->count; i++)
         cells->columns[i].natural = (unsigned int)gv_text_width(rows->columns[i].name);
@@ -220,8 +226,8 @@ static void gv_cells_measure(const struct gv_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         struct gv_cell_column *column = &cells->columns[i];
         column->width = column->least = column->natural;
-        if (gv_column_is_text(rows, i) && column->least > GV_ROWS_NAME_COLUMNS)
-            column->least = GV_ROWS_NAME_COLUMNS;
+        if (gv_column_is_text(rows, i) && column->least > name)
+            column->least = name;
     }
 }
 

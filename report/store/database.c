@@ -1,6 +1,5 @@
 #include "report/store/database.h"
 
-#include "report/store/api_meaning.h"
 #include "report/store/schema.h"
 
 #include <errno.h>
@@ -127,7 +126,7 @@ static int gv_database_check(struct gv_database *database, gv_database_begun *be
     }
     if (application != GV_SCHEMA_APPLICATION_ID || version != GV_SCHEMA_VERSION)
         return -EPROTO;
-    return gv_api_meaning_fill(database->handle);
+    return 0;
 }
 
 int gv_database_open(struct gv_database *database, const char *path, gv_database_begun *begun,

@@ -1,27 +1,17 @@
 #include "report/store/key_map.h"
 
+#include "trace/mix.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GV_KEY_MAP_FIRST_PLACES 64u
 
-static size_t gv_key_map_hash(const struct gv_key *key)
-{
-    uint64_t hash = 0x9e3779b97f4a7c15u;
-
-    for (int i = 0; i < 3; i++) {
-        hash ^= key->part[i];
-        hash *= 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    return (size_t)hash;
-}
-
-/* The key's slot, or the empty slot for it. */
+/* The key's place, or the empty one where it belongs. */
 static struct gv_key_entry *gv_key_map_place(const struct gv_key_map *map, const struct gv_key *key)
 {
-    size_t place = gv_key_map_hash(key) & (map->places - 1);
+    size_t place = gv_mix_bytes(0, key, sizeof(*key)) & (map->places - 1);
 
     while (map->entries[place].value != 0 &&
            memcmp(&map->entries[place].key, key, sizeof(*key)) != 0)
@@ -77,7 +67,7 @@ void gv_key_map_remove(struct gv_key_map *map, const struct gv_key *key)
         struct gv_key_entry *next = &map->entries[at];
         if (next->value == 0)
             break;
-        size_t wanted = gv_key_map_hash(&next->key) & (map->places - 1);
+        size_t wanted = gv_mix_bytes(0, &next->key, sizeof(next->key)) & (map->places - 1);
         size_t from_gap = (at - (size_t)(gap - map->entries)) & (map->places - 1);
         if (((at - wanted) & (map->places - 1)) < from_gap)
             continue;

@@ -1,9 +1,8 @@
 -- The tables of a trace. They may change with GV_SCHEMA_VERSION; the views (views.sql) may not.
 --
--- A launch has to fit in 36 bytes of "call", an operation of one in 45 bytes of "gpu_op": names,
--- places and shapes are numbers, what is unknown is NULL and takes one byte, a context that
--- follows from the stream is not said again, and there is no index. Times are nanoseconds since
--- the session's start.
+-- A launch takes at most 36 bytes of "call", its operation 45 bytes of "gpu_op": names, places and
+-- shapes are numbers, an unknown value is NULL and takes one byte, a context that follows from the
+-- stream is not stored, and there is no index. Times are nanoseconds since the session's start.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
 
@@ -42,11 +41,11 @@ CREATE TABLE call (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 -- Facts that few calls have are kept beside them.
 CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
 CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
--- A row that stands for so many polls that said "not ready". Its duration is theirs, added up.
+-- A row that stands for several polls that returned "not ready". Its duration is their sum.
 CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     span_ns INTEGER NOT NULL);
 
--- How long, at least, its thread was ready to run and waited for a CPU.
+-- How long, at least, the call's thread was ready to run but waited for a CPU.
 CREATE TABLE call_delay (call INTEGER PRIMARY KEY, delay_ns INTEGER NOT NULL);
 
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
@@ -57,7 +56,7 @@ CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 CREATE TABLE loss (process INTEGER NOT NULL, what TEXT NOT NULL, class TEXT NOT NULL,
     count INTEGER NOT NULL, PRIMARY KEY (process, what, class)) WITHOUT ROWID;
 
--- What the watchdog, or the end of the process, knew of a call that had not returned.
+-- Calls that had not returned when the watchdog looked, or when their process ended.
 CREATE TABLE flight (process INTEGER NOT NULL, thread_serial INTEGER, tid INTEGER, name TEXT,
     api INTEGER NOT NULL, start_ns INTEGER NOT NULL, kernel INTEGER, stream_handle INTEGER,
     seen_ns INTEGER, cause TEXT, waited_for INTEGER, blocked_by_thread INTEGER, confidence TEXT,
@@ -82,8 +81,9 @@ CREATE TABLE stall_advice (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 -- load: as in the view "loads", so negative for a lazy one
 CREATE TABLE load_wait (load INTEGER PRIMARY KEY, wait_ns INTEGER, gpu_busy INTEGER);
 
--- Sums over all calls and operations (report/analyse/totals), kept so that a report need not read them.
--- Medians are exact in a finished trace (schema 5: right to a thousandth). "rank" is that of the name among all names of kernels.
+-- Sums over all calls and operations (report/analyse/totals), stored so that a report does not read
+-- the rows again. Stored medians are exact (in schema 5: right to a thousandth). rank: of the name,
+-- among all kernels' names.
 CREATE TABLE fact (key TEXT PRIMARY KEY NOT NULL, value INTEGER) WITHOUT ROWID;
 CREATE TABLE api_total (api INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     errors INTEGER NOT NULL, total_ns INTEGER NOT NULL, min_ns INTEGER NOT NULL,
@@ -103,7 +103,7 @@ CREATE TABLE device_total (number INTEGER PRIMARY KEY, device INTEGER, operation
     first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, busy_ns INTEGER NOT NULL,
     kernel_ns INTEGER NOT NULL, copy_ns INTEGER NOT NULL, gaps INTEGER NOT NULL,
     short_gaps INTEGER NOT NULL, short_gap_ns INTEGER NOT NULL);
--- The longest times in which a device had nothing to do, and what the host's calls were meanwhile
+-- The longest times in which a device was idle, and the host's calls meanwhile
 CREATE TABLE gap (id INTEGER PRIMARY KEY, device_total INTEGER NOT NULL,
     start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL);
 CREATE TABLE gap_call (gap INTEGER NOT NULL, api INTEGER NOT NULL, total_ns INTEGER NOT NULL,
@@ -112,13 +112,13 @@ CREATE TABLE error_total (api INTEGER NOT NULL, result INTEGER NOT NULL, count I
     PRIMARY KEY (api, result)) WITHOUT ROWID;
 CREATE TABLE launch_total (kernel INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     total_ns INTEGER NOT NULL);
--- What was allocated and not freed. space: device, host or managed
+-- Memory that was allocated and not freed. space: device, host or managed
 CREATE TABLE memory_left (call INTEGER PRIMARY KEY, space TEXT NOT NULL, bytes INTEGER NOT NULL);
--- How much of each stretch of the run a lane was taken; fact "stretch_ns" says how long one is
+-- For how long of each stretch of the run a lane was busy; fact "stretch_ns" is a stretch's length
 CREATE TABLE timeline (lane TEXT NOT NULL, stretch INTEGER NOT NULL, taken_ns INTEGER NOT NULL,
     PRIMARY KEY (lane, stretch)) WITHOUT ROWID;
 
--- What the GPU's side tells. "correlation" is kept only where the call was not found at once.
+-- GPU activity. "correlation" is stored only if the call was not found at once.
 CREATE TABLE device (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER NOT NULL,
     name TEXT, uuid TEXT, cc_major INTEGER, cc_minor INTEGER, multiprocessors INTEGER,
     memory_bytes INTEGER, clock_khz INTEGER, memory_clock_khz INTEGER);
@@ -150,7 +150,7 @@ CREATE TABLE gpu_module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
     number INTEGER NOT NULL, at_ns INTEGER NOT NULL, bytes INTEGER, hash INTEGER, tid INTEGER,
     call INTEGER, correlation INTEGER);
 
--- When the GPU's side of a process was recorded; the view "recording" has the calls' too.
+-- When the GPU activity of a process was recorded; the view "recording" has that of the calls too.
 CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
     start_ns INTEGER NOT NULL, end_ns INTEGER, PRIMARY KEY (process, number)) WITHOUT ROWID;
 

@@ -25,7 +25,7 @@ SELECT
     c.kernel AS kernel_id, -- id in kernels
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
     coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
-    a.kind AS kind -- what kind of its class it is, such as copy-async; docs/apis.md lists the calls of each
+    a.kind AS call_kind -- what kind of its class it is, such as copy-async; docs/apis.md lists the calls of each
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api

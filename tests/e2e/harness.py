@@ -337,8 +337,8 @@ class Case(unittest.TestCase):
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            self.fail("still running after %d s: %s" % (
-                timeout, Result(argv, process.returncode, out or b"", err or b"")))
+            result = Result(argv, process.returncode, out or b"", err or b"")
+            self.fail(f"still running after {timeout:.0f} s: {result}")
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream:
                 stream.close()

@@ -17,8 +17,8 @@ KEPT = [["--no-load-after", "2s"], ["--no-load-after", "39 launches"], ["--no-ji
 # (SQL that makes the trace one to be found fault with, rule, what is said)
 BROKEN = [
     (None, ["--min-gpu-busy", "0.9"], "busy 85.9 %"),
-    (None, ["--max-gpu-gap", "10us"], "nothing to do for 500 us"),
-    (None, ["--max-stall", "10ms"], "2 calls lost more than that; stall 1, cudaLaunchKernel"),
+    (None, ["--max-gpu-gap", "10us"], "was idle for 500 us"),
+    (None, ["--max-stall", "10ms"], "2 calls lost more than that; stall s1, cudaLaunchKernel"),
     (None, ["--no-stall", "lock"], "1 call was held up by it"),
     (None, ["--no-stall", "any"], "2 calls were held up by it"),
     (None, ["--require-kernel", "mm*"], "no kernel of that name was launched"),
@@ -220,7 +220,7 @@ class Check(harness.Case):
         self.make("DELETE FROM stall",
                   "INSERT INTO flight (process, thread_serial, api, start_ns, seen_ns)"
                   " VALUES (1, 1, 1, 5, 900000005)")
-        self.assertIn("; whether it waited or worked is not known",
+        self.assertIn("; whether it waited or worked is unknown",
                       self.check("--max-stall", "10ms", status=3).out)
 
     def test_losses_are_told(self):

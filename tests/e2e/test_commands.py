@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import harness
 
@@ -46,9 +45,9 @@ class Run(harness.Case):
     def test_summary_goes_to_stderr(self):
         result = self.ending("return", env={"GPUVERIFY_STALL_US": "10000000"})
         self.assertEqual(result.out, "three launches\n")
-        self.assertIn("more: gpuverify report trace.db\n", result.err)
+        self.assertIn("  Next: gpuverify report   trace: trace.db\n", result.err)
         self.assertIn("Your code made 3 launches of 1 kernel.", result.err)
-        self.assertLess(len(result.err.splitlines()), 12)
+        self.assertLess(len(result.err.splitlines()), 14)
 
     def test_program_without_cuda(self):
         result = self.run_it("-o", self.path("trace.db"), "--", "/bin/echo", "hello")
@@ -73,9 +72,7 @@ class Run(harness.Case):
         no_shared = {"GPUVERIFY_SPOOL_DIR": "/proc/nowhere/spool", "GPUVERIFY_TRACE": "%n/out.db"}
         for what, argv, env in (
                 ("a pattern", [ending], {}),
-                ("no collector", [ending], {"GPUVERIFY_COLLECTOR": "off"}),
-                ("another directory", ["sh", "-c", f"cd / && cd '{self.path('sub')}' && {ending}"],
-                 {})):
+                ("no collector", [ending], {"GPUVERIFY_COLLECTOR": "off"})):
             with self.subTest(what):
                 result = self.run_it("--", *argv, env={**no_shared, **env}, cwd=self.path("sub"))
                 self.assertEqual(result.out, "three launches\n")
@@ -85,12 +82,12 @@ class Run(harness.Case):
     def test_file_that_is_no_trace_is_left_alone_and_that_is_told(self):
         self.write("x.db", "mine")
         result = self.run_it("-o", "x.db", "--", harness.program("ending"), "return")
-        self.assertIn("x.db is no gpuverify trace: it is left alone", result.err)
+        self.assertIn("x.db is not a gpuverify trace and is kept", result.err)
         self.settle()
         with open(self.path("x.db"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "mine")
         result = self.run_it("-o", "x-2.db", "--", harness.program("ending"), "return")
-        self.assertNotIn("left alone", result.err)
+        self.assertNotIn("is kept", result.err)
         self.settle()
 
     def test_trace_of_an_earlier_run_does_not_pass_for_that_of_one_that_leaves_none(self):
@@ -226,6 +223,7 @@ class Report(harness.Case):
                     if re.search(r"\bcuLaunchKernel\b", line))
         self.assertRegex(line, r"\b3\b")
 
+    @harness.depends_on_time("what a verdict says first depends on how long things took")
     def test_two_runs_read_the_same_but_for_the_numbers(self):
         runs = []
         for _ in range(2):
@@ -262,7 +260,7 @@ class Report(harness.Case):
         os.kill(collector, signal.SIGCONT)
         self.settle()
         result = self.command("report", self.path("trace.db"), status=None)
-        self.assertRegex(" ".join(result.out.split()), "got lost; .* GPUVERIFY_SPOOL_MB=1024")
+        self.assertRegex(" ".join(result.out.split()), "records were lost .* GPUVERIFY_SPOOL_MB=1024")
 
     def test_waits_for_a_trace_that_is_being_finished(self):
         process = self.start([harness.program("flood"), "300000", "0"], stdin=subprocess.PIPE,
@@ -320,7 +318,7 @@ class Recover(harness.Case):
         os.mkdir(folder)
         path = os.path.join(folder, "x y.db")
         told = self.command("run", "-o", path, "--", harness.program("ending"), status=None)
-        command = re.search(r"^ *more: (gpuverify report .*)$", told.out + told.err, re.M)[1]
+        command = re.search(r"^ *Next: (gpuverify report .*)$", told.out + told.err, re.M)[1]
         result = self.run_program(["sh", "-c", f"alias gpuverify={harness.gpuverify()}\n{command}"],
                                   preload=False)
         self.assertEqual((result.status, result.err), (0, ""), command)

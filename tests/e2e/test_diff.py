@@ -39,8 +39,8 @@ class Diff(harness.Case):
             self.settle()
         out = self.command("diff", "before.db", "after.db").out
         said = " ".join(out.split())
-        self.assertRegex(said, r"Calls hold the program up for \d+ ms less than before\. It spends \d+ ms more where "
-                               r"it asks to wait for the GPU")
+        self.assertRegex(said, r"Stalls cost \d+ ms less than before, but the program waits \d+ ms longer where it "
+                               r"asks to wait for the GPU")
         self.assertRegex(out, r"(?m)^cuStreamSynchronize .* far more$")
         self.assertRegex(out, r"(?m)^module-load, calls +1 +0 +-1 +gone$")
         self.assertNotIn("asks to wait", self.command("diff", "after.db", "before.db").out)
@@ -78,7 +78,7 @@ class Diff(harness.Case):
         self.assertEqual(changes["kernels", "scale", "ns"]["more_than_noise"], 0)
         out = self.command("diff", *before, "--", *after, sim=False).out
         self.assertNotIn("scale", out)
-        self.assertIn("more than the noise", out)
+        self.assertIn("none beyond the noise", out)
 
     def test_new_and_gone(self):
         one = self.slower("one", 1)
@@ -95,7 +95,7 @@ class Diff(harness.Case):
         _, changes = self.changes(self.slower("one", 1), self.trace("two", "DELETE FROM gpu_op"))
         self.assertFalse([key for key in changes if key[0] in ("kernels", "copies", "verdict")])
         out = self.command("diff", "one.db", "two.db", sim=False).out
-        self.assertIn("not seen on both sides", out)
+        self.assertIn("not recorded completely on both sides", out)
 
     def test_what_a_killed_run_did_not_tell_is_not_new(self):
         """Of compiling CUPTI alone tells, and a wait that had not ended is in no table of calls."""
@@ -189,7 +189,7 @@ class Noise(harness.Case):
         self.assertEqual((document["test"], document["chance"]), ("ranges", 0.1))
         self.assertEqual((row["p"], row["more_than_noise"], row["different"]), (None, None, 1))
         out = self.command("diff", *before, "--", *after, sim=False).out
-        self.assertIn("by chance alone, ranges do not overlap 1 time in 10.", " ".join(out.split()))
+        self.assertIn("ranges that do not overlap happen by chance 1 time in 10.", " ".join(out.split()))
         # One against several is a range too.
         document, row = self.compare(before[0], "--", *after)
         self.assertEqual((document["test"], document["chance"]), ("ranges", 0.5))
@@ -199,7 +199,7 @@ class Noise(harness.Case):
         for left, right, chance in ((1, 2, "2 times in 3"), (2, 2, "1 time in 3"), (1, 3, "half of the time"),
                                     (2, 3, "1 time in 5"), (3, 3, "1 time in 10")):
             out = self.command("diff", *before[:left], "--", *after[:right], sim=False).out
-            self.assertIn(f"by chance alone, ranges do not overlap {chance}. 4 and 4 are enough.", " ".join(out.split()))
+            self.assertIn(f"ranges that do not overlap happen by chance {chance}. 4 and 4 are enough.", " ".join(out.split()))
             row = next(line for line in out.splitlines() if line.startswith("cudaMemcpyAsync"))
             self.assertTrue(row.endswith("perhaps"), row)
             self.assertNotIn("yes", out)
@@ -209,7 +209,7 @@ class Noise(harness.Case):
         document, row = self.compare(one, two)
         self.assertEqual((document["test"], document["chance"], row["more_than_noise"], row["p"]),
                          ("none", None, None, None))
-        self.assertIn("is not known", self.command("diff", one, two, sim=False).out)
+        self.assertIn("noise is unknown", self.command("diff", one, two, sim=False).out)
 
     def test_exit_code(self):
         one, same, other = self.copies("a", (1, 1, 1.5))

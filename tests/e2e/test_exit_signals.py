@@ -65,7 +65,7 @@ class ExitSignal(harness.Case):
                 self.run_program([harness.program("ending"), how], env={"GPUVERIFY_TRACE": trace})
                 self.assertEqual(self.trace(trace, losses=True).rows(ENDED), [("killed", known)])
                 told = self.report("-s", "processes", trace=how + ".db")
-                self.assertIn("crashed (SIGSEGV)" if known else "killed, or crashed", told)
+                self.assertIn("crashed (SIGSEGV)" if known else "killed or crashed", told)
 
     def test_program_that_ends_by_itself_has_none(self):
         self.run_it(harness.program("ending"), "exit")
@@ -81,10 +81,10 @@ class ExitSignal(harness.Case):
         notes = json.loads(self.report("-s", "verdict", "--format", "json"))["verdict"]["notes"]
         for told in result.err, self.report("-s", "verdict"), "\n".join("  !  " + note for note in notes):
             self.assertEqual(re.findall(r"^  ! +(?:process \d+ )?(.*(?:killed|crashed|code|badly).*)$", told, re.M),
-                             ["was killed, or crashed", "crashed (SIGABRT)", "was killed (SIGKILL)",
+                             ["was killed or crashed", "crashed (SIGABRT)", "was killed (SIGKILL)",
                               "2 more processes ended badly"], told)
         shown = self.command("check", self.path("trace.db"), "--clean-exit", status=1).out
-        self.assertRegex(shown, r"5 processes ended badly; process \d+ was killed, or crashed")
+        self.assertRegex(shown, r"5 processes ended badly; process \d+ was killed or crashed")
 
     def test_code_other_than_0_is_told(self):
         result = self.run_it(harness.program("ending"), "exit")

@@ -1,6 +1,7 @@
 """What was launched is found on the GPU, or counted as lost: whatever the reason, and nothing else."""
 
 import os
+import time
 import unittest
 
 import harness
@@ -42,6 +43,16 @@ class Starting(Seen):
             with self.subTest(how):
                 self.assertEqual(self.when(how, *arguments, start_ms=9000), "during the start\n")
 
+    def test_who_waits_for_a_thread_that_left_the_start(self):
+        for how in "jump", "end":
+            with self.subTest(how):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                start = time.monotonic()
+                self.assertEqual(self.when(how, start_ms=9000), "during the start\n")
+                self.assertLess(time.monotonic() - start, 8)
+                self.assertEqual(self.trace().rows("SELECT gpu, gpu_why FROM processes"), [
+                    ("host-only", "the thread that started CUPTI jumped out of cuInit(), or ended")])
+
 
 @unittest.skipUnless(os.path.exists(libcupti()),
                      "no simulated libcupti was built: no cupti.h beside the CUDA headers")
@@ -58,9 +69,9 @@ class Missing(Seen):
         path = self.path("trace.db")
         told = " ".join(self.command("report", path).out.split())
         self.assertIn("100 launches succeeded, but CUPTI has no record of them", told)
-        self.assertIn("at least 900 runs of 1 kernel", told)
+        self.assertIn("at least 900 kernels", told)
         self.assertRegex(told, r"GPU record missing +100")
-        self.assertNotIn("got lost", told)
+        self.assertNotIn("were lost and", told)
         told = self.command("check", path, "--max-losses", "0", "--min-kernels", "1000", status=1).out
         self.assertIn("broken: max-losses 0: 100 records were lost", told)
         self.assertIn("not known: min-kernels 1000", told)
@@ -79,7 +90,7 @@ class Missing(Seen):
         self.command("recover", self.spool)
         trace = self.trace(losses=True)
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"), [("GPU record", "missing", 100)])
-        self.assertIn("What the GPU did with them was not seen", self.command("report", self.path("trace.db")).out)
+        self.assertIn("GPU activity was not recorded", self.command("report", self.path("trace.db")).out)
 
     def test_nobody_is_accused_wrongly(self):
         for kind in ("captures", "empty-graphs", "host-work", "cooperative"):

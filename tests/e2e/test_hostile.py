@@ -40,9 +40,9 @@ class Hostile(harness.Case):
         path = self.make()
         for make in (os.mkfifo, os.mkdir):
             make(path + "-journal")
-            self.assertIn("-journal, -wal or -shm is no regular file", self.read(path, 3))
+            self.assertIn("-journal, -wal or -shm is not a regular file", self.read(path, 3))
             result = self.command("recover", path, status=3, sim=False)
-            self.assertIn("is no regular file", result.err)
+            self.assertIn("is not a regular file", result.err)
             if make is os.mkfifo:
                 os.remove(path + "-journal")
             else:
@@ -71,7 +71,7 @@ class Hostile(harness.Case):
         for table in ("call", "process", "meta", "kernel"):
             path = self.make(f"ALTER TABLE {table} RENAME TO other_{table}",
                              f"CREATE VIEW {table} AS " + ENDLESS.format("i AS key, i AS value"))
-            self.assertRegex(self.read(path, 3), "is no gpuverify trace|are not those of")
+            self.assertRegex(self.read(path, 3), "is not a gpuverify trace|are not those of")
 
     def test_tables_have_to_be_ours(self):
         path = self.make("DROP TABLE kernel",
@@ -105,11 +105,11 @@ class Hostile(harness.Case):
             self.make()
             path = self.path("trace.db")
             database = sqlite3.connect(path)
-            tables = [row for row in database.execute(
+            tables = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-                " AND name <> 'meta'")]
+                " AND name <> 'meta'").fetchall()
             for (table,) in tables:
-                for _, column, kind, _, _, key in database.execute(f"PRAGMA table_info({table})"):
+                for _, column, _, _, _, key in database.execute(f"PRAGMA table_info({table})"):
                     if not key:
                         database.execute(f"UPDATE OR IGNORE {table} SET {column} = {value}")
             database.execute(f"UPDATE meta SET value = {value} WHERE key NOT IN ('session',"

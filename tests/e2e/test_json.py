@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 
 import harness
 import promises
@@ -17,9 +18,13 @@ DOCUMENTS = {
     "gpuverify diff": [("lazy_launch", ["diff", "{}", "--all", "{}"]), ("add", ["diff", "{lazy_launch}", "{}"]),
                        ("lazy_launch", ["diff", "{}", "{early_launch}", "--all"]), ("add", ["diff", *RANK])],
     "gpuverify doctor": [("lazy_launch", ["doctor", "--no-trial", "/bin/sh"])],
+    "gpuverify explain": [("lazy_launch", ["explain", "{}"]), ("lazy_launch", ["explain", "{}", "s2"]),
+                          ("hang", ["explain", "{}"]), ("busy_anyway", ["explain", "{}", "1"]),
+                          ("unexplained", ["explain", "{}", "3"]), ("hostile", ["explain", "{}"]), ("add", ["explain", "{}"])],
     "gpuverify query": [("lazy_launch", ["query", "{}", "kernels"])],
     "gpuverify query --list": [("lazy_launch", ["query", "--list"])],
-    "gpuverify report": [("add", ["report", "{}"]), ("add", ["report", "{}", "-s", "timeline", "-s", "samples"]), ("lazy_launch", ["report", "{}"]),
+    "gpuverify report": [("add", ["report", "{}"]), ("add", ["report", "{}", "-s", "timeline", "-s", "samples"]),
+                         ("lazy_launch", ["report", "{}"]),
                          ("hostile", ["report", "{}"])],
     "gpuverify schema": [("lazy_launch", ["schema"]), ("lazy_launch", ["schema", "--tables"])],
     "gpuverify stalls": [("lazy_launch", ["stalls", "{}", "--all"]), ("hostile", ["stalls", "{}"])],
@@ -30,7 +35,19 @@ DOCUMENTS = {
 ELSEWHERE = {"gpuverify probe"}  # test_probe.py
 
 
+# What `gpuverify probe` measured, of which `explain` tells.
+PROBE = {"format": "gpuverify probe 1", "unix_s": 1700000000, "driver_version": 13000, "driver": "580",
+         "gpu": "NVIDIA H100 80GB HBM3", "calls": [
+             {"cause": "jit", "status": "measured", "mode": "LAZY", "call": "cuLibraryLoadData", "with": "", "waits": False,
+              "idle_ns": 1000000, "busy_ns": 1000000, "kernel_ns": 50000000}]}
+
+
 class Json(harness.Case):
+    def setUp(self):
+        super().setUp()
+        os.makedirs(self.path(".local/share/gpuverify"))
+        self.write(".local/share/gpuverify/probe-1.json", json.dumps(PROBE))
+
     def documents(self, section):
         for trace, words in DOCUMENTS[section]:
             words = [words[0], "--format", "json", *words[1:]]

@@ -115,6 +115,18 @@ class Places(harness.Case):
                 self.assertEqual(gpu, "host-only")
                 self.assertIn(library, why)
 
+    def test_what_the_loader_cannot_open_without_harm(self):
+        """It would wait for a pipe for ever, and read beyond the end of a library that was cut."""
+        with open(os.path.join(harness.simulator(), "libcupti.so.13"), "rb") as library:
+            cut = library.read(8192)
+        os.mkfifo(self.path("pipe"))
+        os.mkdir(self.path("folder"))
+        for path in self.path("pipe"), self.path("folder"), self.write("cut.so", cut):
+            with self.subTest(path):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                gpu, _, why = self.found(GPUVERIFY_CUPTI=path)
+                self.assertEqual((gpu, why), ("host-only", f"GPUVERIFY_CUPTI: {path}: it is no library"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -30,7 +30,7 @@ class Probe(harness.Case):
                             env={"GV_SIM_FAIL": "cuMemAllocManaged:1=801,cuMemGetInfo_v2:1=500",
                                  "GV_SIM_DRIVER_VERSION": "12040"})
         self.assertEqual(result.status, 0, str(result))
-        kept = re.search("kept in (" + re.escape(self.path("")) + KEPT + ")", result.err)
+        kept = re.search("saved in (" + re.escape(self.path("")) + KEPT + ")", result.err)
         self.assertTrue(kept, str(result))
         with open(kept.group(1), encoding="utf-8") as file:
             probe = json.load(file)

@@ -46,7 +46,7 @@ class Query(harness.Case):
         database.close()
         for name in ("kernels", "copies", "gpu-busy", "gpu-gaps", "jit"):
             self.assertRegex(self.query(name).err,
-                             r"^gpuverify: no row: the GPU's side of process \d+ was not seen: GPUVERIFY_GPU=off$")
+                             r"^gpuverify: no row: GPU activity of process \d+ was not recorded: GPUVERIFY_GPU=off$")
             for form in ("csv", "json", "markdown"):
                 self.assertEqual(self.query(name, "--format", form).err, "")
         # Of calls, all is known.

@@ -44,7 +44,7 @@ def bare(text):
 
 
 # The simulator's defaults.
-USUAL = {name: None for name in ("GV_SIM_LOAD_NS", "GV_SIM_JIT_NS", "GV_SIM_KERNEL_NS", "GPUVERIFY_STACKS")}
+USUAL = dict.fromkeys(("GV_SIM_LOAD_NS", "GV_SIM_JIT_NS", "GV_SIM_KERNEL_NS", "GPUVERIFY_STACKS"))
 # On a busy machine any call may wait for a CPU: such a run is repeated.
 ATTEMPTS = 5
 DISTURBED = re.compile(r"\b(descheduled|unknown)\b")

@@ -51,14 +51,14 @@ class Terminal(harness.Case):
         return self.shown_until(lambda text: not select.select([self.ours], [], [], 0)[0] and text)
 
     def test_a_table_fits_the_terminal(self):
-        for columns in (60, 72):
+        """Numbers give way first; then text has lines of its own."""
+        for columns in (60, 90, 140):
             self.resize(columns)
             lines = self.shown("query", "trace.db", "SELECT name, kernel, name AS again, kernel AS more,"
                                " start_ns FROM calls", env={"NO_COLOR": "1"}).splitlines()
-            self.assertEqual(len(lines), 43 if columns == 60 else 42)
-            self.assertEqual("not shown here: start_ns" in lines[-1], columns == 60)
             self.assertLessEqual(max(map(len, lines)), columns)
-            self.assertIn("...", lines[41] + lines[39])
+            self.assertEqual(any("    more: vectorized" in line for line in lines), columns < 140)
+            self.assertIn("vectorized_elementwise_kernel<tanh>", "".join(lines))
 
     def test_columns_of_the_environment_win(self):
         words = ("query", "trace.db", "SELECT name, kernel, start_ns FROM calls")
@@ -88,16 +88,15 @@ class Terminal(harness.Case):
         for rows in (names, [name[::-1] for name in names]):
             sql = " UNION ALL ".join(f"SELECT '{name}', 1234567890123" for name in rows)
             lines = self.command("query", "trace.db", sql, sim=False, env={"COLUMNS": "32"}).out.splitlines()
-            cut = [line.split()[0] for line in lines[1:]]
+            cut = [line.split()[0] for line in lines[1:4]]
             self.assertEqual(len(set(cut)), 3, lines)
             self.assertTrue(all("..." in name for name in cut), lines)
 
     def test_what_differs_far_from_the_start_is_kept(self):
-        """Then nothing of the start is."""
         sql = " UNION ALL ".join(f"SELECT '{'a' * 50}{i}{'b' * 30}' AS name" for i in range(3))
         lines = self.command("query", "trace.db", sql, sim=False, env={"COLUMNS": "40"}).out.splitlines()
         self.assertEqual([line.strip("ab") for line in lines[1:]],
-                         [f"...{'a' * 6}{i}" for i in range(3)])
+                         [f"...{'a' * 10}{i}" for i in range(3)])
 
     def test_columns_that_do_not_fit_are_named(self):
         sql = "SELECT " + ", ".join(f"1000000000000 + {i} AS c{i}" for i in range(8))

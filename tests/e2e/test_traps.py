@@ -240,9 +240,7 @@ class Pipes(harness.Case):
         for fd in (0, 1, 2):
             self.assertEqual(held.get(fd), "/dev/null", held)
         for fd, target in held.items():
-            allowed = (target == "/dev/null" or target.startswith(self.spool)
-                       or target.startswith(self.dir) or target.startswith("/proc/")
-                       or target.startswith("anon_inode:"))
+            allowed = target == "/dev/null" or target.startswith((self.spool, self.dir, "/proc/", "anon_inode:"))
             self.assertTrue(allowed, f"descriptor {fd} is {target}")
         with open(f"/proc/{collector}/environ", "rb") as file:
             self.assertNotIn(b"LD_PRELOAD=", file.read())

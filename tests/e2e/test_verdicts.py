@@ -26,7 +26,7 @@ class Verdicts(harness.Case):
         options.setdefault("preload", False)
         result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
                                    *argv], **options)
-        self.assertIn("No CUDA call was seen", result.err, str(result))
+        self.assertIn("made no CUDA call", result.err, str(result))
         self.assertFalse(os.path.exists(self.path("trace.db")))
         return " ".join(result.err.split())
 
@@ -35,13 +35,13 @@ class Verdicts(harness.Case):
 
     def test_it_is_called_what_its_trace_would_be(self):
         script = self.write("train.py", "print('hello')\n")
-        self.assertRegex(self.left_nothing(sys.executable, script), r"^gpuverify train No CUDA call")
+        self.assertRegex(self.left_nothing(sys.executable, script), r"^gpuverify: train made no CUDA call")
         self.assertRegex(self.left_nothing("/bin/echo", "hello"), r"^gpuverify echo No CUDA call")
 
     def test_program_that_loads_the_driver_and_stops_there(self):
         script = "import ctypes; ctypes.CDLL('libcuda.so.1')"
         said = self.left_nothing(sys.executable, "-c", script)
-        self.assertIn("loaded the CUDA driver's library, and never initialised it", said)
+        self.assertIn("loaded the CUDA driver's library, but never initialised it", said)
 
     def test_driver_of_a_child_counts(self):
         script = ("import subprocess, sys; subprocess.run([sys.executable, '-c', "
@@ -79,7 +79,7 @@ class Verdicts(harness.Case):
                                   env={"GV_SIM_NO_DEVICE": "1"}, preload=False)
         said = " ".join(result.err.split())
         self.assertIn("CUDA could not be initialised", said)
-        self.assertIn("CUDA_ERROR_NO_DEVICE (100): there is no device", said)
+        self.assertIn("CUDA_ERROR_NO_DEVICE (100): this process can use no device", said)
         self.assertIn("CUDA_VISIBLE_DEVICES", said)
         self.trace()
 
@@ -87,7 +87,7 @@ class Verdicts(harness.Case):
         self.run_well([harness.workload("ordinary/graph_launches")], quiet=False)
         self.settle()
         out = self.command("report", self.path("trace.db")).out
-        self.assertIn("ran your code: 100 runs of graphs. It was busy", out)
+        self.assertRegex(out, r"GPU busy .* 100 graphs  ")
         self.assertRegex(out, r"(?m)^\(graphs, launched whole\) +100 ")
 
     def test_launches_that_fail_are_told_with_what_helps(self):
@@ -97,7 +97,7 @@ class Verdicts(harness.Case):
                                                       "cuLaunchKernel:3=209"}, preload=False)
         said = " ".join(result.err.split())
         self.assertIn("Every launch failed, with CUDA_ERROR_NO_BINARY_FOR_GPU (209)", said)
-        self.assertIn("no code of that kernel for this GPU. Next: build it for this GPU's", said)
+        self.assertIn("no code for this GPU in that kernel fix: build it for this GPU's", said)
         self.trace()
 
     def test_kernel_that_was_running_at_a_kill_is_no_idle_gpu(self):
@@ -111,7 +111,7 @@ class Verdicts(harness.Case):
         report = self.command("report", self.path("trace.db"), "--format", "json", "-s", "verdict").out
         document = expected.findings(report)[0]
         self.assertRegex(document["verdict"]["headline"],
-                         "at least .* of the first .*; what it did after that is not known")
+                         "at least .* of the first .*; what it did after that is unknown")
         for finding in document["verdict"]["findings"]:
             if finding["class"] == "GPU mostly idle":
                 self.assertIn("of the first", finding["evidence"])
@@ -176,7 +176,7 @@ class HostOnly(harness.Case):
             self.assertIn(wanted, told)
         self.assertEqual(set(told) & expected.GUESSES, set())
         if behaviour not in ("no-kernel", "refused"):
-            self.assertIn("was not seen", document["verdict"]["headline"])
+            self.assertIn("was not recorded", document["verdict"]["headline"])
         self.assertIsNone(document["facts"]["busy_ns"])
 
 

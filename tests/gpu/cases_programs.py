@@ -157,8 +157,8 @@ def balance_case(script, package, heavier):
     def case(bench, folder):
         both(bench, bench.python(script, package), folder)
         with trace_of(folder) as trace:
-            took = {kind: ms for kind, ms in trace.execute(
-                "SELECT kind, sum(duration_ns) / 1e6 FROM gpu_ops GROUP BY kind")}
+            took = dict(trace.execute(
+                "SELECT kind, sum(duration_ns) / 1e6 FROM gpu_ops GROUP BY kind").fetchall())
         kernels, copies = took.get("kernel", 0), took.get("copy", 0)
         more, less = (kernels, copies) if heavier == "kernel" else (copies, kernels)
         check(more > 3 * less > 0, f"kernels {kernels:.2f} ms, copies {copies:.2f} ms")

@@ -16,10 +16,10 @@ GV_API(cudaMalloc, ALLOC, cudaError_t, (void), (), GV_PLAIN)
 class CheckNames(unittest.TestCase):
     def check(self, path, text):
         with tempfile.TemporaryDirectory() as root:
-            for path, text in (("trace/calls.def", TABLE), (path, text)):
-                os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
-                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
-                    file.write(text)
+            for name, content in (("trace/calls.def", TABLE), (path, text)):
+                os.makedirs(os.path.join(root, os.path.dirname(name)), exist_ok=True)
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(content)
             done = subprocess.run([SCRIPT, root], text=True, stdout=subprocess.PIPE)
         return done.returncode, done.stdout
 

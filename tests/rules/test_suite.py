@@ -5,24 +5,29 @@ import contextlib
 import io
 import os
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-import suite
+import suite  # noqa: E402
+
+sys.path.insert(0, os.path.join(os.path.dirname(suite.__file__), "e2e"))
+import harness  # noqa: E402
+import run as end_to_end  # noqa: E402
 
 
 def part(name, function, after=None):
-    return suite.Part(f"self-{name}", function, True, after)
+    return suite.Part(f"self-{name}", function, suite.QUICK, after)
 
 
 class Suite(unittest.TestCase):
-    def run_suite(self, *parts):
+    def run_suite(self, *parts, words=()):
         output = io.StringIO()
         with mock.patch.object(suite, "PARTS", parts), \
-                mock.patch.object(sys, "argv", ["suite"]), contextlib.redirect_stdout(output):
+                mock.patch.object(sys, "argv", ["suite", *words]), contextlib.redirect_stdout(output):
             status = suite.main()
         return status, output.getvalue()
 
@@ -58,6 +63,53 @@ class Suite(unittest.TestCase):
             part("a", lambda run: run.test("one", "sleep", "60", timeout=0.2)))
         self.assertEqual(status, 1)
         self.assertIn("timed out", output)
+
+    def test_quick_usual_and_all(self):
+        parts = [suite.Part(f"self-{name}", lambda run: run.passed("x"), when, None)
+                 for name, when in (("quick", suite.QUICK), ("usual", suite.USUAL), ("long", suite.LONG))]
+        for words, count in (([], 2), (["--quick"], 1), (["--all"], 3), (["self-long"], 1)):
+            _, output = self.run_suite(*parts, words=words)
+            self.assertEqual(output.splitlines()[-1], f"{count} passed, 0 failed, 0 skipped", words)
+
+
+class SecondTry(unittest.TestCase):
+    """A failed end-to-end test that depends on time runs once more; others do not."""
+
+    def results_of(self, body):
+        with tempfile.TemporaryDirectory() as folder:
+            before = os.path.join(folder, "before")
+
+            class Example(unittest.TestCase):
+                def runTest(self):
+                    first = not os.path.exists(before)
+                    with open(before, "w", encoding="utf-8"):
+                        body(self, first)
+
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                results = end_to_end.run_all([Example()], 1, False)
+        return results.counts, output.getvalue()
+
+    def test_failed_once(self):
+        def body(case, first):
+            harness.pause(0)
+            case.assertFalse(first, "busy")
+        counts, output = self.results_of(body)
+        self.assertEqual(counts, {"passed": 1, "failed": 0, "skipped": 0})
+        self.assertRegex(output, r"^flaky .*Example.*: passed when run again \(it waits a fixed time.*\); it had failed with: .*busy")
+
+    def test_failed_twice(self):
+        def body(case, first):
+            harness.pause(0)
+            case.fail("busy" if first else "still")
+        counts, output = self.results_of(body)
+        self.assertEqual(counts, {"passed": 0, "failed": 1, "skipped": 0})
+        self.assertRegex(output, r"(?s)^failed .*still\n.*before that: .*busy")
+
+    def test_does_not_depend_on_time(self):
+        counts, output = self.results_of(lambda case, first: case.assertFalse(first, "wrong"))
+        self.assertEqual(counts, {"passed": 0, "failed": 1, "skipped": 0})
+        self.assertRegex(output, r"^failed .*wrong")
 
 
 if __name__ == "__main__":

@@ -1,31 +1,12 @@
 #include "report/analyse/names/stack_text.h"
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse_names_stack_text.inc"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#define GV_STACK_OWN     "NOT " GV_STACK_TEXT_SYSTEM_SQL("kind", "library")
-#define GV_STACK_PACKAGE GV_STACK_TEXT_PACKAGE_SQL("file")
-
-/* The frames down to main(), without CUDA's. If some are the program's own, frames of libraries
- * are left out. */
-static const char gv_stack_text_sql[] =
-    "WITH known AS (SELECT * FROM frames WHERE stack = ?1 AND kind <> 'runtime' AND (kind = "
-    "'python' OR depth <= "
-    "  coalesce((SELECT max(depth) FROM frames WHERE stack = ?1 AND kind <> 'python'"
-    "   AND function = 'main'), depth)))"
-    " SELECT function, library, file, line, address FROM known WHERE"
-    " CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python')"
-    "   THEN kind = 'python'"
-    "  WHEN EXISTS (SELECT 1 FROM known WHERE file IS NOT NULL AND " GV_STACK_OWN ")"
-    "   THEN file IS NOT NULL AND " GV_STACK_OWN
-    "  WHEN EXISTS (SELECT 1 FROM known WHERE function IS NOT NULL AND " GV_STACK_OWN ")"
-    "   THEN function IS NOT NULL AND " GV_STACK_OWN
-    "  ELSE function IS NOT NULL OR library IS NOT NULL END"
-    " ORDER BY ?2 = 1 AND kind = 'python' AND " GV_STACK_PACKAGE ", depth LIMIT ?2";
 
 static const char *gv_stack_text_base(const char *path)
 {
@@ -66,7 +47,7 @@ int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t s
     out[0] = '\0';
     if (stack == 0)
         return 0;
-    if (sqlite3_prepare_v2(trace, gv_stack_text_sql, -1, &statement, NULL) != SQLITE_OK ||
+    if (sqlite3_prepare_v2(trace, sql_frames, -1, &statement, NULL) != SQLITE_OK ||
         sqlite3_bind_int64(statement, 1, stack) != SQLITE_OK ||
         sqlite3_bind_int(statement, 2, frames) != SQLITE_OK)
         error = -EIO;

@@ -1,6 +1,6 @@
 /*
- * Gives the stalls their advice, when all of them are known: what eager loading would cost, and
- * which kernels were loaded late, are sums over the whole trace.
+ * Gives the stalls their advice. This comes after all stalls are known: the cost of eager
+ * loading and the list of late kernels cover the whole trace.
  */
 #include "report/analyse/stalls/advice.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- words ---- */
 
-/* Text that grows up to its room; what does not fit is left out. */
+/* Text of limited length; the rest is cut off. */
 struct gv_advice_out {
     char *text;
     size_t used;
@@ -39,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct gv_advice_out *out,
         out->used = GV_ADVICE_BYTES - 1;
 }
 
-/* Cuts a name between its characters. */
+/* Shortens a name, between two characters. */
 static void cut_name(char out[GV_ADVICE_NAME_BYTES], const char *name)
 {
     size_t length = strlen(name);
@@ -105,14 +105,14 @@ static void add_eager(struct gv_advice_out *out, const struct gv_advice_facts *f
     add(out, ".");
 }
 
-/* Whether a name can stand in a program. */
+/* Whether a name can be pasted into a program. */
 static bool can_be_written(const char *name)
 {
     return name[0] && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                          "0123456789_:<>, *&")];
 }
 
-/* A late kernel as a call that loads it; false: there is none. */
+/* Adds the call that loads a late kernel. false: it cannot be written. */
 static bool add_load(struct gv_advice_out *out, const char *kernel, bool runtime)
 {
     char name[GV_KERNEL_NAME_BYTES];
@@ -251,7 +251,7 @@ static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *fac
     }
 }
 
-/* What it waited for is known from the GPU's side, as is the memory. */
+/* If the GPU side is known, so is the kind of memory. */
 static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     if (!facts->waited_kernel && !facts->waited_kind)
@@ -260,14 +260,13 @@ static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_
 
 static void add_free_async(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    bool runtime = facts->call && gv_api_is_runtime(facts->call);
-
-    add(out, "%s in the stream that used the memory (with %s)",
-        runtime ? "cudaFreeAsync" : "cuMemFreeAsync",
-        runtime ? "cudaMallocAsync" : "cuMemAllocAsync");
+    if (facts->call && gv_api_is_runtime(facts->call))
+        add(out, "cudaFreeAsync in the stream that used the memory (with cudaMallocAsync)");
+    else
+        add(out, "cuMemFreeAsync in the stream that used the memory (with cuMemAllocAsync)");
 }
 
-/* Which of two it was decides what helps. */
+/* The fix depends on whether it waited or compiled. */
 static void add_loading(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     add(out, facts->unsure ? "That helps if it waited for " : "Here it waited for ");
@@ -297,7 +296,7 @@ static const struct {
     {"{why}", add_why},         {"{unseen_memory}", add_unseen_memory},
 };
 
-/* The length of the word that stands at `text`, after adding what it means; 0: there is none. */
+/* Adds what the word at `text` stands for. Returns its length; 0: not a word. */
 static size_t add_word(struct gv_advice_out *out, const struct gv_advice_facts *facts,
                        const char *text)
 {
@@ -355,58 +354,6 @@ void gv_advice_remember(struct gv_advice_facts *facts, const char *kernel)
         strcpy(facts->late[facts->late_count++], kernel);
 }
 
-/* ---- lines ---- */
-
-/*
- * Which line is to be moved when a load comes too late: not the one in a helper that makes all of
- * the program's loads, but its caller's. A frame is a helper's if the loads that came through it
- * were asked for from different lines.
- *
- * The frames are those from which the line of a stack is chosen (PLACE of statements.def),
- * innermost first; `path` is all of them up to this one. */
-static const char callers_sql[] =
-    "CREATE TEMP TABLE stall_path AS WITH"
-    " framed AS (SELECT f.stack AS stack, f.depth AS depth, f.file AS file, f.line AS line,"
-    "  f.function AS function,"
-    "  CASE WHEN f.kind <> 'python' THEN 2"
-    "   WHEN " GV_STACK_TEXT_PACKAGE_SQL(
-        "f.file") " THEN 1 ELSE 0 END AS class"
-                  "  FROM frame f WHERE f.line IS NOT NULL AND NOT " GV_STACK_TEXT_SYSTEM_SQL(
-                      "f.kind",
-                      "f.library") "  AND f.stack IN (SELECT s.stack FROM load l JOIN call_stack s "
-                                   "ON s.call = l.call)),"
-                                   " ranked AS (SELECT *, min(class) OVER (PARTITION BY stack) AS "
-                                   "best FROM framed)"
-                                   " SELECT stack, row_number() OVER inside AS level, function,"
-                                   "  replace(file, rtrim(file, replace(file, '/', '')), '') || "
-                                   "':' || line AS place,"
-                                   "  group_concat(coalesce(file, '') || ':' || line, char(10)) "
-                                   "OVER inside AS path"
-                                   "  FROM ranked WHERE class = best WINDOW inside AS (PARTITION "
-                                   "BY stack ORDER BY depth"
-                                   "  ROWS UNBOUNDED PRECEDING);"
-                                   "CREATE INDEX temp.stall_path_level ON stall_path (stack, "
-                                   "level);"
-                                   "CREATE TEMP TABLE stall_caller (stack INTEGER PRIMARY KEY, "
-                                   "place TEXT);"
-                                   "INSERT OR IGNORE INTO temp.stall_caller"
-                                   " SELECT o.stack, o.place || coalesce(' (through ' || "
-                                   "gv_short_function(i.function) || ')', '')"
-                                   "  FROM temp.stall_path i JOIN temp.stall_path o ON o.stack = "
-                                   "i.stack AND o.level = i.level + 1"
-                                   "  WHERE o.place IS NOT NULL AND i.path IN (SELECT p.path FROM "
-                                   "temp.stall_path p"
-                                   "   JOIN temp.stall_path q ON q.stack = p.stack AND q.level = "
-                                   "p.level + 1"
-                                   "   GROUP BY p.path HAVING count(DISTINCT q.path) > 1)"
-                                   "  ORDER BY o.stack, o.level;"
-                                   "DELETE FROM temp.stall_path;";
-
-static int find_callers(sqlite3 *trace)
-{
-    return gv_stall_execute(trace, callers_sql);
-}
-
 /* ---- facts ---- */
 
 /* A file's name and a line, or a function. */
@@ -430,15 +377,14 @@ enum gv_advised_column {
     GV_ADVISED_UNSURE,
 };
 
-/* The text given last, for each cause: most stalls of a program are alike. */
+/* Keeps the last text of each cause: most stalls of a program are alike. */
 struct gv_advised {
     char last[GV_CAUSE_COUNT][GV_ADVICE_BYTES];
     int64_t last_id[GV_CAUSE_COUNT];
     char text[GV_ADVICE_BYTES];
-    char places[2][PLACE_BYTES]; /* of the call, and of the one in its way */
+    char places[2][PLACE_BYTES]; /* of the call, and of the one that blocked it */
     struct gv_advice_facts facts;
-    int64_t facts_process; /* whose arch and warm-up list the facts hold */
-    sqlite3_stmt *module, *add, *find, *set;
+    int64_t facts_process; /* whose architecture and late kernels the facts hold */
 };
 
 static const char *text_of(sqlite3_stmt *row, enum gv_advised_column column)
@@ -446,133 +392,79 @@ static const char *text_of(sqlite3_stmt *row, enum gv_advised_column column)
     return (const char *)sqlite3_column_text(row, (int)column);
 }
 
-static int prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement)
-{
-    return gv_stall_error(trace, sqlite3_prepare_v2(trace, sql, -1, statement, NULL));
-}
-
-/* What eager loading would cost at the start: what the lazy loads took, less their waits. */
-static int read_eager_cost(sqlite3 *trace, struct gv_advice_facts *facts)
-{
-    sqlite3_stmt *row = NULL;
-    int result;
-    int error = prepare(trace,
-                        "SELECT count(*), sum(c.duration_ns - w.wait_ns) FROM load_wait w"
-                        " JOIN gpu_module m ON m.id = -w.load JOIN call c ON c.id = m.call"
-                        " WHERE w.load < 0 AND NOT EXISTS (SELECT 1 FROM temp.stall_load l"
-                        " WHERE l.call = m.call AND l.load > 0)",
-                        &row);
-
-    if (error)
-        return error;
-    result = sqlite3_step(row);
-    if (result == SQLITE_ROW) {
-        facts->eager_count = sqlite3_column_int64(row, 0);
-        facts->eager_ns = sqlite3_column_int64(row, 1);
-    }
-    sqlite3_finalize(row);
-    return gv_stall_error(trace, result);
-}
-
 /* A process's architecture, and the kernels that it loaded late. */
-static int read_process(sqlite3 *trace, struct gv_advised *advised, int64_t process)
+static int read_process(struct gv_stall_run *run, struct gv_advised *advised, int64_t process)
 {
-    sqlite3_stmt *rows = NULL;
-    int result, error;
+    struct gv_advice_facts *facts = &advised->facts;
+    sqlite3_stmt *rows;
+    int error;
 
     if (advised->facts_process == process)
         return 0;
     advised->facts_process = process;
-    advised->facts.arch = advised->facts.late_count = advised->facts.late_more = 0;
-    error =
-        prepare(trace, "SELECT min(cc_major * 10 + cc_minor) FROM device WHERE process = ?", &rows);
-    if (error)
-        return error;
-    sqlite3_bind_int64(rows, 1, process);
-    result = sqlite3_step(rows);
-    if (result == SQLITE_ROW)
-        advised->facts.arch = sqlite3_column_int(rows, 0);
-    sqlite3_finalize(rows);
-    error = gv_stall_error(trace, result);
+    rows = gv_stall_row(run, GV_STALL_ARCHITECTURE, process, &error);
+    facts->arch = rows ? sqlite3_column_int(rows, 0) : 0;
+    facts->late_count = facts->late_more = 0;
     if (!error)
-        error = prepare(
-            trace,
-            "SELECT k.name, count(*) FROM stall s JOIN call c ON c.id = s.call JOIN kernel k ON"
-            " k.id = c.kernel WHERE s.cause = 'lazy-load' AND k.process = ? AND k.name IS NOT NULL"
-            " GROUP BY k.name ORDER BY min(s.id)",
-            &rows);
-    if (error)
-        return error;
-    sqlite3_bind_int64(rows, 1, process);
-    while ((result = sqlite3_step(rows)) == SQLITE_ROW)
-        gv_advice_remember(&advised->facts, (const char *)sqlite3_column_text(rows, 0));
-    sqlite3_finalize(rows);
-    return gv_stall_error(trace, result);
+        rows = gv_stall_statement(run, GV_STALL_LATE_KERNELS, &error);
+    if (!error)
+        sqlite3_bind_int64(rows, 1, process);
+    while (!error && gv_stall_next(run, rows, &error))
+        gv_advice_remember(facts, (const char *)sqlite3_column_text(rows, 0));
+    return error;
 }
 
-/* The text's row, added when it is new. */
-static int store_text(sqlite3 *trace, struct gv_advised *advised, enum gv_cause cause, int64_t *id)
+/* Finds the text's row, or adds it. */
+static int store_text(struct gv_stall_run *run, struct gv_advised *advised, enum gv_cause cause,
+                      int64_t *id)
 {
-    int result;
+    static const enum gv_stall_statement statements[] = {GV_STALL_ADD_TEXT, GV_STALL_FIND_TEXT};
+    int error = 0;
 
-    if (advised->last_id[cause] && strcmp(advised->last[cause], advised->text) == 0) {
-        *id = advised->last_id[cause];
+    *id = advised->last_id[cause];
+    if (*id && strcmp(advised->last[cause], advised->text) == 0)
         return 0;
-    }
-    sqlite3_bind_text(advised->add, 1, advised->text, -1, SQLITE_STATIC);
-    result = sqlite3_step(advised->add);
-    sqlite3_reset(advised->add);
-    if (result == SQLITE_DONE) {
-        sqlite3_bind_text(advised->find, 1, advised->text, -1, SQLITE_STATIC);
-        result = sqlite3_step(advised->find);
-        *id = result == SQLITE_ROW ? sqlite3_column_int64(advised->find, 0) : 0;
-        sqlite3_reset(advised->find);
+    for (int i = 0; i < 2 && !error; i++) {
+        sqlite3_stmt *row = gv_stall_statement(run, statements[i], &error);
+        if (row)
+            sqlite3_bind_text(row, 1, advised->text, -1, SQLITE_STATIC);
+        *id = gv_stall_next(run, row, &error) ? sqlite3_column_int64(row, 0) : 0;
     }
     strcpy(advised->last[cause], advised->text);
     advised->last_id[cause] = *id;
-    return gv_stall_error(trace, result);
+    return error;
 }
 
-/* What the call loaded, in words. */
-static int read_module(sqlite3 *trace, struct gv_advised *advised, int64_t call)
+/* Describes what the call loaded. */
+static int read_module(struct gv_stall_run *run, struct gv_advice_facts *facts, int64_t call)
 {
-    int result;
+    int error;
+    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_LOADED, call, &error);
 
-    advised->facts.module[0] = '\0';
-    advised->facts.again = advised->facts.again_ns = 0;
-    sqlite3_reset(advised->module);
-    sqlite3_bind_int64(advised->module, 1, call);
-    result = sqlite3_step(advised->module);
-    if (result == SQLITE_ROW) {
-        describe_module(&advised->facts, (const char *)sqlite3_column_text(advised->module, 0),
-                        (const char *)sqlite3_column_text(advised->module, 1),
-                        sqlite3_column_int64(advised->module, 2));
-        advised->facts.again = sqlite3_column_int64(advised->module, 3);
-        advised->facts.again_ns = sqlite3_column_int64(advised->module, 4);
+    facts->module[0] = '\0';
+    facts->again = facts->again_ns = 0;
+    if (row) {
+        describe_module(facts, (const char *)sqlite3_column_text(row, 0),
+                        (const char *)sqlite3_column_text(row, 1), sqlite3_column_int64(row, 2));
+        facts->again = sqlite3_column_int64(row, 3);
+        facts->again_ns = sqlite3_column_int64(row, 4);
     }
-    sqlite3_reset(advised->module);
-    return gv_stall_error(trace, result);
+    return error;
 }
 
-/* Where in the program a call was made; *place stays as it was if that is not known. */
+/* Where in the program a call was made. *place is unchanged if that is not known. */
 static int read_place(struct gv_stall_run *run, enum gv_stall_statement which, int64_t call,
                       char *room, const char **place)
 {
-    const char *text;
-    int result, error;
-    sqlite3_stmt *row = gv_stall_statement(run, which, &error);
+    int error;
+    sqlite3_stmt *row = gv_stall_row(run, which, call, &error);
+    const char *text = row ? (const char *)sqlite3_column_text(row, 0) : NULL;
 
-    if (!row || call == 0)
-        return error;
-    sqlite3_bind_int64(row, 1, call);
-    result = sqlite3_step(row);
-    text = result == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
     if (text) {
         snprintf(room, PLACE_BYTES, "%s", text);
         *place = room;
     }
-    sqlite3_reset(row);
-    return gv_stall_error(run->trace, result);
+    return error;
 }
 
 static int read_places(struct gv_stall_run *run, struct gv_advised *advised, enum gv_cause cause,
@@ -592,19 +484,34 @@ static int read_places(struct gv_stall_run *run, struct gv_advised *advised, enu
     return error;
 }
 
+static int set_advice(struct gv_stall_run *run, enum gv_stall_statement which, int64_t advice,
+                      int64_t stall)
+{
+    int error;
+    sqlite3_stmt *set = gv_stall_statement(run, which, &error);
+
+    if (!set)
+        return error;
+    sqlite3_bind_int64(set, 1, advice);
+    if (stall)
+        sqlite3_bind_int64(set, 2, stall);
+    gv_stall_next(run, set, &error);
+    return error;
+}
+
 static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sqlite3_stmt *row)
 {
     const char *cause_name = text_of(row, GV_ADVISED_CAUSE);
     enum gv_cause cause = gv_cause_find(cause_name ? cause_name : "");
     struct gv_advice_facts *facts = &advised->facts;
     int64_t id = 0;
-    int result, error;
+    int error;
 
     if (cause == GV_CAUSE_COUNT)
         return 0;
-    error = read_process(run->trace, advised, sqlite3_column_int64(row, GV_ADVISED_PROCESS));
+    error = read_process(run, advised, sqlite3_column_int64(row, GV_ADVISED_PROCESS));
     if (!error)
-        error = read_module(run->trace, advised, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
+        error = read_module(run, facts, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
     if (error)
         return error;
     facts->jit_ns = sqlite3_column_int64(row, GV_ADVISED_JIT);
@@ -621,84 +528,52 @@ static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sq
     if (error)
         return error;
     gv_advice_write(facts, cause, advised->text);
-    error = store_text(run->trace, advised, cause, &id);
-    if (error)
-        return error;
-    sqlite3_bind_int64(advised->set, 1, id);
-    sqlite3_bind_int64(advised->set, 2, sqlite3_column_int64(row, GV_ADVISED_ID));
-    result = sqlite3_step(advised->set);
-    sqlite3_reset(advised->set);
-    return gv_stall_error(run->trace, result);
+    error = store_text(run, advised, cause, &id);
+    return error
+               ? error
+               : set_advice(run, GV_STALL_SET_ADVICE, id, sqlite3_column_int64(row, GV_ADVISED_ID));
 }
 
-static int open_advised(sqlite3 *trace, struct gv_advised *advised)
-{
-    int error = read_eager_cost(trace, &advised->facts);
-
-    advised->facts_process = -1;
-    if (!error)
-        error = prepare(
-            trace,
-            "SELECT kind, name, bytes, again, again_ns FROM (SELECT l.kind, l.name, l.bytes,"
-            "  g.count AS again, g.total_ns AS again_ns FROM temp.stall_load s"
-            "  JOIN load l ON l.id = s.load LEFT JOIN temp.stall_again g ON g.load = l.id"
-            "  WHERE s.call = ?1 AND s.load > 0 ORDER BY s.duration_ns DESC LIMIT 1)"
-            " UNION ALL SELECT l.kind, l.name, l.bytes, 0, 0 FROM call_module m"
-            " JOIN load l ON l.module = m.module WHERE m.call = ?1 LIMIT 1",
-            &advised->module);
-    if (!error)
-        error =
-            prepare(trace, "INSERT OR IGNORE INTO stall_advice (text) VALUES (?)", &advised->add);
-    if (!error)
-        error = prepare(trace, "SELECT id FROM stall_advice WHERE text = ?", &advised->find);
-    if (!error)
-        error = prepare(trace, "UPDATE stall SET advice = ? WHERE id = ?", &advised->set);
-    return error;
-}
-
-/* There is one thing to be said of what is not known, however often it is. */
+/* All unexplained stalls have the same advice. */
 static int advise_unknown(struct gv_stall_run *run, struct gv_advised *advised)
 {
-    sqlite3_stmt *set = NULL;
     int64_t id = 0;
-    int result, error;
+    int error;
 
     gv_advice_write(&advised->facts, GV_CAUSE_UNKNOWN, advised->text);
-    error = store_text(run->trace, advised, GV_CAUSE_UNKNOWN, &id);
+    error = store_text(run, advised, GV_CAUSE_UNKNOWN, &id);
+    return error ? error : set_advice(run, GV_STALL_SET_ADVICE_OF_UNKNOWN, id, 0);
+}
+
+static int advise_all(struct gv_stall_run *run, struct gv_advised *advised)
+{
+    int error;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_EAGER_COST, &error);
+
+    if (gv_stall_next(run, rows, &error)) {
+        advised->facts.eager_count = sqlite3_column_int64(rows, 0);
+        advised->facts.eager_ns = sqlite3_column_int64(rows, 1);
+    }
     if (!error)
-        error = prepare(run->trace, "UPDATE stall SET advice = ? WHERE cause = 'unknown'", &set);
-    if (error)
-        return error;
-    sqlite3_bind_int64(set, 1, id);
-    result = sqlite3_step(set);
-    sqlite3_finalize(set);
-    return gv_stall_error(run->trace, result);
+        error = advise_unknown(run, advised);
+    if (!error)
+        error = gv_stall_script(run->trace, GV_STALL_NEW_CALLERS);
+    if (!error)
+        rows = gv_stall_statement(run, GV_STALL_ADVISED, &error);
+    while (!error && gv_stall_next(run, rows, &error))
+        error = advise_stall(run, advised, rows);
+    return error;
 }
 
 int gv_stall_advise(struct gv_stall_run *run)
 {
     struct gv_advised *advised = calloc(1, sizeof(*advised));
-    sqlite3_stmt *rows = NULL;
-    int result = SQLITE_DONE, error = advised ? open_advised(run->trace, advised) : -ENOMEM;
+    int error;
 
-    if (!error)
-        error = advise_unknown(run, advised);
-    if (!error)
-        error = find_callers(run->trace);
-    if (!error)
-        rows = gv_stall_statement(run, GV_STALL_ADVISED, &error);
-    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = advise_stall(run, advised, rows);
-    if (!error)
-        error = gv_stall_error(run->trace, result);
-    if (rows)
-        sqlite3_reset(rows);
-    if (advised) {
-        sqlite3_finalize(advised->module);
-        sqlite3_finalize(advised->add);
-        sqlite3_finalize(advised->find);
-        sqlite3_finalize(advised->set);
-    }
+    if (!advised)
+        return -ENOMEM;
+    advised->facts_process = -1;
+    error = advise_all(run, advised);
     free(advised);
     return error;
 }

@@ -1,12 +1,11 @@
 /*
- * Advice in words: that of report/analyse/stalls/causes.def with the names of one stall put in. No
- * state but the facts; any thread.
+ * Writes the advice of report/analyse/stalls/causes.def for one stall. Any thread.
  */
 #ifndef GV_ANALYSE_STALLS_ADVICE_H
 #define GV_ANALYSE_STALLS_ADVICE_H
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@
 #define GV_ADVICE_NAME_BYTES 200
 #define GV_ADVICE_LATE       12
 
-/* The facts of a stall; NULL, 0 or empty: unknown. Texts may contain anything. */
+/* What is known of a stall. NULL, 0 or empty: unknown. Texts are not trusted. */
 struct gv_advice_facts {
     const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
         *where, *blocker_where;

@@ -1,6 +1,6 @@
 /*
- * The analysis from one end to the other: the trace's small tables, then chunk by chunk the calls
- * that took long, the evidence on each, its cause, and the rows of what was found.
+ * The analysis: reads the small tables, then goes through the long calls chunk by chunk: gathers
+ * evidence, decides each cause, stores what it found.
  */
 #include "report/analyse/stalls/analysis.h"
 
@@ -17,48 +17,23 @@
 #include <string.h>
 
 static const char *const statements_sql[] = {
-#define GV_STALL_STATEMENT(name, sql) sql,
-#include "report/analyse/stalls/statements.def"
+#define GV_SQL(name, help, text) text,
+#include "report/analyse_stalls_stalls.inc"
 };
-
-/* Facts that only few calls have, found by the call; they go to temporary files when they are many.
- */
-static const char facts_sql[] =
-    "CREATE TEMP TABLE stall_load AS SELECT call, id AS load, duration_ns, 0 AS lazy,"
-    /* text that was loaded before is compiled already */
-    " image IS 'ptx' AND row_number() OVER (PARTITION BY hash ORDER BY start_ns) = 1 AS ptx"
-    " FROM load WHERE call IS NOT NULL UNION ALL"
-    " SELECT call, -id, 0, 1, 0 FROM gpu_module WHERE call IS NOT NULL;"
-    "CREATE INDEX temp.stall_load_call ON stall_load (call);"
-    "CREATE TEMP TABLE stall_code (call INTEGER PRIMARY KEY, lazy INTEGER, ptx INTEGER);"
-    "INSERT INTO temp.stall_code SELECT call, max(lazy), max(ptx) FROM temp.stall_load"
-    " GROUP BY call;"
-    "CREATE TEMP TABLE stall_jit AS SELECT call, start_ns, duration_ns FROM jit"
-    " WHERE call IS NOT NULL;"
-    "CREATE INDEX temp.stall_jit_call ON stall_jit (call);"
-    /* A library is in all contexts. */
-    "CREATE TEMP TABLE stall_again (load INTEGER PRIMARY KEY, count INTEGER, total_ns INTEGER);"
-    "INSERT INTO temp.stall_again SELECT id, count, total_ns FROM (SELECT l.id AS id, count(*) OVER"
-    " same AS count, sum(l.duration_ns) OVER same AS total_ns FROM load l JOIN thread t ON t.id ="
-    " l.thread JOIN call c ON c.id = l.call JOIN api a ON a.id = c.api WHERE l.hash IS NOT NULL AND"
-    " l.result = 0 AND (c.context IS NOT NULL OR a.every_context) WINDOW same AS"
-    " (PARTITION BY t.process, l.hash, c.context)) WHERE count > 1;";
-
-static const char facts_drop_sql[] = "DROP TABLE IF EXISTS temp.stall_load;"
-                                     "DROP TABLE IF EXISTS temp.stall_again;"
-                                     "DROP TABLE IF EXISTS temp.stall_code;"
-                                     "DROP TABLE IF EXISTS temp.stall_caller;"
-                                     "DROP TABLE IF EXISTS temp.stall_path;"
-                                     "DROP TABLE IF EXISTS temp.stall_jit;";
 
 int gv_stall_error(sqlite3 *trace, int result)
 {
     return gv_database_error(trace, result);
 }
 
-int gv_stall_execute(sqlite3 *trace, const char *sql)
+static int execute(sqlite3 *trace, const char *sql)
 {
     return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
+}
+
+int gv_stall_script(sqlite3 *trace, enum gv_stall_statement script)
+{
+    return execute(trace, statements_sql[script]);
 }
 
 sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_statement statement,
@@ -76,7 +51,30 @@ sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_stateme
     return *prepared;
 }
 
-/* One of the small tables: how it is read, and where each row goes. */
+bool gv_stall_next(struct gv_stall_run *run, sqlite3_stmt *rows, int *error)
+{
+    int result = rows && !*error ? sqlite3_step(rows) : SQLITE_DONE;
+
+    if (result == SQLITE_ROW)
+        return true;
+    if (rows)
+        sqlite3_reset(rows);
+    if (!*error)
+        *error = gv_stall_error(run->trace, result);
+    return false;
+}
+
+sqlite3_stmt *gv_stall_row(struct gv_stall_run *run, enum gv_stall_statement statement,
+                           int64_t value, int *error)
+{
+    sqlite3_stmt *row = gv_stall_statement(run, statement, error);
+
+    if (row)
+        sqlite3_bind_int64(row, 1, value);
+    return gv_stall_next(run, row, error) ? row : NULL;
+}
+
+/* How to read one of the small tables. */
 struct gv_stall_table {
     const char *highest, *rows;
     size_t row_bytes;
@@ -90,7 +88,7 @@ static void take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id
     run->any_measured |= run->processes[id].measured;
 }
 
-/* What waited for work that is missing would look like a call that took its own time. */
+/* A call that waited for missing operations would look as if it had worked. */
 static void take_unseen(void *context, const struct gv_gpu_unseen *unseen)
 {
     struct gv_stall_run *run = context;
@@ -161,8 +159,8 @@ static int read_highest(sqlite3 *trace, const char *sql, size_t *count)
         rows = sqlite3_column_int64(statement, 1);
     }
     sqlite3_finalize(statement);
-    /* Rows are numbered from 1; a file that says otherwise is not to make us ask for all memory,
-     * nor to go through numbers that nothing has. */
+    /* Rows are numbered from 1. An untrusted file must not make us allocate all memory or walk
+     * huge gaps. */
     if (highest < 0 || highest > 1 << 24 || highest / IDS_FOR_ROW > rows + IDS_SPARE)
         return -EPROTO;
     *count = (size_t)highest + 1;
@@ -222,27 +220,23 @@ static int read_tables(struct gv_stall_run *run)
     return error;
 }
 
-/* Which launch of each kernel was its first, or call that asked for it. Calls are stored thread by
+/* Finds each kernel's first launch, or the call that asked for it. Calls are stored thread by
  * thread. */
 static int find_first_uses(struct gv_stall_run *run)
 {
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
-        run->trace, "SELECT kernel, id, start_ns FROM call WHERE kernel IS NOT NULL", -1, &rows,
-        NULL);
+    int error;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_FIRST_USES, &error);
 
-    if (result == SQLITE_OK)
-        while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
-            struct gv_stall_kernel *kernel =
-                GV_STALL_ROW(run->kernels, run->kernel_count, sqlite3_column_int64(rows, 0));
-            int64_t start_ns = sqlite3_column_int64(rows, 2);
-            if (kernel && (!kernel->first_call || start_ns < kernel->first_ns)) {
-                kernel->first_call = sqlite3_column_int64(rows, 1);
-                kernel->first_ns = start_ns;
-            }
+    while (gv_stall_next(run, rows, &error)) {
+        struct gv_stall_kernel *kernel =
+            GV_STALL_ROW(run->kernels, run->kernel_count, sqlite3_column_int64(rows, 0));
+        int64_t start_ns = sqlite3_column_int64(rows, 2);
+        if (kernel && (!kernel->first_call || start_ns < kernel->first_ns)) {
+            kernel->first_call = sqlite3_column_int64(rows, 1);
+            kernel->first_ns = start_ns;
         }
-    sqlite3_finalize(rows);
-    return gv_database_error(run->trace, result);
+    }
+    return error;
 }
 
 static int read_any(sqlite3 *trace, const char *sql, bool *any)
@@ -261,7 +255,7 @@ int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace)
     return read_tables(run);
 }
 
-/* What the analysis of all calls needs beside the small tables. */
+/* Reads what the analysis needs besides the small tables. */
 static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t threshold_ns)
 {
     int error = gv_stall_run_open(run, trace);
@@ -272,9 +266,9 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error && !run->calls)
         error = -ENOMEM;
     if (!error)
-        error = gv_stall_execute(trace, facts_drop_sql);
+        error = gv_stall_script(trace, GV_STALL_DROP_FACTS);
     if (!error)
-        error = gv_stall_execute(trace, facts_sql);
+        error = gv_stall_script(trace, GV_STALL_NEW_FACTS);
     if (!error)
         error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
     if (!error)
@@ -323,8 +317,7 @@ void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call
     call->eager = eager && *eager;
 }
 
-/* A call whose time is the runtime's start in this process: that happens in whichever call comes
- * first, and is that call's work. */
+/* The first long runtime call of a process starts the runtime: that is its work. */
 static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *api,
                            const struct gv_stall_call *call)
 {
@@ -369,7 +362,7 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
     kernel = GV_STALL_ROW(run->kernels, run->kernel_count, call->kernel);
     call->first_use = kernel && kernel->first_call == call->call;
     api = GV_STALL_ROW(run->apis, run->api_count, call->api);
-    call->rule = api && api->rule ? api->rule : &starts; /* api may be a number without a row */
+    call->rule = api && api->rule ? api->rule : &starts; /* the file may name a missing row */
     if (api && !call->loads && starts_runtime(run, api, call) &&
         !gv_cause_is_expected(call->rule->cause))
         call->rule = &starts;
@@ -378,7 +371,7 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
         call->source = GV_STALL_MEASURED;
 }
 
-/* Reads the next chunk of calls, by start; 0 of them: no more. */
+/* Reads the next chunk of calls in the order of their start. An empty chunk is the end. */
 static int next_chunk(struct gv_stall_run *run)
 {
     sqlite3_stmt *rows = run->statements[GV_STALL_CALLS];
@@ -391,7 +384,7 @@ static int next_chunk(struct gv_stall_run *run)
             return error;
         sqlite3_bind_int64(rows, 1, run->judge.threshold_ns);
     } else if (!sqlite3_stmt_busy(rows)) {
-        return 0; /* it was read to its end */
+        return 0; /* all rows were read */
     }
     while (run->call_count < GV_STALL_CHUNK && (result = sqlite3_step(rows)) == SQLITE_ROW)
         take_call(run, rows, &run->calls[run->call_count++]);
@@ -404,8 +397,8 @@ static int next_chunk(struct gv_stall_run *run)
 
 static int store_loads(struct gv_stall_run *run, const struct gv_stall_call *call)
 {
-    int result = SQLITE_ROW, error = 0, busy = -1;
-    sqlite3_stmt *loads = gv_stall_statement(run, GV_STALL_CALL_LOADS, &error), *add = NULL;
+    int error, busy = -1;
+    sqlite3_stmt *loads = gv_stall_statement(run, GV_STALL_CALL_LOADS, &error), *add;
 
     if (call->source == GV_STALL_MEASURED)
         busy = call->busy_until_ns > call->start_ns;
@@ -413,9 +406,8 @@ static int store_loads(struct gv_stall_run *run, const struct gv_stall_call *cal
         busy = 0;
     if (loads)
         sqlite3_bind_int64(loads, 1, call->call);
-    /* The longest one of a call's loads has waited. */
-    for (bool longest = true; !error && (result = sqlite3_step(loads)) == SQLITE_ROW;
-         longest = false) {
+    /* The wait counts for the longest of a call's loads. */
+    for (bool longest = true; gv_stall_next(run, loads, &error); longest = false) {
         add = gv_stall_statement(run, GV_STALL_ADD_LOAD, &error);
         if (error)
             break;
@@ -425,12 +417,9 @@ static int store_loads(struct gv_stall_run *run, const struct gv_stall_call *cal
             sqlite3_bind_null(add, 3);
         else
             sqlite3_bind_int(add, 3, busy);
-        error = gv_stall_error(run->trace, sqlite3_step(add));
-        sqlite3_reset(add);
+        gv_stall_next(run, add, &error);
     }
-    if (loads)
-        sqlite3_reset(loads);
-    return error ? error : gv_stall_error(run->trace, result);
+    return error;
 }
 
 static void bind_known(sqlite3_stmt *statement, int index, int64_t value)
@@ -463,7 +452,7 @@ static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *cal
         sqlite3_bind_int64(add, 11, call->drained_ns);
     else
         sqlite3_bind_null(add, 11);
-    /* The kernel has measured the one, whatever is known of the GPU. */
+    /* The Linux kernel measured "descheduled", with or without the GPU side. */
     sqlite3_bind_text(add, 12,
                       measured || call->cause == GV_CAUSE_DESCHEDULED ? "measured" : "inferred", -1,
                       SQLITE_STATIC);
@@ -514,7 +503,7 @@ static int analyse_chunk(struct gv_stall_run *run)
 static int analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     struct gv_stall_run *run = calloc(1, sizeof(*run));
-    /* Before any statement runs: a second analysis could not do it again. */
+    /* SQLite refuses this while a statement runs. */
     int error = run ? gv_stack_text_install(trace) : -ENOMEM;
 
     if (!error)
@@ -531,7 +520,7 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns)
     if (run)
         gv_stall_run_close(run);
     free(run);
-    gv_stall_execute(trace, facts_drop_sql);
+    gv_stall_script(trace, GV_STALL_DROP_FACTS);
     return error;
 }
 
@@ -540,7 +529,7 @@ static int note_version(sqlite3 *trace, int64_t threshold_ns)
     char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta (key, value) VALUES ('stalls', %d),"
                                 " ('stall_threshold_ns', %lld)",
                                 GV_STALLS_VERSION, (long long)threshold_ns);
-    int error = sql ? gv_stall_execute(trace, sql) : -ENOMEM;
+    int error = sql ? execute(trace, sql) : -ENOMEM;
 
     sqlite3_free(sql);
     return error;
@@ -548,19 +537,19 @@ static int note_version(sqlite3 *trace, int64_t threshold_ns)
 
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
-    int error = gv_stall_execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
-                                        "DELETE FROM main.stall_advice;"
-                                        "DELETE FROM main.load_wait;");
+    int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
+                               "DELETE FROM main.stall_advice;"
+                               "DELETE FROM main.load_wait;");
 
-    gv_kernel_names_learn(trace); /* advice names them */
+    gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
         error = analyse(trace, threshold_ns);
     if (!error)
         error = note_version(trace, threshold_ns);
     if (!error)
-        error = gv_stall_execute(trace, "COMMIT");
+        error = execute(trace, "COMMIT");
     if (error && !sqlite3_get_autocommit(trace))
-        gv_stall_execute(trace, "ROLLBACK");
+        execute(trace, "ROLLBACK");
     return error;
 }
 
@@ -573,10 +562,10 @@ int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
                    {"TABLE", "load_wait"},
                    {"VIEW", "stalls"},
                    {"VIEW", "loads"}};
-    int error = gv_stall_execute(
-        trace, "DROP VIEW IF EXISTS temp.stalls; DROP VIEW IF EXISTS temp.loads;"
-               "DROP TABLE IF EXISTS temp.stall; DROP TABLE IF EXISTS temp.stall_advice;"
-               "DROP TABLE IF EXISTS temp.load_wait;");
+    int error =
+        execute(trace, "DROP VIEW IF EXISTS temp.stalls; DROP VIEW IF EXISTS temp.loads;"
+                       "DROP TABLE IF EXISTS temp.stall; DROP TABLE IF EXISTS temp.stall_advice;"
+                       "DROP TABLE IF EXISTS temp.load_wait;");
 
     for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++)
         error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);

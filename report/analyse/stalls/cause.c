@@ -1,47 +1,43 @@
 /*
- * Why a call was held up: one function for each cause, named in causes.def.
+ * Decides why a call stalled: one function for each cause, named in causes.def.
  *
- * Where the GPU's side was seen, a call waited until the last operation ended that it had to wait
- * for. From the calls alone, work counts as unfinished until a call that returned proves the
- * contrary, and a call that waits for unfinished work is taken to have waited for all of its time
- * but what it usually takes. A call that has not returned is like the latter, with no end.
+ * With the GPU side, a call waited until the last operation ended that it had to wait for. Without
+ * it, work counts as unfinished until a call that waited for it returns; a call that waits for
+ * unfinished work waited all of its time, except for what it usually takes. A call that has not
+ * returned is treated like that, without an end.
  */
-#include "report/analyse/stalls/cause.h"
-
 #include "report/analyse/stalls/evidence.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* How long a call may take by itself after the wait, and the wait still explains it. */
+/* A call may work so long after a wait that explains it. */
 #define TAIL_NS 2000000
-/* How long a kernel's first launch may take on an idle GPU, to bring its code or to make room for
+/* A kernel's first launch may take so long on an idle GPU, to load its code or to make room for
  * its local memory. */
 #define FIRST_NS 10000000
-/* How many operations a stream's queue holds: about 1024. */
+/* A stream's queue holds about 1024 operations. */
 #define QUEUE 900
 /* CUPTI_ACTIVITY_MEMORY_KIND_PINNED. */
 #define PINNED 2
-/* How long it may take to go on after the lock is given back, when others want it too. */
+/* After the lock is released, a waiting thread may need so long to get it. */
 #define RELEASE_NS 2000000
 
-/* From the calls alone: what a load, an unload, a free take by themselves on an idle GPU. */
+/* Used without the GPU side: what a load, an unload or a free takes on an idle GPU. */
 #define OWN_NS 150000
 /* What making room for local memory takes. */
 #define LOCAL_NS 600000
-/* What destroying a context takes: 50 to 58 ms on an H100 and an H200, busy or not. One that takes
- * little more is not taken for one that waits. */
+/* Destroying a context takes 50 to 58 ms on an H100 and an H200, busy or not. It counts as
+ * waiting only from the second limit on. */
 #define CONTEXT_NS      50000000
 #define CONTEXT_MOST_NS 75000000
-/* What a copy of pageable memory moves, as long as this program's copies have not shown it. */
+/* Speed of a copy of pageable memory, until this program's copies show theirs. */
 #define COPY_BYTES_PER_US 10000
-/* A copy that takes no longer is not taken for one that waits. */
+/* A shorter copy does not count as waiting. */
 #define COPY_NS 1000000
-/* Reading a library takes its time: 25 ms were seen for a megabyte. With lazy loading it waits for
- * nobody, and whether that is on is not known here. */
+/* Reading a library takes time: 25 ms for a megabyte. With lazy loading it waits for nothing,
+ * and the loading mode is unknown. */
 #define LIBRARY_NS 50000000
-/* Nor is a load that takes no longer for one that compiles. */
+/* A shorter load does not count as compiling. */
 #define JIT_NS 1000000
 
 static int64_t least(int64_t a, int64_t b)
@@ -59,7 +55,7 @@ static bool is_measured(const struct gv_stall_call *call)
     return call->source == GV_STALL_MEASURED;
 }
 
-/* How long the call compiled, up to a time. */
+/* How long the call compiled before a time. */
 static int64_t compiled_until(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
                               int64_t until_ns)
 {
@@ -69,12 +65,12 @@ static int64_t compiled_until(const struct gv_stall_judge *judge, const struct g
         const struct gv_stall_jit *jit = &judge->jits[call->jit_first + i];
         sum_ns += most(least(jit->end_ns, until_ns) - jit->start_ns, 0);
     }
-    /* Records that overlap must not make it longer than the call. */
+    /* Records may overlap. */
     return least(sum_ns, gv_stall_call_ns(call));
 }
 
-/* The call waited for this work; own_ns: what it takes by itself, where that is all that is known.
- */
+/* Enters a wait for this work. own_ns: what the call takes by itself; used where the end of the
+ * work is unknown. */
 static void waits_for(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                       enum gv_cause cause, const struct gv_stall_work *work, int64_t own_ns)
 {
@@ -85,7 +81,7 @@ static void waits_for(const struct gv_stall_judge *judge, struct gv_stall_call *
         wait_ns = least(until_ns - call->start_ns - compiled_until(judge, call, until_ns),
                         gv_stall_call_ns(call) - call->jit_ns);
     if (wait_ns < judge->threshold_ns) {
-        /* The GPU was done by the time that it mattered. */
+        /* Too short to be the cause. */
         call->short_ns = most(call->short_ns, wait_ns);
         return;
     }
@@ -100,8 +96,8 @@ static void waits_for(const struct gv_stall_judge *judge, struct gv_stall_call *
 
 /* ---- what the evidence says ---- */
 
-/* The context had work, and nothing that ran in it when the call began ran on after it: it may have
- * waited for an idle context. */
+/* The context had work, and all that was running when the call began ended in it: the call may
+ * have waited for an idle context. */
 static bool is_drained(const struct gv_stall_call *call)
 {
     return call->in_context.count > 0 && call->busy_until_ns <= call->end_ns + GV_STALL_SLACK_NS;
@@ -120,8 +116,7 @@ static bool is_behind_all(const struct gv_stall_call *call)
     return !is_measured(call) || call->ahead <= call->in_stream.count;
 }
 
-/* The work that the call waits for if it waits for its stream's: the legacy default stream waits
- * for others, and is waited for. */
+/* The work of the call's scope. The legacy default stream and the others wait for each other. */
 static const struct gv_stall_work *in_scope(const struct gv_stall_call *call)
 {
     return call->rule->scope == GV_SCOPE_STREAM && call->own_stream ? &call->in_stream
@@ -133,13 +128,13 @@ static bool is_pinned(const struct gv_stall_call *call)
     return call->rule->cause == GV_CAUSE_PAGEABLE_COPY && call->own_host_memory == PINNED;
 }
 
-/* A copy that needs nobody to hand it on, or is still to come: it has not waited for its turn. */
+/* A copy from pinned memory, or one that ran after the call, did not wait for its turn. */
 static bool is_asynchronous(const struct gv_stall_call *call)
 {
     return is_pinned(call) || call->own_start_ns > call->end_ns + GV_STALL_SLACK_NS;
 }
 
-/* Calls that only hand work to the GPU, or ask for the code of a kernel. */
+/* Calls that only queue work, or ask for a kernel's code. */
 static bool is_launch(const struct gv_stall_call *call)
 {
     enum gv_cause cause = call->rule->cause;
@@ -149,13 +144,13 @@ static bool is_launch(const struct gv_stall_call *call)
            (copy && is_asynchronous(call));
 }
 
-/* A launch of which nothing but its being the first says that it needed something. */
+/* Only "first launch" says that this launch needed something. */
 static bool is_guessed(const struct gv_stall_judge *judge, const struct gv_stall_call *call)
 {
     return is_launch(call) && !call->lazy && !(judge->any_local && call->own_local_bytes > 0);
 }
 
-/* Calls that put something on the GPU and waited for it have worked that long. */
+/* Whether an unexplained call may have worked all the time. */
 static bool has_worked(const struct gv_stall_call *call)
 {
     if ((call->rule->flags & GV_CALL_WORKS) || call->lazy || call->loads)
@@ -194,7 +189,7 @@ static void destroys_context(const struct gv_stall_judge *judge, struct gv_stall
         drains_context_in(judge, call, cause, CONTEXT_NS);
 }
 
-/* A library is compiled when it is read, and put onto the GPU later. */
+/* Loading a library compiles it; its code reaches the GPU later. */
 static void loads_code(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                        enum gv_cause cause)
 {
@@ -207,7 +202,7 @@ static void loads_code(const struct gv_stall_judge *judge, struct gv_stall_call 
 static void loads_code_late(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                             enum gv_cause cause)
 {
-    /* Who asks for a kernel without launching it asks before its first use. */
+    /* A call that asks for a kernel without launching it comes before the first launch. */
     bool first = call->first_use || (!is_measured(call) && !(call->rule->flags & GV_CALL_SUBMITS));
 
     if (is_launch(call) && (call->rule->flags & GV_CALL_LAZY) && is_drained(call) &&
@@ -228,7 +223,7 @@ static void fills_queue(const struct gv_stall_judge *judge, struct gv_stall_call
         waits_for(judge, call, cause, &call->in_stream, 0);
 }
 
-/* Whether nothing speaks against this launch having needed a larger pool of local memory. */
+/* Whether this launch may have needed a larger pool of local memory. */
 static bool may_grow_local_memory(const struct gv_stall_judge *judge,
                                   const struct gv_stall_call *call)
 {
@@ -236,7 +231,7 @@ static bool may_grow_local_memory(const struct gv_stall_judge *judge,
         return false;
     if (is_measured(call) && judge->any_local)
         return call->own_local_bytes > call->local_before_bytes;
-    /* A first launch that waits for the context although its code was there: for what else? */
+    /* A first launch whose code was there has no other reason to wait for its context. */
     return call->first_use && call->eager;
 }
 
@@ -256,7 +251,7 @@ static int64_t copy_own_ns(const struct gv_stall_call *call)
         call->copied_bytes_per_us ? call->copied_bytes_per_us : COPY_BYTES_PER_US;
     int64_t own_us = call->bytes / bytes_per_us;
 
-    /* A file may say anything. */
+    /* The file is not trusted. */
     return own_us < INT64_MAX / 2000 ? OWN_NS / 10 + own_us * 1000 : INT64_MAX / 2;
 }
 
@@ -265,8 +260,8 @@ static void copies(const struct gv_stall_judge *judge, struct gv_stall_call *cal
 {
     const struct gv_stall_work *work = in_scope(call);
     int64_t own_ns = copy_own_ns(call);
-    /* From the calls alone, a copy that waited and one that merely took its time look alike: half
-     * of it must be waiting. */
+    /* Without the GPU side, waiting and slow copying look alike: half of the call must be
+     * waiting. */
     bool waited = is_measured(call) ||
                   (gv_stall_call_ns(call) >= COPY_NS && own_ns < gv_stall_call_ns(call) / 2);
 
@@ -285,7 +280,7 @@ static void asks_to_wait(const struct gv_stall_judge *judge, struct gv_stall_cal
         waits_for(judge, call, cause, work, 0);
     if (call->cause == cause)
         return;
-    /* It waited for something unseen, or not for the GPU: it was asked to. */
+    /* It waited for something else, as the program asked it to. */
     call->cause = cause;
     call->wait_ns = gv_stall_call_ns(call);
 }
@@ -301,7 +296,7 @@ static void compiles(const struct gv_stall_judge *judge, struct gv_stall_call *c
         call->cause = cause;
 }
 
-/* When a call that waited may have given the lock back: not before what it waited for had ended. */
+/* When a call released the lock, at the earliest: when what it waited for had ended. */
 static int64_t held_until_ns(const struct gv_stall_call *holder)
 {
     return holder->waited_until_ns
@@ -309,14 +304,14 @@ static int64_t held_until_ns(const struct gv_stall_call *holder)
                : holder->end_ns - least(gv_stall_call_ns(holder) / 10, RELEASE_NS);
 }
 
-/* Holds the lock as long as it takes. */
+/* Keeps the lock until it returns. */
 static bool holds_lock(const struct gv_stall_call *call)
 {
     return (call->rule->flags & GV_CALL_HOLDS) || call->cause == GV_CAUSE_LAZY_LOAD ||
            call->cause == GV_CAUSE_LOCAL_MEMORY;
 }
 
-/* Only allocations wait behind it. */
+/* Keeps only allocations out. */
 static bool holds_allocations(const struct gv_stall_call *call)
 {
     return call->cause == GV_CAUSE_QUEUE_FULL || call->cause == GV_CAUSE_PAGEABLE_COPY;
@@ -333,7 +328,7 @@ static bool keeps_out(const struct gv_stall_judge *judge, const struct gv_stall_
         return false;
     if (holder->context && call->context && holder->context != call->context)
         return false;
-    /* What the call does by itself may come after. */
+    /* The rest must be short, unless the call does work of its own. */
     if (!(call->rule->flags & GV_CALL_WORKS) &&
         rest_ns > most(gv_stall_call_ns(call) / 5, RELEASE_NS))
         return false;
@@ -343,18 +338,18 @@ static bool keeps_out(const struct gv_stall_judge *judge, const struct gv_stall_
     return holder->end_ns - call->start_ns >= judge->threshold_ns;
 }
 
-/* Whether the lock is a better reason than the one that was found. */
+/* Whether the lock explains the call better than what was found. */
 static bool is_better(const struct gv_stall_judge *judge, const struct gv_stall_call *holder,
                       const struct gv_stall_call *call, int64_t wait_ns)
 {
-    /* Neither returns: the one that began first is in the way. */
+    /* Neither has returned: the one that began first has the lock. */
     if (call->source == GV_STALL_IN_FLIGHT)
         return true;
-    /* The lock is known to be held: that comes before what a new kernel might have needed. */
+    /* A lock that was certainly held wins over a guess. */
     if ((call->cause == GV_CAUSE_LAZY_LOAD || call->cause == GV_CAUSE_LOCAL_MEMORY) &&
         is_guessed(judge, call) && !is_guessed(judge, holder))
         return wait_ns + wait_ns / 10 >= call->wait_ns;
-    /* It would have waited for the same operation by itself. */
+    /* Without the lock it would have waited for the same operation. */
     if (call->wait_ns > 0 && call->wait_ns + call->wait_ns / 10 >= wait_ns && call->waited_for &&
         call->waited_for == holder->waited_for)
         return false;
@@ -385,8 +380,8 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->waited_until_ns = call->start_ns + wait_ns;
 }
 
-/* A thread that spins until the GPU is done may wait for a CPU at the same time: this is only what
- * nothing else explains. */
+/* Comes after all other causes: a thread that spins until the GPU is done may wait for a CPU at
+ * the same time. */
 static void waits_for_cpu(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                           enum gv_cause cause)
 {
@@ -396,7 +391,7 @@ static void waits_for_cpu(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->wait_ns = call->delay_ns;
 }
 
-/* Nothing is invented. */
+/* Without an explanation the whole call counts as waiting, unless it may have worked. */
 static void is_unexplained(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                            enum gv_cause cause)
 {
@@ -408,23 +403,15 @@ static void is_unexplained(const struct gv_stall_judge *judge, struct gv_stall_c
 
 /* ---- the decision ---- */
 
-static const struct {
-    const char *name, *why, *advice_in_flight;
-    struct {
-        const char *part, *text;
-    } advice[4]; /* the last row is empty */
-    bool expected, waits;
-    proof *proof;
-} causes[] = {
-#define GV_ADVICE(part, text) {part, text},
-#define GV_CAUSE(name, text, expected, waits, proof, why, advice, advice_in_flight)                \
-    {text, why, advice_in_flight, {advice}, expected, waits, proof},
+static proof *const proofs[] = {
+#define GV_CAUSE(name, text, expected, waits, proof, ...) proof,
 #include "report/analyse/stalls/causes.def"
 };
 
-/* Remembers a call that keeps others out. Nobody who comes now can wait for those that ended. */
+/* Remembers a call that keeps others out, and forgets those that ended before it began. */
 static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_call *call)
 {
+    struct gv_stall_call *holders;
     size_t kept = 0;
 
     if (gv_stall_call_ns(call) < judge->threshold_ns || !call->thread ||
@@ -434,14 +421,11 @@ static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_c
         if (judge->holders[i].end_ns >= call->start_ns)
             judge->holders[kept++] = judge->holders[i];
     judge->holder_count = kept;
-    if (judge->holder_count == judge->holder_room) {
-        size_t room = judge->holder_room ? judge->holder_room * 2 : 16;
-        void *larger = realloc(judge->holders, room * sizeof(*judge->holders));
-        if (!larger)
-            return -ENOMEM;
-        judge->holders = larger;
-        judge->holder_room = room;
-    }
+    holders =
+        gv_stall_grown(judge->holders, &judge->holder_room, judge->holder_count, sizeof(*holders));
+    if (!holders)
+        return -ENOMEM;
+    judge->holders = holders;
     judge->holders[judge->holder_count++] = *call;
     return 0;
 }
@@ -452,11 +436,11 @@ int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call)
     call->jit_ns = compiled_until(judge, call, call->end_ns);
     for (int i = 0; i < GV_CAUSE_COUNT; i++)
         if (call->cause == GV_CAUSE_UNKNOWN || i == GV_CAUSE_LOCK)
-            causes[i].proof(judge, call, (enum gv_cause)i);
+            proofs[i](judge, call, (enum gv_cause)i);
     return remember_holder(judge, call);
 }
 
-/* ---- the tables ---- */
+/* ---- which calls can be held up by what ---- */
 
 /* The flags' short names, as call_kinds.def writes them. */
 enum {
@@ -474,51 +458,4 @@ const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *cla
     };
 
     return &rules[gv_call_kind_find(name, class_name)];
-}
-
-const char *gv_cause_name(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? causes[cause].name : NULL;
-}
-
-const char *gv_cause_why(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? causes[cause].why : NULL;
-}
-
-bool gv_cause_waits(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT && causes[cause].waits;
-}
-
-bool gv_cause_is_expected(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT && causes[cause].expected;
-}
-
-bool gv_cause_is_unknown(const char *name)
-{
-    return name && strcmp(name, causes[GV_CAUSE_UNKNOWN].name) == 0;
-}
-
-enum gv_cause gv_cause_find(const char *name)
-{
-    for (unsigned int i = 0; i < GV_CAUSE_COUNT; i++)
-        if (strcmp(causes[i].name, name) == 0)
-            return (enum gv_cause)i;
-    return GV_CAUSE_COUNT;
-}
-
-const char *gv_cause_advice(enum gv_cause cause, const char *call)
-{
-    for (size_t i = 0; cause < GV_CAUSE_COUNT && causes[cause].advice[i].text; i++)
-        if (!causes[cause].advice[i].part[0] ||
-            (call && strstr(call, causes[cause].advice[i].part)))
-            return causes[cause].advice[i].text;
-    return "";
-}
-
-const char *gv_cause_advice_in_flight(enum gv_cause cause)
-{
-    return cause < GV_CAUSE_COUNT ? causes[cause].advice_in_flight : "";
 }

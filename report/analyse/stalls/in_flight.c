@@ -15,10 +15,10 @@
 struct gv_flight {
     int64_t row;
     char name[65];
-    char kernel[GV_KERNEL_NAME_BYTES]; /* "": not known */
+    char kernel[GV_KERNEL_NAME_BYTES]; /* "": unknown */
 };
 
-/* evidence[i] is of flights[i]; its number, as a call, is i + 1. */
+/* evidence[i] belongs to list[i]; its call number is i + 1. */
 struct gv_flights {
     struct gv_stall_run run;
     struct gv_flight_work work;
@@ -27,31 +27,19 @@ struct gv_flights {
     struct gv_stall_call evidence[FLIGHTS_MOST];
 };
 
-static int read_kernel(sqlite3 *trace, struct gv_flight_work *work)
-{
-    sqlite3_stmt *row = NULL;
-    int result = gv_database_ask(
-        trace, "SELECT k.name FROM call c JOIN kernel k ON k.id = c.kernel WHERE c.id = ?1",
-        &work->call, 1, &row);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    if (result == SQLITE_ROW)
-        gv_kernel_name_short((const char *)sqlite3_column_text(row, 0), work->kernel,
-                             sizeof(work->kernel));
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
-}
-
 static int read_work(struct gv_stall_run *run, int64_t process, struct gv_flight_work *work)
 {
     struct gv_stall_launch first = {0};
+    sqlite3_stmt *row = NULL;
     int error = gv_stall_infer_now(run, process, &first, &work->unfinished);
 
     work->call = first.call;
     work->start_ns = first.start_ns;
-    if (!error && first.call)
-        error = read_kernel(run->trace, work);
+    if (!error)
+        row = gv_stall_row(run, GV_STALL_CALL_KERNEL, first.call, &error);
+    if (row)
+        gv_kernel_name_short((const char *)sqlite3_column_text(row, 0), work->kernel,
+                             sizeof(work->kernel));
     return error;
 }
 
@@ -69,21 +57,7 @@ int gv_flight_work_read(sqlite3 *trace, int64_t process, struct gv_flight_work *
 
 /* ---- evidence ---- */
 
-/* The kernels of all calls so far, kept from look to look since calls have no index of them: only
- * those that came since the last time are read. Row 0 has the last of these. */
-static int note_kernels(sqlite3 *trace)
-{
-    return gv_stall_execute(
-        trace,
-        "CREATE TEMP TABLE IF NOT EXISTS used_kernel (kernel INTEGER PRIMARY KEY, call INTEGER);"
-        "INSERT OR IGNORE INTO temp.used_kernel (kernel, call) VALUES (0, 0);"
-        "INSERT OR IGNORE INTO temp.used_kernel (kernel) SELECT kernel FROM call WHERE id >"
-        " (SELECT call FROM temp.used_kernel WHERE kernel = 0) AND kernel IS NOT NULL;"
-        "UPDATE temp.used_kernel SET call = coalesce((SELECT max(id) FROM call), 0)"
-        " WHERE kernel = 0");
-}
-
-/* What a call of its kind waits for is there, even if it was not seen: it does not return. */
+/* The call does not return, so there must be something that it waits for. */
 static void complete_evidence(const struct gv_flights *flights, struct gv_stall_call *call)
 {
     gv_stall_call_complete(&flights->run, call);
@@ -124,32 +98,21 @@ static void take_flight(struct gv_flights *flights, int64_t process, sqlite3_stm
 
 static int read_flights(struct gv_flights *flights, int64_t process)
 {
-    sqlite3 *trace = flights->run.trace;
+    int error = gv_stall_script(flights->run.trace, GV_STALL_NOTE_KERNELS);
     sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(
-        trace,
-        "SELECT f.rowid, t.id, f.start_ns, f.kernel, a.name, a.class, k.name,"
-        " CASE WHEN f.stream_handle IS NULL THEN 0 ELSE coalesce((SELECT s.id FROM stream s"
-        "  WHERE s.process = f.process AND s.handle = f.stream_handle AND (s.thread IS NULL OR"
-        "  s.thread = t.id) ORDER BY s.id DESC LIMIT 1), -1) END,"
-        " f.kernel > 0 AND f.kernel NOT IN (SELECT kernel FROM temp.used_kernel) FROM flight f"
-        " LEFT JOIN api a ON a.id = f.api LEFT JOIN kernel k ON k.id = f.kernel"
-        " LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial"
-        " WHERE f.process = ?1 ORDER BY f.start_ns, f.rowid",
-        &process, 1, &rows);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) && flights->count < FLIGHTS_MOST) {
-        result = sqlite3_step(rows);
-        if (result == SQLITE_ROW)
-            take_flight(flights, process, rows);
-    }
-    sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
+    if (!error)
+        rows = gv_stall_statement(&flights->run, GV_STALL_FLIGHTS, &error);
+    if (rows)
+        sqlite3_bind_int64(rows, 1, process);
+    while (flights->count < FLIGHTS_MOST && gv_stall_next(&flights->run, rows, &error))
+        take_flight(flights, process, rows);
+    return error;
 }
 
 /* ---- in words ---- */
 
-/* The call that has to end before this one can. */
+/* The call that holds this one up, or itself. */
 static size_t find_waiting(const struct gv_flights *flights, size_t i)
 {
     int64_t by = flights->evidence[i].blocked_by;
@@ -157,7 +120,7 @@ static size_t find_waiting(const struct gv_flights *flights, size_t i)
     return by ? (size_t)by - 1 : i;
 }
 
-/* What it waits for, as far as that is known. */
+/* What is known of what it waits for. */
 static void tell_state(const struct gv_flights *flights, size_t i, char *out, size_t size)
 {
     size_t by = find_waiting(flights, i), used = 0;
@@ -193,73 +156,64 @@ static void tell_state(const struct gv_flights *flights, size_t i, char *out, si
         snprintf(out + used, size - used, ".");
 }
 
-static int store_flight(const struct gv_flights *flights, size_t i)
+static int store_flight(struct gv_flights *flights, size_t i)
 {
-    sqlite3 *trace = flights->run.trace;
-    sqlite3_stmt *update = NULL;
     size_t by = find_waiting(flights, i);
+    const struct gv_stall_call *waits = &flights->evidence[by];
+    const char *kernel = flights->list[by].kernel;
     char state[1024], advice[GV_ADVICE_BYTES] = "";
-    int64_t values[] = {flights->list[i].row, by == i ? 0 : flights->evidence[by].thread};
-    int result = gv_database_ask(trace,
-                                 "UPDATE flight SET blocked_by_thread = nullif(?2, 0), cause = ?3,"
-                                 " confidence = 'inferred', state = nullif(?4, ''),"
-                                 " advice = nullif(?5, '') WHERE rowid = ?1",
-                                 values, 2, &update);
+    int error;
+    sqlite3_stmt *update = gv_stall_statement(&flights->run, GV_STALL_SET_FLIGHT, &error);
 
-    tell_state(flights, i, state, sizeof(state));
-    if (flights->work.unfinished > 0) {
-        const char *kernel = flights->list[by].kernel;
-        struct gv_advice_facts facts = {.in_flight = true, .kernel = kernel[0] ? kernel : NULL};
-        gv_advice_write(&facts, flights->evidence[by].cause, advice);
-    }
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(update, 3, gv_cause_name(flights->evidence[i].cause), -1,
-                                   SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(update, 4, state, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(update, 5, advice, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(update);
-    sqlite3_finalize(update);
-    return gv_database_error(trace, result);
-}
-
-static int count_flights(sqlite3 *trace, int64_t process, int64_t *count)
-{
-    sqlite3_stmt *row = NULL;
-    int result =
-        gv_database_ask(trace, "SELECT count(*) FROM flight WHERE process = ?1", &process, 1, &row);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    *count = result == SQLITE_ROW ? sqlite3_column_int64(row, 0) : 0;
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
-}
-
-int gv_flight_causes(struct gv_database *database, int64_t process)
-{
-    struct gv_flights *flights;
-    int64_t count;
-    int error = count_flights(database->handle, process, &count);
-
-    if (error || count == 0)
+    if (!update)
         return error;
-    flights = calloc(1, sizeof(*flights));
-    error = flights ? gv_stall_run_open(&flights->run, database->handle) : -ENOMEM;
-    if (!error)
-        error = read_work(&flights->run, process, &flights->work);
-    if (!error)
-        error = note_kernels(database->handle);
+    tell_state(flights, i, state, sizeof(state));
+    if (flights->work.unfinished > 0)
+        gv_advice_write(
+            &(struct gv_advice_facts){.in_flight = true, .kernel = kernel[0] ? kernel : NULL},
+            waits->cause, advice);
+    sqlite3_bind_int64(update, 1, flights->list[i].row);
+    sqlite3_bind_int64(update, 2, by == i ? 0 : waits->thread);
+    sqlite3_bind_text(update, 3, gv_cause_name(flights->evidence[i].cause), -1, SQLITE_STATIC);
+    sqlite3_bind_text(update, 4, state, -1, SQLITE_STATIC);
+    sqlite3_bind_text(update, 5, advice, -1, SQLITE_STATIC);
+    gv_stall_next(&flights->run, update, &error);
+    return error;
+}
+
+static int find_causes(struct gv_flights *flights, int64_t process)
+{
+    int error = read_work(&flights->run, process, &flights->work);
+
     if (!error)
         error = read_flights(flights, process);
     for (size_t i = 0; !error && i < flights->count; i++)
         error = gv_stall_decide(&flights->run.judge, &flights->evidence[i]);
     for (size_t i = 0; !error && i < flights->count; i++)
         error = store_flight(flights, i);
-    if (flights)
-        gv_stall_run_close(&flights->run);
+    return error;
+}
+
+int gv_flight_causes(struct gv_database *database, int64_t process)
+{
+    struct gv_flights *flights;
+    sqlite3_stmt *row = NULL;
+    int result = gv_database_ask(database->handle, "SELECT 1 FROM flight WHERE process = ?1",
+                                 &process, 1, &row);
+    int error;
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(row);
+    sqlite3_finalize(row);
+    if (result != SQLITE_ROW)
+        return gv_database_error(database->handle, result);
+    flights = calloc(1, sizeof(*flights));
+    if (!flights)
+        return -ENOMEM;
+    error = gv_stall_run_open(&flights->run, database->handle);
+    if (!error)
+        error = find_causes(flights, process);
+    gv_stall_run_close(&flights->run);
     free(flights);
     return error;
 }

@@ -1,6 +1,6 @@
 /*
- * Evidence from the calls alone: they are gone through in the order of time, to know what each
- * stream was given, and what is finished because a call that returned waited for it.
+ * Evidence from the calls alone. They are replayed in order of time: which work each stream was
+ * given, and what must have finished because a call that waited for it returned.
  */
 #include "report/analyse/stalls/run.h"
 
@@ -8,44 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Events whose place is remembered; older ones may be forgotten. */
+/* Room for events; older ones may be overwritten. */
 #define EVENTS 65536u
-/* Copies and sets of less are done in no time. */
+/* Nobody waits for smaller copies and sets. */
 #define SMALL_BYTES (1 << 20)
 
 struct gv_stall_queue {
     int64_t process, context, last_ns, last_call, count;
-    int64_t long_ns;                     /* of the last that may take a while; last_call is it */
-    int64_t finished_ns, finished_count; /* all before this is; so many of count */
-    int64_t capture;                     /* the call that began the one it takes part in; 0: none */
+    int64_t long_ns;                     /* start of last_call, the last that may take long */
+    int64_t finished_ns, finished_count; /* all work before this has finished; so many of count */
+    int64_t capture; /* the call that began the capture it takes part in; 0: none */
     bool any;
 };
 
-/* What a call that is under way proves when it returns. */
+/* What a call proves when it returns. */
 struct gv_stall_proof {
     int64_t end_ns, from_ns, stream, context, count;
 };
 
 struct gv_stall_event {
     int64_t process, handle, stream, at_ns, count;
-    int64_t capture; /* recorded into one: it says nothing of the GPU */
+    int64_t capture; /* recorded into a capture: says nothing about the GPU */
 };
 
 struct gv_stall_replay {
-    struct gv_stall_queue *queues; /* by stream; 0: those that are not known */
+    struct gv_stall_queue *queues; /* by stream; 0: unknown streams */
     size_t queue_count;
-    int64_t *contexts; /* all that began before in the context is finished */
+    int64_t *contexts; /* by context: all its work before this has finished */
     int64_t *legacy;   /* by context: its legacy default stream */
     size_t context_count;
     struct gv_stall_proof *proofs;
     size_t proof_count, proof_room;
-    int64_t next_proof_ns; /* the earliest end */
+    int64_t next_proof_ns; /* the earliest end_ns */
     struct gv_stall_event events[EVENTS];
-    struct gv_stall_launch *launches; /* of kernels and graphs, if they are to be kept */
+    struct gv_stall_launch *launches; /* of kernels and graphs, if keeps_launches */
     size_t launch_count, launch_room;
     bool keeps_launches;
     bool ended;
-    bool waiting; /* the statement's row is not replayed yet */
+    bool waiting; /* the statement's current row is still to be replayed */
 };
 
 static struct gv_stall_event *event_of(struct gv_stall_replay *replay, int64_t process,
@@ -91,7 +91,7 @@ static void prove(struct gv_stall_replay *replay, const struct gv_stall_proof *p
     }
 }
 
-/* All that was proven by now. */
+/* Takes in all that is proven by now. */
 static void advance(struct gv_stall_replay *replay, int64_t now_ns)
 {
     size_t kept = 0;
@@ -114,14 +114,12 @@ static void advance(struct gv_stall_replay *replay, int64_t now_ns)
 
 static int expect(struct gv_stall_replay *replay, const struct gv_stall_proof *proof)
 {
-    if (replay->proof_count == replay->proof_room) {
-        size_t room = replay->proof_room ? replay->proof_room * 2 : 16;
-        void *larger = realloc(replay->proofs, room * sizeof(*replay->proofs));
-        if (!larger)
-            return -ENOMEM;
-        replay->proofs = larger;
-        replay->proof_room = room;
-    }
+    struct gv_stall_proof *proofs =
+        gv_stall_grown(replay->proofs, &replay->proof_room, replay->proof_count, sizeof(*proofs));
+
+    if (!proofs)
+        return -ENOMEM;
+    replay->proofs = proofs;
     if (replay->proof_count == 0 || proof->end_ns < replay->next_proof_ns)
         replay->next_proof_ns = proof->end_ns;
     replay->proofs[replay->proof_count++] = *proof;
@@ -135,7 +133,7 @@ struct gv_stall_step {
     uint32_t flags;
     enum gv_call_scope scope;
     bool fine;  /* it returned 0 */
-    bool ended; /* what it put on the GPU is known to have ended */
+    bool ended; /* its operation has ended */
 };
 
 static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_step *step)
@@ -179,7 +177,7 @@ static int step_proves(struct gv_stall_replay *replay, const struct gv_stall_ste
         proof.from_ns = event->at_ns;
         proof.count = event->count;
     } else if (step->scope == GV_SCOPE_STREAM) {
-        /* A synchronous copy that names no stream is in the default one. */
+        /* A synchronous copy without a stream is in the default stream. */
         const int64_t *legacy = GV_STALL_ROW(replay->legacy, replay->context_count, step->context);
         proof.stream = step->stream || !legacy ? step->stream : *legacy;
         if (!proof.stream)
@@ -193,7 +191,7 @@ static int step_proves(struct gv_stall_replay *replay, const struct gv_stall_ste
     return expect(replay, &proof);
 }
 
-/* The fastest copy was not held up: it tells what they take by themselves. */
+/* The fastest copy did not wait: it shows the speed. */
 static void step_copied(const struct gv_stall_step *step)
 {
     int64_t ns = step->end_ns - step->start_ns, bytes_per_us;
@@ -208,8 +206,8 @@ static void step_copied(const struct gv_stall_step *step)
         step->api->copied_bytes_per_us = bytes_per_us;
 }
 
-/* A capture also takes in each stream that waits for an event of it; it ends, with an error too,
- * for all of them. */
+/* A stream that waits for an event of a capture joins it. The capture ends for all its streams,
+ * with an error too. */
 static void step_captures(struct gv_stall_replay *replay, const struct gv_stall_step *step,
                           struct gv_stall_queue *queue)
 {
@@ -232,16 +230,15 @@ static void step_captures(struct gv_stall_replay *replay, const struct gv_stall_
 
 static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
+    struct gv_stall_launch *launches;
+
     if (!replay->keeps_launches || !(step->flags & GV_CALL_LAZY))
         return 0;
-    if (replay->launch_count == replay->launch_room) {
-        size_t room = replay->launch_room ? replay->launch_room * 2 : 64;
-        void *larger = realloc(replay->launches, room * sizeof(*replay->launches));
-        if (!larger)
-            return -ENOMEM;
-        replay->launches = larger;
-        replay->launch_room = room;
-    }
+    launches = gv_stall_grown(replay->launches, &replay->launch_room, replay->launch_count,
+                              sizeof(*launches));
+    if (!launches)
+        return -ENOMEM;
+    replay->launches = launches;
     replay->launches[replay->launch_count++] =
         (struct gv_stall_launch){step->call, step->stream, step->start_ns};
     return 0;
@@ -250,7 +247,7 @@ static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_ste
 static int submit(struct gv_stall_replay *replay, const struct gv_stall_step *step,
                   struct gv_stall_queue *queue)
 {
-    /* Nothing is left of what was there before: the count begins anew. */
+    /* All earlier work has finished: count anew. */
     if (queue->last_ns < finished_until(replay, queue))
         queue->finished_count = queue->count;
     if (step->context)
@@ -265,7 +262,7 @@ static int submit(struct gv_stall_replay *replay, const struct gv_stall_step *st
     }
     if (!step->ended)
         return keep_launch(replay, step);
-    /* So has what was in its stream before it. */
+    /* So has all earlier work of its stream. */
     finish_stream(queue, step->start_ns + 1, queue->count);
     return 0;
 }
@@ -279,7 +276,7 @@ static int replay_step(struct gv_stall_replay *replay, const struct gv_stall_ste
     step_captures(replay, step, queue);
     if (!step->fine)
         return 0;
-    /* Of a stream that is not known, nobody knows what was before. */
+    /* In an unknown stream, an end proves nothing about other work. */
     if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capture &&
         (step->stream || !step->ended))
         error = submit(replay, step, queue);
@@ -301,7 +298,7 @@ void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call)
     const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, call->api);
     int64_t last_ns = -1;
 
-    /* A single one may have had to wait, or to make its pages. */
+    /* A single copy may have waited, or faulted pages in. */
     if (api && api->copies >= 2)
         call->copied_bytes_per_us = api->copied_bytes_per_us;
     for (size_t i = 0; i < replay->queue_count; i++) {
@@ -355,7 +352,7 @@ void gv_stall_infer_close(struct gv_stall_run *run)
     run->replay = NULL;
 }
 
-/* Replays all that began before this call; NULL: all there is. */
+/* Replays the calls that began before this one; all of them for NULL. */
 static int replay_until(struct gv_stall_run *run, sqlite3_stmt *rows,
                         const struct gv_stall_call *call)
 {

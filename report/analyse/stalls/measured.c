@@ -1,8 +1,8 @@
 /*
- * Evidence from the GPU's operations. They come in the order of their storage, not of time: each
- * finds the calls that it concerns by a search among the chunk's calls, which are ordered by
- * process, by context, by stream, by their own number. Zones of ids say which operations cannot
- * concern this chunk. Calls whose process did not see the GPU's side are left out.
+ * Evidence from the GPU's operations. They are read in the order of their ids, not of time. For
+ * each, a binary search finds the calls that it concerns; for this, the chunk's calls are sorted
+ * by process, context, stream and number. Zones of ids that did not run during the chunk are
+ * skipped.
  */
 #include "report/analyse/stalls/run.h"
 #include "report/analyse/time_sum.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Operations in a zone. */
+/* Ids in a zone. */
 #define ZONE 32768
-/* Calls of a place that are asked for its stream and context. */
+/* How many calls of a place are read to learn its stream and context. */
 #define PLACE_TRIES 16
-/* How much later than its call an operation may begin, and still be looked for. */
+/* Operations are looked for until so long after their call. */
 #define LATER_NS 1000000000
 
 /* One row of gpu_op. */
@@ -25,31 +25,31 @@ struct gv_stall_op {
     bool in_graph;
 };
 
-/* Positions in an order of the chunk's calls that belong together. */
+/* The positions of one key in an order. */
 struct gv_stall_span {
     uint32_t first, count;
 };
 
-/* Calls by what they have in common, a row of a table, and within that by time. */
+/* The chunk's calls, sorted by a key (the row of a table) and by time. */
 struct gv_stall_order {
     uint32_t *positions;
     size_t count;
-    struct gv_stall_span *spans; /* by row */
+    struct gv_stall_span *spans; /* by key */
     size_t rows;
 };
 
-/* What an operation leaves at the first call that it concerns, for all that come after. */
+/* What an operation notes at the first call that it concerns; it holds for all later calls too. */
 struct gv_stall_mark {
     int64_t busy_until_ns, local_bytes;
 };
 
 struct gv_stall_orders {
     struct gv_stall_order process, context, stream, call;
-    int64_t *last_ns;            /* beside process: see order_ends */
+    int64_t *last_ns;            /* beside process: see note_ends */
     struct gv_stall_mark *marks; /* beside context */
-    int64_t *ahead;              /* beside stream: differences to the one before */
+    int64_t *ahead;              /* beside stream: the difference to the previous call */
     struct {
-        int64_t call; /* 0: none was asked for yet */
+        int64_t call; /* 0: none yet */
         int64_t thread, start_ns;
         bool found;
     } launch; /* the call that the last operation came from */
@@ -75,22 +75,15 @@ static void take_op(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall
 static int learn_place(struct gv_stall_run *run, const struct gv_stall_op *op)
 {
     struct gv_stall_place *place = &run->places[op->place - run->places];
-    int result, error;
-    sqlite3_stmt *row = gv_stall_statement(run, GV_STALL_CALL_PLACE, &error);
+    int error;
+    sqlite3_stmt *row = gv_stall_row(run, GV_STALL_CALL_PLACE, op->call, &error);
 
-    if (!row)
-        return error;
     place->tries++;
-    sqlite3_bind_int64(row, 1, op->call);
-    result = sqlite3_step(row);
-    if (result == SQLITE_ROW) {
-        if (!place->stream && !op->in_graph)
-            place->stream = sqlite3_column_int64(row, 0);
-        if (!place->context)
-            place->context = sqlite3_column_int64(row, 1);
-    }
-    sqlite3_reset(row);
-    return gv_stall_error(run->trace, result);
+    if (row && !place->stream && !op->in_graph)
+        place->stream = sqlite3_column_int64(row, 0);
+    if (row && !place->context)
+        place->context = sqlite3_column_int64(row, 1);
+    return error;
 }
 
 static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
@@ -98,14 +91,11 @@ static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
     struct gv_stall_zone *zone = run->zone_count ? &run->zones[run->zone_count - 1] : NULL;
 
     if (!zone || gv_time_difference(op->id, zone->first_id) >= ZONE) {
-        if (run->zone_count == run->zone_room) {
-            size_t room = run->zone_room ? run->zone_room * 2 : 64;
-            void *larger = realloc(run->zones, room * sizeof(*run->zones));
-            if (!larger)
-                return -ENOMEM;
-            run->zones = larger;
-            run->zone_room = room;
-        }
+        struct gv_stall_zone *zones =
+            gv_stall_grown(run->zones, &run->zone_room, run->zone_count, sizeof(*zones));
+        if (!zones)
+            return -ENOMEM;
+        run->zones = zones;
         zone = &run->zones[run->zone_count++];
         *zone = (struct gv_stall_zone){op->id, op->id, op->start_ns, op->end_ns};
     }
@@ -119,14 +109,14 @@ static int add_to_zone(struct gv_stall_run *run, const struct gv_stall_op *op)
 
 int gv_stall_measure_open(struct gv_stall_run *run)
 {
-    int result, error;
+    int error;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
 
     if (!rows)
         return error;
     sqlite3_bind_int64(rows, 1, 0);
     sqlite3_bind_int64(rows, 2, INT64_MAX);
-    while ((result = sqlite3_step(rows)) == SQLITE_ROW && !error) {
+    while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_op op;
         take_op(run, rows, &op);
         error = add_to_zone(run, &op);
@@ -134,8 +124,7 @@ int gv_stall_measure_open(struct gv_stall_run *run)
             (!op.place->stream || !op.place->context))
             error = learn_place(run, &op);
     }
-    sqlite3_reset(rows);
-    return error ? error : gv_stall_error(run->trace, result);
+    return error;
 }
 
 /* ---- the chunk's calls in order ---- */
@@ -163,7 +152,7 @@ static bool key_process(const struct gv_stall_call *call, int64_t *key)
     return call->process > 0;
 }
 
-/* Waits for the whole context, or may turn out to. */
+/* May wait for the whole context. */
 static bool key_context(const struct gv_stall_call *call, int64_t *key)
 {
     *key = call->context;
@@ -182,8 +171,8 @@ static bool key_call(const struct gv_stall_call *call, int64_t *key)
     return (call->rule->flags & GV_CALL_SUBMITS) != 0;
 }
 
-/* The measured calls that have a key, by it; the chunk is in order of time, and that stays so among
- * calls of one key. Spans by key, if `rows` of a table can be one. */
+/* Sorts the measured calls that have a key. The chunk is in order of time, which is kept among
+ * calls of one key. Keys below `rows` get a span. */
 static int make_order(struct gv_stall_order *order, const struct gv_stall_run *run,
                       key_of *find_key, size_t rows)
 {
@@ -217,7 +206,7 @@ static void free_order(struct gv_stall_order *order)
     free(order->spans);
 }
 
-/* The end of each call's predecessor in its thread. */
+/* Notes for each call when its thread's previous call ended. */
 static int find_predecessors(struct gv_stall_run *run)
 {
     uint32_t *last = calloc(run->thread_count, sizeof(*last)); /* position + 1 */
@@ -233,8 +222,8 @@ static int find_predecessors(struct gv_stall_run *run)
     return last ? 0 : -ENOMEM;
 }
 
-/* For a search by time: at the middle of each half, and half of a half, of a process's calls is
- * when the last of them ended. */
+/* Makes a search tree of a process's calls: the middle of each range, of each of its halves, and
+ * so on, notes the latest end of the range. */
 static int64_t note_ends(const struct gv_stall_run *run, struct gv_stall_orders *orders, size_t low,
                          size_t high)
 {
@@ -275,7 +264,7 @@ static int make_orders(struct gv_stall_orders *orders, struct gv_stall_run *run)
     return error;
 }
 
-/* Needs the calls' own operations. */
+/* Comes after the calls' own operations are known. */
 static int make_stream_order(struct gv_stall_orders *orders, const struct gv_stall_run *run)
 {
     int error = make_order(&orders->stream, run, key_stream, run->stream_count);
@@ -295,7 +284,7 @@ static void free_orders(struct gv_stall_orders *orders)
     free(orders->ahead);
 }
 
-/* How many of a span's calls began before a time, or at it. */
+/* How many of a span's calls began at a time or before. */
 static uint32_t begun(const struct gv_stall_run *run, const struct gv_stall_order *order,
                       const struct gv_stall_span *span, int64_t at_ns)
 {
@@ -320,31 +309,26 @@ typedef int visit_op(struct gv_stall_run *run, struct gv_stall_orders *orders,
 static int visit_ops(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t from_ns,
                      int64_t to_ns, visit_op *visit)
 {
-    int result = SQLITE_DONE, error = 0;
+    int error = 0;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OPS, &error);
 
     for (size_t i = 0; i < run->zone_count && !error; i++) {
         const struct gv_stall_zone *zone = &run->zones[i];
         if (zone->end_ns < from_ns || zone->start_ns > to_ns)
             continue;
-        sqlite3_reset(rows);
         sqlite3_bind_int64(rows, 1, zone->first_id);
         sqlite3_bind_int64(rows, 2, zone->last_id);
-        while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        while (gv_stall_next(run, rows, &error)) {
             struct gv_stall_op op;
             take_op(run, rows, &op);
             if (op.place && op.end_ns >= from_ns && op.start_ns <= to_ns)
                 error = visit(run, orders, &op);
         }
-        if (!error)
-            error = gv_stall_error(run->trace, result);
     }
-    if (rows)
-        sqlite3_reset(rows);
     return error;
 }
 
-/* The call of this number, if it puts work on the GPU. */
+/* The call of this id, if it puts work on the GPU. */
 static struct gv_stall_call *find_call(const struct gv_stall_run *run,
                                        const struct gv_stall_order *order, int64_t number)
 {
@@ -378,7 +362,7 @@ static int op_is_own(struct gv_stall_run *run, struct gv_stall_orders *orders,
     return 0;
 }
 
-/* It ran in its context when calls began. */
+/* Notes that it was running. */
 static void op_ran(const struct gv_stall_run *run, struct gv_stall_orders *orders,
                    const struct gv_stall_op *op)
 {
@@ -396,8 +380,8 @@ static void op_ran(const struct gv_stall_run *run, struct gv_stall_orders *order
         mark->local_bytes = op->local_bytes;
 }
 
-/* The stream's operations run one after the other: those that ended after the call began, and began
- * before its own did, were in the queue before it. */
+/* A stream runs its operations in order: one that ended after the call began, and began before
+ * the call's own operation, was ahead of it in the queue. */
 static void op_was_queued(const struct gv_stall_run *run, struct gv_stall_orders *orders,
                           const struct gv_stall_op *op)
 {
@@ -434,29 +418,24 @@ static void add_op(struct gv_stall_work *work, const struct gv_stall_op *op)
     work->count++;
 }
 
-/* The call that an operation came from: asked once, and not by each thread that waited for it. */
+/* The call that launched an operation, read once for all threads that waited for it. */
 static int find_launch(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t call)
 {
-    int result, error;
     sqlite3_stmt *row;
+    int error;
 
     if (orders->launch.call == call)
         return 0;
-    row = gv_stall_statement(run, GV_STALL_CALL_START, &error);
-    if (!row)
-        return error;
-    sqlite3_bind_int64(row, 1, call);
-    result = sqlite3_step(row);
+    row = gv_stall_row(run, GV_STALL_CALL_START, call, &error);
     orders->launch.call = call;
-    orders->launch.found = result == SQLITE_ROW;
-    orders->launch.start_ns = sqlite3_column_int64(row, 0);
-    orders->launch.thread = sqlite3_column_int64(row, 1);
-    sqlite3_reset(row);
-    return gv_stall_error(run->trace, result);
+    orders->launch.found = row != NULL;
+    orders->launch.start_ns = row ? sqlite3_column_int64(row, 0) : 0;
+    orders->launch.thread = row ? sqlite3_column_int64(row, 1) : 0;
+    return error;
 }
 
-/* Whether it was launched before the call began. What another thread launched meanwhile cannot
- * have been waited for. */
+/* Whether it was launched before the call began. A call does not wait for what another thread
+ * launches meanwhile. */
 static int was_launched_before(struct gv_stall_run *run, struct gv_stall_orders *orders,
                                const struct gv_stall_call *call, const struct gv_stall_op *op,
                                bool *before)
@@ -473,7 +452,7 @@ static int was_launched_before(struct gv_stall_run *run, struct gv_stall_orders 
     return error;
 }
 
-/* A copy waits for what ends before its own operation begins. */
+/* A copy waits only for what ends before its own operation begins. */
 static bool is_later(const struct gv_stall_call *call, const struct gv_stall_op *op)
 {
     enum gv_cause cause = call->rule->cause;
@@ -502,7 +481,7 @@ static int op_ended_in(struct gv_stall_run *run, struct gv_stall_orders *orders,
     return 0;
 }
 
-/* It ended: in the call that each thread of the process was in just then, or had just been in. */
+/* Finds the call that each thread was in when the operation ended, or had just left. */
 static int op_ended(struct gv_stall_run *run, struct gv_stall_orders *orders, size_t low,
                     size_t high, const struct gv_stall_op *op)
 {
@@ -533,7 +512,7 @@ static int op_was_seen(struct gv_stall_run *run, struct gv_stall_orders *orders,
     return span ? op_ended(run, orders, span->first, span->first + span->count, op) : 0;
 }
 
-/* Tells the calls what ran and was queued when they began. */
+/* Gives each call what was running and queued when it began. */
 static void tell_calls(struct gv_stall_run *run, const struct gv_stall_orders *orders)
 {
     for (size_t context = 0; context < orders->context.rows; context++) {
@@ -561,7 +540,7 @@ static void tell_calls(struct gv_stall_run *run, const struct gv_stall_orders *o
 
 /* ---- for each chunk ---- */
 
-/* When a measured call of the chunk was under way; false: there is none. */
+/* The time of all measured calls of the chunk. false: there are none. */
 static bool find_times(const struct gv_stall_run *run, int64_t *from_ns, int64_t *to_ns)
 {
     bool any = false;
@@ -580,7 +559,7 @@ static bool find_times(const struct gv_stall_run *run, int64_t *from_ns, int64_t
     return any;
 }
 
-/* What stands in a queue before a call's own operation may run long after the call. */
+/* Operations ahead of a call's own may run long after the call. */
 static int64_t last_own(const struct gv_stall_run *run, int64_t to_ns)
 {
     for (size_t i = 0; i < run->call_count; i++)
@@ -589,29 +568,23 @@ static int64_t last_own(const struct gv_stall_run *run, int64_t to_ns)
     return to_ns;
 }
 
-/* What a call compiled, by CUPTI's records: as far as they lie in it, for clocks may be off. */
+/* CUPTI's records of compiling, limited to the call. */
 static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
 {
-    int result = SQLITE_DONE, error;
     struct gv_stall_judge *judge = &run->judge;
+    int error;
     sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_JITS, &error);
 
-    if (!rows)
-        return error;
-    sqlite3_bind_int64(rows, 1, call->call);
-    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+    if (rows)
+        sqlite3_bind_int64(rows, 1, call->call);
+    while (gv_stall_next(run, rows, &error)) {
         struct gv_stall_jit jit = {gv_stall_ns(rows, 0),
                                    gv_stall_ns(rows, 0) + gv_stall_duration(rows, 1)};
-        if (judge->jit_count == judge->jit_room) {
-            size_t room = judge->jit_room ? judge->jit_room * 2 : 64;
-            void *larger = realloc(judge->jits, room * sizeof(*judge->jits));
-            if (!larger) {
-                error = -ENOMEM;
-                break;
-            }
-            judge->jits = larger;
-            judge->jit_room = room;
-        }
+        struct gv_stall_jit *jits =
+            gv_stall_grown(judge->jits, &judge->jit_room, judge->jit_count, sizeof(*jits));
+        if (!jits)
+            return -ENOMEM;
+        judge->jits = jits;
         if (jit.start_ns < call->start_ns)
             jit.start_ns = call->start_ns;
         if (jit.end_ns > call->end_ns)
@@ -619,8 +592,7 @@ static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
         judge->jits[judge->jit_count++] = jit;
         call->jit_count++;
     }
-    sqlite3_reset(rows);
-    return error ? error : gv_stall_error(run->trace, result);
+    return error;
 }
 
 int gv_stall_measure_chunk(struct gv_stall_run *run)

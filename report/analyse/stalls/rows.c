@@ -1,30 +1,29 @@
 #include "report/analyse/stalls/rows.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/stalls/new_ptx.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_STALL_ROWS_WHERE                                                                        \
+#define ROWS_WHERE                                                                                 \
     " WHERE (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2"                           \
     " AND (s.expected = 0 OR ?3) AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)"
 
-/* Queries views row by row: a join would compute them whole. */
-#define GV_STALL_ROWS_SQL                                                                          \
+/* Views are asked row by row: joined to, they would be computed whole. */
+#define ROWS_SQL                                                                                   \
     "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
     " s.waited_for, s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,"    \
     " (SELECT start_ns + duration_ns FROM gpu_ops WHERE id = s.waited_for),"                       \
     " (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, "                                  \
-    "s.expected, " GV_NEW_PTX_UNSURE_SQL ", s.cause,"                                              \
+    "s.expected, " GV_STALL_UNSURE_SQL ", s.cause,"                                                \
     " s.confidence, s.advice, s.name, s.kernel,"                                                   \
     " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
     " (SELECT name FROM calls WHERE id = s.blocked_by)"                                            \
-    " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by" GV_STALL_ROWS_WHERE                \
+    " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by" ROWS_WHERE                         \
     " ORDER BY s.cause = 'unknown', s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
 
-static int gv_stall_rows_text(sqlite3_stmt *statement, int column, char **text)
+static int take_text(sqlite3_stmt *statement, int column, char **text)
 {
     const char *found = (const char *)sqlite3_column_text(statement, column);
 
@@ -32,7 +31,7 @@ static int gv_stall_rows_text(sqlite3_stmt *statement, int column, char **text)
     return found && !*text ? -ENOMEM : 0;
 }
 
-static int gv_stall_rows_shorten(char **name)
+static int shorten(char **name)
 {
     char out[GV_KERNEL_NAME_BYTES];
     char *copy;
@@ -48,7 +47,7 @@ static int gv_stall_rows_shorten(char **name)
     return 0;
 }
 
-static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row, bool people)
+static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool people)
 {
     int64_t *const numbers[] = {
         &row->id,
@@ -78,15 +77,15 @@ static int gv_stall_rows_take(sqlite3_stmt *statement, struct gv_stall_row *row,
     row->expected = sqlite3_column_int(statement, column++) != 0;
     row->unsure = sqlite3_column_int(statement, column++) != 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
-        error = gv_stall_rows_text(statement, column++, texts[i]);
+        error = take_text(statement, column++, texts[i]);
     if (!error && people)
-        error = gv_stall_rows_shorten(&row->kernel);
+        error = shorten(&row->kernel);
     if (!error && people)
-        error = gv_stall_rows_shorten(&row->waited_name);
+        error = shorten(&row->waited_name);
     return error;
 }
 
-static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement, bool people)
+static int add_row(struct gv_stall_rows *rows, sqlite3_stmt *statement, bool people)
 {
     if (rows->count == rows->room) {
         size_t room = rows->room ? rows->room * 2 : 64;
@@ -99,11 +98,11 @@ static int gv_stall_rows_add(struct gv_stall_rows *rows, sqlite3_stmt *statement
     }
     struct gv_stall_row *row = &rows->rows[rows->count++];
     memset(row, 0, sizeof(*row));
-    return gv_stall_rows_take(statement, row, people);
+    return take_row(statement, row, people);
 }
 
-static int gv_stall_rows_prepare(sqlite3 *trace, const char *sql,
-                                 const struct gv_stall_filter *filter, sqlite3_stmt **statement)
+static int prepare(sqlite3 *trace, const char *sql, const struct gv_stall_filter *filter,
+                   sqlite3_stmt **statement)
 {
     if (sqlite3_prepare_v2(trace, sql, -1, statement, NULL) != SQLITE_OK ||
         sqlite3_bind_text(*statement, 1, filter->cause, -1, SQLITE_STATIC) != SQLITE_OK ||
@@ -118,8 +117,7 @@ static int gv_stall_rows_prepare(sqlite3 *trace, const char *sql,
 int gv_stall_rows_count(sqlite3 *trace, const struct gv_stall_filter *filter, int64_t *count)
 {
     sqlite3_stmt *statement = NULL;
-    int error = gv_stall_rows_prepare(trace, "SELECT count(*) FROM stalls s" GV_STALL_ROWS_WHERE,
-                                      filter, &statement);
+    int error = prepare(trace, "SELECT count(*) FROM stalls s" ROWS_WHERE, filter, &statement);
 
     if (!error && sqlite3_step(statement) != SQLITE_ROW)
         error = -EIO;
@@ -132,13 +130,13 @@ int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows)
 {
     sqlite3_stmt *statement = NULL;
-    int error = gv_stall_rows_prepare(trace, GV_STALL_ROWS_SQL, filter, &statement), result = 0;
+    int error = prepare(trace, ROWS_SQL, filter, &statement), result = 0;
 
     memset(rows, 0, sizeof(*rows));
     if (!error && sqlite3_bind_int64(statement, 6, filter->limit ? filter->limit : -1) != SQLITE_OK)
         error = -EIO;
     while (!error && (result = sqlite3_step(statement)) == SQLITE_ROW)
-        error = gv_stall_rows_add(rows, statement, filter->people);
+        error = add_row(rows, statement, filter->people);
     if (!error && result != SQLITE_DONE)
         error = -EIO;
     sqlite3_finalize(statement);

@@ -14,6 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whether a row `s` of stalls may have compiled instead of waited: only the GPU side tells the
+ * two apart. The driver compiles PTX that is new to this run, unless its cache has it. */
+#define GV_STALL_UNSURE_SQL                                                                        \
+    "(s.cause = 'module-load' AND s.confidence = 'inferred' AND s.call IN (SELECT call FROM"       \
+    " (SELECT call, image, row_number() OVER (PARTITION BY hash ORDER BY start_ns) AS time"        \
+    " FROM load) WHERE image IS 'ptx' AND time = 1 AND call IS NOT NULL))"
+
 /* Unknown values are 0, or NULL for a text. */
 struct gv_stall_row {
     int64_t id;
@@ -30,11 +37,11 @@ struct gv_stall_row {
     int64_t process;
     int64_t thread;
     int64_t stack;
-    int64_t waited_end_ns;  /* of the operation waited for */
-    int64_t blocked_thread; /* of the blocking call */
+    int64_t waited_end_ns;  /* of the operation that was waited for */
+    int64_t blocked_thread; /* of the call that blocked it */
     int64_t blocked_stall;
     bool expected;
-    bool unsure; /* what counts as a wait may be compilation (report/analyse/stalls/new_ptx.h) */
+    bool unsure; /* it may have compiled instead of waited */
     char *cause;
     char *confidence;
     char *advice;
@@ -57,7 +64,7 @@ struct gv_stall_filter {
     int64_t id;         /* 0: all */
     int64_t blocked_by; /* 0: all */
     int64_t limit;      /* 0: all */
-    bool people;        /* shortened kernel names instead of linked names */
+    bool people;        /* shorten kernel names */
 };
 
 /* The time lost: waiting and compiling. */
@@ -69,7 +76,7 @@ static inline int64_t gv_stall_lost_ns(const struct gv_stall_row *row)
 /* Sorted by the time lost, longest first. 0 or -errno. Free *rows in any case. */
 int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows);
-/* The number without the limit. 0 or -errno. */
+/* Counts them without the limit. 0 or -errno. */
 int gv_stall_rows_count(sqlite3 *trace, const struct gv_stall_filter *filter, int64_t *count);
 void gv_stall_rows_free(struct gv_stall_rows *rows);
 

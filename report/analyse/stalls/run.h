@@ -1,6 +1,6 @@
 /*
- * One analysis under way: the trace's small tables in memory, by row number, and the calls that are
- * looked at together. Internal to report/analyse/stalls.
+ * One analysis: the trace's small tables in memory, and the chunk of calls that is analysed
+ * together. Internal to report/analyse/stalls.
  */
 #ifndef GV_ANALYSE_STALLS_RUN_H
 #define GV_ANALYSE_STALLS_RUN_H
@@ -10,14 +10,13 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
-/* Calls that are looked at together; more only cost memory, fewer more passes over the GPU's
- * operations. */
+/* Calls in a chunk. More cost memory; fewer cost passes over the GPU's operations. */
 #define GV_STALL_CHUNK 16384u
 
 struct gv_stall_process {
     bool measured;
     bool initialised;  /* a long call of the runtime was seen */
-    int64_t unseen_ns; /* of what was launched from then on, not all is there */
+    int64_t unseen_ns; /* some operations launched from then on are missing */
 };
 
 struct gv_stall_api {
@@ -41,14 +40,14 @@ struct gv_stall_place {
     int tries;
 };
 
-/* Operations of neighbouring ids: when they ran. */
+/* When the operations of a range of ids ran. */
 struct gv_stall_zone {
     int64_t first_id, last_id, start_ns, end_ns;
 };
 
 enum gv_stall_statement {
-#define GV_STALL_STATEMENT(name, sql) GV_STALL_##name,
-#include "report/analyse/stalls/statements.def"
+#define GV_SQL(name, help, text) GV_STALL_##name,
+#include "report/analyse_stalls_stalls.inc"
     GV_STALL_STATEMENT_COUNT
 };
 
@@ -61,7 +60,7 @@ struct gv_stall_launch {
 struct gv_stall_run {
     sqlite3 *trace;
     sqlite3_stmt *statements[GV_STALL_STATEMENT_COUNT];
-    /* by row number; the counts are one more than the highest */
+    /* indexed by row number; the counts are the highest plus one */
     struct gv_stall_process *processes;
     struct gv_stall_api *apis;
     struct gv_stall_stream *streams;
@@ -69,7 +68,7 @@ struct gv_stall_run {
     struct gv_stall_place *places;
     int64_t *threads; /* -> process */
     int64_t *shapes;  /* -> local_bytes */
-    bool *modules;    /* whether its code is put onto the GPU when it is loaded */
+    bool *modules;    /* whether loading it puts its code onto the GPU */
     size_t process_count, api_count, stream_count, kernel_count, place_count, thread_count,
         shape_count, context_count, module_count;
     struct gv_stall_zone *zones;
@@ -83,23 +82,29 @@ struct gv_stall_run {
     int64_t next_id; /* of a row of stall */
 };
 
-/* report/analyse/stalls/analysis.c: the small tables alone; 0 or -errno. To be closed in any case.
- */
+/* report/analyse/stalls/analysis.c: reads the small tables. 0 or -errno. Close it even after an
+ * error. */
 int gv_stall_run_open(struct gv_stall_run *run, sqlite3 *trace);
 void gv_stall_run_close(struct gv_stall_run *run);
-/* What follows from a call's stream and kernel. */
+/* Fills in what its stream and kernel say of a call. */
 void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call *call);
-/* The statement, reset; NULL: see *error. */
+/* The statement, reset and ready to bind. NULL: see *error. */
 sqlite3_stmt *gv_stall_statement(struct gv_stall_run *run, enum gv_stall_statement statement,
                                  int *error);
-int gv_stall_execute(sqlite3 *trace, const char *sql);
-/* -errno of the last step's result. */
+/* The first row with ?1 = value. NULL: no row, or see *error. */
+sqlite3_stmt *gv_stall_row(struct gv_stall_run *run, enum gv_stall_statement statement,
+                           int64_t value, int *error);
+/* Steps to the next row. false: no more rows, and the statement is reset; or see *error. */
+bool gv_stall_next(struct gv_stall_run *run, sqlite3_stmt *rows, int *error);
+/* Runs a script of several statements. */
+int gv_stall_script(sqlite3 *trace, enum gv_stall_statement script);
+/* The -errno of a result of SQLite's. */
 int gv_stall_error(sqlite3 *trace, int result);
-/* array[row], or NULL for a row that there is none of. */
+/* &array[row], or NULL if there is no such row. */
 #define GV_STALL_ROW(array, count, row)                                                            \
     ((row) > 0 && (uint64_t)(row) < (count) ? &(array)[row] : NULL)
 
-/* A time or duration of a file that may say anything: such that sums of them cannot overflow. */
+/* A time from an untrusted file, limited so that sums cannot overflow. */
 static inline int64_t gv_stall_ns(sqlite3_stmt *row, int column)
 {
     const int64_t most = INT64_C(1) << 60;
@@ -114,21 +119,21 @@ static inline int64_t gv_stall_duration(sqlite3_stmt *row, int column)
     return ns < 0 ? 0 : ns;
 }
 
-/* report/analyse/stalls/measured.c: once; then for each chunk: what the GPU did meanwhile. */
+/* report/analyse/stalls/measured.c: once for the trace; then evidence for each chunk. */
 int gv_stall_measure_open(struct gv_stall_run *run);
 int gv_stall_measure_chunk(struct gv_stall_run *run);
 
-/* report/analyse/stalls/inferred.c: what was on the GPU, from the calls alone. */
+/* report/analyse/stalls/inferred.c: evidence for each chunk. */
 int gv_stall_infer_chunk(struct gv_stall_run *run);
 void gv_stall_infer_close(struct gv_stall_run *run);
-/* The same now, from the process's last calls and operations: the first launch of those of which no
- * end is known, and how many they are. */
+/* Replays the process's last calls and operations up to now. Tells how many launches are
+ * unfinished, and the first of them. */
 int gv_stall_infer_now(struct gv_stall_run *run, int64_t process, struct gv_stall_launch *first,
                        int64_t *count);
-/* What that leaves for a call that begins now. */
+/* What is unfinished for a call that begins now. */
 void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call);
 
-/* report/analyse/stalls/advice.c: gives every stall that has none its advice. */
+/* report/analyse/stalls/advice.c: gives all stalls their advice. */
 int gv_stall_advise(struct gv_stall_run *run);
 
 #endif

@@ -43,7 +43,7 @@ static void gv_check_short_name(sqlite3_context *context, int count, sqlite3_val
 
 static void gv_check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    char text[64] = "was killed, or crashed";
+    char text[64] = "was killed or crashed";
     int64_t number = sqlite3_value_int64(values[0]);
 
     (void)count;

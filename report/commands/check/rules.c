@@ -1,6 +1,6 @@
 #include "report/commands/check/rules.h"
 
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 #include "report/commands/option_words.h"
 #include "report/show/value_text.h"
 #include "trace/word_distance.h"

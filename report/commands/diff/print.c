@@ -13,7 +13,7 @@
 
 /* What report/commands/report/facts.def calls these times. */
 #define GV_RUN_STALLED "stalled"
-#define GV_RUN_ASKED   "requested waits"
+#define GV_RUN_ASKED   "waiting as asked"
 
 #define GV_DIFF_INDENT     8
 #define GV_DIFF_LINE_BYTES 1400
@@ -230,10 +230,10 @@ static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_s
                 style->all ? "" : " (--all shows all)");
     else if (written < diff->count) {
         snprintf(text, sizeof(text),
-                 "%zu smaller changes are not shown: under %.3g %%, %sof little time, or further down"
+                 "%zu smaller change%s not shown: under %.3g %%, %sof little time, or further down"
                  " (--all, --top 0).",
-                 diff->count - written, diff->least_change * 100,
-                 several ? "within the noise, " : "");
+                 diff->count - written, diff->count - written == 1 ? " is" : "s are",
+                 diff->least_change * 100, several ? "within the noise, " : "");
         fputc('\n', style->out);
         gv_text_lines(style->out, 0, "", text,
                       style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);

@@ -119,7 +119,7 @@ static void gv_trial_look(struct gv_doctor *doctor, const struct gv_trial *trial
 
     if (access(trial->trace, R_OK) < 0 || gv_trace_view_open(trial->trace, &trace)) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace", "the trial left none");
-        gv_doctor_fix(doctor, "look what it says: GPUVERIFY_LOG=debug gpuverify run true");
+        gv_doctor_fix(doctor, "look what it says: GPUVERIFY_LOG=info gpuverify run true");
         return;
     }
     gv_trial_devices(doctor, trace);

@@ -1,5 +1,5 @@
 /* gpuverify explain [FILE] [STALL]: one stall in plain words. */
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/commands.h"
 #include "report/commands/explain/explain.h"

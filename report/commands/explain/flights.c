@@ -137,7 +137,8 @@ static void gv_explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         gv_json_key(json, fields[i].key);
-        if (sqlite3_column_type(row, fields[i].column) == SQLITE_INTEGER)
+        int type = sqlite3_column_type(row, fields[i].column);
+        if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
             gv_json_number(json, sqlite3_column_int64(row, fields[i].column));
         else
             gv_json_text(json, gv_flight_text(row, fields[i].column));

@@ -1,5 +1,5 @@
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/timeline.h"
 #include "report/show/format.h"

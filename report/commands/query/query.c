@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 const struct gv_query gv_queries[] = {
-#define GV_QUERY(name, help, sql) {name, help, sql},
-#include "report/commands/query/queries.def"
+#define GV_SQL(name, help, text) {#name, help, text},
+#include "report/commands_query_queries.inc"
 };
 
 const size_t gv_queries_count = sizeof(gv_queries) / sizeof(gv_queries[0]);
@@ -164,7 +164,7 @@ static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column
         int type = row ? sqlite3_column_type(statement, i) : SQLITE_NULL;
         columns[i].name = name ? name : "";
         columns[i].kind =
-            type == SQLITE_INTEGER || type == SQLITE_FLOAT ? GV_COLUMN_NUMBER : GV_COLUMN_TEXT;
+            type == SQLITE_INTEGER || type == SQLITE_FLOAT ? GV_COLUMN_NUMBER : GV_COLUMN_NAME;
     }
 }
 

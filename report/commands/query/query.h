@@ -1,5 +1,5 @@
 /*
- * SQL on an open trace, somebody's or a named query of report/commands/query/queries.def. Nothing
+ * SQL on an open trace, somebody's or a named query of report/commands/query/queries.sql. Nothing
  * but reading is let through: no writing, no other files, no settings of SQLite's.
  */
 #ifndef GV_COMMANDS_QUERY_QUERY_H

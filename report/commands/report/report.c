@@ -4,8 +4,10 @@
 #include "report/commands/progress.h"
 #include "report/commands/summary/error_notes.h"
 #include "report/commands/summary/summary.h"
+#include "report/commands_report_sections.inc"
 #include "report/show/format.h"
 #include "report/show/terminal.h"
+#include "report/show/text_lines.h"
 #include "report/store/database.h"
 
 #include <ctype.h>
@@ -19,13 +21,6 @@
 #define GV_REPORT_LABEL   18
 #define GV_REPORT_CELL    400
 #define GV_REPORT_KEY     40
-/* Stacks are taken of calls that were held up, if no more is asked for. */
-#define GV_SECTION_PLACES "\nSet GPUVERIFY_STACKS=all to record where each call was made.\n"
-/* Calls that failed get one too, but for those that came later. */
-#define GV_SECTION_FAILED                                                                          \
-    "\nThe place is recorded for the first four failures of each function,\n"                      \
-    "unless GPUVERIFY_STACKS=off.\n"
-
 enum gv_section_shape { GV_SHAPE_TABLE, GV_SHAPE_RECORD, GV_SHAPE_PICTURE };
 
 struct gv_section {
@@ -38,8 +33,8 @@ struct gv_section {
 
 static const struct gv_section gv_sections[] = {
     {.name = "verdict"},
-#define GV_SECTION(name, shape, title, sql, ...)                                                   \
-    {#name, GV_SHAPE_##shape, title, sql, {__VA_ARGS__}},
+#define GV_SECTION(name, shape, title, ...)                                                        \
+    {#name, GV_SHAPE_##shape, title, sql_##name, {__VA_ARGS__}},
 #include "report/commands/report/sections.def"
 };
 
@@ -166,6 +161,17 @@ static int gv_section_error_words(struct gv_report *report)
     return gv_error_notes_print(report->out, report->trace, &notes, report->columns);
 }
 
+/* Stacks are taken of stalls, and of the first calls that fail, if no more is asked for. */
+static void gv_section_places(struct gv_report *report, bool failed)
+{
+    fputc('\n', report->out);
+    gv_text_lines(report->out, 0, "",
+                  failed ? "The place is recorded for the first four failures of each function,"
+                           " unless GPUVERIFY_STACKS=off."
+                         : "Set GPUVERIFY_STACKS=all to record where each call was made.",
+                  report->columns);
+}
+
 /* Also of an empty query, if it was asked for by name. */
 static int gv_section_table(struct gv_report *report, const struct gv_section *section,
                             sqlite3_stmt *query)
@@ -201,8 +207,7 @@ static int gv_section_table(struct gv_report *report, const struct gv_section *s
         }
     error = gv_rows_end(&rows);
     if (!placed && read_by_people)
-        fputs(strcmp(section->name, "errors") == 0 ? GV_SECTION_FAILED : GV_SECTION_PLACES,
-              report->out);
+        gv_section_places(report, strcmp(section->name, "errors") == 0);
     if (!error && report->format == GV_FORMAT_TABLE && strcmp(section->name, "errors") == 0)
         error = gv_section_error_words(report);
     return error ? error : gv_database_error(report->trace, result);

@@ -15,7 +15,7 @@
 
 enum gv_section_id {
     GV_SECTION_verdict,
-#define GV_SECTION(name, shape, title, sql, ...) GV_SECTION_##name,
+#define GV_SECTION(name, shape, title, ...) GV_SECTION_##name,
 #include "report/commands/report/sections.def"
     GV_SECTIONS_COUNT
 };

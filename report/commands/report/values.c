@@ -1,4 +1,4 @@
-/* The functions that the queries of report/commands/report/sections.def call. They give text as it
+/* The functions that the queries of report/commands/report/sections.sql call. They give text as it
  * is, unescaped.
  */
 #include "report/commands/report/report.h"

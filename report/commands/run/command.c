@@ -131,7 +131,7 @@ static int gv_run_wait(struct gv_session_watch *watch)
         if (!known)
             nanosleep(&step, NULL);
     }
-    gv_session_watch_look_last(watch);
+    gv_session_watch_look(watch);
     /* A collector keeps the session open for a while, as long as the program is a zombie. */
     if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
         gv_session_watch_tell_signal(watch, info.si_status);

@@ -1,5 +1,5 @@
 /* gpuverify stalls FILE: the calls that were held up, longest first. */
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/stalls/output.h"

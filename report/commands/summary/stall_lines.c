@@ -1,7 +1,7 @@
 #include "report/commands/summary/stall_lines.h"
 
 #include "report/analyse/names/stack_text.h"
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "report/commands/summary/summary.h"
 
-#include "report/analyse/stalls/cause.h"
+#include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/offer.h"
@@ -349,10 +349,10 @@ static void gv_item_print(const struct gv_summary *summary, size_t number,
         gv_item_print_more(summary, item->fix);
 }
 
-/* Descheduled and unexplained calls are findings of their own, and so is compiling if `load`. */
-static bool gv_line_is_wait(const struct gv_stall_line *line, bool load)
+/* Descheduled and unexplained calls are findings of their own; `waits`: compiling is, too. */
+static bool gv_line_is_wait(const struct gv_stall_line *line, bool waits)
 {
-    return !line->waits_behind && !(load && line->worst->wait_ns == 0) &&
+    return !line->waits_behind && !(waits && line->worst->wait_ns == 0) &&
            !gv_cause_is_unknown(line->worst->cause) &&
            !(line->worst->cause &&
              strcmp(line->worst->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0);
@@ -365,19 +365,27 @@ static size_t gv_print_stalls(const struct gv_summary *summary, size_t number, c
     struct gv_stall_lines lines;
     struct gv_item *item = malloc(sizeof(*item));
     int error = gv_stall_lines_read(summary->trace, &lines);
-    bool load = false;
-    size_t printed = 0;
+    bool waits = evidence != NULL;
+    size_t printed = 0, found = 0;
+    char more[64], text[GV_OFFER_BYTES + 64], see[GV_OFFER_BYTES];
 
     *first = 0;
     for (size_t i = 0; i < summary->verdict->count && i < GV_VERDICT_TOLD; i++)
-        load |= summary->verdict->findings[i].class == GV_VERDICT_LOAD;
-    for (size_t i = 0; item && !error && i < lines.count && printed < GV_SUMMARY_STALLS; i++) {
-        if (!gv_line_is_wait(&lines.lines[i], load))
+        waits |= summary->verdict->findings[i].class == GV_VERDICT_LOAD;
+    for (size_t i = 0; item && !error && i < lines.count; i++) {
+        if (!gv_line_is_wait(&lines.lines[i], waits) || ++found > GV_SUMMARY_STALLS)
             continue;
         gv_item_of_line(summary, &lines.lines[i], printed ? NULL : evidence, item);
         gv_item_print(summary, number++, item);
         if (printed++ == 0)
             *first = lines.lines[i].worst->id;
+    }
+    if (found > printed && printed > 0) {
+        snprintf(more, sizeof(more), "and %zu more: ", found - printed);
+        snprintf(text, sizeof(text), "%s%s", more,
+                 gv_offer_fill(see, sizeof(see), "gpuverify query FILE stall-lines", summary->path,
+                               true));
+        gv_item_print_more(summary, text);
     }
     gv_stall_lines_free(&lines);
     free(item);
@@ -422,30 +430,32 @@ static int gv_print_head(const struct gv_summary *summary)
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
     FILE *out = summary->out;
-    char took[GV_FORMAT_BYTES];
-    int result = sqlite3_prepare_v2(
-        summary->trace,
-        "SELECT (SELECT value FROM meta WHERE key = 'program'), max(coalesce(max(end_ns), 0), ?1)"
-        " FROM process",
-        -1, &row, NULL);
+    char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES];
+    int length, result = sqlite3_prepare_v2(summary->trace,
+                                            "SELECT (SELECT value FROM meta WHERE key = "
+                                            "'program'), max(coalesce(max(end_ns), 0), ?1)"
+                                            " FROM process",
+                                            -1, &row, NULL);
 
     if (result == SQLITE_OK)
         sqlite3_bind_int64(row, 1, facts->last_ns);
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        fprintf(out, "%sgpuverify: ", gv_colour(out, GV_COLOUR_BOLD));
-        gv_format_text(out, (const char *)sqlite3_column_text(row, 0), GV_SUMMARY_NAME, 0);
-        fprintf(out, "%s ran", gv_colour(out, GV_COLOUR_NONE));
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        length = snprintf(text, sizeof(text), "%.*s ran", GV_SUMMARY_NAME, name ? name : "-");
         /* Not of a process that was killed before its first call. */
         if (sqlite3_column_int64(row, 1) > 0)
-            fprintf(out, " %s", gv_format_duration(took, sqlite3_column_int64(row, 1)));
-        if (facts->device[0] || facts->simulated) {
-            fputs(" on ", out);
-            gv_format_text(out, facts->simulated ? "a simulated GPU" : facts->device,
-                           GV_SUMMARY_NAME, 0);
-        }
+            length += snprintf(text + length, sizeof(text) - (size_t)length, " %s",
+                               gv_format_duration(took, sqlite3_column_int64(row, 1)));
+        if (facts->device[0] || facts->simulated)
+            length +=
+                snprintf(text + length, sizeof(text) - (size_t)length, " on %.*s", GV_SUMMARY_NAME,
+                         facts->simulated ? "a simulated GPU" : facts->device);
         if (facts->devices_used > 1)
-            fprintf(out, " and %" PRId64 " more", facts->devices_used - 1);
-        fputc('\n', out);
+            snprintf(text + length, sizeof(text) - (size_t)length, " and %" PRId64 " more",
+                     facts->devices_used - 1);
+        fprintf(out, "%sgpuverify:%s ", gv_colour(out, GV_COLOUR_BOLD),
+                gv_colour(out, GV_COLOUR_NONE));
+        gv_text_lines_on(out, 2, (int)strlen("gpuverify: "), text, summary->columns);
     }
     sqlite3_finalize(row);
     return gv_database_error(summary->trace, result);
@@ -527,6 +537,8 @@ static void gv_print_numbers(const struct gv_summary *summary)
     const struct gv_run_facts *facts = summary->facts;
     bool ran = facts->operations > 0 && facts->kernels_run + facts->graphs > 0;
     bool headline = !ran || !facts->whole || !facts->complete;
+    bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost;
+    const char *least = some ? "at least " : "";
     char text[160], count[GV_FORMAT_BYTES];
     int column = 2;
 
@@ -538,8 +550,8 @@ static void gv_print_numbers(const struct gv_summary *summary)
     if (ran)
         gv_print_busy(summary, &column);
     if (ran && facts->kernels_run > 0) {
-        snprintf(text, sizeof(text), "%s kernel%s", gv_say_count(count, facts->kernels_run),
-                 gv_s(facts->kernels_run));
+        snprintf(text, sizeof(text), "%s%s kernel%s", least,
+                 gv_say_count(count, facts->kernels_run), gv_s(facts->kernels_run));
         gv_print_piece(summary, &column, text);
     }
     if (ran && facts->graphs > 0) {
@@ -571,24 +583,22 @@ static void gv_print_numbers(const struct gv_summary *summary)
 static void gv_print_next(const struct gv_summary *summary, int64_t stall, bool flight)
 {
     FILE *out = summary->out;
-    char next[GV_OFFER_BYTES], trace[GV_SHELL_WORD_BYTES], command[64];
-    int width;
+    char next[GV_OFFER_BYTES], trace[GV_SHELL_WORD_BYTES], command[64] = "";
+    int width = 2;
 
     if (stall && !flight)
         snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, stall);
-    else
-        snprintf(command, sizeof(command), "gpuverify %s FILE",
-                 flight              ? "explain"
-                 : summary->evidence ? "stalls"
-                                     : "report");
-    gv_offer_fill(next, sizeof(next), command, summary->path, false);
+    else if (flight || !summary->evidence)
+        snprintf(command, sizeof(command), "gpuverify %s FILE", flight ? "explain" : "report");
     gv_shown_word(trace, summary->path);
-    width = 2 + 6 + (int)gv_text_width(next);
-    fprintf(out, "%s  Next: %s", gv_colour(out, GV_COLOUR_DIM), next);
-    if (width + 3 + 7 + (int)gv_text_width(trace) <= summary->columns)
-        fprintf(out, "   trace: %s%s\n", trace, gv_colour(out, GV_COLOUR_NONE));
-    else
-        fprintf(out, "\n  trace: %s%s\n", trace, gv_colour(out, GV_COLOUR_NONE));
+    fprintf(out, "%s  ", gv_colour(out, GV_COLOUR_DIM));
+    if (command[0]) {
+        gv_offer_fill(next, sizeof(next), command, summary->path, false);
+        width += 6 + (int)gv_text_width(next) + 3;
+        fprintf(out, "Next: %s%s", next,
+                width + 7 + (int)gv_text_width(trace) <= summary->columns ? "   " : "\n  ");
+    }
+    fprintf(out, "trace: %s%s\n", trace, gv_colour(out, GV_COLOUR_NONE));
 }
 
 /* A paragraph that a function prints, after an empty line. */

@@ -48,6 +48,7 @@ def launch(kernel, stream, *values):
 
 
 def tour_copies(stream, fill):
+    made("cudaMemGetInfo", ctypes.byref(size(0)))
     device = made("cudaMalloc", size(BYTES))
     pinned = made("cudaMallocHost", size(BYTES))
     ctypes.memset(pinned, 0, BYTES)

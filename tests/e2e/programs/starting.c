@@ -1,12 +1,14 @@
 /*
- * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, makes a CUDA call that
- * must not wait for it: in a forked child (fork), in a signal handler on that thread (signal), or
- * in the constructor of LIBRARY (constructor).
+ * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, a CUDA call that must not
+ * wait for it: of a forked child (fork), of a signal handler on that thread (signal), of the
+ * constructor of LIBRARY (constructor), of any thread once a handler has jumped out of the start
+ * (jump) or ended its thread (end).
  */
 #include "e2e.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -15,10 +17,14 @@
 
 static _Atomic int started, handled;
 
+static sigjmp_buf back;
+
 static void *start(void *unused)
 {
-    OK(cuInit(0));
-    atomic_store(&started, 1);
+    if (sigsetjmp(back, 1) == 0) {
+        OK(cuInit(0));
+        atomic_store(&started, 1);
+    }
     return unused;
 }
 
@@ -29,6 +35,18 @@ static void on_signal(int number)
     (void)number;
     if (cuDevicePrimaryCtxRetain(&context, 0) == 0)
         atomic_store(&handled, 1);
+}
+
+static void on_jump(int number)
+{
+    (void)number;
+    siglongjmp(back, 1);
+}
+
+static void on_end(int number)
+{
+    (void)number;
+    pthread_exit(NULL);
 }
 
 static void fork_now(void)
@@ -52,6 +70,8 @@ int main(int argc, char **argv)
     CUcontext context;
 
     REQUIRE(signal(SIGUSR1, on_signal) != SIG_ERR);
+    if (strcmp(how, "jump") == 0 || strcmp(how, "end") == 0)
+        REQUIRE(signal(SIGUSR1, strcmp(how, "jump") == 0 ? on_jump : on_end) != SIG_ERR);
     REQUIRE(!pthread_create(&thread, NULL, start, NULL));
     usleep(300000); /* a CUDA call would wait */
     if (strcmp(how, "fork") == 0) {
@@ -61,6 +81,9 @@ int main(int argc, char **argv)
         for (int i = 0; i < 1000 && !atomic_load(&handled); i++)
             usleep(10000);
         REQUIRE(atomic_load(&handled));
+    } else if (strcmp(how, "jump") == 0 || strcmp(how, "end") == 0) {
+        pthread_kill(thread, SIGUSR1);
+        OK(cuDevicePrimaryCtxRetain(&context, 0));
     } else if (strcmp(how, "constructor") == 0) {
         REQUIRE(argc > 2 && dlopen(argv[2], RTLD_NOW));
     } else {

@@ -94,7 +94,7 @@ cudaError_t gv_rt_cudaMemPoolGetAttribute(cudaMemPool_t memPool, enum cudaMemPoo
     GV_RT_FORWARD(DRIVER(cuMemPoolGetAttribute)(memPool, (CUmemPool_attribute)attr, value));
 }
 
-GV_RT_EXPORT cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+cudaError_t gv_rt_cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     GV_RT_FORWARD(DRIVER(cuMemGetInfo_v2)(free_bytes, total));
 }

@@ -33,7 +33,13 @@ static bool attach(void)
     return true;
 }
 
-const struct gv_process_steps gv_process_steps = {.attach = attach};
+static void leave_gpu_start(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .leave_gpu_start = leave_gpu_start};
 
 void gv_log_info(const char *format, ...)
 {

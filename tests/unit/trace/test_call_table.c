@@ -59,6 +59,7 @@ static void a_row_says_what_its_call_means(void **state)
         {"cuMemAllocManaged", GV_KIND_ALLOC_MANAGED},
         {"cudaMallocAsync_ptsz", GV_KIND_ALLOC_ORDERED},
         {"cuMemCreate", GV_KIND_ALLOC_PHYSICAL},
+        {"cudaMemGetInfo", GV_KIND_MEMORY},
         {"cudaIpcCloseMemHandle", GV_KIND_RELEASE},
         {"cudaFreeHost", GV_KIND_FREE_HOST},
         {"cuStreamQuery_ptsz", GV_KIND_STREAM_QUERY},
@@ -214,7 +215,7 @@ static void readers_know_what_an_earlier_trace_could_not_say(void **state)
     assert_int_equal(gv_trusted_schema_ensure(trace, &version), 0);
     expect(meaning, expected);
     execute("INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES (1, 1, 2, 0, 1)");
-    expect("SELECT kind FROM calls", "graph-launch");
+    expect("SELECT call_kind FROM calls", "graph-launch");
 }
 
 static void another_table_of_calls_is_refused(void **state)

@@ -91,7 +91,7 @@ static enum gv_session_life life_after(pid_t pid, uint64_t ticks, enum gv_sessio
 {
     enum gv_session_life life = GV_SESSION_ALIVE;
 
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 6000; i++) {
         life = gv_session_process_life((uint32_t)pid, ticks);
         if (life == wanted)
             break;

@@ -140,6 +140,68 @@ static void a_queue_is_full_of_its_streams_launches(void **state)
     expect_cause("queue-full");
 }
 
+/* Whatever a stream is given, sets too. */
+static void a_set_waits_for_a_full_queue(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api (id, name, class) VALUES (2, 'cuMemsetD8Async', 'set');"
+            "UPDATE flight SET api = 2, kernel = NULL");
+    add_calls(800, 1);
+    expect_cause("unknown");
+    add_calls(400, 1);
+    expect_cause("queue-full");
+}
+
+/* Code that cuModuleLoad put onto the GPU is not loaded again. */
+static void code_that_is_there_leaves_local_memory(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api (id, name, class) VALUES (2, 'cuModuleLoadData', 'load');"
+            "INSERT INTO module (id, process, number) VALUES (1, 1, 1);"
+            "UPDATE kernel SET module = 1 WHERE id = 2;"
+            "INSERT INTO load (thread, api, start_ns, duration_ns, kind, module) VALUES"
+            " (1, 2, 0, 5, 'module', 1)");
+    expect_cause("local-memory");
+    add_calls(1, 2);
+    expect_cause("unknown");
+}
+
+/* Operations of a stream end in their order. */
+static void an_operation_that_ended_ends_those_before_it(void **state)
+{
+    (void)state;
+    execute("INSERT INTO stream (id, process, context, handle, kind) VALUES (1, 1, 1, 100,"
+            " 'created')");
+    add_calls(4, 1);
+    execute("UPDATE call SET stream = 1");
+    execute("INSERT INTO gpu_op (place, kind, start_ns, duration_ns, call) VALUES (1, 1, 2, 3, 3)");
+    expect_told("It waits for old, launched 0.000 s into the run, which is not known to have ended."
+                " If it waits for new in its turn, neither can ever go on.",
+                "Load new before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
+                "or CUDA_MODULE_LOADING=EAGER.");
+    execute("INSERT INTO gpu_op (place, kind, start_ns, duration_ns, call) VALUES (1, 1, 6, 3, 4)");
+    expect_told("No launch is known to be unfinished.", NULL);
+}
+
+/* A call that holds the lock keeps out those that began later. */
+static void the_call_that_began_first_holds_the_lock(void **state)
+{
+    (void)state;
+    execute(
+        "INSERT INTO thread (id, process, serial, tid, name, records) VALUES (2, 1, 2, 11, 'b',"
+        " 0); INSERT INTO api (id, name, class) VALUES (2, 'cuMemFree_v2', 'free'),"
+        " (3, 'cuMemAlloc_v2', 'alloc');"
+        "UPDATE flight SET api = 2, kernel = NULL;"
+        "INSERT INTO flight (process, thread_serial, api, start_ns) VALUES (1, 2, 3, 2000000000)");
+    expect_cause("free");
+    execute(
+        "DELETE FROM flight WHERE thread_serial = 1;" /* and again, as the second row */
+        "INSERT INTO flight (process, thread_serial, api, start_ns) VALUES (1, 1, 2, 3000000000)");
+    expect_cause("unknown");
+    execute("UPDATE flight SET start_ns = 1000000000 WHERE thread_serial = 1");
+    expect_cause("lock");
+}
+
 static void a_look_reads_only_what_came_since_the_last(void **state)
 {
     (void)state;
@@ -164,6 +226,10 @@ int main(void)
         TEST(the_first_launch_of_a_kernel_loads_it),
         TEST(advice_is_only_what_can_be_done),
         TEST(a_queue_is_full_of_its_streams_launches),
+        TEST(a_set_waits_for_a_full_queue),
+        TEST(code_that_is_there_leaves_local_memory),
+        TEST(an_operation_that_ended_ends_those_before_it),
+        TEST(the_call_that_began_first_holds_the_lock),
         TEST(a_look_reads_only_what_came_since_the_last),
     };
 

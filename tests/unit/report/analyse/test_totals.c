@@ -350,7 +350,7 @@ static void summaries_are_the_same_with_totals_and_without(void **state)
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
         "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) SELECT i, 1 + i % 2,"
         " 1 + i % 7 % 4, i * 1000, abs(random()) % (100 << i % 25), CASE i % 50 WHEN 7 THEN NULL"
-        " WHEN 8 THEN 600 WHEN 9 THEN 2 ELSE 0 END FROM n;"
+        " WHEN 8 THEN 600 WHEN 9 THEN 2 WHEN 10 THEN 4 ELSE 0 END FROM n;"
         "INSERT INTO call_fold SELECT id, 1 + id % 5, duration_ns FROM call WHERE result = 600"
         " AND id % 100 < 50;"
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"

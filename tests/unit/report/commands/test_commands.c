@@ -91,7 +91,7 @@ static void help_and_version_go_to_stdout(void **state)
     assert_int_equal(run("--version"), 0);
     expect_in(output, "gpuverify " GV_VERSION);
     assert_int_equal(run("help report"), 0);
-    expect_in(output, "usage: gpuverify report FILE");
+    expect_in(output, "usage: gpuverify report [FILE]");
     assert_int_equal(run("recover --help"), 0);
     expect_in(output, "usage: gpuverify recover");
     assert_int_equal(run("help environment"), 0);
@@ -119,7 +119,7 @@ static void wrong_use_is_told_on_stderr(void **state)
     expect_in(messages, "did you mean 'report'?");
     assert_int_equal(run("help nothing"), 2);
     assert_int_equal(run("report"), 2);
-    expect_in(messages, "usage: gpuverify report FILE");
+    expect_in(messages, "usage: gpuverify report [FILE]");
     assert_int_equal(run("run"), 2);
     assert_int_equal(run("run -x true"), 2);
     assert_int_equal(run("recover -x"), 2);
@@ -160,7 +160,7 @@ static void what_is_no_trace_is_refused(void **state)
     assert_int_equal(run("report /dev/null"), 3);
     assert_int_equal(run("report ."), 3);
     assert_int_equal(run("report \"$GPUVERIFY_COMMAND\""), 3);
-    expect_in(messages, "is no gpuverify trace");
+    expect_in(messages, "is not a gpuverify trace");
     snprintf(path, sizeof(path), "%s/other.db", fixture.directory);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
     sqlite3_exec(database, "CREATE TABLE calls (x)", NULL, NULL, NULL);
@@ -266,7 +266,7 @@ static void recover_takes_a_spool_and_a_file(void **state)
     snprintf(path, sizeof(path), "%s/mine.db", fixture.directory);
     assert_int_equal(fixture_number(path, "SELECT count(*) FROM calls"), 11);
     assert_int_equal(run("recover /etc/passwd"), 3);
-    expect_in(messages, "neither a trace nor a spool");
+    expect_in(messages, "is not a gpuverify trace or spool");
     assert_int_equal(run("recover nowhere"), 3);
 }
 
@@ -314,7 +314,7 @@ static void run_keeps_exit_codes_and_streams(void **state)
 {
     (void)state;
     assert_int_equal(run("run -- sh -c 'exit 7'"), 7);
-    expect_in(messages, "No CUDA call was seen");
+    expect_in(messages, "made no CUDA call");
     assert_int_equal(run("run -- ./nowhere"), 127);
     assert_int_equal(run("run -- /etc/passwd"), 126);
     assert_int_equal(run("run sh -c 'kill -TERM $$'"), 128 + SIGTERM);

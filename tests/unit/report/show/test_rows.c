@@ -61,14 +61,67 @@ static void a_table_is_aligned_and_harmless(void **state)
         "-                     -       -\n");
 }
 
-static void a_table_with_a_narrow_terminal_is_cut(void **state)
+/* Numbers give way, from the right, before a name is cut. */
+static void in_a_narrow_terminal_numbers_give_way(void **state)
 {
     (void)state;
     begin(GV_FORMAT_TABLE);
-    rows.width = 30;
+    rows.width = 35;
     add("a kernel with a long name", 25, 1, 1);
-    end("name             time    share\n"
-        "a kern...g name  1 ns  100.0 %\n");
+    end("name                       time\n"
+        "a kernel with a long name  1 ns\n"
+        "not shown here: share\n");
+}
+
+#define LONG_NAME "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize"
+
+/* A name keeps 40 columns. Of names that look alike, what they share goes; a path keeps its end. */
+static void names_that_are_cut_stay_different(void **state)
+{
+    static const struct gv_column kernels[] = {
+        {"kernel", GV_COLUMN_NAME}, {"time", GV_COLUMN_DURATION}, {"where", GV_COLUMN_TEXT}};
+
+    (void)state;
+    out = open_memstream(&written, &written_bytes);
+    assert_non_null(out);
+    gv_rows_begin(&rows, out, GV_FORMAT_TABLE, kernels, 3, NULL);
+    rows.width = 48;
+    gv_rows_text(&rows, LONG_NAME "64x64x16_stage4");
+    gv_rows_number(&rows, 12);
+    gv_rows_text(&rows, "/home/u/projects/language/models/transformer_layers.py:131 step");
+    gv_rows_text(&rows, LONG_NAME "128x128x16_stage4");
+    gv_rows_number(&rows, 1);
+    gv_rows_text(&rows, NULL);
+    gv_rows_text(&rows, "other_kernel");
+    gv_rows_number(&rows, 1);
+    gv_rows_text(&rows, "a.py:1");
+    end("kernel                                      time\n"
+        "sm80_xmma_ge..._n_tilesize64x64x16_stage4  12 ns\n"
+        "    where: ...els/transformer_layers.py:131 step\n"
+        "sm80_xmma_ge..._tilesize128x128x16_stage4   1 ns\n"
+        "other_kernel                                1 ns\n"
+        "    where: a.py:1\n");
+}
+
+static void columns_give_way_in_their_order(void **state)
+{
+    static const struct gv_column ranked[] = {{"name", GV_COLUMN_TEXT},
+                                              {"min", GV_GIVES_WAY(1, GV_COLUMN_NUMBER)},
+                                              {"total", GV_COLUMN_NUMBER},
+                                              {"grid", GV_GIVES_WAY(2, GV_COLUMN_TEXT)}};
+
+    (void)state;
+    out = open_memstream(&written, &written_bytes);
+    assert_non_null(out);
+    gv_rows_begin(&rows, out, GV_FORMAT_TABLE, ranked, 4, NULL);
+    rows.width = 17;
+    gv_rows_text(&rows, "gemm");
+    gv_rows_number(&rows, 1);
+    gv_rows_number(&rows, 2);
+    gv_rows_text(&rows, "8x1");
+    end("name  total  grid\n"
+        "gemm      2  8x1\n"
+        "not shown here: min\n");
 }
 
 static void a_cell_has_its_limit(void **state)
@@ -178,7 +231,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
         TEST(a_table_is_aligned_and_harmless),
-        TEST(a_table_with_a_narrow_terminal_is_cut),
+        TEST(in_a_narrow_terminal_numbers_give_way),
+        TEST(names_that_are_cut_stay_different),
+        TEST(columns_give_way_in_their_order),
         TEST(a_cell_has_its_limit),
         TEST(many_rows_are_not_kept),
         TEST(csv_follows_its_standard),

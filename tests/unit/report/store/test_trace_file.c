@@ -303,7 +303,7 @@ static void a_pipe_as_journal_is_not_opened(void **state)
     make_trace();
     snprintf(journal, sizeof(journal), "%s-journal", fixture.trace);
     assert_int_equal(mkfifo(journal, 0600), 0);
-    alarm(20);
+    alarm(60);
     assert_int_equal(gv_trace_file_probe(fixture.trace, &probe), -EMEDIUMTYPE);
     assert_int_equal(gv_trace_file_claim(fixture.trace, "1-2-0000000a", other, sizeof(other)), 0);
     assert_string_not_equal(other, fixture.trace);

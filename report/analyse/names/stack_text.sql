@@ -1,0 +1,16 @@
+-- name: frames
+-- At most ?2 frames of the stack ?1, down to main(), without CUDA's own. Frames of libraries are
+-- only taken if none is of the program itself.
+WITH known AS (
+    SELECT * FROM frames
+    WHERE stack = ?1 AND kind <> 'runtime'
+        AND (kind = 'python' OR depth <= coalesce((SELECT max(depth) FROM frames
+            WHERE stack = ?1 AND kind <> 'python' AND function = 'main'), depth)))
+SELECT function, library, file, line, address FROM known
+WHERE CASE WHEN EXISTS (SELECT 1 FROM known WHERE kind = 'python') THEN kind = 'python'
+    WHEN EXISTS (SELECT 1 FROM known WHERE file IS NOT NULL AND NOT {is_system(kind, library)})
+        THEN file IS NOT NULL AND NOT {is_system(kind, library)}
+    WHEN EXISTS (SELECT 1 FROM known WHERE function IS NOT NULL AND NOT {is_system(kind, library)})
+        THEN function IS NOT NULL AND NOT {is_system(kind, library)}
+    ELSE function IS NOT NULL OR library IS NOT NULL END
+ORDER BY ?2 = 1 AND kind = 'python' AND {in_package(file)}, depth LIMIT ?2;

@@ -1,0 +1,183 @@
+-- What the sections of sections.def show. Parameters are bound by gv_report_bind(). Sums are in
+-- tables that were made for the part of the trace that is asked for.
+
+-- define: meta(key)
+(SELECT value FROM meta WHERE key = '{key}')
+
+-- define: fact(key)
+(SELECT value FROM fact WHERE key = '{key}')
+
+-- define: share(part, whole)
+{part} * 1.0 / nullif({whole}, 0)
+
+-- define: is_of_process(process)
+(:process = 0 OR {process} = :process)
+
+-- define: is_in_part(process, thread, start)
+{is_of_process({process})} AND (:thread = 0 OR {thread} = :thread) AND {start} >= :from
+    AND {start} < :to
+
+-- define: sum(what)
+CAST(total({what}) AS INTEGER)
+
+-- define: is_simulated
+EXISTS (SELECT 1 FROM device WHERE name GLOB 'GV_SIM *')
+
+-- name: run
+SELECT {meta(program)}, {meta(arguments)},
+    strftime('%Y-%m-%d %H:%M:%S', {meta(start_unix_ns)} / 1000000000, 'unixepoch', 'localtime'),
+    {meta(host)},
+    nullif(max(coalesce((SELECT max(end_ns) FROM process), 0), coalesce({fact(last_ns)}, 0)), 0),
+    'CUDA ' || gv_version({meta(driver_version)})
+        || CASE WHEN {is_simulated} THEN ', simulated' ELSE '' END,
+    (SELECT count(*) FROM process WHERE {is_of_process(id)}),
+    (SELECT count(*) FROM threads WHERE {is_of_process(process)} AND (:thread = 0 OR id = :thread)),
+    {fact(calls)}, {fact(last_ns)} - {fact(first_ns)}, {fact(operations)},
+    {share({fact(found_operations)}, {fact(operations)})};
+
+-- name: timeline
+SELECT lane, stretch * {fact(stretch_ns)}, {fact(stretch_ns)}, taken_ns FROM timeline
+ORDER BY lane, stretch;
+
+-- name: devices
+SELECT d.device, gv_device(d.name), d.cc_major || '.' || d.cc_minor, d.multiprocessors,
+    d.memory_bytes, t.busy_ns,
+    CASE WHEN {fact(gpu_known_ns)} >= {fact(last_ns)}
+        THEN {share(t.busy_ns, ({fact(last_ns)} - {fact(first_ns)}))} END,
+    t.kernel_ns, t.copy_ns, round({share(t.copy_ns, t.kernel_ns)}, 2),
+    t.kernel_ns + t.copy_ns - t.busy_ns
+FROM device_total t LEFT JOIN device d ON d.id = t.device ORDER BY d.device, t.number;
+
+-- define: kernels_ns
+(SELECT total(total_ns) FROM kernel_total)
+
+-- name: kernels
+SELECT gv_kernel(k.name), k.count, k.total_ns, k.total_ns / k.count, k.min_ns, k.median_ns,
+    k.max_ns, {share(k.total_ns, ({kernels_ns} + {fact(graph_time_ns)}))},
+    s.grid_x || 'x' || s.grid_y || 'x' || s.grid_z || CASE WHEN k.shapes > 1 THEN ' ...' ELSE '' END,
+    s.block_x || 'x' || s.block_y || 'x' || s.block_z,
+    round(s.grid_x * s.grid_y * s.grid_z * 1.0 / nullif(d.multiprocessors, 0), 2),
+    gv_occupancy(d.cc_major * 10 + d.cc_minor, s.block_x * s.block_y * s.block_z, s.registers,
+        s.static_shared_bytes + s.dynamic_shared_bytes)
+FROM kernel_total k LEFT JOIN gpu_shape s ON s.id = k.shape LEFT JOIN device d ON d.id = k.device
+UNION ALL SELECT '(graphs, launched whole)', g.value, t.value, t.value / g.value, NULL, NULL, NULL,
+    {share(t.value, ({kernels_ns} + t.value))}, NULL, NULL, NULL, NULL
+FROM fact g, fact t WHERE g.key = 'graphs' AND t.key = 'graph_time_ns' AND g.value > 0
+ORDER BY 3 DESC, 1 LIMIT :top;
+
+-- name: launches
+SELECT gv_kernel(k.name), {sum(l.count)} AS times, {sum(l.total_ns)} AS taken,
+    CAST(total(l.total_ns) / total(l.count) AS INTEGER)
+FROM launch_total l LEFT JOIN kernel k ON k.id = l.kernel
+GROUP BY k.name ORDER BY taken DESC, 1 LIMIT :top;
+
+-- name: copies
+SELECT CASE t.copy_kind WHEN -1 THEN 'memset' ELSE coalesce(k.name, 'copy') END,
+    CASE WHEN t.copy_kind > 0 THEN CASE t.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned'
+        WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END END,
+    t.count, t.bytes, t.total_ns, CAST(t.bytes * 1e9 / nullif(t.total_ns, 0) AS INTEGER),
+    t.bytes / t.count, t.min_ns, t.median_ns, t.max_ns,
+    {share(t.total_ns, (SELECT total(total_ns) FROM copy_total))}
+FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind & 15
+ORDER BY t.total_ns DESC, 1, 2 LIMIT :top;
+
+-- name: calls
+SELECT a.name, t.count, t.total_ns, t.total_ns / t.count, t.min_ns, t.median_ns, t.max_ns,
+    {share(t.total_ns, (SELECT total(total_ns) FROM api_total))}, nullif(t.errors, 0)
+FROM api_total t JOIN api a ON a.id = t.api ORDER BY t.total_ns DESC, a.name LIMIT :top;
+
+-- define: is_this_error
+-- Of a call f, the error e.
+f.api = e.api AND f.result = e.result
+    AND {is_in_part((SELECT process FROM thread WHERE id = f.thread), f.thread, f.start_ns)}
+
+-- name: errors
+WITH who AS (
+    SELECT f.api, f.result, group_concat(DISTINCT p.pid) AS pids
+    FROM call f JOIN thread t ON t.id = f.thread JOIN process p ON p.id = t.process
+    WHERE (SELECT count(*) FROM process) > 1 AND EXISTS (SELECT 1 FROM error_total)
+        AND f.result NOT IN (0, 4, 600) AND {is_in_part(t.process, f.thread, f.start_ns)}
+    GROUP BY f.api, f.result)
+SELECT a.name, e.result, gv_result(a.name, e.result), e.count, c.start_ns, c.bytes,
+    coalesce(replace(w.pids, ',', ', '),
+        (SELECT CASE count(*) WHEN 1 THEN max(pid) END FROM process)), gv_where(s.stack)
+FROM error_total e JOIN api a ON a.id = e.api
+    LEFT JOIN who w ON w.api = e.api AND w.result = e.result
+    LEFT JOIN call c
+        ON c.id = (SELECT f.id FROM call f WHERE {is_this_error} ORDER BY f.id LIMIT 1)
+    LEFT JOIN call_stack s ON s.call = (SELECT f.id FROM call_stack k JOIN call f ON f.id = k.call
+        WHERE {is_this_error} ORDER BY f.id LIMIT 1)
+WHERE e.result <> 4 ORDER BY e.count DESC, a.name, e.result LIMIT :top;
+
+-- name: sync
+SELECT a.name, t.count, t.total_ns, t.median_ns, t.max_ns,
+    {share(t.total_ns, (SELECT sum(last_ns - first_ns) FROM thread_total))}
+FROM api_total t JOIN api a ON a.id = t.api
+WHERE a.class = 'sync' ORDER BY t.total_ns DESC, a.name LIMIT :top;
+
+-- name: loads
+SELECT start_ns, duration_ns, jit_ns, wait_ns, kind, bytes, function,
+    gv_kernel(coalesce(name, kernel)), library, nullif(result, 0)
+FROM loads WHERE {is_in_part(process, thread, start_ns)} ORDER BY duration_ns DESC, id LIMIT :top;
+
+-- name: stalls
+SELECT cause, count(*), {sum(wait_ns + jit_ns)} AS lost, {sum(wait_ns)}, {sum(jit_ns)},
+    max(wait_ns + jit_ns), CASE WHEN expected THEN 'yes' END
+FROM stalls WHERE {is_in_part(process, thread, start_ns)}
+GROUP BY cause, expected ORDER BY expected, cause = 'unknown', lost DESC, cause LIMIT :top;
+
+-- name: latency
+SELECT {fact(latency_min_ns)}, {fact(latency_median_ns)},
+    {fact(latency_total_ns)} / {fact(latency_count)}, {fact(latency_max_ns)},
+    round({fact(latency_total_ns)} * 1.0 / {fact(latency_count)} * {fact(operations)}
+        / nullif({fact(last_ns)} - {fact(first_ns)}, 0), 1)
+WHERE {fact(latency_count)} > 0;
+
+-- name: gaps
+SELECT d.device, g.start_ns, g.duration_ns,
+    (SELECT group_concat(what, ', ') FROM (SELECT a.name || ' ' || gv_duration(c.total_ns) AS what
+        FROM gap_call c JOIN api a ON a.id = c.api
+        WHERE c.gap = g.id ORDER BY c.total_ns DESC, a.name LIMIT 3)),
+    CAST(max(0, g.duration_ns - (SELECT total(total_ns) FROM gap_call WHERE gap = g.id)) AS INTEGER)
+FROM gap g LEFT JOIN device_total t ON t.number = g.device_total
+    LEFT JOIN device d ON d.id = t.device
+ORDER BY g.duration_ns DESC, g.id LIMIT :top;
+
+-- name: memory
+SELECT {fact(memory_peak_bytes)}, {fact(memory_peak_at_ns)}, {fact(memory_left_bytes)}
+WHERE {fact(memory_known)} AND {fact(memory_peak_bytes)} > 0;
+
+-- name: leaks
+SELECT m.space, count(*), {sum(m.bytes)} AS left, a.name, gv_where(s.stack)
+FROM memory_left m LEFT JOIN call c ON c.id = m.call LEFT JOIN api a ON a.id = c.api
+    LEFT JOIN call_stack s ON s.call = m.call
+GROUP BY m.space, a.name, s.stack ORDER BY left DESC, m.space, a.name LIMIT :top;
+
+-- name: samples
+SELECT uuid, at_ns, gpu_percent, memory_percent, memory_used_bytes, power_mw, sm_clock_mhz,
+    temperature_c
+FROM sample WHERE at_ns >= :from AND at_ns < :to ORDER BY uuid, at_ns;
+
+-- name: processes
+SELECT p.pid, p.program, (SELECT sum(records) FROM threads t WHERE t.process = p.id), p.start_ns,
+    p.end_ns - p.start_ns,
+    CASE WHEN p.ended IS NULL THEN 'runs'
+        WHEN p.ended = 'killed' THEN coalesce(gv_ended(p.exit_signal), 'killed or crashed')
+        ELSE p.ended END,
+    p.exit_code,
+    CASE p.gpu WHEN 'cupti' THEN CASE WHEN {is_simulated} THEN 'recorded by a simulated CUPTI '
+            ELSE 'recorded by CUPTI ' END
+        || CASE WHEN p.cupti_version >= 10000 THEN gv_version(p.cupti_version / 10)
+            ELSE '(API version ' || coalesce(p.cupti_version, '?') || ')' END
+        ELSE p.gpu END
+FROM process p WHERE {is_of_process(p.id)} ORDER BY p.id LIMIT :top;
+
+-- name: flights
+SELECT p.pid, f.tid, f.thread_name, f.name, gv_kernel(f.kernel), f.start_ns, f.elapsed_ns, f.cause,
+    f.confidence
+FROM in_flight f LEFT JOIN process p ON p.id = f.process
+WHERE {is_of_process(f.process)} ORDER BY f.start_ns, f.tid LIMIT :top;
+
+-- name: losses
+SELECT what, class, {sum(count)} AS lost FROM losses
+WHERE {is_of_process(process)} GROUP BY what, class ORDER BY lost DESC, what, class LIMIT :top;

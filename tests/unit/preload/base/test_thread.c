@@ -1,0 +1,226 @@
+/* A thread of the program joins, fills segments, and leaves; a forked child starts anew. */
+#include "tests/unit/preload/recording.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+static bool may_attach = true;
+static int attached;
+
+static bool attach(void)
+{
+    struct gv_thread *thread = &gv_thread;
+
+    attached++;
+    assert_false(gv_thread_join(thread)); /* a CUDA call inside: it does not join there */
+    return may_attach;
+}
+
+const struct gv_process_steps gv_process_steps = {.attach = attach};
+
+static void joins_once(void **state)
+{
+    struct gv_thread *thread = &gv_thread;
+
+    (void)state;
+    attached = 0;
+    prctl(PR_SET_NAME, "worker");
+    thread->depth = 3; /* a call that is being made */
+    assert_false(gv_thread_is_live(thread));
+    assert_true(gv_thread_join(thread));
+    assert_true(gv_thread_join(thread));
+    assert_true(gv_thread_is_live(thread) && gv_thread_may_call(thread));
+    assert_int_equal(attached, 1);
+    assert_int_equal(thread->serial, 1);
+    assert_int_equal(thread->depth, 3);
+    assert_int_equal(thread->tid, gettid());
+    assert_int_equal(atomic_load(&thread->slot->thread), 1);
+    assert_memory_equal(thread->slot->comm, "worker", sizeof "worker");
+}
+
+static void does_not_join_what_does_not_record(void **state)
+{
+    (void)state;
+    may_attach = false;
+    assert_false(gv_thread_join(&gv_thread));
+    may_attach = true;
+    assert_false(gv_thread_is_live(&gv_thread));
+    assert_int_equal(atomic_load(&gv_process.spool.header->threads_seen), 0);
+}
+
+static void waits_while_the_gpu_is_started(void **state)
+{
+    (void)state;
+    assert_true(gv_thread_join(&gv_thread));
+    atomic_store(&own.open, 0);
+    assert_true(gv_thread_is_live(&gv_thread));
+    assert_false(gv_thread_may_call(&gv_thread));
+}
+
+/* Records of a room until there is no more; how many. */
+static unsigned fill(enum gv_spool_room room, unsigned most)
+{
+    unsigned count = 0;
+
+    for (union gv_record *record;
+         count < most && (record = gv_thread_reserve(&gv_thread, room)) != NULL; count++) {
+        record->call = (struct gv_record_call){.head = {.kind = GV_RECORD_CALL}, .bytes = count};
+        gv_thread_publish(&gv_thread);
+    }
+    return count;
+}
+
+static void goes_on_in_the_next_segment(void **state)
+{
+    struct gv_spool_segment *first, *second;
+
+    (void)state;
+    assert_true(gv_thread_join(&gv_thread));
+    assert_int_equal(fill(GV_ROOM_REST, GV_SPOOL_SEGMENT_RECORDS + 2),
+                     GV_SPOOL_SEGMENT_RECORDS + 2);
+    first = segment_of(1, 0);
+    second = segment_of(1, 1);
+    assert_non_null(first);
+    assert_non_null(second);
+    assert_int_equal(atomic_load(&first->state), GV_SEGMENT_CLOSED);
+    assert_int_equal(atomic_load(&first->published), GV_SPOOL_SEGMENT_RECORDS);
+    assert_int_equal(first->first_record, 0);
+    assert_int_equal(atomic_load(&second->state), GV_SEGMENT_OPEN);
+    assert_int_equal(atomic_load(&second->published), 2);
+    assert_int_equal(second->first_record, GV_SPOOL_SEGMENT_RECORDS);
+    assert_int_equal(second->records[1].call.bytes, GV_SPOOL_SEGMENT_RECORDS + 1);
+}
+
+/* What is more important finds room when the rest is refused. */
+static void keeps_the_last_segments_for_what_matters(void **state)
+{
+    unsigned most = GV_SPOOL_SEGMENT_RECORDS * 128;
+
+    (void)state;
+    assert_true(gv_thread_join(&gv_thread));
+    for (int room = GV_ROOM_REST; room >= GV_ROOM_CODE; room--) {
+        unsigned count = fill((enum gv_spool_room)room, most);
+
+        assert_true(count > 0 && count < most);
+        assert_int_equal(fill((enum gv_spool_room)room, 1), 0);
+    }
+}
+
+static void splits_texts(void **state)
+{
+    static char text[GV_RECORD_TEXT_LIMIT + 2];
+    struct gv_spool_segment *segment;
+    uint32_t last = (GV_RECORD_TEXT_LIMIT - 1) / GV_RECORD_TEXT_BYTES;
+
+    (void)state;
+    assert_true(gv_thread_join(&gv_thread));
+    memset(text, 'x', GV_RECORD_TEXT_BYTES + 1);
+    gv_thread_write_text(&gv_thread, text, gv_thread_text_bytes(text), false);
+    segment = segment_of(1, 0);
+    assert_int_equal(atomic_load(&segment->published), 2);
+    assert_int_equal(segment->records[0].head.flags, GV_RECORD_MORE);
+    assert_int_equal(segment->records[0].head.api, GV_RECORD_TEXT_BYTES);
+    assert_int_equal(segment->records[1].head.flags, 0);
+    assert_int_equal(segment->records[1].head.api, 1);
+
+    memset(text, 'y', GV_RECORD_TEXT_LIMIT + 1);
+    gv_thread_write_text(&gv_thread, text, gv_thread_text_bytes(text), true);
+    assert_int_equal(atomic_load(&segment->published), 2 + last + 1);
+    assert_int_equal(segment->records[2 + last].head.flags, GV_RECORD_MORE);
+    assert_memory_equal(
+        segment->records[2 + last].text.text + segment->records[2 + last].head.api - 3, "...", 3);
+    assert_int_equal(gv_thread_text_bytes(NULL), 0);
+}
+
+static void *live(void *slot)
+{
+    assert_true(gv_thread_join(&gv_thread));
+    assert_int_equal(fill(GV_ROOM_REST, 5), 5);
+    atomic_store(&gv_thread.slot->api_plus_one, 1); /* it ends inside a call */
+    *(struct gv_spool_slot **)slot = gv_thread.slot;
+    return NULL;
+}
+
+static void leaves_when_it_ends(void **state)
+{
+    struct gv_spool_slot *slot = NULL;
+    struct gv_spool_segment *segment;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, live, &slot), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    segment = segment_of(1, 0);
+    assert_int_equal(atomic_load(&segment->state), GV_SEGMENT_CLOSED);
+    assert_int_equal(atomic_load(&segment->published), 5);
+    assert_int_equal(atomic_load(&slot->thread), 0);
+    assert_int_equal(atomic_load(&slot->api_plus_one), 0);
+}
+
+static void records_without_a_slot(void **state)
+{
+    static const struct gv_spool_owner other = {.thread = 99};
+
+    (void)state;
+    for (unsigned i = 0; i < GV_SPOOL_SLOTS; i++)
+        assert_non_null(gv_spool_writer_slot(&gv_process.spool, &other));
+    assert_true(gv_thread_join(&gv_thread));
+    assert_int_equal(atomic_load(&gv_process.spool.header->lost.threads), 1);
+    assert_int_equal(fill(GV_ROOM_REST, 1), 1);
+}
+
+/* As the kernel empties the page of gv_process_own in it. */
+static int be_the_child(struct gv_spool_segment *parents)
+{
+    atomic_store(&own.token, 0);
+    atomic_store(&own.open, 0);
+    if (gv_thread_is_live(&gv_thread) || gv_thread_may_call(&gv_thread))
+        return 1;
+    open_spool("child", 2);
+    if (!gv_thread_join(&gv_thread) || gv_thread.serial != 1 || gv_thread.segment ||
+        fill(GV_ROOM_REST, 3) != 3)
+        return 2;
+    if (atomic_load(&parents->published) != 4 || atomic_load(&gv_thread.segment->published) != 3)
+        return 3;
+    gv_spool_writer_close(&gv_process.spool, true);
+    return 0;
+}
+
+static void starts_anew_in_a_forked_child(void **state)
+{
+    int status = -1;
+    pid_t child;
+
+    (void)state;
+    assert_true(gv_thread_join(&gv_thread));
+    assert_int_equal(fill(GV_ROOM_REST, 4), 4);
+    child = fork();
+    if (child == 0)
+        _exit(be_the_child(gv_thread.segment));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(gv_thread_is_live(&gv_thread));
+    assert_int_equal(fill(GV_ROOM_REST, 1), 1);
+    assert_int_equal(atomic_load(&segment_of(1, 0)->published), 5);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_recording, close_recording)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(joins_once),
+        TEST(does_not_join_what_does_not_record),
+        TEST(waits_while_the_gpu_is_started),
+        TEST(goes_on_in_the_next_segment),
+        TEST(keeps_the_last_segments_for_what_matters),
+        TEST(splits_texts),
+        TEST(leaves_when_it_ends),
+        TEST(records_without_a_slot),
+        TEST(starts_anew_in_a_forked_child),
+    };
+
+    return cmocka_run_group_tests_name("a thread that records", tests, NULL, NULL);
+}

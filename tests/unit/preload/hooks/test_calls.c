@@ -1,0 +1,463 @@
+/* What a hooked call leaves in the spool, ordinary and not. Time stands still unless a test moves
+ * it. */
+#include "tests/unit/preload/recording.h"
+
+#include "preload/base/clock.h"
+#include "preload/bind/entry_points.h"
+#include "preload/hooks/calls.h"
+#include "preload/hooks/names.h"
+#include "preload/hooks/run_delay.h"
+#include "preload/stacks/stacks.h"
+
+#include <stdint.h>
+#include <time.h>
+
+#define NOT_READY 600
+#define CONTEXT   0x77u
+
+/* ---- the rest of the library ---- */
+
+struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
+struct gv_driver_calls gv_driver_calls;
+uint64_t gv_stacks_least_ns = UINT64_MAX;
+uint64_t gv_run_delay_least_ns = UINT64_MAX;
+
+static uint64_t now_ns;
+static int starts, drivers_noted, contexts_asked;
+static void (*while_stack_is_written)(void);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    (void)clock;
+    *now = (struct timespec){.tv_sec = (time_t)(now_ns / 1000000000u),
+                             .tv_nsec = (long)(now_ns % 1000000000u)};
+    return 0;
+}
+
+static bool attach(void)
+{
+    return true;
+}
+
+static void start_gpu(struct gv_thread *thread)
+{
+    assert_int_equal(thread->depth, 0);
+    starts++;
+}
+
+static void note_driver(void)
+{
+    drivers_noted++;
+}
+
+static void await_gpu_start(const struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .note_driver = note_driver,
+                                                  .start_gpu = start_gpu,
+                                                  .await_gpu_start = await_gpu_start};
+
+/* A kernel's number is its handle; nobody has named those from 100 on. */
+struct gv_names_answer gv_names_find(uintptr_t handle)
+{
+    return (struct gv_names_answer){.kernel = handle < 100 ? (uint32_t)handle : 0};
+}
+
+bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel)
+{
+    (void)owner;
+    *kernel = (uint32_t)handle;
+    return true;
+}
+
+bool gv_names_are_full(void)
+{
+    return false;
+}
+
+uint32_t gv_names_owner(uintptr_t handle)
+{
+    (void)handle;
+    return 0;
+}
+
+void gv_names_alias(uintptr_t handle, uintptr_t known)
+{
+    (void)handle;
+    (void)known;
+}
+
+uint32_t gv_names_void_owner(uintptr_t owner)
+{
+    return (uint32_t)owner;
+}
+
+void gv_names_void_loaded(void)
+{
+}
+
+static void write_kind(struct gv_thread *thread, enum gv_record_kind kind, uint64_t object)
+{
+    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
+
+    assert_non_null(record);
+    record->call = (struct gv_record_call){.head = {.kind = (uint8_t)kind}, .object = object};
+    gv_thread_publish(thread);
+}
+
+void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+                    uint64_t end_ns, const struct gv_facts *facts)
+{
+    (void)call;
+    (void)result;
+    (void)end_ns;
+    write_kind(thread, GV_RECORD_LOAD, facts->made);
+}
+
+void gv_loads_note_name(struct gv_thread *thread, const struct gv_facts *facts, int32_t result)
+{
+    (void)thread;
+    (void)facts;
+    (void)result;
+}
+
+void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t handle,
+                         uint32_t module, const char *name)
+{
+    (void)kernel;
+    (void)module;
+    assert_string_equal(name, "tick");
+    write_kind(thread, GV_RECORD_NAME, handle);
+}
+
+void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *facts)
+{
+    write_kind(thread, GV_RECORD_UNLOAD, facts->owner);
+}
+
+bool gv_stacks_wanted_of_failed(unsigned api)
+{
+    (void)api;
+    return false;
+}
+
+void gv_stacks_write(struct gv_thread *thread)
+{
+    write_kind(thread, GV_RECORD_STACK_OF_CALL, 0);
+    if (while_stack_is_written)
+        while_stack_is_written();
+}
+
+void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns)
+{
+    (void)room;
+    (void)end_ns;
+    write_kind(thread, GV_RECORD_RUN_DELAY, 0);
+}
+
+static int get_context(void **context)
+{
+    contexts_asked++;
+    *context = (void *)(uintptr_t)CONTEXT;
+    return 0;
+}
+
+static int get_name(const char **name, void *function)
+{
+    (void)function;
+    *name = "tick";
+    return 0;
+}
+
+/* ---- calls, and what they leave ---- */
+
+static int prepare(void **state)
+{
+    gv_driver_calls = (struct gv_driver_calls){.context_get_current = get_context};
+    gv_stacks_least_ns = gv_run_delay_least_ns = UINT64_MAX;
+    while_stack_is_written = NULL;
+    now_ns = 1000;
+    starts = drivers_noted = contexts_asked = 0;
+    return open_recording(state);
+}
+
+static void begin(struct gv_call *call, int api, const struct gv_facts *facts)
+{
+    gv_call_begin(call, (enum gv_api_id)api, gv_api_rows[api].class, facts);
+}
+
+/* A call from its begin to its end, so long. */
+__attribute__((noinline)) static void make(int api, int32_t result, uint64_t duration_ns,
+                                           struct gv_facts facts)
+{
+    struct gv_call call;
+
+    begin(&call, api, &facts);
+    now_ns += duration_ns;
+    gv_call_end(&call, result, &facts);
+}
+
+static unsigned written(void)
+{
+    struct gv_spool_segment *segment = segment_of(1, 0);
+
+    return segment ? atomic_load(&segment->published) : 0;
+}
+
+static const union gv_record *record(unsigned number)
+{
+    assert_true(number < written());
+    return &segment_of(1, 0)->records[number];
+}
+
+static uint64_t lost(enum gv_api_class class)
+{
+    return atomic_load(&gv_process.spool.header->lost.calls[class]);
+}
+
+static void an_ordinary_call_is_one_record(void **state)
+{
+    struct gv_facts facts = {.stream = 5, .bytes = 64, .object = 9, .flags = GV_RECORD_HAS_BYTES};
+    struct gv_call call;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct gv_record_call *told;
+
+        begin(&call, GV_ID_cuMemAlloc_v2, &facts);
+        assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), GV_ID_cuMemAlloc_v2 + 1);
+        assert_int_equal(atomic_load(&gv_thread.slot->start_ns), now_ns);
+        assert_int_equal(atomic_load(&gv_thread.slot->stream), 5);
+        now_ns += 50;
+        gv_call_end(&call, 2, &facts);
+        assert_int_equal(atomic_load(&gv_thread.slot->api_plus_one), 0);
+        assert_int_equal(written(), i + 1);
+        told = &record(i)->call;
+        assert_int_equal(told->head.kind, GV_RECORD_CALL);
+        assert_int_equal(told->head.api, GV_ID_cuMemAlloc_v2);
+        assert_int_equal(told->head.result, 2);
+        assert_int_equal(told->head.flags, GV_RECORD_HAS_BYTES | GV_RECORD_HAS_CONTEXT);
+        assert_int_equal(told->start_ns, now_ns - 50);
+        assert_int_equal(told->duration_ns, 50);
+        assert_int_equal(told->stream, 5);
+        assert_int_equal(told->bytes, 64);
+        assert_int_equal(told->object, 9);
+        assert_int_equal(told->context, CONTEXT);
+    }
+    assert_int_equal(contexts_asked, 1);
+    make(GV_ID_cuCtxCreate_v2, 0, 1, (struct gv_facts){0});
+    assert_int_equal(contexts_asked, 2); /* another one may be current */
+    assert_int_equal(drivers_noted, 1);
+}
+
+static void calls_inside_a_call_are_a_part_of_it(void **state)
+{
+    struct gv_facts outer = {.stream = 3}, inner = {.kernel = 8, .stream = 4};
+    struct gv_call call;
+
+    (void)state;
+    begin(&call, GV_ID_cudaLaunchKernel, &outer);
+    make(GV_ID_cuLaunchKernel, 0, 10, inner);
+    make(GV_ID_cuModuleLoadData, 0, 10,
+         (struct gv_facts){.what = GV_FACT_LOADS_IMAGE, .made = 0x11});
+    assert_int_equal(gv_thread.depth, 1);
+    gv_call_end(&call, 0, &outer);
+    assert_int_equal(gv_thread.depth, 0);
+    assert_int_equal(written(), 2);
+    assert_int_equal(record(0)->head.kind, GV_RECORD_LOAD);
+    assert_int_equal(record(1)->head.api, GV_ID_cudaLaunchKernel);
+    assert_int_equal(record(1)->call.kernel, 8); /* what it comes down to */
+    assert_int_equal(record(1)->call.stream, 3);
+    assert_int_equal(record(1)->call.duration_ns, 20);
+}
+
+static void a_kernel_that_nobody_named_is_asked_for(void **state)
+{
+    (void)state;
+    gv_driver_calls.function_get_name = get_name;
+    make(GV_ID_cuLaunchKernel, 1, 1, (struct gv_facts){.kernel = 100});
+    assert_int_equal(record(0)->call.kernel, 0); /* a handle that was refused may be anything */
+    make(GV_ID_cuLaunchKernel, 0, 1, (struct gv_facts){.kernel = 100});
+    assert_int_equal(record(1)->head.kind, GV_RECORD_NAME);
+    assert_int_equal(record(2)->call.kernel, 100);
+}
+
+static void call_in_handler(void)
+{
+    make(GV_ID_cuEventRecord, 0, 1, (struct gv_facts){0});
+}
+
+static void a_handlers_call_inside_a_group_is_lost(void **state)
+{
+    (void)state;
+    gv_stacks_least_ns = 100;
+    while_stack_is_written = call_in_handler;
+    make(GV_ID_cuCtxSynchronize, 0, 100, (struct gv_facts){0});
+    assert_int_equal(written(), 2);
+    assert_int_equal(record(0)->head.kind, GV_RECORD_STACK_OF_CALL);
+    assert_int_equal(record(1)->head.api, GV_ID_cuCtxSynchronize);
+    assert_int_equal(lost(gv_api_rows[GV_ID_cuEventRecord].class), 1);
+    assert_int_equal(gv_thread.depth, 0);
+    assert_false(gv_thread.writing);
+}
+
+static void poll(int api, uint64_t stream)
+{
+    make(api, NOT_READY, 10, (struct gv_facts){.stream = stream});
+}
+
+static void polls_are_folded(void **state)
+{
+    const struct gv_record_poll *first;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        poll(GV_ID_cuStreamQuery, 1);
+        poll(GV_ID_cuStreamQuery, 2);
+    }
+    assert_int_equal(written(), 2);
+    first = &record(0)->poll;
+    assert_int_equal(first->head.kind, GV_RECORD_POLL);
+    assert_int_equal(first->head.result, NOT_READY);
+    assert_int_equal(first->start_ns, 1000);
+    assert_int_equal(atomic_load(&first->count), 3);
+    assert_int_equal(atomic_load(&first->total_ns), 30);
+    assert_int_equal(atomic_load(&first->span_ns), 50);
+    assert_int_equal(record(1)->poll.stream, 2);
+
+    /* What the reader has taken stays as it is. */
+    atomic_fetch_or(&segment_of(1, 0)->records[0].poll.count, GV_POLL_TAKEN);
+    poll(GV_ID_cuStreamQuery, 1);
+    assert_int_equal(written(), 3);
+    assert_int_equal(atomic_load(&first->count), 3 | GV_POLL_TAKEN);
+
+    make(GV_ID_cuStreamQuery, 0, 10, (struct gv_facts){.stream = 1});
+    assert_int_equal(record(3)->head.kind, GV_RECORD_CALL);
+    poll(GV_ID_cuStreamQuery, 1); /* something came in between */
+    assert_int_equal(written(), 5);
+    gv_run_delay_least_ns = 10;
+    poll(GV_ID_cuStreamQuery, 1); /* held up: a row of its own, with the reason before it */
+    assert_int_equal(record(5)->head.kind, GV_RECORD_RUN_DELAY);
+    assert_int_equal(record(6)->head.kind, GV_RECORD_CALL);
+}
+
+static void what_has_no_room_is_counted_by_class(void **state)
+{
+    enum gv_api_class event = gv_api_rows[GV_ID_cuEventRecord].class;
+    enum gv_api_class query = gv_api_rows[GV_ID_cuStreamQuery].class;
+    enum gv_api_class launch = gv_api_rows[GV_ID_cuLaunchKernel].class;
+    uint64_t left;
+
+    (void)state;
+    while (lost(event) == 0)
+        make(GV_ID_cuEventRecord, 0, 1, (struct gv_facts){0});
+    poll(GV_ID_cuStreamQuery, 1);
+    assert_int_equal(lost(query), 1);
+    make(GV_ID_cuLaunchKernel, 0, 1, (struct gv_facts){.kernel = 1});
+    assert_int_equal(lost(launch), 0);
+    while (lost(launch) == 0)
+        make(GV_ID_cuLaunchKernel, 0, 1, (struct gv_facts){.kernel = 1});
+    left = gv_spool_writer_left(&gv_process.spool);
+    make(GV_ID_cuCtxSynchronize, 0, 1, (struct gv_facts){0});
+    assert_int_equal(lost(gv_api_rows[GV_ID_cuCtxSynchronize].class), 0);
+    assert_true(left > gv_spool_writer_left(&gv_process.spool));
+}
+
+/* The stack grows down: what is inside a call lies below it. */
+static void a_call_that_was_left_is_a_row_all_the_same(void **state)
+{
+    struct gv_facts facts = {.stream = 1};
+    struct gv_call calls[2];
+
+    (void)state;
+    begin(&calls[0], GV_ID_cuCtxSynchronize, &facts);
+    now_ns += 30;
+    begin(&calls[1], GV_ID_cuEventRecord, &facts);
+    now_ns += 5;
+    gv_call_end(&calls[1], 0, &facts);
+    assert_int_equal(written(), 2);
+    assert_int_equal(record(0)->head.api, GV_ID_cuCtxSynchronize);
+    assert_int_equal(record(0)->head.flags & GV_RECORD_UNWOUND, GV_RECORD_UNWOUND);
+    assert_int_equal(record(0)->call.duration_ns, 30);
+    assert_int_equal(record(1)->head.api, GV_ID_cuEventRecord);
+    assert_int_equal(record(1)->call.duration_ns, 5);
+    assert_int_equal(gv_thread.depth, 0);
+}
+
+int gv_unwind_personality(int version, int actions, uint64_t exception_class, void *exception,
+                          void *context);
+
+static void an_exception_closes_the_call_that_it_passes(void **state)
+{
+    enum { SEARCH = 1, CLEANUP = 2 };
+    struct gv_facts facts = {0};
+    struct gv_call calls[2], *outer = &calls[1], *inner = &calls[0]; /* it lies below */
+
+    (void)state;
+    begin(outer, GV_ID_cudaLaunchKernel, &facts);
+    begin(inner, GV_ID_cuLaunchKernel, &facts);
+    gv_unwind_personality(1, SEARCH, 0, NULL, NULL);
+    assert_int_equal(gv_thread.depth, 2);
+    gv_unwind_personality(1, CLEANUP, 0, NULL, NULL);
+    assert_int_equal(gv_thread.depth, 1);
+    assert_int_equal(written(), 0);
+    gv_unwind_personality(1, CLEANUP, 0, NULL, NULL);
+    assert_int_equal(gv_thread.depth, 0);
+    assert_int_equal(written(), 1);
+    assert_int_equal(record(0)->head.flags & GV_RECORD_UNWOUND, GV_RECORD_UNWOUND);
+    gv_unwind_personality(1, CLEANUP, 0, NULL, NULL); /* a frame of nobody's call */
+    assert_int_equal(written(), 1);
+}
+
+static void a_childs_half_of_a_call_is_not_recorded(void **state)
+{
+    struct gv_facts facts = {0};
+    struct gv_call call;
+
+    (void)state;
+    begin(&call, GV_ID_cuCtxSynchronize, &facts);
+    atomic_store(&own.token, 0); /* as in a forked child */
+    atomic_store(&own.open, 0);
+    gv_call_end(&call, 0, &facts);
+    assert_int_equal(gv_thread.depth, 0);
+    assert_int_equal(written(), 0);
+}
+
+static void cuda_that_was_initialised_starts_the_gpus_side(void **state)
+{
+    struct gv_facts facts = {0};
+    struct gv_call call;
+
+    (void)state;
+    make(GV_ID_cuInit, 100, 1, facts);
+    assert_int_equal(starts, 0);
+    make(GV_ID_cuInit, 0, 1, facts);
+    assert_int_equal(starts, 1);
+    begin(&call, GV_ID_cuCtxSynchronize, &facts);
+    gv_call_end(&call, 0, &facts);
+    assert_int_equal(starts, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, close_recording)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_ordinary_call_is_one_record),
+        TEST(calls_inside_a_call_are_a_part_of_it),
+        TEST(a_kernel_that_nobody_named_is_asked_for),
+        TEST(a_handlers_call_inside_a_group_is_lost),
+        TEST(polls_are_folded),
+        TEST(what_has_no_room_is_counted_by_class),
+        TEST(a_call_that_was_left_is_a_row_all_the_same),
+        TEST(an_exception_closes_the_call_that_it_passes),
+        TEST(a_childs_half_of_a_call_is_not_recorded),
+        TEST(cuda_that_was_initialised_starts_the_gpus_side),
+    };
+
+    return cmocka_run_group_tests_name("hooked calls", tests, NULL, NULL);
+}
