@@ -1,8 +1,7 @@
 /*
- * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, a CUDA call that must not
- * wait for it: of a forked child (fork), of a signal handler on that thread (signal), of the
- * constructor of LIBRARY (constructor), of any thread once a handler has jumped out of the start
- * (jump) or ended its thread (end).
+ * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, makes a CUDA call that
+ * must not wait for it: in a forked child (fork), in a signal handler on that thread (signal), or
+ * in the constructor of LIBRARY (constructor).
  */
 #include "e2e.h"
 
