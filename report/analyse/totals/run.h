@@ -177,6 +177,8 @@ void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_t
 void gv_totals_gaps_sum(struct gv_totals_run *run);
 /* report/analyse/totals/calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
+/* Then takes waits out of what threads copied and launched. */
+int gv_totals_waits(struct gv_totals_run *run);
 /* report/analyse/totals/memory.c: of each call, also of those outside of the part: where its thread
  * worked before it, as far as is known, and of those that ask for memory or end contexts: into the
  * log. At the end the log is replayed. */
@@ -184,9 +186,6 @@ int gv_totals_memory_open(struct gv_totals_run *run);
 int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
 int gv_totals_memory_end(struct gv_totals_run *run);
-/* report/analyse/totals/waits.c: takes waits out of what threads copied and launched, after
- * gv_totals_calls. */
-int gv_totals_waits(struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling, after gv_totals_calls.
  */
 int gv_totals_first_use(struct gv_totals_run *run);
