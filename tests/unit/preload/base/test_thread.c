@@ -18,7 +18,13 @@ static bool attach(void)
     return may_attach;
 }
 
-const struct gv_process_steps gv_process_steps = {.attach = attach};
+static void leave_gpu_start(struct gv_thread *thread)
+{
+    (void)thread;
+}
+
+const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .leave_gpu_start = leave_gpu_start};
 
 static void joins_once(void **state)
 {
