@@ -1,9 +1,9 @@
 /*
- * The module itself: switches CUPTI on, runs the one thread that flushes, and answers CUPTI's
+ * The module: switches CUPTI on, runs the thread that fetches records, and answers CUPTI's
  * callbacks.
  *
- * Nothing of CUPTI's is called from a thread of the program's but what starts it. No
- * cuptiFinalize() and no unloading, ever: the program may be inside CUPTI on another thread.
+ * On the program's threads, only starting calls CUPTI. There is no cuptiFinalize() and no
+ * unloading: the program may be inside CUPTI on another thread.
  */
 #include "trace/gpu_module.h"
 /* Before CUDA's headers, which rename calls by macros. */
@@ -26,10 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES  (2u << 20) /* exit handlers of the program may run on it */
+#define STACK_BYTES  (2u << 20) /* the program's exit handlers may run on it */
 #define CALLBACKS    4096u      /* more than any CUPTI has */
-#define CALLBACK_GAP 64u        /* numbers without a name, after which there are no more */
-#define ASKING_TRIES 100 /* of 2 ms, for a thread that is just asking for a buffer to have it */
+#define CALLBACK_GAP 64u        /* after this many numbers without a name, there are no more */
+#define ASKING_TRIES 100        /* of 2 ms, for a thread that is just requesting a buffer */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
@@ -40,7 +40,7 @@ enum flush_all {
     FLUSH_LAST,
 };
 static _Atomic uint32_t asked;    /* futex: enum flush_all */
-static _Atomic uint32_t answered; /* futex: what has been done of it */
+static _Atomic uint32_t answered; /* futex: what was done */
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
 
@@ -88,9 +88,9 @@ static uint64_t CUPTIAPI now(void)
     return host.now_ns();
 }
 
-/* ---- switching on ---- */
+/* ---- starting ---- */
 
-/* What the trace will say; `then` is what follows of it. */
+/* Writes the reason for the trace; `then` is the consequence. */
 static void explain_failure(char *why, CUptiResult result, const char *what, const char *then)
 {
     const char *text = NULL;
@@ -163,7 +163,7 @@ static int watch_calls(void)
             return refuse(result, "cuptiEnableCallback");
         watched++;
     }
-    /* Operations without their calls explain nothing. */
+    /* Operations without their calls are useless. */
     if (watched == 0)
         return refuse(unnamed_with, "cuptiGetCallbackName");
     gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
@@ -171,7 +171,7 @@ static int watch_calls(void)
     return 0;
 }
 
-/* `needed`: without it there is no GPU side. The others came with later versions. */
+/* `needed`: without it there is no GPU side. The others exist only in later versions. */
 static const struct {
     CUpti_ActivityKind kind;
     bool needed;
@@ -213,7 +213,7 @@ static int register_buffers(void)
     result = gv_cupti.cuptiActivityRegisterTimestampCallback(now);
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterTimestampCallback");
-    /* Spares CUPTI the zeroing; an older one does not know it. */
+    /* CUPTI need not zero the buffers; an older one ignores this. */
     gv_cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
                                        &zeroed);
     return 0;
@@ -226,7 +226,7 @@ static void switch_off(void)
     gv_cupti.cuptiUnsubscribe(subscriber);
 }
 
-/* ---- the thread that flushes ---- */
+/* ---- the fetching thread ---- */
 
 static void note_dropped(void)
 {
@@ -236,7 +236,7 @@ static void note_dropped(void)
         atomic_fetch_add_explicit(&host.spool->header->gpu.dropped, dropped, memory_order_relaxed);
 }
 
-/* Of the thread that flushes: records are missing, and nobody else counts them. */
+/* Only for the fetching thread: records are missing, and nobody else counts them. */
 static bool failed;
 
 static void note_failure(CUptiResult result, const char *what)
@@ -269,23 +269,24 @@ static void flush(bool forced)
     atomic_store_explicit(&host.spool->header->gpu.flushed_ns, before_ns, memory_order_release);
 }
 
-/* Who asked for everything went on without it, and so did the program: it is not the end any more.
- */
+/* The thread that asked for everything continued without it, and so did the program: this is not
+ * the end. */
 static _Atomic bool fetch_timed_out;
 
-/* CUPTI may be gone after the exit handlers that follow FLUSH_LAST: nothing calls it after that. */
+/* CUPTI may be gone after the exit handlers that follow FLUSH_LAST, so nothing calls it after
+ * that. */
 static void flush_all(enum flush_all which)
 {
     struct timespec while_asking = {.tv_nsec = 2000000};
 
     gv_buffers_mark();
     flush(true);
-    /* One that a thread of the program's was just being given comes with a later flush. */
+    /* A buffer that a program's thread is just requesting comes with a later flush. */
     for (int i = 0; i < ASKING_TRIES && gv_buffers_marked() > 0; i++) {
         nanosleep(&while_asking, NULL);
         flush(true);
     }
-    /* A forced flush returns every buffer, unless they go to somebody else's callback now. */
+    /* A forced flush returns every buffer, unless they now go to another profiler's callback. */
     if (gv_buffers_marked() > 0)
         atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
     if (!failed && (which == FLUSH_LAST || !atomic_load(&fetch_timed_out)))
@@ -304,13 +305,13 @@ static void flush_as_asked(void)
         flush(false);
 }
 
-/* Until it is asked for the last flush, which it makes and ends. */
+/* Runs until the last flush is requested and done. */
 static void *run(void *context)
 {
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
-    /* What CUPTI keeps for each thread is made now: the program may run out of memory later, and
-     * the dynamic loader would end it. */
+    /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
+     * the dynamic loader would then end it. */
     flush(false);
     while (atomic_load(&asked) != FLUSH_LAST) {
         gv_futex_wait(&asked, FLUSH_NOTHING, (uint64_t)host.flush_ms * 1000000u);
@@ -322,7 +323,7 @@ static void *run(void *context)
 
 /* ---- what the library calls ---- */
 
-/* What no step has given a reason for. */
+/* If no step has given a reason. */
 static int explain(int error)
 {
     if (error && !host.why[0])
@@ -366,7 +367,7 @@ static int start(const struct gv_gpu_host *given)
     return explain(error);
 }
 
-/* Whether it was answered in time. */
+/* Whether it was done in time. */
 static bool await_answer(enum flush_all which, uint64_t patience_ns)
 {
     uint64_t end_ns = host.now_ns() + patience_ns;

@@ -35,8 +35,8 @@ const struct gv_api_class_row gv_api_class_rows[GV_CLASS_COUNT] = {
 };
 
 /*
- * Names are found through a hash table that the first caller fills. Whoever comes meanwhile fills
- * the same cells with the same values, so nobody waits: this runs inside dlsym().
+ * Looks up names in a hash table that the first caller fills. Others meanwhile fill the same cells
+ * with the same values, so nobody waits: this runs inside dlsym().
  */
 #define CELLS 2048u
 

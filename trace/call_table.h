@@ -1,5 +1,6 @@
 /*
- * The table of calls as numbers: GV_ID_cuInit and so on, driver calls first, and what each means.
+ * The table of calls as numbers (GV_ID_cuInit and so on, driver calls first), and the meaning of
+ * each.
  */
 #ifndef GV_TRACE_CALL_TABLE_H
 #define GV_TRACE_CALL_TABLE_H
@@ -46,7 +47,7 @@ enum gv_memory_space {
     GV_MEMORY_HOST, /* pinned */
     GV_MEMORY_MANAGED,
     GV_MEMORY_PHYSICAL,
-    GV_MEMORY_FREE, /* this and those below are no spaces: what a call does */
+    GV_MEMORY_FREE, /* from here on these are not spaces, but what a call does */
     GV_MEMORY_CONTEXT_MADE,
     GV_MEMORY_CONTEXT_ENDED,
     GV_MEMORY_DEVICE_RESET,  /* ends a context that was not made: a primary one */
@@ -102,10 +103,10 @@ extern const struct gv_api_class_row gv_api_class_rows[GV_CLASS_COUNT];
 
 /* The number of an exact name, or GV_API_UNKNOWN. Any thread, allocates nothing, takes no lock. */
 int gv_api_find(const char *name);
-/* The kind of a call by its exact name; for a call that the table lacks, the first kind of its
- * class; for an unknown class GV_KIND_COUNT, which has a row in gv_call_kinds too. */
+/* The kind of a call by its exact name. For a call that the table lacks: the first kind of its
+ * class. For an unknown class: GV_KIND_COUNT, which has a row in gv_call_kinds too. */
 enum gv_call_kind gv_call_kind_find(const char *name, const char *class_name);
-/* By a call's name: whether it is the runtime's; whether stream 0 is its thread's own stream. */
+/* By a call's name: whether it is a runtime call; whether stream 0 is its thread's own stream. */
 bool gv_api_is_runtime(const char *name);
 bool gv_api_is_per_thread(const char *name);
 

@@ -1,4 +1,4 @@
-/* Waiting for a word to change, between threads and between processes. */
+/* Waits for a word to change, between threads and between processes. */
 #ifndef GV_TRACE_FUTEX_H
 #define GV_TRACE_FUTEX_H
 
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Returns when the word is not `known`, it was woken, or the time is over; or earlier. */
+/* Returns when the word is not `known`, after a wake-up, after the time, or earlier. */
 static inline void gv_futex_wait(const _Atomic uint32_t *word, uint32_t known, uint64_t most_ns)
 {
     struct timespec most = {.tv_sec = (time_t)(most_ns / 1000000000u),

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Use the upper half for tables: a single multiplication spreads to there. */
+/* Use the upper half for tables, because a single multiplication spreads bits upwards. */
 static inline uint64_t gv_mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9fb21c651e98df25u;
@@ -30,8 +30,8 @@ static inline uint64_t gv_mix_bytes(uint64_t hash, const void *data, size_t byte
 #define GV_MIX_SAMPLE_BYTES 1024u
 #define GV_MIX_IMAGE_BYTES  ((uint64_t)GV_MIX_SAMPLES * GV_MIX_SAMPLE_BYTES)
 
-/* The size, and all of a small image or samples all over a large one, the first and the last bytes
- * with them: 300 MB cost no more than 300 kB. Never 0. */
+/* Hashes the size, and all of a small image, or samples from a large one with its first and last
+ * bytes: 300 MB cost no more than 300 kB. Never 0. */
 static inline uint64_t gv_mix_image(const void *image, uint64_t bytes)
 {
     const unsigned char *at = image;

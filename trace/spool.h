@@ -1,20 +1,20 @@
 /*
- * The spool: what one process has recorded, in memory that outlives it.
+ * The spool: one process's records, in memory that outlives the process.
  *
  * One file per process, mapped shared by the process (the writer) and by the collector (the
- * reader). Everything in it has a fixed size and a fixed place, so that a reader can make sense of
- * whatever a process left behind when it was killed between two instructions, and can refuse what
- * is no spool of ours without following a single pointer.
+ * reader). Everything has a fixed size and offset. So a reader can use whatever a process left
+ * behind when it was killed between two instructions, and can refuse a file that is not a spool
+ * without following a pointer.
  *
- *   header | names of the calls | thread slots | segment 0 | segment 1 | ...
+ *    header | names of the calls | thread slots | segment 0 | segment 1 | ...
  *
- * A thread writes its records into a segment of its own and publishes each one by a release store
- * of `published`. A full segment is closed and the next one taken from the free list; the reader
- * gives a segment back when its records are safe in the trace. So one writer and one reader meet in
- * a segment, and nobody ever waits.
+ * A thread writes its records into its own segment, and publishes each one by a release store of
+ * `published`. It closes a full segment and takes the next one from the free list. The reader gives
+ * a segment back when its records are safe in the trace. So one writer and one reader share a
+ * segment, and nobody ever waits.
  *
- * Fields marked [w] are written by the process, [r] by the reader, [wr] by both.
- * Little-endian, the same layout on x86-64 and aarch64. Any change here is a new GV_SPOOL_VERSION.
+ * Fields marked [w] are written by the process, [r] by the reader, [wr] by both. Little-endian; the
+ * same layout on x86-64 and aarch64. Any change here needs a new GV_SPOOL_VERSION.
  */
 #ifndef GV_TRACE_SPOOL_H
 #define GV_TRACE_SPOOL_H
@@ -28,7 +28,7 @@
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
 #define GV_SPOOL_RECORD_BYTES  64u
-/* The first record's place holds the segment's header. */
+/* The segment's header takes the space of the first record. */
 #define GV_SPOOL_SEGMENT_RECORDS (GV_SPOOL_SEGMENT_BYTES / GV_SPOOL_RECORD_BYTES - 1)
 #define GV_SPOOL_SLOTS           1024u
 #define GV_SPOOL_CLASSES         32u
@@ -41,34 +41,34 @@ enum gv_record_kind {
     GV_RECORD_NONE = 0,
     GV_RECORD_CALL = 1,   /* one outermost call; closes its group */
     GV_RECORD_LOAD = 2,   /* one explicit load of code; followed by its text */
-    GV_RECORD_NAME = 3,   /* a kernel number gets its name; followed by its text */
-    GV_RECORD_TEXT = 4,   /* a piece of the text of the record before it, of whatever kind */
-    GV_RECORD_UNLOAD = 5, /* a module number is void from now on */
-    /* From here on: what the GPU's side tells, written by one thread of ours. */
-    GV_RECORD_DEVICE = 6,      /* facts of a device; followed by its name */
-    GV_RECORD_GPU_NAME = 7,    /* a kernel's name, as it is linked, gets a number; text follows */
-    GV_RECORD_GPU_SHAPE = 8,   /* a kernel with its grid, block, registers, memory gets a number */
-    GV_RECORD_GPU_OP = 9,      /* a kernel, copy, set or graph ran on a device */
-    GV_RECORD_JIT = 10,        /* code was compiled, or found compiled in the cache */
-    GV_RECORD_OVERHEAD = 11,   /* the driver or CUPTI itself held up the program */
+    GV_RECORD_NAME = 3,   /* the name of a kernel number; followed by its text */
+    GV_RECORD_TEXT = 4,   /* a piece of the text of the record before it, of any kind */
+    GV_RECORD_UNLOAD = 5, /* a module number is not valid any more */
+    /* From here on: the GPU side, written by one thread of ours. */
+    GV_RECORD_DEVICE = 6,    /* facts of a device; followed by its name */
+    GV_RECORD_GPU_NAME = 7,  /* the number of a kernel's linked name; text follows */
+    GV_RECORD_GPU_SHAPE = 8, /* the number of a kernel with its grid, block, registers and memory */
+    GV_RECORD_GPU_OP = 9,    /* a kernel, copy, set or graph ran on a device */
+    GV_RECORD_JIT = 10,      /* code was compiled, or found compiled in the cache */
+    GV_RECORD_OVERHEAD = 11, /* the driver or CUPTI delayed the program */
     GV_RECORD_GPU_MODULE = 12, /* code came onto a device */
-    /* Where in the program: of a call that took long, before its record. */
-    GV_RECORD_OBJECT = 13,          /* a mapped file that addresses lie in; its path follows */
-    GV_RECORD_STACK = 14,           /* a stack gets a number; its frames follow */
+    /* Stacks of slow calls, before the call's record. */
+    GV_RECORD_OBJECT = 13,          /* a mapped file that contains addresses; its path follows */
+    GV_RECORD_STACK = 14,           /* the number of a stack; its frames follow */
     GV_RECORD_FRAMES_OF_STACK = 15, /* native frames of the STACK before it, innermost first */
     GV_RECORD_PYTHON_FRAME = 16,  /* a Python frame of it; its file's and function's names follow */
-    GV_RECORD_STACK_OF_CALL = 17, /* the group's call was made with that stack */
-    GV_RECORD_POLL = 18,          /* one outermost call that said "not ready", or many alike */
-    GV_RECORD_RUN_DELAY = 19 /* before the record of a call that took long: its thread's waiting */
+    GV_RECORD_STACK_OF_CALL = 17, /* the stack of the group's call */
+    GV_RECORD_POLL = 18,          /* one or more outermost calls that returned "not ready" */
+    GV_RECORD_RUN_DELAY = 19 /* how long the thread waited for a CPU; before a slow call's record */
 };
 
 /*
- * Records of one thread that belong together stand one after the other, all but the last flagged
- * MORE. A reader commits whole groups only. A load inside a call stands before that call's record
- * and names its start in `outer_start_ns`.
+ * A group is a sequence of records of one thread; all but the last have the flag MORE. A reader
+ * commits only whole groups. A load inside a call comes before that call's record, and has its
+ * start in `outer_start_ns`.
  */
 enum gv_record_flags {
-    GV_RECORD_MORE = 1u << 0,       /* the group goes on */
+    GV_RECORD_MORE = 1u << 0,       /* the group continues */
     GV_RECORD_HAS_STREAM = 1u << 1, /* `stream` is known (0 is the default stream) */
     GV_RECORD_HAS_BYTES = 1u << 2,
     GV_RECORD_HAS_CONTEXT = 1u << 3,
@@ -97,9 +97,9 @@ struct gv_record_call {
 };
 
 /*
- * A group of its own. While its thread does nothing else but poll, the record stands for every
- * further poll of the same call and handles, and is counted up where it lies: the writer adds to
- * `count`, and only if the reader had not taken the record by then to the other two.
+ * A group of its own. While its thread only polls, the record counts every further poll of the same
+ * call and handles in place. The writer adds to `count`, and to the other two fields only if the
+ * reader had not taken the record.
  */
 struct gv_record_poll {
     struct gv_record_head head;
@@ -135,20 +135,20 @@ struct gv_record_load {
     uint64_t bytes; /* of the image, if HAS_BYTES */
     uint64_t hash;  /* of size and samples of the image; 0: unknown */
     uint64_t handle;
-    uint64_t outer_start_ns; /* the call that this load stands in; its own when outermost */
+    uint64_t outer_start_ns; /* start of the call around this load; its own if outermost */
     uint32_t module;         /* number, counted from 1 in each process; 0: the load failed */
     uint8_t load_kind;
     uint8_t image_kind;
-    uint16_t text_bytes; /* in the TEXT records that follow: the loaded file's name, the link
-                            input's, or with IN_OBJECT that of the object that holds the image */
+    uint16_t text_bytes; /* of the TEXT records that follow: the loaded file's name, the link
+                            input's, or with IN_OBJECT that of the object with the image */
 };
 
 struct gv_record_name {
     struct gv_record_head head;
     uint64_t at_ns;
     uint64_t handle;
-    uint32_t kernel; /* number, counted from 1 in each process, never used again */
-    uint32_t module; /* number of the module it lives in; 0: unknown */
+    uint32_t kernel; /* number, counted from 1 in each process, never reused */
+    uint32_t module; /* number of its module; 0: unknown */
     uint32_t text_bytes;
     uint32_t reserved32;
     uint64_t reserved[3];
@@ -163,7 +163,7 @@ struct gv_record_unload {
     uint64_t reserved[4];
 };
 
-/* Device numbers are the driver's ordinals. A value of 0 is unknown, but for `device`. */
+/* Device numbers are the driver's ordinals. 0 means unknown, except for `device`. */
 struct gv_record_device {
     struct gv_record_head head; /* api: bytes of the name in the TEXT records that follow */
     uint8_t uuid[16];
@@ -244,7 +244,7 @@ struct gv_record_overhead {
 
 struct gv_record_gpu_module {
     struct gv_record_head head;
-    uint64_t at_ns; /* on the thread whose call brought it in, inside that call */
+    uint64_t at_ns; /* on the calling thread, inside the call */
     uint64_t bytes;
     uint64_t hash;
     uint32_t module; /* CUPTI's number */
@@ -258,7 +258,7 @@ struct gv_record_gpu_module {
 
 struct gv_record_object {
     struct gv_record_head head;
-    uint64_t base; /* what the file's own addresses are relative to */
+    uint64_t base; /* what the file's addresses are relative to */
     uint64_t low;  /* [low, high): where it was mapped */
     uint64_t high;
     uint16_t text_bytes;
@@ -273,17 +273,17 @@ struct gv_record_stack {
     struct gv_record_head head;
     uint32_t number;        /* counted from 1 in each process */
     uint32_t python_frames; /* that follow */
-    uint64_t python_low;    /* the object that holds a Python interpreter; 0: there is none */
+    uint64_t python_low;    /* the object with the Python interpreter; 0: none */
     uint64_t python_high;
-    uint64_t call_start_ns; /* STACK_OF_CALL: of the call, whose own record may have been lost */
+    uint64_t call_start_ns; /* STACK_OF_CALL: the call's start; its record may be lost */
     uint64_t reserved[3];
 };
 
-/* How long the thread has been ready to run, but waited for a CPU, since it began. Read at some
- * time between the two that stand here. */
+/* How long the thread has waited for a CPU since its start. Read at some time between the two
+ * times below. */
 struct gv_record_run_delay {
     struct gv_record_head head;
-    uint64_t call_start_ns; /* of the call, whose own record may have been lost */
+    uint64_t call_start_ns; /* the call's start; its record may be lost */
     uint64_t after_ns;      /* the end of the call, and */
     uint64_t before_ns;
     uint64_t delay_ns;
@@ -312,7 +312,7 @@ struct gv_record_text {
     char text[GV_RECORD_TEXT_BYTES];
 };
 
-/* As much as a name or a path in a record may be long; the rest is cut, ending in "...". */
+/* The longest name or path in a record. A longer one is cut and ends in "...". */
 #define GV_RECORD_TEXT_LIMIT 2048u
 
 union gv_record {
@@ -358,9 +358,9 @@ struct gv_spool_segment {
     union gv_record records[GV_SPOOL_SEGMENT_RECORDS];
 };
 
-/* The call that a thread is in. Stored with release, `api` last. The next call and the next thread
- * take the slot over: a reader that finds `thread`, `start_ns` and `api` as they were, afterwards,
- * has read of one call. */
+/* The call that a thread is in. Stored with release, `api` last. The next call, and the next
+ * thread, reuse the slot. If a reader finds `thread`, `start_ns` and `api` unchanged afterwards,
+ * what it has read belongs to one call. */
 struct gv_spool_slot {
     _Atomic uint64_t thread; /* [w] serial number; 0: the slot is free */
     _Atomic uint64_t start_ns;
@@ -377,7 +377,7 @@ enum gv_clock_kind {
     GV_CLOCK_TSC = 2,       /* base_ns + ((ticks - base_ticks) * multiplier >> 32) */
 };
 
-/* How every process of a session, and its collector, reads the time. Set once, then constant. */
+/* The clock of every process of a session and of its collector. Constant once it is set. */
 struct gv_clock {
     uint32_t kind;
     uint32_t reserved32;
@@ -398,25 +398,25 @@ struct gv_spool_lost {
     _Atomic uint64_t calls[GV_SPOOL_CLASSES]; /* by class */
     _Atomic uint64_t names;
     _Atomic uint64_t loads;
-    _Atomic uint64_t threads;       /* threads that found no slot: in_flight does not know them */
+    _Atomic uint64_t threads;       /* threads without a slot, which in_flight does not know */
     _Atomic uint64_t python_stacks; /* through an interpreter, without its frames */
 };
 
 enum gv_gpu_state {
     GV_GPU_UNKNOWN = 0,   /* CUDA was not initialised yet */
     GV_GPU_OFF = 1,       /* GPUVERIFY_GPU=off */
-    GV_GPU_HOST_ONLY = 2, /* `why` says what stood in the way */
+    GV_GPU_HOST_ONLY = 2, /* `why` has the reason */
     GV_GPU_SEEN = 3,      /* through CUPTI */
 };
 
-/* What went wrong later: mostly, what came of another profiler in the same process. */
+/* Later problems, mostly because of another profiler in the process. */
 enum gv_gpu_interrupted {
-    GV_GPU_TAKEN_OVER = 1u << 0,    /* it took CUPTI's buffers over: its records, not ours */
+    GV_GPU_TAKEN_OVER = 1u << 0,    /* it took over CUPTI's buffers, and gets the records */
     GV_GPU_REFUSED_OTHER = 1u << 1, /* CUPTI refused its subscription, because of ours */
-    GV_GPU_FAILED = 1u << 2,        /* CUPTI itself: `why` says at what */
+    GV_GPU_FAILED = 1u << 2,        /* CUPTI failed: `why` says where */
 };
 
-/* The thread that writes what the GPU's side tells: read after the calls that it belongs to. */
+/* The thread number of the GPU side, which is read after the calls that it belongs to. */
 #define GV_SPOOL_GPU_THREAD (UINT64_C(1) << 62)
 
 #define GV_SPOOL_WHY_BYTES 256u
@@ -426,14 +426,13 @@ struct gv_spool_gpu {
     _Atomic uint32_t cupti_version; /* as cuptiGetVersion() says; 0: unknown */
     _Atomic uint64_t dropped;       /* records that CUPTI had no room for */
     _Atomic uint64_t lost;          /* records that this spool had no room for */
-    _Atomic uint64_t started_ns;    /* what begins from then on is recorded; 0: never started */
-    _Atomic uint64_t flushed_ns;    /* all that ended before is here; 0: never flushed */
-    _Atomic uint64_t unloaded_ns;   /* when code first went; 0: none did. CUPTI names what gets the
-                                       handle of a function that went by that one */
-    _Atomic uint32_t finished;      /* 1: the last flush, at the end, came through */
-    _Atomic uint32_t interrupted;   /* enum gv_gpu_interrupted */
-    _Atomic uint32_t
-        whole_graphs; /* 1: each launch of a graph is one operation, whatever is in it */
+    _Atomic uint64_t started_ns;    /* what starts after this is recorded; 0: never started */
+    _Atomic uint64_t flushed_ns;    /* what ended before this is here; 0: never flushed */
+    _Atomic uint64_t unloaded_ns; /* when code was first unloaded; 0: never. CUPTI uses the old name
+                                     for a function that gets a handle again */
+    _Atomic uint32_t finished;    /* 1: the last flush succeeded */
+    _Atomic uint32_t interrupted; /* enum gv_gpu_interrupted */
+    _Atomic uint32_t whole_graphs; /* 1: each graph launch is one operation */
     char why[GV_SPOOL_WHY_BYTES];
     char library[GV_SPOOL_PATH_BYTES]; /* the libcupti in use */
 };
@@ -443,13 +442,13 @@ struct gv_spool_header {
     uint32_t version;
     uint32_t header_bytes;
     char session[64];  /* [w] the session's id */
-    uint64_t identity; /* [w] random: tells this spool from every other, also after pids wrapped */
+    uint64_t identity; /* [w] random: identifies this spool, even after pids were reused */
 
     /* [w] the process */
     uint32_t pid;
     uint32_t parent_pid;
     uint64_t process_start_ticks;   /* field 22 of /proc/PID/stat */
-    uint64_t attached_ns;           /* clock when it began to record */
+    uint64_t attached_ns;           /* clock when recording started */
     uint32_t forked;                /* 1: a fork without exec of a process that recorded */
     _Atomic int32_t driver_version; /* cuDriverGetVersion; 0: unknown yet */
     struct gv_clock clock;
@@ -463,17 +462,18 @@ struct gv_spool_header {
     uint32_t segments_offset;
     uint32_t segment_limit; /* as many as GPUVERIFY_SPOOL_MB allows */
     uint32_t reserve_segments;
-    _Atomic uint32_t segments_allocated; /* the file holds this many for sure */
+    _Atomic uint32_t segments_allocated; /* number of segments with storage */
     _Atomic uint32_t growing;
     _Atomic uint64_t free_head;  /* [wr] tag << 32 | segment; the tag changes with every change */
     _Atomic uint32_t free_count; /* [wr] about how many are free */
 
-    _Atomic uint32_t state;   /* [w] enum gv_process_state */
-    _Atomic uint32_t ends;    /* [w] how often a thread began to end it: it may outlive that */
-    _Atomic uint32_t drained; /* [r] futex: all from before that many ends is in the trace */
+    _Atomic uint32_t state; /* [w] enum gv_process_state */
+    _Atomic uint32_t
+        ends; /* [w] how often a thread began to end the process, which may survive that */
+    _Atomic uint32_t drained; /* [r] futex: everything before this many ends is in the trace */
     _Atomic uint32_t exit_code_known;
     _Atomic int32_t exit_code;     /* [w] as given to exit() */
-    _Atomic int32_t exit_signal;   /* [w] of GV_PROCESS_DYING: that it sends itself */
+    _Atomic int32_t exit_signal;   /* [w] for GV_PROCESS_DYING: the signal to itself */
     _Atomic uint64_t ended_ns;     /* [w] clock when it began to exit; 0: not yet, or never */
     _Atomic uint64_t threads_seen; /* [w] serial numbers given out */
     struct gv_spool_lost lost;     /* [w] */
@@ -483,10 +483,10 @@ struct gv_spool_header {
     char executable[GV_SPOOL_PATH_BYTES];
     char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* as in /proc/PID/cmdline: NUL after each */
     char directory[GV_SPOOL_PATH_BYTES];
-    char program[64]; /* what to call it: "train" for python train.py, otherwise argv[0]'s name */
+    char program[64]; /* "train" for python train.py, otherwise argv[0]'s name */
 };
 
-/* The names of the calls: names_count of these, so that any later version can read the spool. */
+/* The names of the calls (names_count of them), so that any later version can read the spool. */
 struct gv_spool_name {
     uint8_t class_index;
     char class_name[15];

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* More names than any version will have; a bound for what a foreign file can make us do. */
+/* More names than any version has: limits what a hostile file can cause. */
 #define GV_READER_NAMES_LIMIT   8192u
 #define GV_READER_ALIGNMENT     64u
 #define GV_READER_SEGMENT_LIMIT (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
@@ -42,7 +42,7 @@ static bool gv_reader_range_fits(uint64_t offset, uint64_t bytes, uint64_t lowes
     return offset >= lowest && offset <= size && bytes <= size - offset;
 }
 
-/* Takes the geometry out of the header once, and refuses what cannot be. */
+/* Reads the geometry from the header once, and refuses an impossible one. */
 static int gv_reader_check(struct gv_spool_reader *reader)
 {
     static const char none[8];
@@ -91,8 +91,8 @@ static int gv_reader_map(struct gv_spool_reader *reader, size_t bytes)
     return 0;
 }
 
-/* A file that is shorter than a header: -EAGAIN, or -EUCLEAN if it had more once. What makes it
- * writes the magic last. */
+/* A file shorter than a header: -EAGAIN, or -EUCLEAN if it was longer before. The writer writes
+ * the magic last. */
 static int gv_reader_check_short(int fd)
 {
     char magic[sizeof(GV_SPOOL_MAGIC)];
@@ -305,7 +305,7 @@ uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_
 {
     const struct gv_spool_segment *segment = gv_reader_segment(reader, index);
 
-    /* The state first: what a closed segment has published is final. */
+    /* Read the state first: what a closed segment has published is final. */
     *closed = atomic_load_explicit(&segment->state, memory_order_acquire) == GV_SEGMENT_CLOSED;
     uint32_t published = atomic_load_explicit(&segment->published, memory_order_acquire);
     return published < GV_SPOOL_SEGMENT_RECORDS ? published : GV_SPOOL_SEGMENT_RECORDS;
@@ -362,7 +362,7 @@ bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index
     for (size_t i = 0; i < sizeof(comm) / sizeof(comm[0]); i++)
         comm[i] = atomic_load_explicit(&slot->comm[i], memory_order_acquire);
     gv_reader_copy_text(flight->comm, (const char *)comm, sizeof(flight->comm));
-    /* The start last: `api` may be that of a next call of the same function. */
+    /* Read the start last: `api` may belong to a next call of the same function. */
     return atomic_load_explicit(&slot->thread, memory_order_relaxed) == thread &&
            atomic_load_explicit(&slot->api_plus_one, memory_order_acquire) == api &&
            atomic_load_explicit(&slot->start_ns, memory_order_relaxed) == flight->start_ns;

@@ -1,11 +1,11 @@
 /*
- * Reading a spool (trace/spool.h) that another process writes, or has left behind.
+ * Reads a spool (trace/spool.h) that another process writes or has left behind.
  *
- * Nothing in the file is believed: the geometry is checked once against the constants and on every
- * refresh against the file's size, so that no access leaves the mapping or the file; values that
- * the writer may still change are read once, bounded, and handed out as copies.
+ * It trusts nothing in the file. The geometry is checked once against the constants, and at every
+ * refresh against the file's size, so no access leaves the mapping or the file. Values that the
+ * writer may still change are read once, bounded, and returned as copies.
  *
- * One thread uses a reader. An exclusive flock() on the spool keeps a second reader away.
+ * One thread uses a reader. An exclusive flock() on the spool keeps other readers away.
  */
 #ifndef GV_TRACE_SPOOL_READER_H
 #define GV_TRACE_SPOOL_READER_H
@@ -20,17 +20,18 @@ struct gv_spool_reader {
     int fd;
     unsigned char *base;
     size_t mapped_bytes;
-    uint32_t names_count; /* from the header, checked; the header's own are not looked at again */
+    uint32_t names_count; /* checked copies from the header, which is not read again */
     uint32_t names_offset;
     uint32_t slots_count;
     uint32_t slots_offset;
     uint32_t segments_offset;
     uint32_t segment_limit;
-    uint32_t segments;     /* that can be touched, as of the last refresh */
-    uint32_t segments_cut; /* that should be there too; of a living process they may be new */
+    uint32_t segments;     /* readable segments at the last refresh */
+    uint32_t segments_cut; /* segments that should exist too; a living process may have just added
+                              them */
 };
 
-/* What the header says about the process, every text ended by NUL. */
+/* Facts of the process from the header. Texts end with NUL. */
 struct gv_spool_facts {
     char session[64];
     uint64_t identity;
@@ -50,8 +51,8 @@ struct gv_spool_facts {
 /* What changes while the process runs. */
 struct gv_spool_status {
     bool exiting;  /* it waits for gv_spool_reader_set_drained() */
-    bool dying;    /* and that because of a signal to itself */
-    uint32_t ends; /* how often it began to end; read before what it published till then */
+    bool dying;    /* because of a signal to itself */
+    uint32_t ends; /* how often it began to end; read before the records */
     bool exit_code_known;
     int32_t exit_code;
     int32_t exit_signal; /* if it is dying */
@@ -84,7 +85,7 @@ struct gv_spool_view {
     char comm[GV_SPOOL_COMM_BYTES];
 };
 
-/* A call that had not returned when it was looked at. */
+/* A call that had not returned when it was read. */
 struct gv_spool_flight {
     uint64_t thread;
     uint64_t start_ns;
@@ -96,26 +97,25 @@ struct gv_spool_flight {
 };
 
 /* Opens and checks a spool. 0; -EAGAIN: its process has not finished making it; -EBUSY: another
- * reader has it; -EUCLEAN: a spool that is cut before its first segment, or damaged; -EPROTO: no
- * spool, or one that contradicts itself; -EPERM: not the caller's own regular file; or another
- * -errno. */
+ * reader has it; -EUCLEAN: damaged, or cut before its first segment; -EPROTO: not a spool, or
+ * contradictory; -EPERM: not the caller's own regular file; or another -errno. */
 int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const char *name);
 void gv_spool_reader_close(struct gv_spool_reader *reader);
 
-/* Whether the file has no name any more: its process joined another session's collector. */
+/* Whether the file has no name any more, because its process joined another session's collector. */
 bool gv_spool_reader_is_discarded(const struct gv_spool_reader *reader);
 
-/* Looks how far the file has grown. 0, or -errno; -EPROTO: it has shrunk. */
+/* Updates the file's size. 0 or -errno; -EPROTO: it has shrunk. */
 int gv_spool_reader_refresh(struct gv_spool_reader *reader);
 
 void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool_facts *facts);
 void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status);
 
-/* Texts about the GPU's side, ended by NUL; they stand when `gpu` is not GV_GPU_UNKNOWN. */
+/* Texts about the GPU side, ended by NUL; valid if `gpu` is not GV_GPU_UNKNOWN. */
 void gv_spool_reader_gpu(const struct gv_spool_reader *reader, char why[GV_SPOOL_WHY_BYTES],
                          char library[GV_SPOOL_PATH_BYTES]);
 
-/* The name and class of a call; "?" for a number that the spool does not know. */
+/* The name and class of a call; "?" for an unknown number. */
 void gv_spool_reader_name(const struct gv_spool_reader *reader, uint32_t api, char name[65],
                           char class_name[16]);
 /* The name of a class by its number; false when no call has it. */
@@ -125,22 +125,22 @@ bool gv_spool_reader_class(const struct gv_spool_reader *reader, uint32_t class_
 /* Segment `index` (below reader->segments). False: it is free. */
 bool gv_spool_reader_look(const struct gv_spool_reader *reader, uint32_t index,
                           struct gv_spool_view *view);
-/* Records that can be read in it now; *closed: no more will come. */
+/* The number of readable records; *closed: there will be no more. */
 uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_t index,
                                    bool *closed);
-/* Copies a record below what gv_spool_reader_published() said. A POLL is taken with it: its writer
- * counts on in another one. */
+/* Copies a record below the number from gv_spool_reader_published(). Takes a POLL: its writer
+ * then counts in another record. */
 void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
                             union gv_record *out);
-/* Hands a closed segment back to the writer, once its records are safe. */
+/* Gives a closed segment back to the writer. Call it when its records are safe. */
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
 
 /* Slot `index` (below reader->slots_count). False: its thread is in no call, or between two. */
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
                             struct gv_spool_flight *flight);
 
-/* Tells the process that all it published before its latest end is in the trace: of a status that
- * was read before the records were. A later end waits for the next time. */
+/* Tells the process that everything that it published before its latest end is in the trace.
+ * Pass a status that was read before the records. A later end needs another call. */
 void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
                                  const struct gv_spool_status *status);
 

@@ -1,4 +1,4 @@
-/* Waiting for other threads to leave some code that takes microseconds. */
+/* Waits for other threads to leave code that takes microseconds. */
 #ifndef GV_BASE_AWAIT_H
 #define GV_BASE_AWAIT_H
 
@@ -8,10 +8,10 @@
 #include <time.h>
 
 #define GV_AWAIT_YIELDS   100
-#define GV_AWAIT_PAUSES   2000 /* milliseconds pass if the machine is busy */
+#define GV_AWAIT_PAUSES   2000 /* takes milliseconds if the machine is busy */
 #define GV_AWAIT_PAUSE_NS 100000
 
-/* Until `*count` is at most `most`, for some tenths of a second. False: it is not. */
+/* Waits until `*count` is at most `most`, for some tenths of a second. False: it is not. */
 static inline bool gv_await(const _Atomic int *count, int most)
 {
     struct timespec pause = {.tv_nsec = GV_AWAIT_PAUSE_NS};

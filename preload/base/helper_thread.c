@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* Mapped, and used as far as a dlopen() goes. */
+/* Mapped, and used only as far as dlopen() needs. */
 #define GV_HELPER_STACK_BYTES (1024u * 1024u)
 
 static void *run(void *context)

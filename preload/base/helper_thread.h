@@ -1,10 +1,10 @@
 /*
- * Work on a short-lived thread of our own, because it takes the dynamic loader's lock: a library's
- * constructor holds that, and may be waiting for the very thread whose call we are in. So whoever
- * wants the result waits for a while, and then goes without.
+ * Runs work that takes the dynamic loader's lock on a short-lived thread of ours. A library's
+ * constructor holds that lock, and may be waiting for the very thread whose call we are in. So the
+ * caller waits for the result for a while, and then continues without it.
  *
- * Once in a process for each struct gv_helper_thread. The thread handles no signal of the
- * program's, and while it works, a fork of the process waits for it, but not for long.
+ * Use each struct gv_helper_thread once in a process. The thread blocks the program's signals.
+ * While it works, a fork waits for it, but not for long.
  */
 #ifndef GV_BASE_HELPER_THREAD_H
 #define GV_BASE_HELPER_THREAD_H
@@ -18,7 +18,7 @@ struct gv_helper_thread {
     _Atomic uint32_t done; /* futex */
 };
 
-/* 0, or -errno: the work is not done. */
+/* 0, or -errno: the work was not started. */
 int gv_helper_thread_start(struct gv_helper_thread *helper);
 
 static inline bool gv_helper_thread_is_done(struct gv_helper_thread *helper)
@@ -26,7 +26,7 @@ static inline bool gv_helper_thread_is_done(struct gv_helper_thread *helper)
     return atomic_load_explicit(&helper->done, memory_order_acquire) != 0;
 }
 
-/* Waits for the work's end, no longer than `patience_ms`: true if it has ended. */
+/* Waits for the work's end, for at most `patience_ms`. True: it has ended. */
 bool gv_helper_thread_await(struct gv_helper_thread *helper, int64_t patience_ms);
 
 #endif

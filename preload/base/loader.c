@@ -13,19 +13,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_TRIES 10 /* of a look-up, while fork follows on fork */
+#define MOST_TRIES 10 /* of a look-up, while forks follow each other */
 
 static _Atomic int visitors; /* threads */
-static _Atomic int forks;    /* that are going on */
+static _Atomic int forks;    /* in progress */
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
-/* This is a forked child, and a thread that is not here has the lock of dl_iterate_phdr(). */
+/* This is a forked child, and a thread that does not exist here has the lock of
+ * dl_iterate_phdr(). */
 static _Atomic bool orphaned;
 
 static void enter_first(void)
 {
     for (int tries = 0;; tries++) {
         atomic_fetch_add(&visitors, 1);
-        /* A fork that begins after this sees the visitor. */
+        /* A fork that starts after this sees the visitor. */
         if (!atomic_load(&forks) || tries == MOST_TRIES)
             return;
         atomic_fetch_sub(&visitors, 1);
@@ -46,9 +47,9 @@ void gv_loader_leave(void)
 }
 
 /*
- * A handler that comes here too would wait for a lock that its own thread is about to have: a
- * recursive mutex knows its owner only some instructions after it has been taken. Signals that an
- * instruction raises do not come from there, and blocked they would end the program.
+ * A signal handler that comes here would wait for a lock that its own thread is about to have: a
+ * recursive mutex knows its owner only some instructions after it was taken. Signals raised by an
+ * instruction are not blocked: they do not come from here, and would end the program.
  */
 static void block_signals(sigset_t *before)
 {
@@ -63,12 +64,12 @@ static void block_signals(sigset_t *before)
 
 /* ---- without the loader's lock ---- */
 
-/* Nothing is loaded or unloaded in such a child any more, as that takes the lock too. What was half
- * loaded or half unloaded at the fork is left out. */
+/* Such a child loads and unloads nothing, because that takes the lock too. What was half loaded
+ * or half unloaded at the fork is left out. */
 
 #define PAGE_BYTES 4096u
 
-/* Asks the kernel: what is not there cannot be read to find that out. */
+/* Asks the Linux kernel, because the memory may not exist. */
 static bool is_mapped(uintptr_t address, size_t bytes)
 {
     uintptr_t page = address & ~(uintptr_t)(PAGE_BYTES - 1);
@@ -79,7 +80,7 @@ static bool is_mapped(uintptr_t address, size_t bytes)
     return mapped;
 }
 
-/* The program itself may be linked to an address, and its ELF header not be mapped. */
+/* The program may be linked to a fixed address, with its ELF header not mapped. */
 static bool read_main(struct dl_phdr_info *info)
 {
     info->dlpi_phdr = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -87,8 +88,8 @@ static bool read_main(struct dl_phdr_info *info)
     return info->dlpi_phdr != NULL;
 }
 
-/* Of a library that starts with its ELF header, at the address that it was moved by: all that
- * today's linkers make. */
+/* For a library that starts with its ELF header at its load address: all that today's linkers
+ * make. */
 static bool read_library(const struct link_map *map, struct dl_phdr_info *info)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)map->l_addr;
@@ -121,7 +122,7 @@ static int visit_list(int (*visit)(struct dl_phdr_info *info, size_t size, void 
     return result;
 }
 
-/* ---- with it ---- */
+/* ---- with the loader's lock ---- */
 
 int gv_loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
                     void *context)

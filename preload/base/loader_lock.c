@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #define MOST_TID   (1 << 22)
-#define MOST_COUNT 1000 /* dlopen() in dlopen() in dlopen() */
+#define MOST_COUNT 1000 /* nested dlopen() */
 
-/* This is a forked child, and a thread that is not here was loading or unloading a library. */
+/* This is a forked child, and a thread that does not exist here was loading or unloading a
+ * library. */
 static _Atomic bool broken;
 static _Atomic bool busy_at_fork;
 
-/* A recursive mutex of glibc's, the same on all 64-bit machines but for the last words. */
+/* A recursive mutex of glibc, the same on all 64-bit machines except for the last words. */
 struct mutex {
     int lock;
     unsigned count;
@@ -32,7 +33,7 @@ struct data {
     uintptr_t at, end;
 };
 
-static struct data all; /* once it was found by gv_loader_find_lock() */
+static struct data all; /* once gv_loader_find_lock() has found it */
 
 static struct data find_data(void)
 {
@@ -46,7 +47,7 @@ static struct data find_data(void)
     return data;
 }
 
-/* A lock in there that this thread has, other than `besides`. */
+/* A lock there that this thread has, other than `besides`. */
 static const volatile struct mutex *held_here(const struct data *data,
                                               const volatile struct mutex *besides)
 {
@@ -70,7 +71,8 @@ bool gv_loader_is_held_here(void)
     return held_here(&data, NULL) != NULL;
 }
 
-/* By whomever else. It has to look like one in every word, as anything may lie there. */
+/* Whether another thread has it. Every word must look like a lock, because the data may be
+ * anything. */
 static bool is_held(const volatile struct mutex *mutex, pid_t self)
 {
     return mutex->owner != self && (mutex->lock == 1 || mutex->lock == 2) && mutex->count > 0 &&
@@ -126,7 +128,7 @@ void gv_loader_find_lock(void)
 void gv_loader_hold(void)
 {
     gv_loader_hold_visits();
-    /* glibc makes some of its locks new in the child, but not what they guard. */
+    /* In the child, glibc resets some of its locks, but not what they guard. */
     atomic_store(&busy_at_fork, any_held_elsewhere());
 }
 
@@ -138,7 +140,7 @@ void gv_loader_release(bool in_child)
         gv_loader_release_visits();
         return;
     }
-    /* Nobody is here who could give it back. */
+    /* Nobody here can release it. */
     is_orphaned = visiting && visiting->lock != 0;
     gv_loader_start_over(is_orphaned);
     atomic_store(&broken, atomic_load(&broken) || is_orphaned || atomic_load(&busy_at_fork) ||

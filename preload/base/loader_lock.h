@@ -1,22 +1,23 @@
-/* The loader's own lock, read from glibc's data: who holds it, and what that means for a fork(). */
+/* The dynamic loader's lock, read from glibc's data: who has it, and what that means for a
+ * fork(). */
 #ifndef GV_BASE_LOADER_LOCK_H
 #define GV_BASE_LOADER_LOCK_H
 
 #include <stdbool.h>
 
-/* Is this thread in a constructor or a destructor that the loader runs, or otherwise holds the
- * loader's lock? Read from glibc's own; false where that looks different. Waits for nothing. */
+/* Whether this thread is in a constructor or destructor run by the loader, or otherwise has the
+ * loader's lock. Reads glibc's data; false if that looks different. Does not wait. */
 bool gv_loader_is_held_here(void);
 
-/* Once, before any fork. A child whose parent was loading or unloading a library in another thread
- * finds the lock held for ever, and from then on visits without it. */
+/* Call it once, before any fork. A child forked while another thread loads or unloads a library
+ * finds the lock taken for ever, and then visits without it. */
 void gv_loader_find_lock(void);
 
-/* In such a child: whoever loads a library, or starts a thread, may wait for ever. Not ours to do.
- */
+/* In such a child: loading a library or starting a thread may wait for ever, so we must not do
+ * it. */
 bool gv_loader_is_broken(void);
 
-/* Around a fork(). */
+/* Put these around a fork(). */
 void gv_loader_hold(void);
 void gv_loader_release(bool in_child);
 

@@ -9,7 +9,7 @@
 
 struct gv_process gv_process;
 
-static struct gv_process_own nothing; /* stays so */
+static struct gv_process_own nothing; /* for ever */
 GV_HOT struct gv_process_own *_Atomic gv_process_own = &nothing;
 
 static _Atomic int settings_read;

@@ -13,11 +13,11 @@
 
 _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));
 
-/* A thread's name is asked for at first, and then once in so many segments: it may change, but
- * asking takes as long as ten calls. */
+/* The thread's name is read at first, and again after this many segments: it may change, but
+ * reading takes as long as ten calls. */
 #define NAME_SEGMENTS 8
 
-/* For threads beyond the last slot: they record, but nobody sees what they are in. */
+/* For threads without a slot: they are recorded, but their call in flight is invisible. */
 static struct gv_spool_slot slot_for_the_rest;
 
 static pthread_key_t leave_key;
@@ -97,7 +97,7 @@ static void join(struct gv_thread *thread)
     thread->tid = (uint32_t)syscall(SYS_gettid);
     thread->serial = atomic_fetch_add(&gv_process.spool.header->threads_seen, 1) + 1;
     take_slot(thread);
-    /* Without it the last segment of the thread is closed when the process ends. */
+    /* Without the key, the thread's last segment is closed when the process ends. */
     if (pthread_setspecific(leave_key, thread))
         gv_log_info("the ends of threads are not noticed");
     thread->token = gv_process_token_now();
@@ -109,14 +109,14 @@ bool gv_thread_join(struct gv_thread *thread)
     sigset_t all, before;
     bool live;
 
-    /* A library that stands in front of what we call, and makes a CUDA call there. */
+    /* Another preloaded library may wrap what we call, and make a CUDA call there. */
     if (thread->joining)
         return false;
     gv_own_work_begin(&work);
-    /* A handler that calls CUDA runs after this, and finds its thread ready to record. */
+    /* A handler that calls CUDA runs after this, and finds its thread ready. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    live = gv_thread_is_live(thread); /* a handler may just have done it */
+    live = gv_thread_is_live(thread); /* a handler may have just done it */
     if (!live) {
         thread->joining = true;
         live = gv_process_steps.attach();

@@ -1,6 +1,6 @@
 /*
- * The functions of libc that we wrap, as they are without us: the next definition, which may be
- * another preloaded library's.
+ * The libc functions that we wrap, without us: the next definition, which may be another preloaded
+ * library's.
  */
 #ifndef GV_BIND_LIBC_CALLS_H
 #define GV_BIND_LIBC_CALLS_H
@@ -21,11 +21,11 @@
 enum gv_libc_call { GV_LIBC_CALLS(GV_LIBC_NUMBER) GV_LIBC_COUNT };
 #undef GV_LIBC_NUMBER
 
-/* Looks all of them up. From the constructor: they may be called where nothing but a system call is
- * safe. */
+/* Looks all of them up. From the constructor, because they may be called where only system calls
+ * are safe. */
 void gv_libc_calls_find(void);
 
-/* NULL: this libc has no such function. Any thread, also before our constructor. */
+/* NULL: this libc lacks the function. Any thread, also before our constructor. */
 void *gv_libc_call(enum gv_libc_call which);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Our exported symbol for every call of the table: a stub that jumps to where its slot says. It
- * leaves all argument registers and the stack alone, so one shape serves every signature, and a
- * tail jump keeps the program's return address, by which the callee is chosen when there are
- * several libcudarts. Slots are struct gv_plt_slot: target, low, bytes, lazy; why `bytes` is read
- * twice, and first and last, plt_slots.h says.
+ * Our exported symbol for every call of the table: a stub that jumps to the target in its slot. It
+ * preserves all argument registers and the stack, so one shape serves every signature. The tail
+ * jump keeps the program's return address, by which the callee is chosen among several libcudarts.
+ * Slots are struct gv_plt_slot: target, low, bytes, lazy; plt_slots.h explains why `bytes` is read
+ * twice, first and last.
  */
 #define GV_ASSEMBLY
 
@@ -51,7 +51,7 @@ gv_slot_\symbol:
     .quad gv_lazy_\symbol, 0, 0, gv_lazy_\symbol
     .endm
 
-    /* r11: the slot. Asks for the target with all argument registers kept, and jumps there. */
+    /* r11: the slot. Asks for the target, preserves all argument registers, and jumps there. */
     .text
     .type gv_plt_bind, @function
 gv_plt_bind:
@@ -106,7 +106,7 @@ gv_plt_bind:
 
 #elif defined(__aarch64__)
 
-    /* Loads acquire: what the next one reads is not older, nor what the target reads. */
+    /* The loads acquire: later loads, and the target's, are not older. */
     .macro GV_DRIVER_STUB symbol
     .section .text.gv_plt, "ax", %progbits
     .globl \symbol
@@ -163,7 +163,7 @@ gv_slot_\symbol:
     .xword gv_lazy_\symbol, 0, 0, gv_lazy_\symbol
     .endm
 
-    /* x16: the slot. Asks for the target with all argument registers kept, and jumps there. */
+    /* x16: the slot. Asks for the target, preserves all argument registers, and jumps there. */
     .text
     .type gv_plt_bind, %function
 gv_plt_bind:

@@ -11,15 +11,15 @@
 #include <signal.h>
 #include <string.h>
 
-/* CUDA_ERROR_NOT_READY, CUDA_ERROR_DEINITIALIZED: in the runtime they have the same numbers. */
+/* CUDA_ERROR_NOT_READY, CUDA_ERROR_DEINITIALIZED: the runtime uses the same numbers. */
 #define GV_RESULT_NOT_READY     600
 #define GV_RESULT_DEINITIALIZED 4
 
 static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                           uint64_t end_ns, const struct gv_facts *facts);
 
-/* The depth stays until the record is written: what a handler calls in between is nested, finds the
- * group open, and counts as lost. */
+/* The depth stays until the record is written: calls of a handler in between are nested, find
+ * the group open, and count as lost. */
 static inline void leave_outermost(struct gv_thread *thread)
 {
     atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
@@ -71,7 +71,7 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     atomic_store_explicit(&slot->api_plus_one, call->api + 1u, memory_order_release);
 }
 
-/* A signal handler that has a stack of its own, which may lie anywhere. */
+/* A signal handler with a stack of its own, at any address. */
 static bool is_on_other_stack(void)
 {
     stack_t stack;
@@ -80,16 +80,16 @@ static bool is_on_other_stack(void)
 }
 
 /*
- * Is the call that this thread was last in over, without having ended? It longjmp()ed meanwhile; or
- * the stack of that call is gone, since what is inside a call lies below it.
+ * Whether this thread's last call is over without having ended: it longjmp()ed, or that call's
+ * stack is gone, because calls inside a call are deeper on the stack.
  */
 static bool was_left(const struct gv_thread *thread, const struct gv_call *call)
 {
     return thread->jumped_ns || ((uintptr_t)call > thread->outer_frame && !is_on_other_stack());
 }
 
-/* The outermost call was left by a jump or an exception. It is a row all the same, and one only: a
- * handler's call may come first. */
+/* The outermost call was left by a jump or an exception. It becomes exactly one row; a handler's
+ * call may come first. */
 static void abandon(struct gv_thread *thread, uint64_t end_ns)
 {
     struct gv_call call = {.start_ns = thread->outer_start_ns,
@@ -98,9 +98,9 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
                            .class = (uint8_t)gv_api_rows[thread->outer_api].class};
     struct gv_facts facts = {.flags = GV_RECORD_UNWOUND};
 
-    gv_thread_begin_group(thread); /* or goes on with one: the jump came from a handler */
+    gv_thread_begin_group(thread); /* or the jump came from a handler, so it continues */
     thread->jumped_ns = 0;
-    thread->outer_frame = UINTPTR_MAX; /* from here on it is nobody else's */
+    thread->outer_frame = UINTPTR_MAX; /* from here on no other call uses it */
     atomic_signal_fence(memory_order_seq_cst);
     if (!gv_thread_is_live(thread)) {
         thread->depth = 0;
@@ -112,15 +112,15 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
     leave_outermost(thread);
 }
 
-/* A nested call, the first one of a thread, or one while the GPU's side is being started. Apart, so
- * that the others save fewer registers. */
+/* A nested call, a thread's first one, or one while the GPU side is being started. A separate
+ * function, so that the others save fewer registers. */
 __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
                                                    const struct gv_facts *facts)
 {
     if (thread->depth != 0 && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
     gv_process_steps.await_gpu_start(thread);
-    /* A signal handler's calls after joining are no part of this one. */
+    /* Calls of a signal handler after joining are not part of this one. */
     call->live = gv_thread_is_live(thread) || gv_thread_join(thread);
     call->depth = thread->depth;
     thread->depth = call->depth + 1;
@@ -130,7 +130,7 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         enter_outermost(call, thread, facts);
         return;
     }
-    if (thread->writing) { /* a handler, and no part of the call whose record is being written */
+    if (thread->writing) { /* a handler, not a part of the call whose record is being written */
         count_lost((enum gv_api_class)call->class);
         call->live = false;
         return;
@@ -159,7 +159,7 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
     enter_outermost(call, thread, facts);
 }
 
-/* ---- what a call tells ---- */
+/* ---- facts of a call ---- */
 
 static uint64_t context_now(struct gv_thread *thread)
 {
@@ -175,8 +175,8 @@ static uint64_t context_now(struct gv_thread *thread)
     return thread->context;
 }
 
-/* What the driver says of a kernel that nobody named to us: from cuModuleEnumerateFunctions(), say,
- * or one that outlived its context. */
+/* Asks the driver about a kernel that nobody named: from cuModuleEnumerateFunctions(), or one
+ * that outlived its context. */
 static uint32_t ask_driver_for_name(struct gv_thread *thread, uint64_t handle)
 {
     const struct gv_driver_calls *driver = &gv_driver_calls;
@@ -197,12 +197,12 @@ static uint32_t ask_driver_for_name(struct gv_thread *thread, uint64_t handle)
     return kernel;
 }
 
-/* The number of what was launched: by the handle it was given, by that of the driver call inside
- * it, or from the driver. Only after success: a handle that was refused may be anything. */
+/* The number of the launched kernel: by its handle, by that of the driver call inside, or from
+ * the driver. Only after success, because a refused handle may be anything. */
 static uint32_t launched_kernel(struct gv_thread *thread, const struct gv_call *call,
                                 int32_t result, const struct gv_facts *facts)
 {
-    bool is_driver_call = call->api < GV_DRIVER_COUNT; /* a runtime call is given a host function */
+    bool is_driver_call = call->api < GV_DRIVER_COUNT; /* a runtime call gets a host function */
     uint64_t handle = is_driver_call ? facts->kernel : thread->launched;
     uint32_t kernel = call->kernel;
     struct gv_own_work work;
@@ -250,7 +250,7 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
 
 /* ---- ending ---- */
 
-/* Into reserved room. */
+/* Writes into reserved room. */
 static inline void fill_record(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                                uint64_t duration_ns, const struct gv_facts *facts, uint64_t context,
                                uint32_t kernel)
@@ -291,10 +291,10 @@ static void write_call(struct gv_thread *thread, const struct gv_call *call, int
 
 /* ---- polls ---- */
 
-/* As many different ones as may alternate. */
+/* The number of different polls that may alternate. */
 #define POLLS_MOST 8
 
-/* The POLL record that stands for this one, among the last that the thread has written. */
+/* The POLL record for this poll, among the thread's last records. */
 static struct gv_record_poll *find_poll(const struct gv_thread *thread, const struct gv_call *call,
                                         const struct gv_facts *facts)
 {
@@ -312,7 +312,8 @@ static struct gv_record_poll *find_poll(const struct gv_thread *thread, const st
     return NULL;
 }
 
-/* False: the reader has the record, which stays as it is: it may be read again after a rollback. */
+/* False: the reader has taken the record, which must not change: it may be read again after a
+ * rollback. */
 static bool count_poll(struct gv_record_poll *poll, uint64_t duration_ns, uint64_t end_ns)
 {
     uint64_t count = atomic_load_explicit(&poll->count, memory_order_relaxed);
@@ -362,7 +363,7 @@ __attribute__((noinline)) static void write_poll(struct gv_thread *thread,
     thread->polls_end = thread->next;
 }
 
-/* Not "not ready", which is an answer; nor what everything returns once the driver has ended. */
+/* Not an error: "not ready", and what every call returns once the driver has ended. */
 static inline bool is_failure(int32_t result)
 {
     return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
@@ -381,7 +382,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
-    /* Of a call that was left, the stack is gone: this one is of what came after it. */
+    /* The stack of a call that was left is gone; this one is later. */
     if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns) ||
                              (is_failure(result) && gv_stacks_wanted_of_failed(call->api)),
                          0) &&
@@ -397,7 +398,7 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
                                                  const struct gv_facts *facts)
 {
     enum gv_api_class class = (enum gv_api_class)call->class;
-    /* There only a signal handler makes calls. Those inside a runtime call are what it does. */
+    /* Only signal handlers make calls there. Calls inside a runtime call belong to it. */
     bool in_driver = call->around < GV_DRIVER_COUNT;
 
     thread->inner_api = call->around;
@@ -428,7 +429,7 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
            thread->open_to == GV_ROOM_REST;
 }
 
-/* One that was held up is a row of its own: it may be a stall. */
+/* A slow poll gets its own row, because it may be a stall. */
 static inline bool is_quick_poll(int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
     return result == GV_RESULT_NOT_READY && facts->what == GV_FACT_NONE &&
@@ -440,7 +441,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
     struct gv_thread *thread = &gv_thread;
     uint64_t end_ns, duration_ns;
 
-    /* A fork inside the call: the child's half of it is not the child's to record. */
+    /* A fork inside the call: the child must not record its half. */
     if (__builtin_expect(!call->live || !gv_thread_is_live(thread), 0)) {
         thread->depth = call->depth;
         return;
@@ -452,10 +453,10 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
     }
     end_ns = gv_clock_now_ns();
     duration_ns = end_ns - call->start_ns;
-    /* Now: CUPTI notes the number of a handler's call, too, whatever we make of that. */
+    /* Now, because CUPTI also notes the number of a handler's call, whatever we do with that. */
     call->correlation = thread->correlation;
     if (__builtin_expect(gv_thread_begin_group(thread), 0)) {
-        /* A handler that came between the last two stores of leave_outermost(). */
+        /* A handler came between the last two stores of leave_outermost(). */
         atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release);
         thread->depth = 0;
         count_lost((enum gv_api_class)call->class);
@@ -501,7 +502,7 @@ uint32_t gv_call_before_unload(uint64_t owner)
 int gv_unwind_personality(int version, int actions, uint64_t exception_class, void *exception,
                           void *context);
 
-/* Called by the unwinder for each of our frames that an exception passes. */
+/* The unwinder calls it for each of our frames that an exception passes. */
 int gv_unwind_personality(int version, int actions, uint64_t exception_class, void *exception,
                           void *context)
 {

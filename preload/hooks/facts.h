@@ -1,7 +1,7 @@
 /*
- * What a wrapper knows about its call, and the records of code that came and went, which are
- * written from it (loads.c): loads, link inputs, unloads, and the names of kernels. All of them
- * stand before the record of the outermost call that they belong to.
+ * The facts that a hook knows about its call, and the records of loads, link inputs, unloads and
+ * kernel names that loads.c writes from them. These records come before the record of their
+ * outermost call.
  */
 #ifndef GV_HOOKS_FACTS_H
 #define GV_HOOKS_FACTS_H
@@ -14,12 +14,12 @@
 
 struct gv_call {
     uint64_t start_ns;    /* of an outermost call, and of one that loads code */
-    uint32_t depth;       /* hooked calls around this one */
-    uint32_t kernel;      /* LAUNCH: number, as far as it is known before the call */
-    uint32_t correlation; /* CUPTI's; of a nested call what the outermost one had before */
+    uint32_t depth;       /* number of hooked calls around this one */
+    uint32_t kernel;      /* LAUNCH: the kernel's number, if known before the call */
+    uint32_t correlation; /* CUPTI's; for a nested call, the outermost one's until then */
     uint16_t api;
-    uint16_t around; /* of a nested call: the one that it was made in */
-    uint8_t class; /* enum gv_api_class: not to be looked up, which would be one more cache miss */
+    uint16_t around; /* the call around a nested one */
+    uint8_t class;   /* enum gv_api_class; here to save a cache miss */
     bool live;
 };
 
@@ -34,14 +34,15 @@ enum gv_fact {
     GV_FACT_UNLOADS,
 };
 
-/* What a wrapper knows about its call, filled in by the facts of its row. */
+/* What a hook knows about its call, filled in by the facts of its row. */
 struct gv_facts {
     uint64_t stream;
     uint64_t bytes;
     uint64_t object;
-    uint64_t kernel;  /* handle of what is launched */
-    uint64_t made;    /* handle that came into being */
-    uint64_t owner;   /* NAMES: module or library; ALIASES: what is known; UNLOADS: what goes */
+    uint64_t kernel; /* handle of the launched kernel or graph */
+    uint64_t made;   /* handle that the call made */
+    uint64_t
+        owner; /* NAMES: module or library; ALIASES: the known handle; UNLOADS: what is unloaded */
     const void *data; /* image, path, or name */
     size_t data_bytes;
     const char *label; /* LINKS_IMAGE: the name given to the input */
@@ -51,7 +52,7 @@ struct gv_facts {
     uint32_t module; /* UNLOADS: number, found before the call */
 };
 
-/* What every call's record has. The rest counts only for the kind of fact that `what` names. */
+/* The fields of every call's record. The others count only for the kind of fact in `what`. */
 static inline void gv_facts_clear(struct gv_facts *facts)
 {
     facts->stream = 0;
@@ -73,7 +74,7 @@ static inline void gv_facts_tell(struct gv_facts *facts, enum gv_fact what)
     facts->load_kind = 0;
 }
 
-/* A load or a link input, after the real call returned, at end_ns. */
+/* Records a load or a link input, after the real call returned at end_ns. */
 void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                     uint64_t end_ns, const struct gv_facts *facts);
 

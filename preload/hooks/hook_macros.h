@@ -1,10 +1,10 @@
 /*
- * A wrapper made from a row of the table. The including file defines GV_REAL(symbol), where the
- * wrapped function's address lies, and GV_HOOK(symbol), the wrapper's name.
+ * Makes a hook from a row of the table. The including file defines GV_REAL(symbol), the address of
+ * the real function, and GV_HOOK(symbol), the hook's name.
  *
- * The facts of a row are run twice, as code: before the call, for what tells a call in flight and
- * for what is void from now on, and after it. What lies behind a pointer is read only when the call
- * succeeded: one that failed may have been given anything.
+ * The facts of a row run twice, as code: before the call, for the call in flight and for what
+ * becomes invalid, and after it. What is behind a pointer is read only if the call succeeded: a
+ * failed one may have been given anything.
  */
 #ifndef GV_HOOKS_HOOK_MACROS_H
 #define GV_HOOKS_HOOK_MACROS_H

@@ -1,4 +1,4 @@
-/* The wrappers of the driver's calls, made from the table. */
+/* The hooks of driver calls, made from the table. */
 #include "preload/bind/cuda_headers.h"
 
 #include "preload/bind/entry_points.h"
@@ -9,7 +9,7 @@
 
 #define GV_API_NO_RUNTIME
 
-/* The header must declare every row just so. */
+/* The header must declare every row with the same types. */
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDAAPI symbol parameters;
 #include "trace/calls.def"
@@ -19,9 +19,9 @@
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
 #include "trace/calls.def"
 
-/* The driver's own look-ups: it answers, and what it answers is swapped for our wrapper. */
+/* The driver's look-ups: the driver answers, and the address is swapped for our hook. */
 
-/* Success with a NULL is the driver's answer to a name that is newer than the version asked for. */
+/* The driver answers success and NULL for a name newer than the requested version. */
 static CUresult swap(CUresult result, void **function, const void *caller)
 {
     if (result == CUDA_SUCCESS && function && *function &&

@@ -1,7 +1,6 @@
 /*
- * The wrappers of the runtime's calls, made from the table. Compiled once for each libcudart that a
- * process can hold, with GV_INSTANCE its number: the wrapper of a call is how a call says which
- * library it is for.
+ * The hooks of runtime calls, made from the table. Compiled once for each libcudart that a process
+ * can have, with GV_INSTANCE as its number: the hook itself says which library a call is for.
  */
 #include "preload/bind/cuda_headers.h"
 
@@ -17,7 +16,7 @@
 
 #define GV_API_NO_DRIVER
 
-/* Rows that no header of CUDA 13 declares, or declares as one of several shapes, are left out. */
+/* Without rows that no header of CUDA 13 declares, or that have several shapes. */
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
     extern type CUDARTAPI symbol parameters;
 #define GV_API_WIDE(symbol, kind, type, parameters, arguments, facts)
@@ -29,9 +28,9 @@
 #include "trace/calls.def"
 
 /*
- * What compiled CUDA code tells its shared libcudart before main(): which host function stands for
- * which kernel. Remembered for the names of launches; nothing is recorded, and nothing costs more
- * than a table entry, since importing PyTorch registers tens of thousands.
+ * Compiled CUDA code tells its shared libcudart before main() which host function stands for which
+ * kernel. It is stored for the names of launches. Nothing is recorded, and it costs no more than a
+ * table entry, because importing PyTorch registers tens of thousands.
  */
 
 typedef void register_function(void **, const char *, char *, const char *, int, uint3 *, uint3 *,
@@ -44,7 +43,7 @@ static void **hook___cudaRegisterFatBinary(void *fatCubin)
 
 static void hook___cudaUnregisterFatBinary(void **fatCubinHandle)
 {
-    /* The library that registered is going: its names lie in what will be unmapped. */
+    /* The registering library is being unmapped, and its names with it. */
     gv_names_void_owner((uintptr_t)fatCubinHandle);
     ((void (*)(void **))GV_REAL(__cudaUnregisterFatBinary))(fatCubinHandle);
 }
@@ -59,7 +58,7 @@ static void hook___cudaRegisterFunction(void **fatCubinHandle, const char *hostF
         fatCubinHandle, hostFun, deviceFun, deviceName, thread_limit, tid, bid, bDim, gDim, wSize);
 }
 
-/* The kernel's handle for a <<<>>>, asked once for each place in the program. */
+/* The kernel's handle for a <<<>>>, looked up once for each launch site. */
 static cudaError_t hook___cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
 {
     cudaError_t result = ((cudaError_t(*)(cudaKernel_t *, const void *))GV_REAL(__cudaGetKernel))(

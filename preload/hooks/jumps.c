@@ -1,10 +1,10 @@
 /*
- * longjmp() out of a CUDA call, from a callback or a signal handler: it skips the end of our
- * wrapper. So the functions that jump note it; the thread's next hooked call ends the one that was
- * left, if it was (preload/hooks/calls.c): a jump inside a callback leaves nothing.
+ * Notes a longjmp(), because a jump out of a CUDA call, from a callback or a signal handler, skips
+ * the end of our hook. The thread's next hooked call ends the one that was left
+ * (preload/hooks/calls.c). A jump inside a callback leaves nothing.
  *
- * The address of the next call's frame does not tell: after the jump a program goes on in functions
- * that lie deeper on the stack than the call that it left.
+ * The address of the next call's frame does not show it: after the jump, a program continues in
+ * functions that are deeper on the stack than the call that it left.
  */
 #include "preload/base/clock.h"
 #include "preload/base/thread.h"
@@ -23,7 +23,7 @@ __attribute__((noreturn)) static void jump_on(enum gv_libc_call which, void *env
     gv_process_steps.leave_gpu_start(&gv_thread);
     if (next)
         next(environment, value);
-    abort(); /* a libc without the function that it was linked with: cannot be */
+    abort(); /* impossible: libc lacks a function that it was linked with */
 }
 
 #define GV_JUMP(name)                                                                              \

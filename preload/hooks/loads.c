@@ -21,7 +21,7 @@ static void inspect(const struct gv_facts *facts, struct gv_image *image)
 }
 
 /* The file that an image in memory is mapped from, if that is a shared object or the program. It
- * stays mapped: the image in it is being used. */
+ * stays mapped while its image is in use. */
 static const char *object_of(const struct gv_facts *facts)
 {
     const void *image = gv_image_data(facts->data);
@@ -55,11 +55,12 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
     uint32_t text_bytes;
     uint8_t flags = GV_RECORD_MORE;
 
-    /* cudaLibraryLoadData() hands on what the driver call inside it made: one load, told there. */
+    /* cudaLibraryLoadData() returns what the driver call inside it made: one load, recorded
+     * there. */
     if (call->depth == 0 && thread->loaded && thread->loaded == facts->made)
         return;
     thread->loaded = facts->made;
-    /* What the driver refused may be no image at all, or no string: it is not looked at. */
+    /* An image or string that the driver refused may be invalid, so it is not read. */
     if (result == 0) {
         inspect(facts, &image);
         label = label_of(facts, &flags);

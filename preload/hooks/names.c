@@ -7,27 +7,27 @@
 #include <stddef.h>
 
 /*
- * A hash table of fixed size. A cell keeps its handle for ever; what the handle means is one word,
- * which says under which owner, too, and counts only while that one lives. So whatever ends, ends
- * with one store into `owners`, nothing is ever freed, and a reader has all it needs in its word.
- * PyTorch registers some 60 000 host functions.
+ * A hash table of fixed size. A cell belongs to one handle for ever. The handle's meaning is one
+ * word with its owner, and is valid only while that owner lives. So one store into `owners` ends
+ * everything of an owner, nothing is ever freed, and a reader has everything in one word. PyTorch
+ * registers some 60 000 host functions.
  */
 #define CELLS       (1u << 18)
 #define OWNERS      (1u << 16) /* at a time */
 #define MOST_PROBES 64
 
 /* A meaning: the owner's number in the upper half, the kernel's in the lower one. */
-#define REGISTERED 0x80000000u /* in an owner's number: holds host functions */
-#define UNTOLD     0x80000000u /* in a kernel's: its name is in `names` and was not told */
+#define REGISTERED 0x80000000u /* in an owner's number: it has host functions */
+#define UNTOLD     0x80000000u /* in a kernel's number: its name is in `names` and was not written */
 
 struct cell {
     _Atomic uintptr_t handle;
     _Atomic uint64_t meaning; /* kernel 0: the owner itself; all 0: void */
 };
 
-/* An owner is found by its number; numbers whose place is taken are skipped. */
+/* An owner is found by its number; numbers with a used slot are skipped. */
 struct owner {
-    _Atomic uint32_t number;    /* 0: nobody lives here */
+    _Atomic uint32_t number;    /* 0: free */
     _Atomic uint32_t companion; /* see companion_of() */
 };
 
@@ -103,7 +103,7 @@ static uint64_t find_meaning(uintptr_t handle)
     return lives(owner_in(meaning)) ? meaning : 0;
 }
 
-/* A new owner; 0: there are too many. Place 0 stays free, for the companion of nobody. */
+/* Makes a new owner; 0: there are too many. Slot 0 stays free, for the companion of nobody. */
 static uint32_t make_owner(uint32_t kind)
 {
     for (uint32_t tries = 0; tries < OWNERS; tries++) {
@@ -125,8 +125,8 @@ static void end_owner(uint32_t owner)
 }
 
 /*
- * The owner of handles that end with `owner`, and also when a context goes: of another handle of a
- * host function, and, for owner 0, of kernels whose module is unknown.
+ * The owner of handles that end with `owner` and also with a context: other handles of host
+ * functions and, for owner 0, kernels with an unknown module.
  */
 static uint32_t companion_of(uint32_t owner)
 {
@@ -159,7 +159,7 @@ uint32_t gv_names_add_owner(uintptr_t handle)
         count_lost();
         return 0;
     }
-    end_owner(find_owner(handle)); /* whose end was not seen */
+    end_owner(find_owner(handle)); /* whose end was missed */
     atomic_store(&cell->meaning, meaning_of(owner, 0));
     return owner;
 }
@@ -202,8 +202,8 @@ bool gv_names_add(uintptr_t handle, uintptr_t owner_handle, uint32_t *kernel)
     return false;
 }
 
-/* The name stands before its meaning does, and never beside an earlier one: who still finds that
- * cannot mark it as told. */
+/* The name is stored before its meaning, and never beside an earlier one: a thread that still
+ * finds the earlier one cannot mark it as written. */
 static void set_untold(struct cell *cell, uint32_t owner, uint32_t kernel, const char *name)
 {
     atomic_store(&cell->meaning, 0);
@@ -236,7 +236,7 @@ void gv_names_alias(uintptr_t handle, uintptr_t known)
 
     if (handle == known || (kernel ? kernel == kernel_in(before) : meaning == before))
         return;
-    if (!meaning) { /* what it meant before, it does not mean any more */
+    if (!meaning) { /* its earlier meaning ends */
         cell = cell_of(handle, false);
         if (cell)
             atomic_store(&cell->meaning, 0);
@@ -253,7 +253,7 @@ void gv_names_alias(uintptr_t handle, uintptr_t known)
         atomic_store(&cell->meaning, meaning_of(owner, kernel));
 }
 
-/* Apart, so that finding saves no registers. */
+/* A separate function, so that finding saves no registers. */
 __attribute__((noinline)) static const char *tell(struct cell *cell, uint64_t meaning)
 {
     const char *name = atomic_load(&names[cell - cells]);
@@ -277,13 +277,13 @@ struct gv_names_answer gv_names_find(uintptr_t handle)
     return answer;
 }
 
-/* ---- what goes ---- */
+/* ---- unloading ---- */
 
 uint32_t gv_names_void_owner(uintptr_t handle)
 {
     uint32_t owner = find_owner(handle);
 
-    /* Kernels whose module is unknown may have been this one's. */
+    /* Kernels with an unknown module may have been this one's. */
     end_owner(atomic_exchange(&owners[0].companion, 0));
     if (!owner)
         return 0;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 GV_HOT uint64_t gv_run_delay_least_ns = UINT64_MAX;
-/* Built without it, or /proc is not there, or out of reach. */
+/* The Linux kernel lacks it, or /proc is missing or unreadable. */
 static atomic_bool is_missing;
 
 void gv_run_delay_prepare(const struct gv_settings *settings)
@@ -23,7 +23,7 @@ static bool read_own(uint64_t *delay_ns)
 {
     long fd = syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 
-    /* No descriptor may be free now, and one later. */
+    /* There may be no free descriptor now, but later. */
     if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == EPERM || errno == ENOSYS))
         atomic_store_explicit(&is_missing, true, memory_order_relaxed);
     return fd >= 0 && gv_schedstat_read((int)fd, delay_ns);

@@ -1,6 +1,6 @@
 /*
- * dlclose(): after it, addresses that we keep may mean something else. It looks at no caller, so
- * that it can be wrapped by an ordinary function, unlike dlopen() and dlsym().
+ * Wraps dlclose(): after it, stored addresses may mean something else. It does not depend on its
+ * caller, so an ordinary function can wrap it, unlike dlopen() and dlsym().
  */
 #include "preload/bind/dlsym_filter.h"
 #include "preload/bind/entry_points.h"

@@ -1,12 +1,12 @@
 /*
- * Starts the collector as nobody's child: no wait() of the program returns it, no SIGCHLD tells of
- * it, and it holds nothing of the program's. Only a program that collects orphans gets it as a
+ * Starts the collector as nobody's child: no wait() of the program returns it, no SIGCHLD reports
+ * it, and it has nothing of the program open. Only a program that collects orphans gets it as a
  * child.
  *
- * A grandchild by two vfork-like clones: fork() would copy the page tables of a process that may
- * have mapped hundreds of gigabytes. The child in the middle is made without a termination signal,
- * which hides it from the program's wait() until we have waited for it ourselves. Between clone and
- * exec only system calls are made, on a stack of our own; signals are let in when none of the
+ * It is a grandchild by two vfork-like clones, because fork() would copy the page tables of a
+ * process that may have mapped hundreds of gigabytes. The child in between has no termination
+ * signal, which hides it from the program's wait() until we have waited for it. Between clone and
+ * exec there are only system calls, on a stack of ours. Signals are unblocked when none of the
  * program's handlers is left.
  */
 #include "preload/process/attach.h"
@@ -46,7 +46,7 @@ struct start {
     char *inner_stack;
     char *outer_stack;
     int lock_fd;
-    int error; /* errno of what failed in a child */
+    int error; /* errno of a child's failure */
 };
 
 /* ---- finding the program ---- */
@@ -64,7 +64,7 @@ static int find_helper(const struct gv_settings *settings, char *path, size_t by
     static const char *const beside[] = {"/../report/gpuverify", "/../bin/gpuverify",
                                          "/../../bin/gpuverify"};
     struct gv_object object;
-    static char directory[GV_SESSION_PATH_BYTES]; /* by the one thread that attaches */
+    static char directory[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
     char *slash;
 
     if (settings->collector[0])
@@ -82,7 +82,7 @@ static int find_helper(const struct gv_settings *settings, char *path, size_t by
     return is_helper(path, bytes, GV_BINDIR, "/gpuverify") ? 0 : -ENOENT;
 }
 
-/* ---- the environment without what would bring us into the helper ---- */
+/* ---- the environment without our library ---- */
 
 static bool is_kept(const char *variable)
 {
@@ -111,7 +111,7 @@ static void close_from(int first)
         close(fd);
 }
 
-/* Nothing that is open in the program stays open: a pipe held here would never end for a reader. */
+/* Closes everything: a pipe kept open here would never end for its reader. */
 static int keep_only_lock(int lock_fd)
 {
     int high = fcntl(lock_fd, F_DUPFD, GV_SESSION_LOCK_FD + 1);
@@ -130,14 +130,14 @@ static int keep_only_lock(int lock_fd)
     return 0;
 }
 
-/* Past our own _exit(), which is for the program. */
+/* The system call, because our own _exit() is for the program. */
 __attribute__((noreturn)) static void leave_child(int code)
 {
     for (;;)
         syscall(SYS_exit_group, code);
 }
 
-/* As the kernel has it. A handler of 0 is the default. */
+/* The Linux kernel's struct. A handler of 0 is the default. */
 struct kernel_action {
     uintptr_t handler;
     unsigned long flags;
@@ -145,8 +145,8 @@ struct kernel_action {
     uint64_t mask;
 };
 
-/* The program's handlers would run here, in its memory, and what it blocks or ignores would stay
- * so in the helper, which may be any program: also one that has to be ended by a signal. */
+/* Resets all signals: the program's handlers would run here, in its memory, and blocked or
+ * ignored signals would stay so in the helper, which may be any program and must be killable. */
 static void reset_signals(void)
 {
     static const struct kernel_action standard;
@@ -180,7 +180,7 @@ static bool is_libc(const struct gv_object *object, void *context)
     return *(clone_function **)context != NULL;
 }
 
-/* A sanitizer's own takes every clone() for a fork. */
+/* A sanitizer's wrapper takes every clone() for a fork. */
 static clone_function *find_clone(void)
 {
     clone_function *found = NULL;
@@ -217,7 +217,7 @@ static int run_children(struct start *start)
     return -start->error;
 }
 
-/* The children's stacks, what they are told, and their environment. */
+/* The children's stacks, arguments and environment. */
 static int make_start(struct start **made, void **memory, size_t *bytes)
 {
     size_t variables = 0;

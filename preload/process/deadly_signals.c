@@ -1,13 +1,13 @@
 /*
- * A signal by which a program ends itself: kill(), raise() and abort(). Python does so after an
- * unhandled KeyboardInterrupt, and many a signal handler when it has tidied up: no exit handler
- * runs, and what CUPTI still held would be lost.
+ * A program ends itself by a signal: kill(), raise() and abort(). Python does so after Ctrl-C, and
+ * so do many signal handlers after cleaning up. No exit handler runs, and what CUPTI still has
+ * would be lost.
  *
- * Whether the program does end is known only afterwards: a signal may be blocked because it is
- * waited for, or because we are in its own handler, and a debugger may keep it. So nothing is
- * ended; what there is, is brought in, and recording goes on if the program does.
+ * Whether the program ends is known only afterwards: the signal may be blocked to be waited for, we
+ * may be in its handler, and a debugger may stop it. So nothing is ended: everything is stored, and
+ * recording continues if the program does.
  *
- * May be called in a signal handler: nothing is allocated or locked.
+ * It may run in a signal handler, so it does not allocate or lock.
  */
 #include "preload/process/attach.h"
 
@@ -42,8 +42,8 @@ static bool ends_by_default(int number)
 }
 
 /*
- * A program that has outlived one is believed no more when the signal is blocked: it may be how its
- * threads wake each other, all the time.
+ * After a program has survived one, blocked signals no longer count: its threads may wake each
+ * other with them, all the time.
  */
 static _Atomic bool has_outlived;
 
@@ -60,7 +60,7 @@ static bool would_end_us(int number)
 {
     struct sigaction action;
 
-    /* The kernel keeps them from the first process of a container. */
+    /* The Linux kernel does not deliver them to the first process of a container. */
     if (!ends_by_default(number) || syscall(SYS_getpid) == 1)
         return false;
     if (number == SIGKILL)
@@ -69,7 +69,7 @@ static bool would_end_us(int number)
            is_let_through(number);
 }
 
-/* Before the signal is sent; true: and outlived() after it. */
+/* Before the signal is sent. True: call outlived() after it. */
 static bool expect(int number)
 {
     int saved_errno = errno;
@@ -120,7 +120,7 @@ VISIBLE int raise(int number)
     return result;
 }
 
-/* It unblocks the signal, and ends the program also when that is ignored. */
+/* abort() unblocks the signal, and ends the program even if the signal is ignored. */
 static bool abort_calls_no_handler(void)
 {
     struct sigaction action;
@@ -129,7 +129,8 @@ static bool abort_calls_no_handler(void)
            action.sa_handler == SIG_IGN;
 }
 
-/* After a handler it ends the program too, unless that jumps away: nobody would tell us. */
+/* After a handler, abort() ends the program too, unless the handler jumps away. We would not
+ * notice. */
 static void expect_abort(void)
 {
     int saved_errno = errno;

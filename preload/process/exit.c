@@ -1,8 +1,8 @@
 /*
- * The end of a process: by exit() and a return from main (our destructor), _exit(), _Exit() and
- * quick_exit(), or by a signal that it sends itself (preload/process/deadly_signals.c). It waits,
- * for GPUVERIFY_EXIT_WAIT at most, until the collector has everything in the trace. A process that
- * is killed by others does not wait; the collector finds out by itself.
+ * The end of a process: exit() and a return from main (our destructor), _exit(), _Exit(),
+ * quick_exit(), or a signal to itself (preload/process/deadly_signals.c). It waits until the
+ * collector has everything in the trace, for GPUVERIFY_EXIT_WAIT at most. A process killed by
+ * others does not wait; the collector notices.
  */
 #include "preload/process/attach.h"
 
@@ -25,9 +25,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOOK_NS 50000000 /* how often a waiting process looks whether its collector still lives */
-/* A flush takes milliseconds, but waits for the GPU when another thread loads code that does
- * (driver 580): a program that ends itself because it is stuck there is not to be stuck in us. */
+#define LOOK_NS 50000000 /* how often a waiting process checks whether its collector lives */
+/* A flush takes milliseconds, but it waits for the GPU while another thread loads code (driver
+ * 580). A program that ends itself because it is stuck there must not be stuck here. */
 #define FETCH_MOST_MS 1000
 
 static void ring(struct gv_session_file *session)
@@ -36,9 +36,9 @@ static void ring(struct gv_session_file *session)
     gv_futex_wake(&session->doorbell);
 }
 
-/* Nobody will drain us now: the collector cannot write the trace, it has died, or there never was
- * one, so that nobody holds the lock. The lock is only tried when there is no pid to look at:
- * trying it could make another process believe for a moment that a collector holds it. */
+/* Nobody will drain the spool: the collector cannot write the trace, it died, or there never was
+ * one, so nobody has the lock. The lock is tried only if there is no pid to look at: while we
+ * try it, another process could think that a collector has it. */
 static bool collector_is_no_use(const struct gv_process *process)
 {
     uint32_t pid = atomic_load(&process->session->collector_pid);
@@ -57,7 +57,7 @@ static bool collector_is_no_use(const struct gv_process *process)
     return gone;
 }
 
-/* Of what was recorded before this end. false: it is of no use to wait any longer. */
+/* Waits for what was recorded before this end. False: waiting longer is useless. */
 static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
     struct gv_spool_header *header = process->spool.header;
@@ -82,7 +82,7 @@ static bool end_as(enum gv_process_state state)
 {
     struct gv_spool_header *header = gv_process.spool.header;
     uint32_t running = GV_PROCESS_RUNNING;
-    uint32_t end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that tells of it */
+    uint32_t end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that announces it */
 
     if (!atomic_compare_exchange_strong(&header->state, &running, state))
         return false;
@@ -112,7 +112,7 @@ static void finish(bool knows_code, int code)
     gv_own_work_end(&work);
 }
 
-/* CUPTI has once not answered in time: a program that tries one way to end after the other would
+/* CUPTI has once not answered in time. Otherwise, a program that tries several ways to end would
  * wait for it each time. */
 static _Atomic bool fetch_hangs;
 
@@ -126,8 +126,8 @@ static void fetch_unless_it_hangs(void)
         atomic_store(&fetch_hangs, true);
 }
 
-/* The process that one of its threads is ending by a signal: in the handler of another signal, or
- * on another thread, nobody waits once more. A forked child is another process. */
+/* The process that a thread is ending by a signal. In the handler of another signal, or on
+ * another thread, nobody waits again. A forked child is another process. */
 static _Atomic uint32_t dying_pid;
 
 bool gv_process_expect_death(int number)
@@ -145,7 +145,7 @@ bool gv_process_expect_death(int number)
     if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
         fetch_unless_it_hangs();
         atomic_store(&gv_process.spool.header->exit_signal, number);
-        /* What other threads did while we waited is read by the collector when we are gone. */
+        /* The collector reads what other threads did meanwhile when we are gone. */
         if (end_as(GV_PROCESS_DYING))
             fetch_unless_it_hangs();
     }
@@ -179,7 +179,8 @@ void gv_process_fetch(void)
     gv_own_work_end(&work);
 }
 
-/* Runs early among the exit handlers: only to learn the code, which a destructor is not told. */
+/* Runs early among the exit handlers, only to learn the exit code, which a destructor does not
+ * get. */
 static void note_code(int code, void *context)
 {
     (void)context;
@@ -203,10 +204,10 @@ __attribute__((destructor)) static void unloaded(void)
 
 int gv_process_watch_exit(void)
 {
-    static bool watched; /* a forked child has inherited the handlers */
+    static bool watched; /* a forked child inherits the handlers */
 
-    /* dlclose() takes the lock of these handlers: a child may find it held for ever, and can leave
-     * by _exit() only. */
+    /* dlclose() takes the lock of these handlers. A child may find it taken for ever, and can
+     * then end only by _exit(). */
     if (watched || gv_loader_is_broken())
         return 0;
     if (on_exit(note_code, NULL) != 0 || at_quick_exit(quick_exited) != 0)
@@ -217,7 +218,7 @@ int gv_process_watch_exit(void)
 
 typedef void (*end_process)(int code) __attribute__((noreturn));
 
-/* The next one may be another preloaded library's; libc's makes the system call below. */
+/* The next definition may be another preloaded library's; libc's makes the system call below. */
 __attribute__((noreturn)) static void end_by(void *next, int code)
 {
     finish(true, code & 0xff);

@@ -1,6 +1,6 @@
 /*
- * What a fork() does to us: the child must find that nothing here is its own, and no lock held by a
- * thread that it does not have.
+ * Handles fork(): the child must find that nothing here is its own, and no lock taken by a thread
+ * that it does not have.
  */
 #include "preload/process/attach.h"
 
@@ -15,7 +15,7 @@
 
 #define PAGE_BYTES 4096
 
-/* The page behind gv_process_own, once there is one. */
+/* The page behind gv_process_own, once it exists. */
 static struct gv_process_own *own_page;
 
 int gv_fork_watch_set_token(uint64_t token)
@@ -26,8 +26,8 @@ int gv_fork_watch_set_token(uint64_t token)
         page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (page == MAP_FAILED)
             return -errno;
-        /* Emptied by the kernel however the child is made; without it (Linux before 4.14), by our
-         * handler after fork() only. */
+        /* The Linux kernel empties it in a child, however it is made. Before Linux 4.14, our
+         * handler after fork() does. */
         if (madvise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
             gv_log_info("no MADV_WIPEONFORK: children of a bare clone() count as their parent");
         own_page = page;
@@ -38,10 +38,10 @@ int gv_fork_watch_set_token(uint64_t token)
     return 0;
 }
 
-/* No other thread is in the middle of a change while the process is copied. */
+/* No other thread may be in the middle of a change while the process is copied. */
 static void before(void)
 {
-    /* In this order: who is in the loader may look up a call, which takes the other. */
+    /* In this order: a thread in the loader may look up a call, which takes the other. */
     gv_loader_hold();
     gv_entry_points_hold();
 }

@@ -31,26 +31,25 @@ enum device_attribute {
 };
 
 static struct gv_gpu_host host;
-/* Recording; inherited by a child, which must not use it. */
+/* The recording module; a child inherits it and must not use it. */
 static const struct gv_gpu_module *_Atomic module;
 static uint32_t module_pid;
-static _Atomic uint32_t started_pid; /* the process that has tried */
+static _Atomic uint32_t started_pid; /* the process that tried it */
 static _Atomic int ended;
 
-/* The module is opened and started on a thread of its own, and not for ever: see
- * preload/base/helper_thread.h.
- */
-#define LOADER_PATIENCE_MS  2000  /* until the loader's lock was ours for the first time */
-#define MODULE_PATIENCE_MS  10000 /* from then on: large libraries, maybe from a slow disk */
+/* The module is opened and started on a thread of its own, with a time limit: see
+ * preload/base/helper_thread.h. */
+#define LOADER_PATIENCE_MS  2000  /* until it got the loader's lock for the first time */
+#define MODULE_PATIENCE_MS  10000 /* from then on: large libraries, perhaps from a slow disk */
 #define CLAIMED_PATIENCE_MS 1000
-/* Of the other threads, for all of that and the questions to the driver. */
+/* The other threads' patience, for all of that and the questions to the driver. */
 #define START_PATIENCE_MS                                                                          \
     (LOADER_PATIENCE_MS + MODULE_PATIENCE_MS + CLAIMED_PATIENCE_MS + UINT64_C(1000))
 
 enum stage {
     STAGE_WAITING, /* for the loader */
     STAGE_STARTING,
-    STAGE_CLAIMED, /* all but done: not given up any more */
+    STAGE_CLAIMED, /* almost done: not abandoned any more */
     STAGE_GIVEN_UP,
 };
 static _Atomic int stage;
@@ -132,7 +131,7 @@ static void write_devices(struct gv_thread *thread)
 static void *open_beside(const char *relative)
 {
     struct gv_object object;
-    static char path[GV_SESSION_PATH_BYTES]; /* once in a process, maybe on a small stack */
+    static char path[GV_SESSION_PATH_BYTES]; /* once in a process, perhaps on a small stack */
     const char *slash;
 
     if (!gv_objects_at((uintptr_t)gv_plt_slots, &object))
@@ -187,12 +186,12 @@ static bool claim(void)
     return move_on(STAGE_STARTING, STAGE_CLAIMED);
 }
 
-/* On the thread beside. */
+/* Runs on the helper thread. */
 static void open_and_start(void)
 {
     const struct gv_gpu_module *found;
 
-    if (dlopen(NULL, RTLD_NOW | RTLD_NOLOAD)) /* waits for the lock, and is one more reference */
+    if (dlopen(NULL, RTLD_NOW | RTLD_NOLOAD)) /* waits for the lock, and adds a reference */
         move_on(STAGE_WAITING, STAGE_STARTING);
     found = is_wanted() ? open_module() : NULL;
     if (!found)
@@ -203,7 +202,7 @@ static void open_and_start(void)
 
 static struct gv_helper_thread starting = {.work = open_and_start};
 
-/* The stage that it had come to; STAGE_CLAIMED: too far to be given up. */
+/* The step that it had reached; STAGE_CLAIMED: too far to be abandoned. */
 static int give_up(void)
 {
     if (move_on(STAGE_WAITING, STAGE_GIVEN_UP))
@@ -211,7 +210,7 @@ static int give_up(void)
     return move_on(STAGE_STARTING, STAGE_GIVEN_UP) ? STAGE_STARTING : STAGE_CLAIMED;
 }
 
-/* In a constructor of its own, a thread has the loader's lock, and the one beside would wait. */
+/* A thread in a constructor has the loader's lock, for which the helper thread would wait. */
 static const char *start_beside(void)
 {
     if (gv_loader_is_broken())
@@ -261,7 +260,7 @@ static bool start_module(void)
         reason = start_beside();
     }
     if (reason == why && atomic_load(&module) && module_pid == gv_process.pid) {
-        /* Registered after the driver's own, it runs before them. */
+        /* Registered after the driver's own handlers, so it runs before them. */
         on_exit(at_exit, NULL);
         return true;
     }
@@ -350,7 +349,7 @@ void gv_gpu_await_start(const struct gv_thread *thread)
     gv_own_work_end(&work);
 }
 
-/* Also in a signal handler, which interrupted the start and is about to jump. */
+/* Also in a signal handler that interrupted the start and is about to jump. */
 void gv_gpu_leave_start(struct gv_thread *thread)
 {
     static const char left[] = "the thread that started CUPTI jumped out of cuInit(), or ended";
@@ -378,14 +377,14 @@ void gv_gpu_start(struct gv_thread *thread)
         gv_gpu_await_start(thread);
         return;
     }
-    /* Another one may have done it just before. */
+    /* Another thread may have just done it. */
     if (atomic_load(&started_pid) != gv_process.pid)
         start_here(thread);
     open_to_others(own);
 }
 
-/* The module's thread answers within milliseconds, unless CUPTI hangs: who does not want to wait
- * for the collector does not want to lose this. */
+/* The module's thread answers within milliseconds, unless CUPTI hangs. A program that does not
+ * want to wait for the collector does not want to lose this. */
 static uint64_t patience_ns(int64_t patience_ms)
 {
     return (uint64_t)(patience_ms < PATIENCE_LEAST_MS ? PATIENCE_LEAST_MS : patience_ms) * 1000000u;
@@ -395,7 +394,7 @@ void gv_gpu_finish(int64_t patience_ms)
 {
     const struct gv_gpu_module *recording = atomic_load(&module);
 
-    /* Once: past the first of our exit handlers CUPTI may be gone. */
+    /* Once: after the first of our exit handlers CUPTI may be gone. */
     if (!recording || module_pid != gv_process.pid || atomic_exchange(&ended, 1))
         return;
     recording->finish(patience_ns(patience_ms));

@@ -1,7 +1,7 @@
 /*
- * The GPU's side of the trace: what devices there are, and libgpuverify-cupti.so, which is opened
- * when the process has initialised CUDA and GPUVERIFY_GPU allows it. Where it cannot be had, the
- * calls are recorded alone, and the spool's header says why.
+ * The GPU side: the devices, and libgpuverify-cupti.so, which is opened when the process has
+ * initialised CUDA and GPUVERIFY_GPU allows it. Without it only the calls are recorded, and the
+ * spool's header says why.
  */
 #ifndef GV_PROCESS_GPU_START_H
 #define GV_PROCESS_GPU_START_H
@@ -14,27 +14,25 @@
 /* Once the driver is known: notes its version in the spool. */
 void gv_gpu_note_driver(void);
 
-/* cuInit() has succeeded on this thread. Once in each process; further calls only wait for it, as
- * gv_gpu_await_start() does. */
+/* Call it when cuInit() has succeeded on this thread. It works once in each process; further
+ * calls only wait, as gv_gpu_await_start() does. */
 void gv_gpu_start(struct gv_thread *thread);
 
 /*
- * Before any call: waits while another thread starts the GPU's side, so that no launch goes by
- * unseen, and no longer than a start may take. Not in the thread that starts it (a signal handler's
- * call), nor in one that holds the loader's lock, which the start needs.
+ * Before any call: waits while another thread starts the GPU side, so that no launch is missed, but
+ * no longer than a start may take. Does not wait in the starting thread (a signal handler's call),
+ * nor in one with the loader's lock, which the start needs.
  */
 void gv_gpu_await_start(const struct gv_thread *thread);
 
-/* The thread will not come back to gv_gpu_start(), if it is in there: others wait for it no more.
- */
+/* The thread will not return to gv_gpu_start(), if it is in there: others stop waiting for it. */
 void gv_gpu_leave_start(struct gv_thread *thread);
 
-/* The process ends: what CUPTI still has comes into the spool, within `patience_ms`, or a second if
- * that is less. */
+/* The process ends: fetches what CUPTI still has, within `patience_ms`, and within a second. */
 void gv_gpu_finish(int64_t patience_ms);
 
-/* The same, while it may not end after all; then gv_gpu_go_on(). Also in a signal handler. false:
- * CUPTI did not answer in time. */
+/* The same for a process that may survive; then call gv_gpu_go_on(). Also in a signal handler.
+ * False: CUPTI did not answer in time. */
 bool gv_gpu_fetch(int64_t patience_ms);
 void gv_gpu_go_on(void);
 

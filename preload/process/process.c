@@ -30,7 +30,7 @@
 enum stage {
     STAGE_ATTACHING,
     STAGE_ATTACHED,
-    STAGE_REFUSED, /* it could not be done, and is not tried again */
+    STAGE_REFUSED, /* failed; not tried again */
 };
 
 static uint32_t pid_now(void)
@@ -38,7 +38,7 @@ static uint32_t pid_now(void)
     return (uint32_t)syscall(SYS_getpid);
 }
 
-/* A child that goes on to exec shares the session by this variable, whether it has CUDA or not. */
+/* A child that calls exec shares the session by this variable, with or without CUDA. */
 static void name_session(void)
 {
     char id[GV_SESSION_ID_BYTES];
@@ -76,7 +76,7 @@ __attribute__((constructor)) static void loaded(void)
     errno = saved_errno;
 }
 
-/* The parent's spool and session stay mapped in the child until here; the child's are its own. */
+/* Until here, the child has its parent's spool and session mapped; it gets its own. */
 static void drop_parent(struct gv_process *process)
 {
     if (process->spool.header)
@@ -126,7 +126,7 @@ static int attach(struct gv_process *process)
     return 0;
 }
 
-/* Of this process, whoever it is: a forked child finds its parent's, and starts anew. */
+/* The state of this process: a forked child finds its parent's, and starts anew. */
 static _Atomic uint64_t attachment; /* pid << 32 | enum stage */
 
 static uint64_t attachment_of(uint32_t pid, enum stage stage)
@@ -134,7 +134,7 @@ static uint64_t attachment_of(uint32_t pid, enum stage stage)
     return (uint64_t)pid << 32 | stage;
 }
 
-/* If it takes for ever, we go without; it may still come through, for the calls after that. */
+/* If it takes for ever, the call continues without it; later calls may still be recorded. */
 static void wait_for_attacher(uint32_t pid)
 {
     uint64_t attaching = attachment_of(pid, STAGE_ATTACHING);
@@ -148,7 +148,7 @@ static void wait_for_attacher(uint32_t pid)
     atomic_compare_exchange_strong(&attachment, &attaching, attachment_of(pid, STAGE_REFUSED));
 }
 
-/* True if it is this thread's to attach the process. */
+/* True if this thread must attach the process. */
 static bool claim_attachment(uint32_t pid)
 {
     uint64_t known = atomic_load(&attachment);
@@ -161,7 +161,7 @@ static bool claim_attachment(uint32_t pid)
     return false;
 }
 
-/* A vfork()ed child shares our memory, and must not touch what is its parent's. */
+/* A vfork()ed child shares our memory, and must not change its parent's. */
 static bool is_vforked(uint32_t pid)
 {
     return gv_process_is_recording() && gv_process.pid != pid;

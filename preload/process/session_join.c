@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #define PROGRAM_BYTES     128
-#define READY_PATIENCE_MS 1000 /* for the process that is just making the session */
-#define JOIN_TRIES        5    /* when its collector ends in just this moment */
+#define READY_PATIENCE_MS 1000 /* for the process that is making the session */
+#define JOIN_TRIES        5    /* when its collector is just ending */
 #define MOST_PLACES       4    /* the shared one, the one beside the trace, and that one again */
 
 static int format_path(char *path, size_t bytes, const char *directory, const char *name,
@@ -36,7 +36,7 @@ static int format_path(char *path, size_t bytes, const char *directory, const ch
 
 static int trace_path(const struct gv_settings *settings, char *path, size_t bytes)
 {
-    char program[PROGRAM_BYTES]; /* a name of 255 characters is as long as a file's may be */
+    char program[PROGRAM_BYTES]; /* a file's name has at most 255 characters */
     struct gv_trace_owner owner = {
         .pid = (uint32_t)getpid(), .program = program, .directory = gv_start_place()};
 
@@ -46,7 +46,7 @@ static int trace_path(const struct gv_settings *settings, char *path, size_t byt
 
 /* ---- where the shared memory goes ---- */
 
-/* Ours alone: another user's directory of that name could hold anything. */
+/* It must be ours: another user's directory with that name could contain anything. */
 static int use_directory(const char *path)
 {
     struct stat status;
@@ -56,7 +56,7 @@ static int use_directory(const char *path)
         made = true;
     else if (errno != EEXIST)
         return -errno;
-    if (made && chmod(path, 0700) < 0) /* whatever the program's umask takes away */
+    if (made && chmod(path, 0700) < 0) /* undoes the program's umask */
         return -errno;
     if (lstat(path, &status) < 0)
         return -errno;
@@ -78,7 +78,7 @@ static int choose_directory(const struct gv_settings *settings, const char *trac
 
 /* ---- the session file ---- */
 
-/* The number by which the kernel knows the namespace; 0 where /proc does not say. */
+/* The Linux kernel's number of the namespace; 0 if /proc does not show it. */
 static uint64_t pid_namespace(void)
 {
     struct stat status;
@@ -116,8 +116,8 @@ static int wait_until_ready(const struct gv_session_file *session)
 }
 
 /*
- * Through another open of the same file: a mapping keeps alive the one that it was made from, and
- * with that a lock, which would then outlive the collector.
+ * Opens the file again: a mapping keeps its open file alive, and with it a lock, which would
+ * outlive the collector.
  */
 static int map_session(struct gv_process *process, int fd)
 {
@@ -130,7 +130,7 @@ static int map_session(struct gv_process *process, int fd)
 
     if (fchmod(fd, 0600) < 0)
         return -errno;
-    /* Beyond it, a file that grows would get the program a deadly SIGXFSZ. */
+    /* A file larger than this would cause a deadly SIGXFSZ. */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
         return -EFBIG;
     error = -posix_fallocate(fd, 0, (off_t)bytes);
@@ -149,7 +149,7 @@ static int map_session(struct gv_process *process, int fd)
     return 0;
 }
 
-/* A second try, because a process that ends may hold it for a moment to see whether it can. */
+/* Tries twice, because an ending process may lock it for a moment to test it. */
 static bool take_lock(int fd)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -160,7 +160,7 @@ static bool take_lock(int fd)
     return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* Opens or makes it. `*locked`: no collector lives, and this process now has the right to one. */
+/* Opens or makes it. `*locked`: no collector lives, and this process may start one. */
 static int open_session(struct gv_process *process, const char *trace, int *fd, bool *locked)
 {
     int error;
@@ -252,7 +252,7 @@ static int join_in(struct gv_process *process, const char *directory, const char
                 close(fd);
             return 0;
         }
-        /* Its collector has just ended, and may have looked for spools before ours was there. */
+        /* Its collector has just ended, and may have looked for spools before ours existed. */
         gv_spool_writer_close(&process->spool, true);
         let_go(process, &fd);
         error = 0;
@@ -273,7 +273,7 @@ static bool is_special(const char *trace)
 
 int gv_session_join(struct gv_process *process, int *lock_fd)
 {
-    /* One thread at a time attaches, and its stack may be as small as 16 kB. */
+    /* Static, because one thread attaches, and its stack may be as small as 16 kB. */
     static char directory[GV_SPOOL_PATH_BYTES];
     static char trace[GV_SESSION_PATH_BYTES];
     int error;
@@ -289,8 +289,8 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
         bool is_usable = !error;
         if (!error)
             error = join_in(process, directory, trace, lock_fd);
-        /* In a pid namespace of its own: that session's collector could not tell whether we live.
-         * So this is the first process of another session. */
+        /* We are in our own pid namespace, where that session's collector could not see whether
+         * we live. So this is the first process of another session. */
         if (error == -EXDEV && gv_session_id_make(process->session_id) == 0)
             error = join_in(process, directory, trace, lock_fd);
         if (!error)
@@ -298,7 +298,7 @@ int gv_session_join(struct gv_process *process, int *lock_fd)
         gv_log_info("no shared memory files in %s: %s", directory, strerror(-error));
         if (is_usable)
             gv_trace_path_leave(directory);
-        /* Another session has left the place beside the trace in just this moment. */
+        /* Another session has just removed the directory beside the trace. */
         if (attempt > 0 && !(is_usable && error == -ENOENT))
             break;
     }

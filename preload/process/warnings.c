@@ -46,7 +46,7 @@ static void tell_unknown(const char *name, const char *nearest, void *context)
 
 void gv_warn_of_settings(const struct gv_process *process)
 {
-    static struct gv_settings settings; /* by the one thread that attaches */
+    static struct gv_settings settings; /* by the one attaching thread */
 
     if (process->settings.log < GV_LOG_ERROR || !is_first(process, GV_SESSION_TOLD_SETTINGS))
         return;
@@ -56,7 +56,7 @@ void gv_warn_of_settings(const struct gv_process *process)
 
 void gv_warn_of_folder(const struct gv_process *process)
 {
-    static char folder[GV_SESSION_PATH_BYTES]; /* by the one thread that attaches */
+    static char folder[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
     char *slash;
     int saved_errno = errno;
 

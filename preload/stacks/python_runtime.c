@@ -18,11 +18,11 @@
 #define GV_PYTHON_TRIES 5
 
 enum gv_python_state {
-    GV_PYTHON_UNKNOWN = 0, /* none was seen; it may be loaded later */
+    GV_PYTHON_UNKNOWN = 0, /* none so far; it may be loaded later */
     GV_PYTHON_LOOKING = 1,
     GV_PYTHON_FOUND = 2,
     GV_PYTHON_TRUSTED = 3,
-    GV_PYTHON_FOREIGN = 4, /* of a version that we do not know */
+    GV_PYTHON_FOREIGN = 4, /* of an unknown version */
     GV_PYTHON_DISTRUSTED = 5,
 };
 
@@ -30,14 +30,15 @@ static _Atomic uint32_t state;
 static _Atomic int inside;  /* threads between enter and leave */
 static _Atomic int closing; /* threads in dlclose() */
 static struct gv_python python;
-static unsigned long long unloads; /* when it was found: any later one may have been its own */
+static unsigned long long
+    unloads; /* objects unmapped when it was found: any later unmapping may have been its own */
 
 static const struct gv_python_layout layouts[] = {
 #define GV_PYTHON_LAYOUT(...) {__VA_ARGS__},
 #include "preload/stacks/python_layouts.def"
 };
 
-/* Not offsets, but where they stand in CPython's own table. */
+/* Positions of the offsets in CPython's own table. */
 static const struct gv_python_layout debug_layouts[] = {
 #define GV_PYTHON_DEBUG(minor, frame, previous, code, instruction, owner, first_line, filename,    \
                         name, qualname, line_table, code_bytes, ascii_bytes)                       \
@@ -56,7 +57,7 @@ static bool read_offset(uintptr_t runtime, uint16_t at, uint16_t *offset)
     return true;
 }
 
-/* A build without the GIL keeps instructions elsewhere, for each thread. */
+/* A build without the GIL has instructions elsewhere, per thread. */
 static bool read_debug_layout(uintptr_t runtime, const struct gv_python_layout *at,
                               struct gv_python_layout *layout)
 {
@@ -124,7 +125,7 @@ static bool goes_through(const struct native *native, uintptr_t low, uintptr_t h
     return false;
 }
 
-/* One that this thread is running in: it has been relocated, and stays mapped meanwhile. */
+/* An interpreter in which this thread runs: it is relocated, and stays mapped. */
 static bool is_python(const struct gv_object *object, void *context)
 {
     if (!goes_through(context, object->low, object->high))
@@ -160,7 +161,7 @@ static bool go_in(void)
     return false;
 }
 
-/* `known`: UNKNOWN, or of an interpreter that may be gone. Who is inside still uses that one. */
+/* `known`: UNKNOWN, or of an interpreter that may be gone. Threads inside still use that one. */
 static void look_again(uint32_t known, struct native *native)
 {
     uint32_t looking = GV_PYTHON_LOOKING;
@@ -172,7 +173,7 @@ static void look_again(uint32_t known, struct native *native)
         known = gv_await(&inside, 1) ? look(native) : GV_PYTHON_DISTRUSTED;
         gv_python_runtime_leave();
     }
-    /* Meanwhile it may have been distrusted, which stays. */
+    /* It may have lost our trust meanwhile, which is final. */
     atomic_compare_exchange_strong(&state, &looking, known);
 }
 
@@ -234,7 +235,7 @@ bool gv_python_runtime_is_missed(const uintptr_t *addresses, unsigned count)
 {
     struct native native = {addresses, count};
 
-    /* Nobody changes `python` then. */
+    /* Nobody else changes `python` now. */
     return atomic_load(&state) >= GV_PYTHON_FOREIGN &&
            goes_through(&native, python.low, python.high);
 }
@@ -247,7 +248,7 @@ void gv_python_runtime_begin_close(void)
     if (atomic_load(&inside) == 0 || gv_python_runtime_is_distrusted())
         return;
     gv_own_work_begin(&work);
-    /* Somebody does not come out: no more of it, and no more waiting. */
+    /* A thread does not leave: no more Python frames, and no more waiting. */
     if (!gv_await(&inside, 0))
         gv_python_runtime_distrust();
     gv_own_work_end(&work);

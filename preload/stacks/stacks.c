@@ -18,11 +18,11 @@
 #include <string.h>
 
 #define GV_STACK_FRAMES_MOST 64u
-#define GV_STACKS_MOST       4096u /* distinct ones in a process; a power of two */
+#define GV_STACKS_MOST       4096u /* distinct stacks in a process; a power of two */
 #define GV_STACKS_FULL_AT    (GV_STACKS_MOST / 4 * 3)
 #define GV_STACK_PATIENCE_MS 200
 #define GV_STACKS_OF_FAILED  4u /* of each function */
-/* What taking a stack may need of the thread's own. */
+/* The stack space that taking a stack may need. */
 #define GV_STACK_ROOM_BYTES 40960u
 
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
@@ -38,15 +38,15 @@ static _Atomic uint32_t numbers;
 struct stack {
     uintptr_t native[GV_STACK_FRAMES_MOST];
     unsigned native_count;
-    struct gv_python python; /* where there are frames of it */
+    struct gv_python python; /* if there are Python frames */
     struct gv_python_memory memory;
     struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
     unsigned frame_count;
 };
 
 /*
- * glibc's backtrace() loads libgcc_s when it is first called, and walks by the tables that C++
- * exceptions use: 3 to 6 us for a stack of 20 frames.
+ * glibc's backtrace() loads libgcc_s at its first call, and uses the tables of C++ exceptions: 3 to
+ * 6 us for a stack of 20 frames.
  */
 static void warm(void)
 {
@@ -78,7 +78,7 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
     }
 }
 
-/* The first stack waits for it: a moment, if nobody holds the loader's lock. */
+/* The first stack waits a moment for it, unless somebody has the loader's lock. */
 static bool can_walk(void)
 {
     if (gv_helper_thread_is_done(&warming) || atomic_load_explicit(&is_warm, memory_order_relaxed))
@@ -116,7 +116,7 @@ static void take_python(struct stack *stack)
         stack->frame_count = 0;
 }
 
-/* By what the frames are called: the address of a code object that is gone is given to another. */
+/* Hashes the frames' names, because the address of a freed code object is reused. */
 static bool place_of(const struct stack *stack, unsigned i, struct gv_python_place *place)
 {
     if (i % GV_PYTHON_AHEAD == 0)
@@ -158,8 +158,8 @@ static uint64_t hash_of(struct stack *stack)
     return hash ? hash : 1;
 }
 
-/* The stack's number, *is_new for who has to write it. 0: there is no room for more of them, or
- * another thread is about to give it its number. */
+/* The stack's number. *is_new: the caller must write it. 0: there is no room, or another thread
+ * is just giving it its number. */
 static uint32_t number_of(uint64_t hash, bool *is_new)
 {
     *is_new = false;
@@ -285,8 +285,8 @@ static void find_bounds(struct gv_thread *thread)
     pthread_attr_destroy(&attributes);
 }
 
-/* A thread of the smallest size has made its call with what it has; we must not need more. On a
- * signal's own stack we are outside, and how much there is of that is not known. */
+/* A thread with the smallest stack has made its call with what it has, so we must not need more.
+ * On a signal's alternate stack, the free space is unknown. */
 static bool has_room(struct gv_thread *thread)
 {
     char here;
@@ -298,7 +298,7 @@ static bool has_room(struct gv_thread *thread)
            now - thread->stack_low > GV_STACK_ROOM_BYTES;
 }
 
-/* In a forked child, a lock of the unwinder may be held by a thread that is not there. */
+/* In a forked child, a thread that does not exist here may have a lock of the unwinder. */
 static bool can_take(struct gv_thread *thread)
 {
     return !gv_process.forked && can_walk() && has_room(thread);

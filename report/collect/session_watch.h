@@ -22,7 +22,7 @@ struct gv_session_watch {
 void gv_session_watch_start(struct gv_session_watch *watch, const char *session);
 /* Looks for the session's file. True if it is known. */
 bool gv_session_watch_look(struct gv_session_watch *watch);
-/* By which signal the program ended, for its collector, before it is waited for. */
+/* Tells the collector the signal that ended the program. Call it before waiting for the program. */
 void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number);
 /* The trace's path, once the collector has made it. 0; -ENOENT: there was no session; or -errno:
  * the collector could not write it. */

@@ -8,7 +8,7 @@
 
 #define GV_KEY_MAP_FIRST_PLACES 64u
 
-/* The key's place, or the empty one where it belongs. */
+/* The key's slot, or the empty slot for it. */
 static struct gv_key_entry *gv_key_map_place(const struct gv_key_map *map, const struct gv_key *key)
 {
     size_t place = gv_mix_bytes(0, key, sizeof(*key)) & (map->places - 1);

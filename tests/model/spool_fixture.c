@@ -50,9 +50,8 @@ static void leave_gpu_start(struct gv_thread *thread)
     (void)thread;
 }
 
-const struct gv_process_steps gv_process_steps = {.attach = attach,
-                                                  .await_gpu_start = await_gpu_start,
-                                                  .leave_gpu_start = leave_gpu_start};
+const struct gv_process_steps gv_process_steps = {
+    .attach = attach, .await_gpu_start = await_gpu_start, .leave_gpu_start = leave_gpu_start};
 
 /* A kernel's number is its handle. */
 struct gv_names_answer gv_names_find(uintptr_t handle)

@@ -37,7 +37,7 @@ struct gv_stall_row {
     int64_t process;
     int64_t thread;
     int64_t stack;
-    int64_t waited_end_ns;  /* of the operation that was waited for */
+    int64_t waited_end_ns;  /* of the operation waited for */
     int64_t blocked_thread; /* of the call that blocked it */
     int64_t blocked_stall;
     bool expected;

@@ -4,7 +4,6 @@
 #include "report/collect/session_watch.h"
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
-#include "report/commands/run/note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"
@@ -243,17 +242,18 @@ static void gv_run_check_file(const char *trace)
     int error = gv_trace_file_probe(trace, &probe);
 
     if (error == -EPROTO)
-        gv_message(
-            "%s is not a gpuverify trace and is kept; the trace gets a name beside it",
-            gv_shown_path(trace));
+        gv_message("%s is not a gpuverify trace and is kept; the trace gets a name beside it",
+                   gv_shown_path(trace));
     else if (error == -EUCLEAN || error == -EMEDIUMTYPE)
-        gv_message("%s is a damaged trace, or its journal is not a regular file: it is kept, and the"
-                   " trace gets a name beside it",
-                   gv_shown_path(trace));
+        gv_message(
+            "%s is a damaged trace, or its journal is not a regular file: it is kept, and the"
+            " trace gets a name beside it",
+            gv_shown_path(trace));
     else if (error == 0 && gv_trace_file_drop(trace) < 0)
-        gv_message("%s is kept: another run still writes it, or it cannot be removed; the trace gets"
-                   " a name beside it",
-                   gv_shown_path(trace));
+        gv_message(
+            "%s is kept: another run still writes it, or it cannot be removed; the trace gets"
+            " a name beside it",
+            gv_shown_path(trace));
 }
 
 int gv_command_run(const struct gv_arguments *arguments)

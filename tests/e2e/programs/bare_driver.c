@@ -1,4 +1,5 @@
-/* A driver whose calls do next to nothing, and take no lock: a signal handler may make them. */
+/* A driver whose calls do almost nothing and take no lock, so that a signal handler may make
+ * them. */
 #include <cuda.h>
 
 #include <stdatomic.h>
@@ -12,13 +13,13 @@
 static atomic_bool initialising;
 static atomic_long freed_meanwhile;
 
-/* How many calls came in the middle of cuInit, from signal handlers. */
+/* Calls that signal handlers made in the middle of cuInit. */
 EXPORT long bare_driver_interruptions(void)
 {
     return atomic_load(&freed_meanwhile);
 }
 
-/* Takes BARE_DRIVER_INIT_MS of processor time. */
+/* Takes BARE_DRIVER_INIT_MS of CPU time. */
 EXPORT CUresult CUDAAPI cuInit(unsigned int flags)
 {
     const char *wanted = getenv("BARE_DRIVER_INIT_MS");

@@ -1,7 +1,7 @@
 /*
  * callback throw|jump|return: the driver calls the program back on the caller's stack
- * (cuOccupancyMaxPotentialBlockSize), and the program leaves that callback by an exception, by a
- * jump, or as it should. What it calls afterwards must be calls like any others.
+ * (cuOccupancyMaxPotentialBlockSize). The program leaves that callback by an exception, by a jump,
+ * or normally. Later calls must be recorded like any others.
  */
 #include <cuda.h>
 

@@ -1,4 +1,4 @@
-/* A thread that is cancelled before its calls: none of them is a place where it may end. */
+/* A thread with a pending cancellation makes calls. None of them is a cancellation point. */
 #include "e2e.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * children HOW: a parent, with or without CUDA of its own, and children that use it (three
- * launches) or may not. Everything is waited for, and the waits are printed.
+ * children HOW: a parent, with or without CUDA, and children that use CUDA (three launches) or do
+ * not. The program waits for each and prints the result.
  */
 #include "e2e.h"
 
@@ -56,7 +56,7 @@ static int fork_before(void)
     return 0;
 }
 
-/* What the driver says to a child of a process that had initialised it is the driver's business. */
+/* A driver initialised in the parent may answer its child as it likes. */
 static int fork_after(int leave_at_once)
 {
     pid_t child;
@@ -78,7 +78,7 @@ static int fork_after(int leave_at_once)
     return 0;
 }
 
-/* Children that leave without a call: by exit(), with all its handlers, and by _exit(). */
+/* Children that end without a call: by exit(), with all handlers, and by _exit(). */
 static int fork_idle(void)
 {
     work("parent", 2);
@@ -140,7 +140,7 @@ static int spawn(const char *self)
     return 0;
 }
 
-/* As daemons do it: two forks, a session of its own, standard streams closed. */
+/* Like a daemon: two forks, a new session, standard streams closed. */
 static int daemonise(void)
 {
     if (fork())

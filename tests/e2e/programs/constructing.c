@@ -1,5 +1,5 @@
 /* constructing LIBRARY [init]: opens a library that uses CUDA in its constructor, with CUDA
- * initialised before it or not, and then goes on with it for half a second. */
+ * initialised before or not, and then uses it for half a second. */
 #include "e2e.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /*
- * A library whose constructor does CUDA work: by itself, or (CONSTRUCTOR=thread) on a thread that
- * it waits for, while the dynamic loader's lock is held.
+ * A library whose constructor uses CUDA: itself, or (CONSTRUCTOR=thread) on a thread that it waits
+ * for, while the dynamic loader's lock is taken.
  */
 #include "e2e.h"
 

@@ -1,4 +1,5 @@
-/* A context goes, and its kernels' handles come back as those of others (GV_SIM_REUSE_HANDLES). */
+/* Destroys a context, and gets its kernels' handles back for other kernels
+ * (GV_SIM_REUSE_HANDLES). */
 #include "e2e.h"
 
 #include <string.h>
@@ -20,8 +21,7 @@ static CUfunction launch(const char *image, const char *name, int enumerate, CUm
     return function;
 }
 
-/* A library outlives the context that ends, and so do its kernels; only their names are asked for
- * anew. */
+/* A library and its kernels outlive the context; only their names are asked for again. */
 static CUkernel load(const char *image, const char *name, CUlibrary *library)
 {
     CUkernel kernel;

@@ -1,6 +1,6 @@
 /*
- * One user of one libcudart: built twice, for two versions of it, into two libraries. SIDE names
- * the function. It leaves an error behind in its own runtime, and prints what its runtime says.
+ * A user of one libcudart, built twice for two versions into two libraries. SIDE names the
+ * function. It leaves an error in its runtime, and prints what the runtime returns.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// deep: slow calls from C++ functions that call each other.
+// deep: slow calls from nested C++ functions.
 #include <cuda.h>
 
 #include <cstdio>
@@ -46,7 +46,7 @@ int main()
     need(cuDeviceGet(&device, 0));
     need(cuDevicePrimaryCtxRetain(&context, device));
     need(cuCtxSetCurrent(context));
-    volatile long times = 3; // a loop that is not taken apart
+    volatile long times = 3; // a loop that the compiler keeps
     for (long i = 0; i < times; i++)
         Pipeline().stage(i);
     std::puts("three loads");

@@ -1,6 +1,6 @@
 /*
- * What the programs of the end-to-end tests share: they stop at the first call that answers
- * something else than they expect, and print nothing that changes from run to run.
+ * Shared by the end-to-end test programs: they stop at the first unexpected result, and print
+ * nothing that varies.
  */
 #ifndef GV_E2E_PROGRAM_H
 #define GV_E2E_PROGRAM_H
@@ -29,7 +29,7 @@
         }                                                                                          \
     } while (0)
 
-/* `tick` does nothing, `spin` runs for as many nanoseconds as its argument says. */
+/* `tick` does nothing; `spin` runs for its argument, in nanoseconds. */
 static const char e2e_ptx[] = ".version 7.0\n"
                               ".target sm_70\n"
                               ".address_size 64\n"
@@ -42,7 +42,7 @@ static const char e2e_ptx[] = ".version 7.0\n"
                               "ret;\n"
                               "}\n";
 
-/* The device, a context that is current, and a module with its two kernels. */
+/* The device, a current context, and a module with the two kernels. */
 struct e2e_gpu {
     CUdevice device;
     CUcontext context;
@@ -68,7 +68,7 @@ static inline void e2e_tick(const struct e2e_gpu *gpu, unsigned times)
         OK(cuLaunchKernel(gpu->tick, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 }
 
-/* There is no such memory. */
+/* Invalid memory. */
 static inline void e2e_fail(void)
 {
     CUdeviceptr memory;

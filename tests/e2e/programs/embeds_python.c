@@ -1,6 +1,6 @@
 /*
- * embeds_python LIBRARY: loads a module from inside an interpreter that it opens, twice, then
- * closes it and loads one without.
+ * embeds_python LIBRARY: opens an interpreter and loads a module in it, twice, then closes it and
+ * loads a module without it.
  */
 #include "e2e.h"
 

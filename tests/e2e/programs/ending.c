@@ -1,6 +1,5 @@
 /*
- * ending HOW: uses the GPU (three launches of `tick`), then ends in one of the ways that a program
- * can end.
+ * ending HOW: uses the GPU (three launches of `tick`), then ends in one of many ways.
  */
 #include "e2e.h"
 
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 static struct e2e_gpu gpu;
-/* Not NULL: a sanitizer would see that before the machine does. */
+/* Not NULL, which a sanitizer would detect first. */
 static int *volatile nowhere = (int *)4096;
 
 static void *exit_from_thread(void *unused)
@@ -60,7 +59,7 @@ static void hand_on(int number)
     raise(number); /* blocked until we return */
 }
 
-/* The signal does not end us: it is waited for, and then left to a thread that takes it. */
+/* The signal does not end the process: it is waited for, then left to a thread that takes it. */
 static void outlive(void)
 {
     sigset_t terms;
@@ -90,7 +89,7 @@ static void jump_away(int number)
     longjmp(past_abort, 1);
 }
 
-/* A handler that does not return is how an abort is outlived. */
+/* A handler that does not return lets the program survive an abort. */
 static void outlive_abort(void)
 {
     signal(SIGABRT, jump_away);
@@ -110,7 +109,7 @@ static void *go_on_launching(void *unused)
     return NULL;
 }
 
-/* When we are told to; another thread knows nothing of it. */
+/* On request; another thread does not know about it. */
 static void end_while_another_goes_on(void)
 {
     REQUIRE(getchar() != EOF);
@@ -118,7 +117,7 @@ static void end_while_another_goes_on(void)
     raise(SIGTERM);
 }
 
-/* What a program sends itself. */
+/* A signal that the program sends itself. */
 static void signal_oneself(const char *how)
 {
     if (!strcmp(how, "abort"))

@@ -1,5 +1,5 @@
 /*
- * Sets errno before each call, of every kind, that works or fails, and prints what it is after it.
+ * Sets errno before calls of every kind, successful or not, and prints it after them.
  */
 #include "e2e.h"
 

@@ -1,9 +1,9 @@
 /*
- * What a Python 3.9 looks like to who reads its frames: two functions of one file, `inner` called
- * by `outer`. FAKE_PYTHON says what is wrong with it: `cycle`, the frames never end; `code`, one
- * has something else for its code; `name`, a name is no text; `line`, no line is known; `state`,
- * the thread's cannot be read; `version`, it is an unknown one. With `later-` before it, that is
- * only so from the second work on.
+ * Imitates the memory of a Python 3.9 with two functions of one file, `inner` called by `outer`.
+ * FAKE_PYTHON selects a defect: `cycle`, the frames never end; `code`, a frame's code is something
+ * else; `name`, a name is not a string; `line`, no line is known; `state`, the thread's state
+ * cannot be read; `version`, it is unknown. With the prefix `later-`, the defect appears only from
+ * the second work on.
  */
 #include <stdint.h>
 #include <stdlib.h>

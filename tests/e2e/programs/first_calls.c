@@ -1,6 +1,6 @@
 /*
  * first_calls [LAUNCHES]: several threads make the process's first CUDA call at once. With
- * LAUNCHES, one of them initialises CUDA, and the others launch as soon as the driver answers them.
+ * LAUNCHES, one of them initialises CUDA, and the others launch as soon as the driver answers.
  */
 #include "e2e.h"
 

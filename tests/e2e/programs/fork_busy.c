@@ -1,6 +1,6 @@
 /*
- * fork_busy register|look-up: a process forks while another of its threads registers the kernels of
- * a large library, or looks up CUDA calls; each child does the same once.
+ * fork_busy register|look-up: a process forks while another thread registers the kernels of a large
+ * library, or looks up CUDA calls. Each child does the same once.
  */
 #include "fork_often.h"
 
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     driver = dlopen("libcuda.so.1", RTLD_NOW);
     if (!driver)
         return 91;
-    work(); /* so that no child has to bind the call: that takes the loader's lock */
+    work(); /* so that no child must bind the call, which takes the loader's lock */
     if (pthread_create(&thread, NULL, work_all_the_time, NULL))
         return 90;
     e2e_fork_often(CHILDREN, work);

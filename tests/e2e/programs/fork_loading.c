@@ -1,8 +1,8 @@
 /*
- * fork_loading [later]: a process forks while another of its threads opens and closes a library
- * that has nothing to do with CUDA, and each child makes CUDA calls that were never bound before.
- * later: the parent has made a call before. A thread for each processor, and one more, keeps them
- * busy, so that a fork finds the opening thread anywhere in the loader, and not only asleep.
+ * fork_loading [later]: a process forks while another thread opens and closes a library without
+ * CUDA, and each child makes CUDA calls that were never bound. later: the parent has made a call
+ * before. More threads than CPUs keep the machine busy, so that a fork finds the opening thread
+ * anywhere in the loader.
  */
 #include "fork_often.h"
 
@@ -52,7 +52,7 @@ static int keep_busy(pthread_t *spinners)
     return count;
 }
 
-/* A real driver refuses to work in a child of a process that had called it. */
+/* A real driver refuses to work in a child of a process that has called it. */
 static void call_some(void)
 {
     CUcontext context;

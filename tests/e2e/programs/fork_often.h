@@ -1,4 +1,4 @@
-/* A process that forks again and again while other threads are at work. */
+/* Forks repeatedly while other threads work. */
 #ifndef GV_E2E_FORK_OFTEN_H
 #define GV_E2E_FORK_OFTEN_H
 
@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Until a child does not come to its end. Says how many did. */
+/* Stops at the first child that does not finish. Prints how many did. */
 static inline void e2e_fork_often(int children, void (*work)(void))
 {
     int status, finished = 0;
@@ -15,7 +15,7 @@ static inline void e2e_fork_often(int children, void (*work)(void))
         pid_t child = fork();
 
         if (child == 0) {
-            alarm(10); /* a child that hangs is one that failed */
+            alarm(10); /* a child that hangs has failed */
             work();
             _exit(0);
         }

@@ -1,6 +1,6 @@
 /*
- * gpu_work HOW [COUNT]: work for the GPU in one of many ways, so that its side of the trace can be
- * held against what was done. Prints how many operations it made.
+ * gpu_work HOW [COUNT]: makes GPU work of one of many kinds, to compare the GPU side with. Prints
+ * the number of operations.
  */
 #include "e2e.h"
 
@@ -188,7 +188,7 @@ static void stuck(void)
         pause();
 }
 
-/* The program waits for a kernel for ever, after some of which CUPTI has told. */
+/* Waits for a kernel for ever, after others that CUPTI has reported. */
 static void waiting(void)
 {
     e2e_open(&gpu);
@@ -211,7 +211,7 @@ static void killed(void)
     kill(getpid(), SIGKILL);
 }
 
-/* One kernel that runs on keeps back what CUPTI knows of those that have ended beside it. */
+/* A running kernel delays CUPTI's records of those that have ended beside it. */
 static void held(void)
 {
     CUstream busy, other;
@@ -232,7 +232,7 @@ static void held(void)
         pause();
 }
 
-/* The GPU always has the next kernel before the last one ends. */
+/* The GPU always gets the next kernel before the last one ends. */
 static void never_idle(void)
 {
     CUevent ends[3];
@@ -281,7 +281,7 @@ static void *launch_for_ever(void *unused)
     }
 }
 
-/* main returns while another thread still works. */
+/* main returns while another thread works. */
 static void racing(void)
 {
     pthread_t thread;

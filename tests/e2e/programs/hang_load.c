@@ -1,4 +1,4 @@
-/* Another stream is waited for while a kernel runs in the first one; then a load waits for that. */
+/* Waits for another stream while a kernel runs in the first one; then a load waits for that. */
 #include "e2e.h"
 
 int main(void)

@@ -1,7 +1,7 @@
 /*
  * images [--kernel NAME | --library | --file | --module | PATH]...: loads each image, as data
- * (--module, as it starts), as a library or by its file's name; launches the kernel that --kernel
- * named last, if any, from it; prints how the load went and how long it took, on stderr in ns.
+ * (--module, the default), as a library or by its file's name. Launches the kernel of the last
+ * --kernel, if any. Prints the result, and the duration in ns on stderr.
  */
 #include "e2e.h"
 

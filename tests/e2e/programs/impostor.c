@@ -1,4 +1,4 @@
-/* A library of somebody's, with a function that happens to have a driver call's name. */
+/* A library with a function that happens to have a driver call's name. */
 __attribute__((visibility("default"))) int cuMemFree_v2(unsigned long long pointer);
 
 int cuMemFree_v2(unsigned long long pointer)

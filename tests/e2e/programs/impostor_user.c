@@ -1,4 +1,4 @@
-/* A plug-in that is linked with the driver, and means the driver's. */
+/* A plug-in that is linked with the driver and calls the driver's function. */
 #include <cuda.h>
 
 __attribute__((visibility("default"))) int free_nothing(void);

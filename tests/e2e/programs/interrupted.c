@@ -1,8 +1,7 @@
 /*
- * interrupted first|names: a signal handler makes a CUDA call again and again, while the program
- * makes its first one (and then none for a while), or while it names kernels. Prints how many calls
- * the program made, and the handler, and how many of the handler's came while the driver was in the
- * first one.
+ * interrupted first|names: a signal handler makes a CUDA call repeatedly while the program makes
+ * its first one (and then none for a while), or while it names kernels. Prints the calls of the
+ * program and of the handler, and how many of the handler's came during the first call.
  */
 #include <cuda.h>
 
@@ -36,7 +35,7 @@ static void interrupt(int number)
     atomic_fetch_add(&handled, 1);
 }
 
-/* The first one comes with the first call. */
+/* The first signal comes with the first call. */
 static void every_millisecond(long first_us)
 {
     struct itimerval often = {{0, first_us ? 1000 : 0}, {0, first_us}};

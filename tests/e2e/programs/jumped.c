@@ -1,4 +1,4 @@
-/* A signal handler jumps out of a call that waits; what comes then is called from deeper down. */
+/* A signal handler jumps out of a call that waits. Later calls come from deeper on the stack. */
 #include "e2e.h"
 
 #include <setjmp.h>

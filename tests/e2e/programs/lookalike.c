@@ -1,5 +1,5 @@
 /*
- * A library whose names look like CUDA's, or are, and which has nothing to do with it.
+ * A library without CUDA, whose names look like CUDA's, or are the same.
  */
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,6 +1,6 @@
 /*
- * lookalikes LIBRARY: looks the names of lookalike.c up in it, while the driver is loaded and in
- * use, and prints whose they are and what they answer.
+ * lookalikes LIBRARY: looks up the names of lookalike.c in it while the driver is in use, and
+ * prints whose they are and what they return.
  */
 #include "e2e.h"
 

@@ -1,11 +1,11 @@
 /*
- * lookups NAMES HOW: asks for every name in the file NAMES, in one of the ways there are, and
- * prints the answer: the result, the status, and which library's address came back, as its offset.
+ * lookups NAMES HOW: looks up every name in the file NAMES in one way, and prints the result, the
+ * status, and the library and offset of the address.
  *
- *   dlsym, dlvsym, default (RTLD_DEFAULT)  one answer for each name
- *   v1, v2                                  cuGetProcAddress and _v2, for every version and flag
- *   v1-by-v1, v2-by-v1, v2-by-v2            the same through the pointer that asking for
- *                                           "cuGetProcAddress" itself gave
+ *    dlsym, dlvsym, default (RTLD_DEFAULT)  one answer for each name
+ *    v1, v2                                  cuGetProcAddress and _v2, for every version and flag
+ *    v1-by-v1, v2-by-v1, v2-by-v2            the same through the pointer that asking for
+ *                                            "cuGetProcAddress" itself gave
  */
 #include "e2e.h"
 

@@ -1,4 +1,4 @@
-/* For a moment there is no descriptor to be had; the calls before, meanwhile and after. */
+/* Makes calls before, during and after a time without free file descriptors. */
 #include "e2e.h"
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /*
- * no_driver NAMES: a program that could use CUDA where there is none. It asks in the ways that
- * programs ask, and prints what it finds, which must be nothing.
+ * no_driver NAMES: looks for CUDA on a machine without it, in all usual ways, and prints what it
+ * finds: it must be nothing.
  */
 #include <dlfcn.h>
 #include <stdio.h>

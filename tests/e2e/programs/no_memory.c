@@ -1,5 +1,4 @@
-/* Has no new memory left once CUDA is set up and all threads have come to rest, and then launches a
- * few kernels. */
+/* Uses up all memory once CUDA is set up and all threads rest, then launches a few kernels. */
 #include "e2e.h"
 
 #include <dirent.h>
@@ -44,7 +43,7 @@ static bool others_are_asleep(void)
     return asleep;
 }
 
-/* Small pieces are left, as the heap has them anyway. */
+/* Small pieces remain, as a heap always has them. */
 static void use_up_heap(void)
 {
     void *volatile piece;

@@ -1,4 +1,4 @@
-/* A library that opens another one by its bare name, to be found through its own RUNPATH. */
+/* A library that opens another one by its bare name, found through its RUNPATH. */
 #include <dlfcn.h>
 #include <stdio.h>
 

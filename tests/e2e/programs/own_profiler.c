@@ -1,9 +1,9 @@
 /*
  * own_profiler LIBCUPTI [gives-up|signals-first|signals-just-before]: profiles itself, as
- * torch.profiler does: it goes on without callbacks when somebody else has them, or gives up, and
- * asks for records of kernels. Prints what its work was, and on stderr what it saw of it. With
- * `signals-first` it has outlived a signal before that, with `signals-just-before` after all its
- * work until then: nothing of it is left.
+ * torch.profiler does. If somebody else has the callbacks, it continues without them, or gives up.
+ * It asks for records of kernels. Prints its work, and on stderr what it saw of it. With
+ * `signals-first` it has survived a signal before that; with `signals-just-before` after all its
+ * work so far.
  */
 #include "e2e.h"
 
@@ -45,7 +45,7 @@ static void ignore(void *user, int domain, uint32_t id, const void *data)
     (void)user, (void)domain, (void)id, (void)data;
 }
 
-/* All that CUPTI holds is fetched, and recording goes on. */
+/* Everything in CUPTI is fetched, and recording continues. */
 static void outlive_a_signal(void)
 {
     sigset_t terms;

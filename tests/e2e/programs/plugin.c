@@ -1,4 +1,4 @@
-/* A plug-in that uses CUDA for itself: whoever loads it need not know. */
+/* A plug-in that uses CUDA; the program need not know. */
 #include "e2e.h"
 
 __attribute__((visibility("default"))) int plugin_work(unsigned launches);

@@ -1,6 +1,7 @@
 /*
- * What a compiler's <<<>>> comes down to, by hand: a fat binary and its kernel registered before
- * main, code that is loaded inside the first launch, kernels told by their host functions' address.
+ * What a compiler generates for <<<>>>, written by hand: a fat binary and its kernel registered
+ * before main, code loaded inside the first launch, kernels identified by their host function's
+ * address.
  */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
@@ -12,7 +13,7 @@
     ".visible .entry first_registered()\n{\nret;\n}\n"                                             \
     ".visible .entry other_registered()\n{\nret;\n}\n"
 
-/* One entry, PTX that is not compressed. */
+/* One entry of uncompressed PTX. */
 static const struct {
     uint32_t magic;
     uint16_t version, header_bytes;

@@ -1,7 +1,7 @@
 /*
  * reopen LIBRARY SYMBOL ROUNDS: opens a plug-in that uses CUDA, calls it with 3, closes it, and
- * again. The program itself knows nothing of CUDA, so the driver may come and go with the plug-in;
- * where it lay is then taken by something else, so that it comes back at another address.
+ * repeats. The program itself has no CUDA, so the driver may come and go with the plug-in. Its old
+ * address range is then blocked, so that it returns at another address.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct range {
     unsigned long low, high;
 };
 
-/* Where the driver is mapped: zeros when it is not. */
+/* The driver's address range; zeros if it is not mapped. */
 static struct range find_driver(void)
 {
     struct range range = {0, 0};

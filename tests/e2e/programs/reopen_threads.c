@@ -1,7 +1,7 @@
 /*
- * reopen_threads LIBRARY CALL THREADS ROUNDS: each thread opens the library, looks up the call,
- * makes it with a NULL and closes the library again, in rounds, so that it comes and goes, and
- * comes back at other addresses, while others look up theirs.
+ * reopen_threads LIBRARY CALL THREADS ROUNDS: each thread repeatedly opens the library, looks up
+ * the call, makes it with NULL and closes the library. So it comes and goes, at changing addresses,
+ * while other threads look theirs up.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /*
- * Who finds what: names that a library does not have, a driver that was opened for one caller, and
- * a library with a call of the driver's name that nobody else should meet.
+ * Look-up scopes: names that a library does not have, a driver opened for one caller, and a library
+ * with a call of the driver's name that nobody else should find.
  *
- *   scopes misses DRIVER | scopes local DRIVER | scopes impostor IMPOSTOR PLUGIN
+ *    scopes misses DRIVER | scopes local DRIVER | scopes impostor IMPOSTOR PLUGIN
  */
 #include <dlfcn.h>
 #include <stdio.h>

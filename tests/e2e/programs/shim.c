@@ -1,6 +1,6 @@
 /*
- * A library that stands between a program and the driver, as other tools do: it counts the calls
- * and passes them on to whatever comes next. It interposes a call of the C library's as well.
+ * A library between a program and the driver, as in other tools: counts the calls and passes them
+ * to the next definition. It also interposes a libc call.
  */
 #include <cuda.h>
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /*
- * Four launches and two allocations, to be counted by shim.c; by the linker's way or, with the
- * argument "dlsym", by looking each call up in the global scope.
+ * Four launches and two allocations for shim.c to count, by the linker or, with the argument
+ * "dlsym", by look-ups in the global scope.
  */
 #include "e2e.h"
 

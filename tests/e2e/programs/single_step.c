@@ -1,23 +1,22 @@
 /*
- * A signal handler that calls CUDA at every instruction of libgpuverify.so, one after the other.
+ * A signal handler calls CUDA at every instruction of libgpuverify.so, one after the other.
  *
  *     single_step copy|runtime|high|left|poll|launch|load|deep FILL...
  *
- * One call ("outer") is made again and again. First it is stepped through with the processor's trap
- * flag, to learn its path in the library; what that calls elsewhere runs at full speed. Then, for
- * each instruction of the path, a breakpoint is set there, whose handler makes a call of its own
- * ("inner"). Before each, calls are made until the thread's segment has FILL records (253, 254,
- * 255: the outer call's record is the last but one, the last, or in the next segment; 0: as it
- * comes; 256: until the spool is full).
+ * One call ("outer") is repeated. First it is single-stepped with the CPU's trap flag, to learn its
+ * path in the library; what that calls elsewhere runs at full speed. Then each instruction of the
+ * path gets a breakpoint, whose handler makes a call of its own ("inner"). Before each, other calls
+ * fill the thread's segment to FILL records (253, 254, 255: the outer call's record is the last but
+ * one, the last, or in the next segment; 0: as it comes; 256: until the spool is full).
  *
- * It looks at the spool as the library maps it, and prints a line for each outer call:
+ * The program looks at the spool as the library maps it, and prints a line for each outer call:
  *
  *     outer ID of MODE fill FILL step K of N driver FIRST inner ID lost N
  *
- * runtime is copy through libcudart, whose driver call is stepped through, too. high is copy with a
- * handler whose stack lies above the thread's, where callers' frames lie otherwise. left is copy
- * behind a call that was left by a jump. inner IDs (0: it was not called), and outer ones of the
- * modes copy, high and left, are the bytes of cuMemsetD8Async(), odd and even.
+ * runtime is copy through libcudart, whose driver call is stepped too. high is copy with a handler
+ * whose stack is above the thread's, where callers' frames usually are. left is copy after a call
+ * that a jump left. inner IDs (0: not called), and outer ones of the modes copy, high and left, are
+ * the bytes of cuMemsetD8Async(), odd and even.
  */
 #include <cuda.h>
 
@@ -72,17 +71,17 @@ static unsigned made[2], fillers; /* inner calls, outer calls; events recorded *
 
 /* ---- stepping ---- */
 
-static uintptr_t path[PATH_MOST]; /* instructions in the library, as they were run */
+static uintptr_t path[PATH_MOST]; /* executed instructions in the library */
 static unsigned steps, first_outside;
 static bool learning;
 static unsigned inner_id;
 static pid_t stepped_thread;
 
-/* In place of an instruction's first byte. */
+/* Replaces an instruction's first byte. */
 static unsigned char *volatile breakpoint;
 static unsigned char replaced;
-static unsigned
-    hits_to_go; /* until the handler calls; 0: the breakpoint is where `learning` goes on */
+static unsigned hits_to_go; /* instructions until the handler calls; 0: the breakpoint is where
+                               `learning` continues */
 
 static void set_breakpoint(uintptr_t at, unsigned hits)
 {
@@ -120,7 +119,7 @@ static void learn(greg_t *registers, uintptr_t at)
         path[steps++] = at;
         return;
     }
-    /* At a function's first instruction. */
+    /* At the first instruction of a function. */
     caller = *(uintptr_t *)registers[REG_RSP];
     if (caller >= library.low && caller < library.high) {
         set_breakpoint(caller, 0);
@@ -138,13 +137,13 @@ static void on_trap(int number, siginfo_t *info, void *interrupted)
 
     (void)number;
     (void)info;
-    if (syscall(SYS_gettid) != stepped_thread) { /* it came by our breakpoint */
+    if (syscall(SYS_gettid) != stepped_thread) { /* it was our breakpoint */
         while (breakpoint)
             sched_yield();
         registers[REG_RIP]--;
         return;
     }
-    if (stepped_over) { /* the instruction that it stands for has been run */
+    if (stepped_over) { /* the replaced instruction was executed */
         *stepped_over = INT3;
         stepped_over = NULL;
         registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
@@ -245,7 +244,7 @@ static struct gv_spool_segment *own_segment(void)
     return NULL;
 }
 
-/* What a store beyond a segment's end would break first: the header of the next one. */
+/* A store beyond a segment's end would first destroy the next one's header. */
 static void check_segments(void)
 {
     for (uint32_t i = 0; i < spool->segments_allocated; i++) {
@@ -303,7 +302,7 @@ static unsigned outer_copy(void)
 
 static int (*runtime_set)(void *to, int value, size_t bytes, void *stream);
 
-/* Linked at run time: the other modes are of a program without a runtime. */
+/* Linked at run time, because the other modes have no runtime. */
 static void open_runtime(void)
 {
     void *runtime = dlopen("libcudart.so.13", RTLD_NOW);
@@ -392,7 +391,7 @@ static unsigned outer_load(void)
     return id;
 }
 
-/* A stack that is new each time: it is written, and then said to be this call's. */
+/* A new stack each time: it is written, then attributed to this call. */
 __attribute__((noinline)) static unsigned recurse(unsigned depth)
 {
     unsigned id = depth ? recurse(depth - 1) : outer_copy();
@@ -413,7 +412,7 @@ static const struct {
              {"left", outer_left}, {"poll", outer_poll},       {"launch", outer_launch},
              {"load", outer_load}, {"deep", outer_deep}};
 
-/* `at`: number of the instruction in the path, from 1; 0: none. */
+/* `at`: index of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
 {
     unsigned long before;
@@ -447,7 +446,8 @@ static void run(char **argv, unsigned (*outer)(void))
 {
     CHECK(cuCtxSetCurrent(context));
     stepped_thread = (pid_t)syscall(SYS_gettid);
-    /* The first one looks its entry point up, with signals blocked: a trap would be deadly. */
+    /* The first call looks its entry point up with signals blocked, where a trap would be
+     * deadly. */
     call_inner();
     once(argv[1], outer, 0, 0);
     for (char **fill = argv + 2; *fill; fill++)
@@ -510,6 +510,6 @@ int main(int argc, char **argv)
     }
     printf("made %u inner, %u outer, %u fillers\n", made[0], made[1], fillers);
     fflush(stdout);
-    _exit(0); /* the long kernel is not waited for */
+    _exit(0); /* does not wait for the long kernel */
 }
 #endif

@@ -1,4 +1,4 @@
-/* The first CUDA call is made on as small a stack as a thread may have. */
+/* Makes the first CUDA call on the smallest possible stack. */
 #include "e2e.h"
 
 #include <limits.h>

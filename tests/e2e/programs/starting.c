@@ -1,8 +1,7 @@
 /*
- * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, a CUDA call that must not
- * wait for it: of a forked child (fork), of a signal handler on that thread (signal), of the
- * constructor of LIBRARY (constructor), of any thread once a handler has jumped out of the start
- * (jump) or ended its thread (end).
+ * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, makes a CUDA call that
+ * must not wait for it: in a forked child (fork), in a signal handler on that thread (signal), or
+ * in the constructor of LIBRARY (constructor).
  */
 #include "e2e.h"
 
@@ -87,8 +86,8 @@ int main(int argc, char **argv)
     } else if (strcmp(how, "constructor") == 0) {
         REQUIRE(argc > 2 && dlopen(argv[2], RTLD_NOW));
     } else {
-        OK(cuDevicePrimaryCtxRetain(
-            &context, 0)); /* waits, and then the other thread has to come to its flag */
+        OK(cuDevicePrimaryCtxRetain(&context,
+                                    0)); /* waits until the other thread reaches its flag */
         usleep(200000);
     }
     puts(atomic_load(&started) ? "after the start" : "during the start");

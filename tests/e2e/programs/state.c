@@ -1,6 +1,6 @@
 /*
- * state WHAT: uses the GPU and prints a part of the process's own state, or does to it what a
- * program may do. The output must be the same with the library and without.
+ * state WHAT: uses the GPU, and prints or changes a part of the process's own state. The output
+ * must be the same with the library and without.
  */
 #include "e2e.h"
 
@@ -23,8 +23,7 @@ static void work(void)
     OK(cuCtxSynchronize());
 }
 
-/* Descriptors with what they are; numbers in names (pipe:[123]) are the same in every run or not.
- */
+/* Lists open descriptors and their targets; numbers in names (pipe:[123]) may vary. */
 static void print_descriptors(void)
 {
     for (int fd = 0; fd < 1024; fd++) {
@@ -114,7 +113,7 @@ static void watch_sigchld(void)
     print_threads();
 }
 
-/* A program that closes everything it does not know, and then opens files of its own. */
+/* Closes all unknown descriptors, then opens files. */
 static void close_all(void)
 {
     int files[8];
@@ -142,7 +141,7 @@ static void close_all(void)
     printf("files are as written\n");
 }
 
-/* To be started with descriptors 0, 1 and 2 closed: the exit status tells where a file lands. */
+/* Start it with descriptors 0, 1 and 2 closed: the exit status is the first free descriptor. */
 static void with_closed_streams(void)
 {
     int first;
@@ -183,7 +182,7 @@ static void print_environment(void)
     }
 }
 
-/* Results, errors and the state of a capture must be what they are without anyone looking on. */
+/* Results, errors and the capture's state must be as without an observer. */
 static void capture(void)
 {
     CUstreamCaptureStatus status;

@@ -1,4 +1,4 @@
-/* Has more thread-local memory than a small stack holds: the C library takes it out of each. */
+/* Has more thread-local memory than a small stack, from which libc takes it. */
 #include "e2e.h"
 
 static _Thread_local volatile char large[3 << 20];

@@ -1,7 +1,7 @@
 /*
  * threads_mixed COUNT LAUNCHES [late]: COUNT threads that come and go, a few at a time, each with
- * LAUNCHES launches on a small stack; and with one more launch, if "late", from the destructor of a
- * thread-specific value, which runs when the thread is all but gone.
+ * LAUNCHES launches on a small stack. "late": each makes one more launch in the destructor of a
+ * thread-specific value, when the thread is ending.
  */
 #include "e2e.h"
 
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     e2e_open(&gpu);
     REQUIRE(!pthread_key_create(&key, last_words));
     pthread_attr_init(&attributes);
-    /* The C library's own thread data comes out of this, too. */
+    /* libc's own thread data is a part of it. */
     pthread_attr_setstacksize(&attributes, 4 * (size_t)PTHREAD_STACK_MIN);
     for (unsigned done = 0; done < count;) {
         unsigned now = count - done < AT_A_TIME ? count - done : AT_A_TIME;

@@ -1,7 +1,7 @@
 /*
- * Two libraries, each with its own libcudart, in one process; with an argument (two paths) also by
- * dlopen and dlsym of both runtimes' calls. A runtime keeps its last error for itself, so it shows
- * which of the two a call has reached.
+ * Two libraries in one process, each with its own libcudart; with an argument (two paths) also
+ * calls by dlopen and dlsym in both runtimes. Each runtime has its own last error, which shows
+ * which one a call has reached.
  */
 #include <dlfcn.h>
 #include <stdio.h>

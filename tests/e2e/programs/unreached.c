@@ -1,4 +1,4 @@
-/* Says a word. Linked statically, so that no library can be loaded into it. */
+/* Prints a word. Linked statically, so nothing can be preloaded. */
 #include <stdio.h>
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * A program that works with and without a driver, by a weak reference. Under the library the
- * reference is bound (a documented limit); the call behind it must then fail, not crash.
+ * Works with and without a driver by a weak reference. With the library the reference is bound (a
+ * documented limit); the call must then fail, not crash.
  */
 #include <cuda.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * What entry_points.c needs of the rest of the library; and libraries for it to find, which the
- * dynamic linker finds in the folder of the environment variable GV_RACES.
+ * Stands in for what entry_points.c needs of the library, and provides libraries for it to find in
+ * the folder GV_RACES.
  */
 #ifndef GV_TESTS_LOOKUPS_H
 #define GV_TESTS_LOOKUPS_H

@@ -1,4 +1,4 @@
-/* A library that is what its name says: gv_here lies in it, and calls of CUDA's. */
+/* A library whose name says what it is: it has gv_here and some CUDA calls. */
 __attribute__((visibility("default"))) void gv_here(void);
 __attribute__((visibility("default"))) int cuInit(unsigned flags);
 __attribute__((visibility("default"))) int cudaDeviceSynchronize(void);

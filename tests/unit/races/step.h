@@ -1,9 +1,8 @@
 /*
- * A signal handler before every instruction of a stretch of code: the processor's trap flag has the
- * kernel send a SIGTRAP after each one, and is off while the handler runs. x86-64.
+ * Runs a signal handler before every instruction of some code: with the CPU's trap flag the Linux
+ * kernel sends a SIGTRAP after each one. The flag is off in the handler. x86-64.
  *
- * Only instructions of the test program itself count, with what is linked into it: libc and the
- * loader have locks of their own.
+ * Only instructions of the test program count, because libc and the loader have their own locks.
  */
 #ifndef GV_TESTS_STEP_H
 #define GV_TESTS_STEP_H
@@ -14,12 +13,12 @@
 
 extern char __executable_start, etext;
 
-static unsigned long gv_steps; /* instructions that were interrupted, so far */
+static unsigned long gv_steps; /* instructions interrupted so far */
 
 #if defined(__x86_64__)
 #include <ucontext.h>
 
-#define GV_STEP_SECONDS 60 /* a handler that waits for its own thread ends the program then */
+#define GV_STEP_SECONDS 60 /* ends the program if a handler waits for its own thread */
 
 static void (*gv_step_handler)(void);
 

@@ -1,4 +1,4 @@
-/* A signal handler that CUPTI calls back at every instruction of the same. */
+/* CUPTI calls back in a signal handler at every instruction of the same callback. */
 #include "cupti/buffers.h"
 #include "cupti/loaded.h"
 #include "cupti/output.h"
@@ -52,7 +52,7 @@ static void note_code(void)
     gv_loaded_note(&loaded, NULL);
 }
 
-/* One that comes for ever, between every two looks of its thread, would have it look for ever. */
+/* A buffer that appears between every two looks would make the thread look for ever. */
 #define HANDLED 1000
 
 static void fill_another_buffer(void)

@@ -1,5 +1,5 @@
-/* What belongs together in entry_points.c and plt_slots.c is read together, whoever comes between.
- */
+/* Values that belong together in entry_points.c and plt_slots.c are read together, whatever
+ * interrupts. */
 #include "lookups.h"
 #include "step.h"
 
@@ -27,7 +27,7 @@ static void ask_from_second(void)
     wrong += !gv_entry_points_is_tool(tool);
 }
 
-/* CUPTI between two others: a range from the one to the other holds it. */
+/* CUPTI between two others: a range across both contains it. */
 static void a_tool_is_known_among_others(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* A signal handler that loads, names, launches and unloads kernels at every instruction of the
- * same. */
+/* A signal handler loads, names, launches and unloads kernels at every instruction of the same. */
 #include "preload/hooks/names.h"
 
 #include "preload/base/own_process.h"
@@ -15,7 +14,7 @@
 
 struct gv_process gv_process; /* no spool: losses are not counted */
 
-/* Of the program, and of its handler: `handle + 16 * i` for each kind. */
+/* The handles of the program and of its handler: `handle + 16 * i` for each kind. */
 struct handles {
     uintptr_t module, kernel, fatbin, host;
 };
@@ -29,7 +28,7 @@ static void expect(bool holds)
     wrong += !holds;
 }
 
-/* A program's life with kernels, in which every answer is known, whoever comes between. */
+/* A program's life with kernels, in which every answer is known, whatever interrupts. */
 static void live(const struct handles *of)
 {
     uint32_t module = gv_names_add_owner(of->module), first = 0, second = 0;
@@ -86,7 +85,7 @@ static void launch(void)
     expect(found == number || found == 0);
 }
 
-/* A context goes, and another module comes, with more kernels than there ever were. */
+/* A context ends, and another module comes, with more kernels than ever before. */
 static void lose_a_context(void)
 {
     uint32_t other;

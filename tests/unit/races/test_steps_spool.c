@@ -1,4 +1,4 @@
-/* A thread that lets a refused growth rest, while another one has the file grow. */
+/* A thread postpones growth after a failure, while another one grows the file. */
 #include "trace/spool_writer.h"
 
 #include "step.h"

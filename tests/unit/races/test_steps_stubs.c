@@ -1,5 +1,5 @@
-/* A stub that finds three words in its slot takes those that belong together, whoever binds it to
- * another caller in between. */
+/* A stub reads three words of its slot that belong together, whoever binds the slot to another
+ * caller meanwhile. */
 #include "preload/bind/plt_slots.h"
 
 #include "step.h"
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* From plt_stubs.S, which asks gv_entry_points_bind() where to go. */
+/* From plt_stubs.S, which asks gv_entry_points_bind() for the target. */
 extern int called_through_stub(void) __asm__("cudaDeviceSynchronize");
 
 static struct gv_plt_slot *const slot = &gv_plt_slots[GV_ID_cudaDeviceSynchronize];
@@ -26,7 +26,7 @@ static int of_another_caller(void)
     return wrong_calls++;
 }
 
-/* This program's own range, as it is when it begins, or another of the same size behind it. */
+/* This program's range as at its start, or another of the same size behind it. */
 static void bind_right(void)
 {
     uintptr_t low = (uintptr_t)&__executable_start;
@@ -52,7 +52,7 @@ void *gv_entry_points_bind(struct gv_plt_slot *asked, uintptr_t caller)
 }
 
 static unsigned bind_after; /* instructions */
-static unsigned times;      /* that another caller's binding came in the middle */
+static unsigned times;      /* in which another caller's binding came */
 
 static void bind_another_once(void)
 {
@@ -62,7 +62,7 @@ static void bind_another_once(void)
     bind_another();
 }
 
-/* Two bindings: also where the second one is as large as the first. */
+/* Two bindings, also with equal sizes. */
 static void bind_again_then_another(void)
 {
     if (gv_steps == bind_after)

@@ -1,4 +1,4 @@
-/* CUPTI's callbacks on several threads, and the module's own thread that takes what they bring. */
+/* CUPTI's callbacks on several threads, and the module's thread that reads the buffers. */
 #include "cupti/buffers.h"
 #include "cupti/loaded.h"
 #include "cupti/output.h"
@@ -58,7 +58,7 @@ static void *call_back(void *context)
             words[word] = number;
         gv_buffers_take(NULL, 0, data, bytes, WORDS * sizeof *words);
         gv_loaded_note(&loaded, NULL);
-        sched_yield(); /* the other side keeps up, mostly */
+        sched_yield(); /* the other side usually keeps up */
     }
     atomic_fetch_sub(&working, 1);
     return NULL;

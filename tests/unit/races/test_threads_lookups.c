@@ -1,4 +1,4 @@
-/* Threads that look calls up in libraries that stay, while another one comes and goes. */
+/* Threads look up calls in permanent libraries while another library comes and goes. */
 #include "lookups.h"
 #include "threads.h"
 
@@ -39,7 +39,7 @@ static void *look_up(void *context)
     return NULL;
 }
 
-/* A call of the library that is compared with after the one that comes and goes. */
+/* A call of a library that is compared after the one that comes and goes. */
 static void *look_past(void *context)
 {
     void *error = dlsym(runtime, "cudaDeviceSynchronize");
@@ -71,7 +71,7 @@ static void *come_and_go(void *context)
     return context;
 }
 
-/* So it gets the place behind. */
+/* So it gets the slot behind. */
 static void open_first_runtime(void)
 {
     runtime = open_library("cudart_named1");

@@ -1,4 +1,4 @@
-/* Threads that load, launch, unload, and lose contexts at the same time: a number is never told of
+/* Threads load, launch, unload, and lose contexts at the same time: a number never belongs to
  * two kernels. */
 #include "preload/hooks/names.h"
 
@@ -22,7 +22,7 @@ struct gv_process gv_process; /* no spool: losses are not counted */
 #define FUNCTION ((uintptr_t)0x300000)
 #define OTHER    ((uintptr_t)0x400000)
 
-/* Which kernel a number was told of first: whoever tells it of another one has made an error. */
+/* The kernel to which a number was first given: giving it to another one is an error. */
 static _Atomic uintptr_t told[NUMBERS];
 static _Atomic int working;
 
@@ -37,7 +37,7 @@ static void tell(uint32_t number, uintptr_t kernel)
         expect(nobody == kernel);
 }
 
-/* A kernel that stands all the time; it is named again when a context took its number with it. */
+/* A permanent kernel; it is named again when a context ended its number. */
 static void *launch(void *context)
 {
     uintptr_t seed = (uintptr_t)context;
@@ -63,7 +63,7 @@ static void *launch(void *context)
     return NULL;
 }
 
-/* A module of this thread's own, with a kernel for every round. */
+/* This thread's own module, with a kernel for every round. */
 static void *load(void *context)
 {
     uintptr_t module = OTHER + (uintptr_t)context * 0x10000;

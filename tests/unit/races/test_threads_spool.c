@@ -1,4 +1,4 @@
-/* Threads that write a spool, come and go, and the reader that empties it meanwhile. */
+/* Threads write a spool, and come and go, while the reader empties it. */
 #include "preload/base/log.h"
 #include "preload/base/thread.h"
 #include "trace/spool_reader.h"
@@ -23,7 +23,7 @@
 #define RECORDS  100 /* of each life */
 #define SEGMENTS 4096u
 
-/* The rest of the library, as far as thread.c needs it. */
+/* Stands in for what thread.c needs of the library. */
 struct gv_process gv_process;
 static struct gv_process_own own = {.token = 1, .open = 1};
 struct gv_process_own *_Atomic gv_process_own = &own;
@@ -97,7 +97,7 @@ static void *live_again(void *context)
     return NULL;
 }
 
-/* In the writer's own mapping, so that a sanitizer sees both sides at one address. */
+/* In the writer's mapping, so that a sanitizer sees both sides at one address. */
 static void open_reader(struct gv_spool_reader *reader)
 {
     const struct gv_spool_header *header = gv_process.spool.header;
@@ -154,7 +154,7 @@ static void read_all(struct gv_spool_reader *reader)
                    strncmp(flight.comm, "writer ", 7) == 0);
 }
 
-/* All but those that are needed, so that a thread gets the slot of the one that ended last. */
+/* Takes all other slots, so that a thread gets the slot of the one that ended last. */
 static void take_slots(void)
 {
     static const struct gv_spool_owner owner = {.thread = GV_SPOOL_GPU_THREAD, .comm = "idle"};

@@ -31,7 +31,7 @@ static inline void gv_threads_add(struct gv_threads *all, void *(*run)(void *), 
         all->count++;
 }
 
-/* Returns how often an expectation did not hold. */
+/* Returns the number of failed expectations. */
 static inline unsigned gv_threads_join(struct gv_threads *all)
 {
     while (all->count)

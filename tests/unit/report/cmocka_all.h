@@ -1,4 +1,4 @@
-/* cmocka, with what it wants included before it. */
+/* cmocka, with the headers that it needs before it. */
 #ifndef GV_TESTS_CMOCKA_ALL_H
 #define GV_TESTS_CMOCKA_ALL_H
 

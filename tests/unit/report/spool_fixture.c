@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* No process has this number: it lies above what the kernel can give out. */
+/* Above the Linux kernel's largest pid. */
 #define FIXTURE_GONE_PID 4194999u
 
 static const struct gv_spool_name fixture_names[] = {

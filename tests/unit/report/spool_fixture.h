@@ -1,6 +1,6 @@
 /*
- * A session made by hand: a directory, a session file, and spools filled as the preload would fill
- * them, by "processes" that live or are gone as the test wants it.
+ * A session made by hand: a directory, a session file, and spools filled as by the library, of
+ * processes that live or are gone.
  */
 #ifndef GV_TESTS_SPOOL_FIXTURE_H
 #define GV_TESTS_SPOOL_FIXTURE_H
@@ -46,22 +46,22 @@ struct fixture {
     char session_path[1024];
 };
 
-/* A temporary directory, and a session whose root is gone. */
+/* Makes a temporary directory, and a session whose root is gone. */
 void fixture_open(struct fixture *fixture);
-/* Removes the directory with all in it. */
+/* Removes the directory with everything in it. */
 void fixture_close(struct fixture *fixture);
 
-/* The session's file. The descriptor holds no lock. */
+/* Opens the session's file, without a lock. */
 int fixture_session_file(const struct fixture *fixture);
 
-/* A spool of a process that is gone, or, if `alive`, of this one. */
+/* Makes a spool of a process that is gone or, if `alive`, of this one. */
 void fixture_spool_open(const struct fixture *fixture, struct fixture_spool *spool,
                         uint64_t identity, bool alive);
 /* Unmaps it; the file stays. */
 void fixture_spool_close(struct fixture_spool *spool);
 void fixture_spool_name(const struct fixture *fixture, uint64_t identity, char *out, size_t size);
 
-/* Appends a record of thread `thread` (from 1); false when the spool is full. */
+/* Appends a record of thread `thread` (from 1). False: the spool is full. */
 bool fixture_append(struct fixture_spool *spool, uint32_t thread, const union gv_record *record);
 bool fixture_call(struct fixture_spool *spool, uint32_t thread, enum fixture_api api,
                   uint64_t start_ns, uint64_t duration_ns, int32_t result);
@@ -73,12 +73,12 @@ void fixture_text(struct fixture_spool *spool, uint32_t thread, const char *text
 /* A kernel's name: NAME and its text. */
 void fixture_name(struct fixture_spool *spool, uint32_t thread, uint32_t kernel, uint32_t module,
                   const char *text, bool more);
-/* Ends a thread: its segment takes no more records. */
+/* Ends a thread: closes its segment. */
 void fixture_thread_end(struct fixture_spool *spool, uint32_t thread);
 
-/* The number that a query gives; fails the test if it cannot be run. */
+/* The number that a query returns; fails the test if the query fails. */
 int64_t fixture_number(const char *trace, const char *sql);
-/* Fails the test unless the query gives this text. */
+/* Fails the test unless the query returns this text. */
 void fixture_expect_text(const char *trace, const char *sql, const char *expected);
 
 #endif

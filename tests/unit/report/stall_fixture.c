@@ -12,7 +12,7 @@ sqlite3 *fixture_trace;
 static enum fixture_mode current;
 static int next_call, next_op;
 
-/* Rows of the first process have these numbers, rows of the second ones 10 more. */
+/* The ids of the first process's rows; those of the second one are 10 higher. */
 static const char things[] =
     "INSERT INTO process (id, identity, pid, program, start_ns, gpu) VALUES"
     " (1, 1, 101, 'seen', 0, 'cupti'), (11, 2, 102, 'unseen', 0, 'host-only');"
@@ -31,7 +31,7 @@ static const char things[] =
     " (13, 11, 3, 'deep', 11);"
     "INSERT INTO api (id, name, class) VALUES (1, 'cuModuleLoadData', 'load'),"
     " (2, 'cuLibraryLoadData', 'load');"
-    /* where the kernels come from, before anything else */
+    /* loads the kernels, before anything else */
     "INSERT INTO load (thread, api, start_ns, duration_ns, result, kind, module) VALUES"
     " (1, 1, -9000, 10, 0, 'cubin', 1), (1, 2, -9000, 10, 0, 'library', 2),"
     " (11, 1, -9000, 10, 0, 'cubin', 11), (11, 2, -9000, 10, 0, 'library', 12);"

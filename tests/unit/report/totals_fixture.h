@@ -1,4 +1,4 @@
-/* A trace in memory, of two processes with a thread each, for what is summed up of it. */
+/* A trace in memory with two processes of one thread each, for tests of the sums. */
 #ifndef GV_TESTS_TOTALS_FIXTURE_H
 #define GV_TESTS_TOTALS_FIXTURE_H
 
@@ -6,7 +6,7 @@
 
 #include <sqlite3.h>
 
-/* Of the test that runs. */
+/* Of the running test. */
 extern sqlite3 *totals_trace;
 
 /* A test's setup and teardown. */
@@ -17,9 +17,9 @@ int totals_close(void **state);
 void totals_execute(const char *sql);
 /* The first cell; -1: no row. */
 int64_t totals_number(const char *sql);
-/* A sum that was kept; -1: it was not. */
+/* A stored sum; -1: none. */
 int64_t totals_fact(const char *key);
-/* Sums up all that is in the trace. */
+/* Computes all sums of the trace. */
 void totals_keep(void);
 
 #endif

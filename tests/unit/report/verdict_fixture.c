@@ -5,7 +5,7 @@
 struct gv_run_facts facts;
 struct gv_verdict verdict;
 
-/* A second of a program that keeps the GPU at work. */
+/* A second of a program that keeps the GPU busy. */
 int setup(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Made-up facts of a run, and the verdict that is made of them. */
+/* Invented facts of a run, and their verdict. */
 #ifndef GV_TESTS_VERDICT_FIXTURE_H
 #define GV_TESTS_VERDICT_FIXTURE_H
 
@@ -11,9 +11,9 @@
 extern struct gv_run_facts facts;
 extern struct gv_verdict verdict;
 
-/* Before each test: a second of a program that keeps the GPU at work. */
+/* Before each test: a second of a program that keeps the GPU busy. */
 int setup(void **state);
-/* How long of it the GPU was at work, in one kernel. */
+/* Sets how long the GPU was busy, in one kernel. */
 void set_busy(int64_t ns);
 /* Makes the verdict. */
 bool is_told(enum gv_verdict_class class);

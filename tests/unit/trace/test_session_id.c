@@ -86,7 +86,7 @@ static void *outlive(void *unused)
     return NULL;
 }
 
-/* Waits until the process looks as wanted. */
+/* Waits until the process is in the expected state. */
 static enum gv_session_life life_after(pid_t pid, uint64_t ticks, enum gv_session_life wanted)
 {
     enum gv_session_life life = GV_SESSION_ALIVE;

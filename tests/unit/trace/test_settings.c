@@ -1,4 +1,4 @@
-/* The environment variables: what is taken, what is complained about. */
+/* The environment variables: accepted values and complaints. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "trace/settings.h"
@@ -37,7 +37,7 @@ static int clear(void **state)
     return 0;
 }
 
-/* Reads the settings with one variable set; returns how many complaints that gave. */
+/* Reads the settings with one variable set; returns the number of complaints. */
 static int read_with(const char *name, const char *value, struct gv_settings *settings)
 {
     struct complaints complaints = {0};

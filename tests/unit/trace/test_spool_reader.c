@@ -1,4 +1,4 @@
-/* The reader believes nothing: spools that are none, contradict themselves, or change under it. */
+/* The reader trusts nothing: files that are no spools, contradict themselves, or change. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "tests/unit/report/spool_fixture.h"
@@ -120,11 +120,11 @@ static void a_cut_file_is_never_touched_beyond_its_end(void **state)
     assert_int_equal(reader.segments_cut, header->segments_allocated - 2);
     for (uint32_t i = 0; i < reader.segments; i++)
         gv_spool_reader_look(&reader, i, &view);
-    /* It shrinks while it is open: noticed before anything is read. */
+    /* It shrinks while it is open: noticed before reading. */
     assert_int_equal(truncate(path, segments_offset), 0);
     assert_int_equal(gv_spool_reader_refresh(&reader), -EPROTO);
     gv_spool_reader_close(&reader);
-    /* What is left of one, and what had not become one. */
+    /* Remains of a spool, and an unfinished one. */
     assert_int_equal(truncate(path, segments_offset - 100), 0);
     assert_int_equal(try_open(), -EUCLEAN);
     assert_int_equal(truncate(path, 100), 0);

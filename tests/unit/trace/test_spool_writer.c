@@ -73,7 +73,7 @@ static void a_new_spool_is_private_and_describes_itself(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
-/* A flood of one kind leaves a share to each kind before it. */
+/* A flood of one kind leaves room for each more important kind. */
 static void the_last_segments_are_kept_for_what_matters(void **state)
 {
     struct gv_spool_writer writer = {0};
@@ -93,7 +93,7 @@ static void the_last_segments_are_kept_for_what_matters(void **state)
     gv_spool_writer_close(&writer, true);
 }
 
-/* What takes one of the last segments does not open it to the others. */
+/* Taking one of the last segments does not open it to the others. */
 static void a_late_segment_is_open_to_few(void **state)
 {
     struct gv_spool_writer writer = {0};
@@ -133,7 +133,7 @@ static void a_segment_given_back_is_taken_again(void **state)
     gv_spool_writer_close(&writer, true);
 }
 
-/* A disk or a container's /dev/shm that is full: what there is is used, and no page is missing. */
+/* On a full disk or /dev/shm, the existing room is used, and no page is missing. */
 static void a_file_that_cannot_grow_is_used_as_it_is(void **state)
 {
     struct gv_spool_writer writer = {0};
@@ -180,7 +180,7 @@ static void each_thread_has_a_slot_until_there_are_none(void **state)
 static struct gv_spool_writer shared;
 static _Atomic uint32_t holder[4096];
 
-/* Takes and gives back; a segment that two threads hold at once would show. */
+/* Takes segments and gives them back; two threads with one segment would be noticed. */
 static void *churn(void *data)
 {
     struct gv_spool_owner me = {.thread = (uint64_t)(uintptr_t)data};

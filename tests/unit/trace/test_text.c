@@ -1,4 +1,4 @@
-/* Foreign text: valid when stored, harmless when printed. */
+/* Untrusted text: valid when stored, harmless when printed. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/show/format.h"

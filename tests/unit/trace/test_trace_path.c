@@ -1,4 +1,4 @@
-/* Where a trace goes, and the shared memory files that belong to it. */
+/* The paths of a trace and of its shared memory files. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "trace/program_name.h"

@@ -1,4 +1,4 @@
-/* The session's clock goes like CLOCK_MONOTONIC and never back. */
+/* The session's clock follows CLOCK_MONOTONIC and never goes back. */
 #include "preload/base/clock.h"
 
 #include <setjmp.h>

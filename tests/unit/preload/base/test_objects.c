@@ -1,4 +1,4 @@
-/* Symbols found in what is mapped, and names of the table. */
+/* Finds symbols of mapped objects, and names of the table. */
 #include "preload/base/loader.h"
 #include "preload/base/objects.h"
 
@@ -65,7 +65,7 @@ static int interrupt_visit(struct dl_phdr_info *info, size_t size, void *context
     return 1;
 }
 
-/* Its handler may make a CUDA call that visits too, in the middle of the loader's lock. */
+/* A handler may make a CUDA call that also visits, while the loader's lock is taken. */
 static void a_signal_waits_for_the_end_of_a_visit(void **state)
 {
     sigset_t blocked;

@@ -1,4 +1,4 @@
-/* What an image is, how large, and a hash of bounded cost. */
+/* An image's kind, size, and hash of bounded cost. */
 #include "preload/hooks/images.h"
 
 #include <elf.h>

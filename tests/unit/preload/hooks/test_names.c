@@ -1,4 +1,4 @@
-/* Handles of kernels: numbers given once, handles used again, modules that go. */
+/* Handles of kernels: unique numbers, reused handles, unloaded modules. */
 #include "preload/hooks/names.h"
 
 #include "preload/base/own_process.h"
@@ -146,7 +146,7 @@ static void the_end_of_a_context_leaves_host_functions_only(void **state)
     gv_names_void_loaded();
 }
 
-/* After the end of a context nothing is known of a library that lives on, but by the driver. */
+/* After the end of a context, only the driver knows a library that survives. */
 static void a_handle_of_what_is_unknown_means_nothing_old(void **state)
 {
     uint32_t kernel;

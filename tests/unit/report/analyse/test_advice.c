@@ -1,4 +1,4 @@
-/* What is advised against a stall, and kernels' names as people call them. */
+/* The advice for stalls, and shortened kernel names. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/analyse/names/kernel_name.h"
@@ -172,7 +172,7 @@ static void a_lock_names_the_call_that_held_it(void **state)
     expect_in(text, "That was spin.");
 }
 
-/* No cause is left without a word, nor a word of its table without a meaning. */
+/* Every cause has advice, and every word of its table a meaning. */
 static void every_cause_has_advice(void **state)
 {
     struct gv_advice_facts facts = {.call = "cudaFree",
@@ -198,7 +198,7 @@ static void every_cause_has_advice(void **state)
     }
 }
 
-/* What is said under "why" is no advice. */
+/* The explanation is not advice. */
 static void advice_is_more_than_the_reason(void **state)
 {
     struct gv_advice_facts facts = {.call = "cudaLaunchKernel"};

@@ -1,4 +1,4 @@
-/* What starting CUDA, loading and compiling took, of few calls and of many. */
+/* The time of starting CUDA, loading and compiling, of few calls and of many. */
 #include "report/analyse/time_union.h"
 #include "tests/unit/report/totals_fixture.h"
 
@@ -53,7 +53,7 @@ static void processes_at_the_same_time_each_count(void **state)
     assert_int_equal(all.sum_ns, 150 + 150);
 }
 
-/* 200,000 of each, none at the time of another. */
+/* 200,000 of each, never at the same time. */
 static void many_first_uses_are_counted_to_the_last(void **state)
 {
     (void)state;

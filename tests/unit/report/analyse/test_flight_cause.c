@@ -1,4 +1,4 @@
-/* What calls that have not returned are held up by, and what looking for it costs. */
+/* The causes of unfinished calls, and the cost of finding them. */
 #include "cmocka_all.h"
 
 #include "report/analyse/stalls/in_flight.h"
@@ -104,7 +104,7 @@ static void expect_told(const char *state, const char *advice)
     sqlite3_finalize(row);
 }
 
-/* Whatever the words are: what it waits for and what to do about it are told apart. */
+/* What the call waits for and what to do are separate texts. */
 static void advice_is_only_what_can_be_done(void **state)
 {
     (void)state;
@@ -136,7 +136,7 @@ static void a_queue_is_full_of_its_streams_launches(void **state)
     expect_cause("queue-full");
     execute("UPDATE flight SET stream_handle = 200");
     expect_cause("unknown");
-    execute("UPDATE flight SET stream_handle = NULL"); /* whose it is, is not known */
+    execute("UPDATE flight SET stream_handle = NULL"); /* its owner is unknown */
     expect_cause("queue-full");
 }
 
@@ -207,7 +207,7 @@ static void a_look_reads_only_what_came_since_the_last(void **state)
     (void)state;
     int64_t few;
 
-    add_calls(30000, 1); /* more than is looked back through for other things */
+    add_calls(30000, 1); /* farther back than the search for other causes goes */
     expect_cause("lazy-load");
     expect_cause("lazy-load");
     few = steps;

@@ -1,4 +1,4 @@
-/* Kernels' names as people call them: short, and never the same for two of one trace. */
+/* Shortened kernel names: never the same for two kernels of one trace. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/analyse/names/kernel_name.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What people call them is not what tells two of them apart. */
+/* The short name alone does not tell two of them apart. */
 #define TANH                                                                                       \
     "tanh_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#"
 #define LONG                                                                                       \
@@ -57,7 +57,7 @@ static void lambdas_are_named_by_their_function(void **state)
     expect_short("void k<4, at::native::" TANH "7}::operator()() const::{lambda(float)#1}>(int)",
                  "k<4, tanh_kernel_cuda::{lambda#1}>");
     expect_short("void k<f()::{unnamed type#1}>()", "k<f::{unnamed type#1}>");
-    /* The innermost of two, whatever was there before it. */
+    /* The innermost of two, whatever came before it. */
     char out[GV_KERNEL_NAME_BYTES];
     static const char inner[] = "k<f()::{lambda(int)#1}::operator()() const::{lambda()#2}>";
     gv_kernel_name_of(inner, GV_KERNEL_NAME_LAMBDAS, out, sizeof(out));
@@ -89,7 +89,7 @@ static void kernels_of_one_trace_never_look_alike(void **state)
         "double>(int)",
         "void even_very_much_longer_than_it_should_be_but_it_is_what_it_is_called_kernel<8, "
         "double>(int)",
-        /* in the same of several lambdas */
+        /* in the same one of several lambdas */
         "void k<" TANH "1}::operator()() const::{lambda(float)#1}>(int)",
         "void k<" TANH "2}::operator()() const::{lambda(double)#1}>(int)",
         /* in two namespaces */

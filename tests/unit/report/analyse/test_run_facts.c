@@ -1,4 +1,4 @@
-/* The numbers of a run of several processes: what they do at the same time counts once. */
+/* The numbers of a run with several processes: simultaneous time counts once. */
 #include "cmocka_all.h"
 
 #include "report/analyse/verdict/run_facts.h"
@@ -69,7 +69,7 @@ static void processes_that_wait_at_the_same_time_lose_it_once(void **state)
     assert_false(facts.whole);
 }
 
-/* 200,000 waits, of 900 us each, one after the other; stored in no order. */
+/* 200,000 waits of 900 us each, one after the other, stored in no order. */
 static void many_waits_are_counted_to_the_last(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void no_part_is_larger_than_the_whole(void **state)
     assert_int_equal(gv_run_facts_device_ns(&facts), 10000);
 }
 
-/* What they waited is told of as stalls; the threads' order may change by it. */
+/* Their waits are stalls; the threads' order may change. */
 static void waits_are_no_copying_or_launching(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void launches_that_failed_are_known(void **state)
             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
             " (7, 1, 4, 9500, 10, 0);");
     read_part(GV_TOTALS_ALL);
-    assert_int_equal(facts.launch_calls, 2); /* what the host does is no launch */
+    assert_int_equal(facts.launch_calls, 2); /* the host's work is not a launch */
     assert_int_equal(facts.launch_failed, 1);
     assert_int_equal(facts.launch_result, 209);
     assert_string_equal(facts.launch_failed_most, "cuLaunchKernel");
@@ -161,7 +161,7 @@ static void launches_that_failed_are_known(void **state)
     assert_true(gv_run_facts_launches_failed(&facts));
 }
 
-/* What exit handlers give back when the driver has ended. */
+/* Frees in exit handlers, after the driver has ended. */
 static void calls_after_the_drivers_end_are_no_failures(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void of_causes_that_cost_the_same_the_first_stall_counts(void **state)
     assert_string_equal(facts.top_stall, "module-load");
 }
 
-/* Process 1 was killed: what it copied was seen, what it launched was not. */
+/* Process 1 was killed: its copies were seen, its launches not. */
 static void what_is_missing_is_not_known(void **state)
 {
     (void)state;
@@ -207,7 +207,8 @@ static void what_is_missing_is_not_known(void **state)
     assert_true(facts.gpu_whole);
 }
 
-/* One that is killed in it, or still is, not one that another thread's exit or exec cut short. */
+/* A call counts if its process was killed in it or still is in it, not if another thread's exit
+ * or exec cut it short. */
 static void a_call_is_unfinished_if_its_process_did_not_end_by_itself(void **state)
 {
     (void)state;

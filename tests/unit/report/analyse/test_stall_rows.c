@@ -1,4 +1,4 @@
-/* What commands ask of the stalls: their rows, and their sums. */
+/* The stalls as commands query them: rows and sums. */
 #include "report/analyse/stalls/rows.h"
 
 #include "report/analyse/names/stack_text.h"
@@ -39,7 +39,7 @@ static void time_that_threads_lose_together_is_lost_once(void **state)
     assert_int_equal(sums.run_ns, 1099100000);
 }
 
-/* Of a chain: a launch behind a load that waits for a kernel. */
+/* A chain: a launch behind a load that waits for a kernel. */
 static void rows_say_what_they_refer_to(void **state)
 {
     struct gv_stall_filter filter = {.cause = "lock"};
@@ -62,7 +62,7 @@ static void rows_say_what_they_refer_to(void **state)
     gv_stall_rows_free(&rows);
 }
 
-/* A call deep in a package was made by a line of the program; that is what can be changed. */
+/* A call deep in a package has the program's line, which can be changed. */
 static void the_place_is_a_line_of_the_program(void **state)
 {
     struct gv_stall_filter filter = {0};
@@ -94,7 +94,7 @@ static void the_place_is_a_line_of_the_program(void **state)
     gv_stall_rows_free(&rows);
 }
 
-/* The C library has lines where its debug information is installed; the program is not in it. */
+/* With its debug information installed, libc has lines, but it is not the program. */
 static void the_place_is_not_in_the_c_library(void **state)
 {
     struct gv_stall_filter filter = {0};
@@ -129,7 +129,7 @@ static int count_steps(void *steps)
     return 0;
 }
 
-/* A few stalls among many operations are read without reading all of these. */
+/* Reading a few stalls among many operations does not read all of them. */
 static void rows_are_looked_up(void **state)
 {
     struct gv_stall_filter filter = {0};

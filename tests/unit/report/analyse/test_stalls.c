@@ -1,4 +1,4 @@
-/* Every cause of a stall where the GPU's side is seen, and the same calls where they are none. */
+/* Every cause of a stall with the GPU side, and the same calls without a stall. */
 #include "tests/unit/report/stall_fixture.h"
 
 #include <stdio.h>
@@ -149,7 +149,7 @@ static void a_launch_that_needs_more_local_memory_waits(void **state)
     expect("2 local-memory 0+49000+100 for 1 drained 1\n");
 }
 
-/* CUPTI says 0 of every kernel. */
+/* CUPTI reports 0 for every kernel. */
 static void local_memory_is_told_by_a_first_launch_that_needs_no_code(void **state)
 {
     int call;
@@ -359,7 +359,7 @@ static void a_gigabyte_takes_its_time(void **state)
     expect("");
 }
 
-/* ---- waiting as asked ---- */
+/* ---- requested waits ---- */
 
 static void waiting_as_asked_is_expected(void **state)
 {
@@ -389,7 +389,7 @@ static void a_wait_that_was_asked_for_and_is_short_is_expected_too(void **state)
     expect("2 explicit-sync 0+120+0 expected\n");
 }
 
-/* 90 us of it are a wait that is seen. */
+/* 90 us of it are a known wait. */
 static void what_is_beyond_a_short_wait_is_unknown(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Stalls of threads that had no processor, and those that only look like one. */
+/* Stalls of threads without a CPU, and similar ones. */
 #include "tests/unit/report/stall_fixture.h"
 
 static void delayed(int call, int us)
@@ -26,7 +26,7 @@ static void less_than_half_of_a_call_does_not(void **state)
     expect("2 unknown 0+20000+0\n");
 }
 
-/* It works, and is no stall by itself. */
+/* It does work, so it is not a stall by itself. */
 static void an_allocation_that_had_no_processor(void **state)
 {
     (void)state;

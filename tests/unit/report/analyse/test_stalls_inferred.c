@@ -1,4 +1,4 @@
-/* What is concluded from the calls alone, and what is not. */
+/* What is inferred from the calls alone, and what is not. */
 #include "tests/unit/report/stall_fixture.h"
 
 static int setup(void **state)
@@ -213,7 +213,7 @@ static void an_asynchronous_copy_that_takes_long_is_pageable(void **state)
 static void a_copy_takes_what_copies_took_before(void **state)
 {
     (void)state;
-    /* the first one makes the pages */
+    /* the first one maps the pages */
     CALL("cuMemcpyDtoH_v2", 2000, 274000, .bytes = 512 << 20);
     CALL("cuMemcpyDtoH_v2", 300000, 28000, .bytes = 512 << 20);
     launched(400000, STREAM_A, KERNEL_SPIN, 0, 0);
@@ -272,7 +272,7 @@ static void waiting_as_asked_is_expected(void **state)
     expect("2 explicit-sync 0+50000+0 expected\n");
 }
 
-/* ---- a program that was killed before CUPTI had handed everything over ---- */
+/* ---- a program killed before CUPTI had returned everything ---- */
 
 static void lost_from(int call)
 {

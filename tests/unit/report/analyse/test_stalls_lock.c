@@ -1,4 +1,4 @@
-/* Calls that wait behind another thread's call, where the GPU's side is seen. */
+/* Calls that wait for another thread's call, with the GPU side. */
 #include "tests/unit/report/stall_fixture.h"
 
 #include <stdio.h>

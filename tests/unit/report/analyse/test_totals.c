@@ -1,4 +1,4 @@
-/* Sums over all calls and operations: against what is known of small and of awkward traces. */
+/* Sums over all calls and operations, for small and unusual traces. */
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/timeline_lane.h"
@@ -40,7 +40,7 @@ static void durations_have_exact_ends_and_a_near_median(void **state)
         gv_duration_total_add(&total, 1000000 + i * 1000, 1);
     assert_int_equal(total.min_ns, 1);
     assert_int_equal(total.max_ns, 3999000);
-    /* Number 2000 of all is the 1000th of the second lot: 1,999,000. */
+    /* Number 2000 of all is the 1000th of the second batch: 1,999,000. */
     assert_in_range(gv_duration_total_median_ns(&total), 1997000, 2001000);
     gv_duration_total_add(&total, INT64_MAX, 1);
     gv_duration_total_add(&total, -5, 1);
@@ -116,7 +116,7 @@ static void memory_is_followed_in_order_of_time(void **state)
     gv_memory_log_free(&log);
 }
 
-/* However many there were: what is allocated at a time counts. */
+/* Whatever their number: only simultaneous allocations count. */
 static void memory_that_is_freed_is_forgotten(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void too_much_memory_at_a_time_is_not_followed(void **state)
     gv_memory_log_free(&log);
 }
 
-/* A handle is used again for the next context. */
+/* A handle is reused for the next context. */
 static void memory_ends_with_its_context(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void memory_ends_with_its_context(void **state)
     assert_int_equal(totals_fact("memory_peak_bytes"), 1000 + 700 + 200 + 50);
 }
 
-/* A reset of the primary context while the thread works in another one. */
+/* Resets the primary context while the thread works in another one. */
 static void a_reset_ends_the_primary_context(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void a_reset_ends_the_primary_context(void **state)
     assert_int_equal(totals_fact("memory_left_bytes"), 100);
 }
 
-/* The call says which context ended: of a release, only the last one of its uses ends any. */
+/* The call says which context ended; of releases, only the last use ends one. */
 static void a_reset_and_a_release_end_the_context_that_they_name(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void overlapping_operations_count_once(void **state)
     assert_int_equal(totals_number("SELECT count FROM kernel_total WHERE name = 'k'"), 4);
 }
 
-/* More than fits into the memory at a time, stored in an order that has nothing to do with time. */
+/* More than fits into memory at once, stored in an order unrelated to time. */
 static void the_order_of_storage_does_not_matter(void **state)
 {
     (void)state;
@@ -340,7 +340,7 @@ static void copies_are_told_apart_by_the_hosts_memory(void **state)
                      2);
 }
 
-/* What the views say of a trace without totals, they say of it with them. */
+/* The views give the same with totals as without. */
 static void summaries_are_the_same_with_totals_and_without(void **state)
 {
     (void)state;
@@ -494,8 +494,7 @@ static void what_is_missing_bounds_what_is_known(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
 }
 
-/* Of graphs whose nodes are recorded, and of what came before the GPU's side, nothing may be there.
- */
+/* With recorded graph nodes, and before the GPU side started, records may be missing. */
 static void what_leaves_no_operation_is_not_missing(void **state)
 {
     (void)state;
@@ -514,7 +513,7 @@ static void what_leaves_no_operation_is_not_missing(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
 }
 
-/* The time in a call that never returned is the run's too. */
+/* The time in an unfinished call belongs to the run. */
 static void a_call_in_flight_takes_time(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What the host did in the short gaps between the GPU's operations. */
+/* What the host did in the short gaps between GPU operations. */
 #include "tests/unit/report/totals_fixture.h"
 
 static int setup(void **state)
@@ -13,7 +13,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Gaps of 100 ns, each ended by an operation of the call that is given with it. */
+/* Gaps of 100 ns, each ended by an operation of the given call. */
 static void gap_before(const char *calls, const char *operation)
 {
     totals_execute(calls);
@@ -76,7 +76,7 @@ static void gap_in_a_copy_beside_no_transfer(void **state)
     assert_int_equal(totals_fact("launch_gap_ns"), 35);
 }
 
-/* What another thread does says nothing of who ended the gap. */
+/* Another thread's calls do not explain the gap. */
 static void gap_while_another_thread_launches(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void gap_while_another_thread_launches(void **state)
     assert_int_equal(totals_fact("launch_gap_ns"), 10);
 }
 
-/* The host is ahead: what the GPU takes between two kernels is not the host's. */
+/* The host is ahead, so the time between two kernels is the GPU's. */
 static void gap_before_what_was_launched_long_ago(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void gap_before_what_was_launched_long_ago(void **state)
     assert_int_equal(totals_fact("launch_gap_ns"), 0);
 }
 
-/* Far more than are kept, of which every fourth is in a launch: the pattern is not mistaken. */
+/* Far more than are stored, every fourth in a launch: the pattern is found. */
 static void some_gaps_stand_for_all(void **state)
 {
     int64_t launch_ns;

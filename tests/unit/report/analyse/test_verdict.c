@@ -1,4 +1,4 @@
-/* The verdict of made-up facts: each class just above its threshold, and just below. */
+/* The verdict of invented facts: each class just above and just below its threshold. */
 #include "verdict_fixture.h"
 
 #include <string.h>
@@ -22,14 +22,14 @@ static void an_idle_gpu(void **state)
     assert_true(is_told(GV_VERDICT_IDLE));
     set_busy(501000000);
     assert_false(is_told(GV_VERDICT_IDLE));
-    /* Loading says why. */
+    /* Loading explains it. */
     set_busy(300000000);
     facts.loading_ns = facts.first_use_ns = 600000000;
     assert_false(is_told(GV_VERDICT_IDLE));
     assert_true(is_told(GV_VERDICT_LOAD));
 }
 
-/* What was launched and is missing may have filled the time. */
+/* Missing launches may have filled the time. */
 static void idle_time_that_is_missing(void **state)
 {
     (void)state;
@@ -63,7 +63,7 @@ static void gaps_that_are_missing(void **state)
     assert_true(is_told(GV_VERDICT_TRANSFER));
 }
 
-/* What is not told explains nothing: a GPU that is mostly idle is told of as something. */
+/* A class below its threshold explains nothing: a mostly idle GPU gets a finding. */
 static void idle_time_in_short_gaps(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void idle_time_in_short_gaps(void **state)
     assert_false(is_told(GV_VERDICT_IDLE));
 }
 
-/* Sums of all devices are held against the time of all devices. */
+/* Sums of all devices are compared with the time of all devices. */
 static void devices_share_their_work(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void shares_are_of_what_is_known(void **state)
     set_busy(100000000);
     assert_true(is_told(GV_VERDICT_IDLE));
     assert_non_null(strstr(verdict.findings[0].evidence, "300 ms of the first 400 ms"));
-    /* About no more than that part of the run: it comes after what is about more. */
+    /* Its weight is that part of the run; larger ones come first. */
     assert_true(verdict.findings[0].weight < 0.31);
     facts.waits = facts.top_stall_count = 1;
     strcpy(facts.top_stall, "module-load");
@@ -205,7 +205,7 @@ static void threads_without_a_processor(void **state)
     assert_null(strstr(verdict.findings[1].next, "explain"));
 }
 
-/* Last, however much it is, and with nothing to change. */
+/* Last, whatever its weight, and without a change to propose. */
 static void what_nothing_explains(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void loading(void **state)
     facts.loading_ns = 2000000;
     facts.first_use_ns = 101000000;
     assert_true(is_told(GV_VERDICT_LOAD));
-    /* What to do depends on what took the time. */
+    /* The next step depends on what took the time. */
     assert_non_null(strstr(verdict.findings[verdict.count - 1].next, "keep the process alive"));
     facts.loading_ns = 900000000;
     facts.first_use_ns = 999000000;
@@ -250,7 +250,7 @@ static void copying(void **state)
     assert_false(is_told(GV_VERDICT_TRANSFER));
     facts.host_copy_ns = facts.kernel_ns;
     assert_true(is_told(GV_VERDICT_TRANSFER));
-    /* What the host's part of it keeps the GPU waiting counts too. */
+    /* The GPU's waits for the host's part count too. */
     facts.host_copy_ns = facts.kernel_ns / 4;
     assert_false(is_told(GV_VERDICT_TRANSFER));
     facts.copy_gap_ns = facts.kernel_ns;
@@ -258,7 +258,7 @@ static void copying(void **state)
     assert_non_null(strstr(verdict.findings[0].evidence,
                            "225 ms on the GPU and 900 ms more in gaps caused by these calls"));
     facts.copy_gap_ns = 0;
-    /* Hardly any copying is no news, even if there is less computing. */
+    /* Very little copying is not reported, even with less computing. */
     set_busy(1000);
     facts.host_copy_ns = 900000;
     assert_false(is_told(GV_VERDICT_TRANSFER));
@@ -295,12 +295,12 @@ static void small_kernels(void **state)
     facts.underfilled_ns = 460000000;
     assert_true(is_told(GV_VERDICT_UNDERFILLED));
     assert_false(is_told(GV_VERDICT_ACCELERATED));
-    /* Many of them at the same time fill the device. */
+    /* Many at the same time fill the device. */
     facts.kernel_ns = facts.seen_kernel_ns = facts.busy_ns = 400000000;
     assert_false(is_told(GV_VERDICT_UNDERFILLED));
 }
 
-/* Of a graph it is not known how many blocks its kernels had. */
+/* The number of blocks of a graph's kernels is unknown. */
 static void graphs_beside_small_kernels(void **state)
 {
     (void)state;
@@ -311,7 +311,7 @@ static void graphs_beside_small_kernels(void **state)
     facts.least_blocks = 8;
     assert_false(is_told(GV_VERDICT_UNDERFILLED));
     assert_true(is_told(GV_VERDICT_ACCELERATED));
-    /* As much of the one as of the other. */
+    /* Equal shares. */
     facts.graph_time_ns = 440000000;
     facts.kernel_time_ns = facts.blocks_known_ns = facts.underfilled_ns = 460000000;
     facts.filled_ns = 46000000;
@@ -359,7 +359,7 @@ static void graphs_are_work(void **state)
     assert_non_null(strstr(verdict.findings[0].evidence, "most of it in graphs"));
 }
 
-/* A trace may say anything. */
+/* A trace may contain anything. */
 static void senseless_facts_do_no_harm(void **state)
 {
     (void)state;

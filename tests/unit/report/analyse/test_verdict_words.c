@@ -1,9 +1,9 @@
-/* What a verdict says of made-up facts: its headline, and the next step. */
+/* The texts of a verdict of invented facts: the headline and the next step. */
 #include "verdict_fixture.h"
 
 #include <string.h>
 
-/* What is so already is no advice. */
+/* The current state is not advice. */
 static void what_helps_copies(void **state)
 {
     (void)state;
@@ -34,7 +34,7 @@ static void what_helps_copies(void **state)
     assert_null(strstr(verdict.findings[0].next, "pinned memory"));
 }
 
-/* Who is inside calls has nothing to look for between them. */
+/* A host inside calls gets no advice about the time between them. */
 static void idle_while_the_host_was_in_calls(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void a_part_is_not_the_run(void **state)
     assert_string_equal(verdict.headline, "No CUDA call was recorded in this part of the trace.");
 }
 
-/* It may launch yet. */
+/* It may still launch. */
 static void a_run_that_goes_on(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void launches_that_fail(void **state)
                         "Every launch failed, with CUDA_ERROR_NO_BINARY_FOR_GPU (209): the GPU did "
                         "not run your code.");
     assert_non_null(strstr(verdict.findings[0].next, "-gencode"));
-    /* Also where the GPU's side was not seen. */
+    /* Also without the GPU side. */
     facts.gpu_seen = false;
     assert_true(is_told(GV_VERDICT_LAUNCH_FAILED));
     facts.launch_failed = 2;
@@ -134,7 +134,7 @@ static void launches_that_the_gpu_never_finished(void **state)
     facts.launch_calls = 500;
     facts.operations = 1; /* a copy */
     assert_true(is_told(GV_VERDICT_NOT_RUN));
-    /* What is missing may have run. */
+    /* Missing kernels may have run. */
     facts.lost = 1;
     assert_false(is_told(GV_VERDICT_NOT_RUN));
     facts.lost = 0;
@@ -148,7 +148,7 @@ static void launches_that_the_gpu_never_finished(void **state)
     assert_false(is_told(GV_VERDICT_NOT_RUN));
 }
 
-/* A list of stalls counts the compiling, and an average is not a median. */
+/* A list of stalls includes compilation, and an average is not a median. */
 static void numbers_say_what_they_are_of(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void numbers_say_what_they_are_of(void **state)
                            " that were found; half of them took 487 us or less"));
 }
 
-/* Only as much as the GPU had nothing to do can be saved; without its side that is not known. */
+/* A fix saves at most the GPU's idle time, which is unknown without its side. */
 static void a_stall_saves_no_more_than_the_gpus_idle_time(void **state)
 {
     (void)state;

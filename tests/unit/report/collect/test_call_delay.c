@@ -1,4 +1,4 @@
-/* How long a thread was ready to run inside a call, at least: never more than it was. */
+/* The least time for which a thread waited for a CPU inside a call: never more than the truth. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/ingest.h"
@@ -22,7 +22,7 @@ static bool read_delay(uint32_t tid, uint64_t *ns)
     return fd >= 0 && gv_schedstat_read(fd, ns);
 }
 
-/* The call is [1000, 2000]; it was read behind it, until 2010, that the thread has waited `ns`. */
+/* The call is [1000, 2000]. After it, until 2010, the thread's total wait `ns` was read. */
 static uint64_t least(uint64_t ns, const struct gv_delay_reading *earlier, uint64_t inside_ns)
 {
     const struct gv_delay_reading end = {2000, 2010, ns};
@@ -41,11 +41,11 @@ static void what_is_not_the_calls_counts_as_waiting(void **state)
     struct gv_delay_reading earlier = {950, 960, 100};
 
     (void)state;
-    /* 900 waited, of which 50 may be before the call, and 10 behind it. */
+    /* Waited 900, of which 50 may be before the call, and 10 after it. */
     assert_int_equal(least(1000, &earlier, UINT64_MAX), 840);
     assert_int_equal(least(160, &earlier, UINT64_MAX), 0);
     assert_int_equal(least(161, &earlier, UINT64_MAX), 1);
-    /* It cannot have been more than the call. */
+    /* It cannot be more than the call. */
     assert_int_equal(least(5000, &earlier, UINT64_MAX), 1000);
     earlier.after_ns = 100;
     assert_int_equal(least(1000, &earlier, UINT64_MAX), 0);
@@ -74,7 +74,7 @@ static void what_contradicts_itself_says_nothing(void **state)
     assert_int_equal(gv_ingest_delay_least(2000, 1000, &early, NULL, 0), 0);
 }
 
-/* Whatever a thread did: a claim is never more than the truth. */
+/* Whatever a thread did, the result is never more than the truth. */
 static void no_claim_is_too_large(void **state)
 {
     unsigned seed = 1;
@@ -193,7 +193,7 @@ static void a_reading_is_of_the_call_that_it_names(void **state)
     assert_int_equal(number_after_recovery("SELECT count(*) FROM call_delay"), 0);
 }
 
-/* Of calls that are under way the collector asks the kernel, once each. */
+/* The collector asks the Linux kernel once for each unfinished call. */
 static void a_call_is_looked_at_while_it_lasts(void **state)
 {
     static struct gv_ingest ingest;
@@ -233,7 +233,7 @@ static void a_call_is_looked_at_while_it_lasts(void **state)
     fixture_spool_close(&alive);
 }
 
-/* A thread's number says where the search for its slot begins: late threads are anywhere. */
+/* A thread's number decides where the search for its slot starts, so late threads are anywhere. */
 static void late_threads_are_looked_at_too(void **state)
 {
     static struct gv_ingest ingest;

@@ -1,4 +1,4 @@
-/* The collector's process, started as the library starts it. */
+/* The collector's process, started as by the library. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "tests/unit/report/spool_fixture.h"
@@ -58,7 +58,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A process that stands for the program: the session's root, and the owner of a spool made next. */
+/* A process in the role of the program: the session's root, and owner of the next spool. */
 static void start_program(void)
 {
     program = fork();
@@ -75,7 +75,7 @@ static void own_spool(void)
     spool.writer.header->process_start_ticks = session->root_start_ticks;
 }
 
-/* `file_limit`: as much as it may write into one file; 0: no limit. */
+/* `file_limit`: the largest size of one file; 0: no limit. */
 static pid_t start(rlim_t file_limit)
 {
     pid_t child = fork();

@@ -1,4 +1,4 @@
-/* Operations and their calls: who waits, for how long, and in how much memory. */
+/* Operations and their calls: which wait, for how long, and with how much memory. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/correlate.h"
@@ -37,7 +37,7 @@ static void add(uint32_t correlation, int64_t call)
     assert_int_equal(gv_correlate_add(&correlate, &database, correlation, call), 0);
 }
 
-/* An operation that waits: its row. */
+/* A waiting operation: its row. */
 static int64_t wait_for(uint32_t correlation)
 {
     static const char sql[] = "INSERT INTO gpu_op (place, kind) VALUES (1, 1)";
@@ -88,12 +88,12 @@ static void ids_may_be_higher_than_half_of_their_bits(void **state)
     assert_int_equal(gv_correlate_find(&correlate, 2), INT64_C(3) << 32);
 }
 
-/* A call that was lost keeps its operation waiting for ever; others come and go. */
+/* A lost call's operation waits for ever; others come and go. */
 static void memory_does_not_grow_behind_a_lost_call(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* its allocator tells nothing */
+    skip(); /* its allocator does not report */
 #endif
     size_t before, used;
     struct mallinfo2 info = mallinfo2();

@@ -66,15 +66,14 @@ static void expect_exactly(int64_t calls)
     fixture_expect_text(fixture.trace, "PRAGMA integrity_check", "ok");
 }
 
-/* One pass that stores about `limit` records; then the collector is gone, before or after its
- * commit, and in any case before it gave a segment back. */
+/* One pass that stores about `limit` records. Then the collector dies, before or after its
+ * commit, but always before it gives a segment back. */
 static void die_after(size_t limit, bool commit)
 {
     static struct gv_drain drain;
     struct gv_ingest ingest;
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
-    int64_t next_call =
-        commit ? 1000000 * (int64_t)limit : 1; /* ids that are met again by nobody */
+    int64_t next_call = commit ? 1000000 * (int64_t)limit : 1; /* ids that never come back */
     size_t stored = 0;
     bool done;
 
@@ -144,7 +143,7 @@ static void a_collector_killed_at_any_moment_loses_and_doubles_nothing(void **st
 
 static int commits_left;
 
-/* The end of the process comes just before its last commit. */
+/* The process ends just before its last commit. */
 static int count_commit(void *context)
 {
     (void)context;
@@ -161,7 +160,7 @@ static int watch_commits(sqlite3 *handle, const char **message, const void *rout
     return SQLITE_OK;
 }
 
-/* Whatever is in the trace after its first commit leads a command to the rest of the records. */
+/* From its first commit on, the trace leads a command to the other records. */
 static void a_command_finishes_the_trace_of_a_collector_killed_between_two_commits(void **state)
 {
     (void)state;
@@ -220,7 +219,7 @@ static void memory_comes_back_to_a_living_process(void **state)
     (void)state;
     uint64_t at = 0;
 
-    /* Ten times what fits would not fit without being given back. */
+    /* Ten times the room: segments must be given back. */
     fixture_spool_open(&fixture, &spool, 1, true);
     fixture_name(&spool, 1, 1, 0, "kernel", false);
     for (int round = 0; round < 10; round++) {
@@ -273,8 +272,8 @@ static void half_a_group_of_a_dead_process_is_kept(void **state)
     fixture_expect_text(fixture.trace, "SELECT name FROM kernels", "last words");
 }
 
-/* While a scan goes from segment to segment, a thread goes on: it takes one that the scan has
- * passed as free, fills it, and takes one that the scan has still before it. */
+/* During a scan a thread continues: it takes a segment that the scan has passed as free, fills
+ * it, and takes one that the scan has not reached. */
 static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
 {
     static struct gv_drain drain;
@@ -300,7 +299,7 @@ static void a_segment_taken_behind_a_scan_is_not_lost(void **state)
     expect_exactly(2000);
 }
 
-/* The collector last looked at the process at 5000; who is in a call since later died in it. */
+/* The collector last looked at the process at 5000. A thread in a later call died in it. */
 static void no_call_takes_less_than_no_time(void **state)
 {
     (void)state;
@@ -336,7 +335,7 @@ static void no_call_takes_less_than_no_time(void **state)
     assert_int_equal(number("SELECT elapsed_ns IS NULL FROM in_flight WHERE start_ns = 8000"), 1);
 }
 
-/* The process waits in its exit handler, another of its threads in a call: no call that hangs. */
+/* The process waits in its exit handler, another thread in a call: that call does not hang. */
 static void the_calls_that_it_ended_in_stay(void **state)
 {
     (void)state;
@@ -370,7 +369,7 @@ static int refuse_commit(void *context)
     return --commits_left == 0;
 }
 
-/* What was learnt in a transaction that is undone is forgotten with it. */
+/* What was learnt in a rolled-back transaction is forgotten. */
 static void an_end_that_cannot_be_stored_starts_anew(void **state)
 {
     (void)state;
@@ -398,7 +397,7 @@ static void an_end_that_cannot_be_stored_starts_anew(void **state)
     expect_exactly(3);
 }
 
-/* All folders but the fixture's are read-only. False: it cannot be had here. */
+/* All folders except the fixture's are read-only. False: impossible here. */
 static bool hide_writable_folders(void)
 {
     static const char *const folders[] = {"/", "/tmp", "/var/tmp", "/usr/tmp"};
@@ -416,7 +415,7 @@ static bool hide_writable_folders(void)
            access("/tmp", W_OK) < 0 && access(own, W_OK) == 0;
 }
 
-/* As in a container whose root is read-only: 1 when more cannot be kept than memory takes. */
+/* As in a container with a read-only root: 1 if there is more than memory can have. */
 static int keep_much_where_only_the_trace_can_be(void)
 {
     static struct gv_drain drain;

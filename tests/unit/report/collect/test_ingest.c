@@ -59,7 +59,7 @@ static void a_call_is_a_row(void **state)
     expect_text("SELECT class FROM calls", "sync");
     expect_text("SELECT t.name FROM calls c JOIN threads t ON t.id = c.thread", "worker 1");
     assert_int_equal(number("SELECT t.tid FROM calls c JOIN threads t ON t.id = c.thread"), 1001);
-    /* What is not known is NULL. */
+    /* Unknown values are NULL. */
     assert_int_equal(number("SELECT stream IS NULL AND context IS NULL AND bytes IS NULL AND"
                             " kernel IS NULL AND module IS NULL AND correlation IS NULL AND"
                             " stack IS NULL AND object IS NULL FROM calls"),
@@ -104,7 +104,7 @@ static void polls_are_one_row_with_their_count(void **state)
     assert_int_equal(number("SELECT median_ns FROM api_total"), 800);
     assert_int_equal(number("SELECT last_ns FROM thread_total"), 4000300);
     assert_int_equal(number("SELECT value FROM fact WHERE key = 'calls'"), 502);
-    /* 400 us in all, but none of them was held up. */
+    /* 400 us in total, but none of them stalled. */
     assert_int_equal(number("SELECT count(*) FROM stalls"), 0);
 }
 
@@ -142,7 +142,7 @@ static void append_stack_of_call(uint32_t stack, uint64_t call_start_ns)
     assert_true(fixture_append(&spool, 1, &record));
 }
 
-/* Its own call found no room any more. */
+/* Its own call found no room. */
 static void the_stack_of_a_lost_call_is_not_the_next_ones(void **state)
 {
     (void)state;

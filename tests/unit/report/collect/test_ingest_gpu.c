@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define BEFORE 1 /* a thread whose records are read before those of ... */
-#define GPU    2 /* the thread that tells of the GPU's side, and ... */
+#define GPU    2 /* the thread of the GPU side, and ... */
 #define AFTER  3 /* one whose records are read after them */
 
 static struct fixture fixture;
@@ -115,7 +115,7 @@ static void an_operation_finds_its_call(void **state)
     assert_int_equal(number("SELECT count(*) FROM threads"), 3);
 }
 
-/* More of them come before their calls than are kept waiting: the others are found at the end. */
+/* More come before their calls than can wait: the others are matched at the end. */
 static void operations_that_were_given_up_find_their_calls_in_the_end(void **state)
 {
     (void)state;
@@ -223,8 +223,7 @@ static void what_a_killed_process_had_with_cupti_is_a_loss(void **state)
     assert_int_equal(number("SELECT count FROM losses WHERE class = 'dropped by CUPTI'"), 1);
 }
 
-/* A process that ended by itself, of whose GPU side the time from 50 on was recorded, up to 1000.
- */
+/* A process that ended normally. Its GPU side was recorded from 50 to 1000. */
 static void it_has_finished(void)
 {
     struct gv_spool_gpu *gpu = &spool.writer.header->gpu;

@@ -1,4 +1,4 @@
-/* Things known by number: ever more of them, in memory that does not grow. */
+/* Things known by number: ever more of them, in constant memory. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/known.h"
@@ -86,7 +86,7 @@ static int stop(void *unused)
     return 1;
 }
 
-/* What could not be taken away is nobody else's, also at the same address. */
+/* What could not be removed belongs to nobody else, even at the same address. */
 static void what_was_not_cleared_is_not_found(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The table of options: what the parser takes, and that everything in it is told everywhere. */
+/* The table of options: what the parser accepts, and that help, man page and completion have
+ * everything. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/commands/arguments.h"
@@ -17,7 +18,7 @@ static struct gv_arguments arguments;
 static char told[131072];
 static int code;
 
-/* Parses the words of a command line as a shell reads them. What is said goes nowhere. */
+/* Parses a command line as a shell reads it. Discards messages. */
 static bool parse(const char *command, const char *line)
 {
     static wordexp_t words;
@@ -42,7 +43,7 @@ static bool parse(const char *command, const char *line)
     return go;
 }
 
-/* What a command line of gpuverify prints, errors and all. */
+/* The output of a gpuverify command line, with errors. */
 static const char *tell(const char *line)
 {
     char shell[512];

@@ -1,4 +1,4 @@
-/* gpuverify as its user meets it: exit codes, and what goes to stdout and stderr. */
+/* gpuverify as a user sees it: exit codes, stdout and stderr. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/recovery.h"
@@ -332,7 +332,7 @@ static void run_keeps_exit_codes_and_streams(void **state)
 static void run_passes_signals_on(void **state)
 {
     (void)state;
-    /* The program gets the TERM that was sent to gpuverify alone, and ends in its own way. */
+    /* The program gets a TERM that was sent only to gpuverify, and ends in its own way. */
     assert_int_equal(run("run -- sh -c 'trap \"exit 9\" TERM; kill -TERM $PPID; "
                          "while :; do sleep 0.05; done'"),
                      9);

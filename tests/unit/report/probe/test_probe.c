@@ -1,4 +1,4 @@
-/* The probe's watchdog, with a child that hangs, dies or refuses where it is told to. */
+/* The probe's watchdog, with a child that hangs, dies or refuses at a given row. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/probe/run.h"
@@ -43,7 +43,7 @@ static void hang(void)
         pause();
 }
 
-/* In the place of the one that uses a GPU. */
+/* Replaces the child that uses a GPU. */
 void gv_probe_run(const struct gv_probe_request *asked, enum gv_probe_mode mode, int first, int out)
 {
     struct gv_probe_message message = {.kind = GV_PROBE_READY};
@@ -73,7 +73,7 @@ void gv_probe_run(const struct gv_probe_request *asked, enum gv_probe_mode mode,
     _exit(0);
 }
 
-/* Whatever happened, no child is left. */
+/* Whatever happens, no child remains. */
 static int measured(enum how wanted, int64_t whole_ms)
 {
     struct gv_probe_request changed = request;
@@ -130,7 +130,7 @@ static void when_the_time_is_up_the_rest_stays_unmeasured(void **state)
     assert_int_equal(result.rows[GV_PROBE_EAGER][0].status, GV_PROBE_NOT_REACHED);
 }
 
-/* The tables tell what came of it. */
+/* The tables show what happened. */
 static void the_table_says_what_was_not_measured(void **state)
 {
     char *text = NULL;

@@ -1,4 +1,4 @@
-/* Rows as tables, CSV, JSON and markdown; the values are those of traces that somebody made up. */
+/* Rows as tables, CSV, JSON and Markdown, with hostile values. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/show/rows.h"

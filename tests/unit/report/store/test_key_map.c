@@ -1,4 +1,4 @@
-/* The map of numbers: what was added and not removed is found, and nothing else. */
+/* The map of numbers: it finds what was added and not removed, and nothing else. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/store/key_map.h"

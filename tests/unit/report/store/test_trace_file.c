@@ -1,4 +1,5 @@
-/* Where a trace may go: what is replaced, what is left alone, and that no link is followed. */
+/* Where a trace may be written: what is replaced, what is left alone, and that links are not
+ * followed. */
 #include "tests/unit/report/cmocka_all.h"
 
 #include "report/collect/recovery.h"
@@ -119,7 +120,7 @@ static void a_foreign_database_is_left_alone(void **state)
     assert_int_equal(fixture_number(fixture.trace, "SELECT count(*) FROM sqlite_schema"), 1);
 }
 
-/* And nothing is put beside it, which may be where nobody looks. */
+/* Nothing is written beside it either. */
 static void a_directory_is_left_alone(void **state)
 {
     (void)state;
@@ -148,7 +149,7 @@ static void a_finished_trace_is_replaced(void **state)
     assert_int_equal(status.st_size, 0);
 }
 
-/* Killed in its first transaction, when a part of it was in the file. */
+/* Killed in its first transaction, with a part of it in the file. */
 static void a_first_commit_that_did_not_end_is_undone(void **state)
 {
     (void)state;
@@ -174,7 +175,7 @@ static void a_first_commit_that_did_not_end_is_undone(void **state)
     expect_claim(fixture.session, "");
 }
 
-/* An empty file with the lock that a collector has on it; given up after so long. */
+/* An empty file with a collector's lock on it; released after this time. */
 static pid_t hold_empty_file(unsigned hold_ms)
 {
     int ready[2];
