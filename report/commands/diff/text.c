@@ -163,18 +163,20 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
                  " gpuverify diff BEFORE... -- AFTER...");
         break;
     case GV_DIFF_TEST_RANGES:
-        snprintf(out, size,
-                 "%zu and %zu traces: values are medians, with their ranges. That is too few to tell"
-                 " a change from noise: ranges that do not overlap happen by chance %s. 4 and 4 are"
-                 " enough.",
-                 diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
+        snprintf(
+            out, size,
+            "%zu and %zu traces: values are medians, with their ranges. That is too few to tell"
+            " a change from noise: ranges that do not overlap happen by chance %s. 4 and 4 are"
+            " enough.",
+            diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
         break;
     default:
-        snprintf(out, size,
-                 "%zu and %zu traces: values are medians, with their ranges. More than noise means a"
-                 " p of 5 %% or less in Mann and Whitney's rank test: of a hundred things that did"
-                 " not change, five come out like that.",
-                 diff->counts[0], diff->counts[1]);
+        snprintf(
+            out, size,
+            "%zu and %zu traces: values are medians, with their ranges. More than noise means a"
+            " p of 5 %% or less in Mann and Whitney's rank test: of a hundred things that did"
+            " not change, five come out like that.",
+            diff->counts[0], diff->counts[1]);
         break;
     }
 }

@@ -39,11 +39,9 @@ static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
         sqlite3_step(row) == SQLITE_ROW)
         list = (const char *)sqlite3_column_text(row, 0);
     if (list)
-        gv_message("this trace has no device %lld; it has: %.300s", (long long)device,
-                   list);
+        gv_message("this trace has no device %lld; it has: %.300s", (long long)device, list);
     else
-        gv_message("this trace has no device %lld; it has none",
-                   (long long)device);
+        gv_message("this trace has no device %lld; it has none", (long long)device);
     sqlite3_finalize(row);
 }
 
