@@ -1,5 +1,5 @@
-/* Takes out of the time that threads copied and launched what they waited in it, as far as that was
- * found: waiting is told of by itself. */
+/* Subtracts known waits from the time in which threads copied and launched, because waits are
+ * reported separately. */
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse_totals_totals.inc"

@@ -15,7 +15,7 @@ bool gv_query_is_of_gpu(const char *table)
     return false;
 }
 
-/* What of the GPU's side is missing, in words; no row: nothing is. */
+/* Describes the missing part of the GPU side; no row: nothing is missing. */
 static const char gv_query_unseen_sql[] =
     "SELECT 'GPU activity of process ' || pid || ' was not recorded: ' || coalesce(gpu_why,"
     " CASE gpu WHEN 'off' THEN 'GPUVERIFY_GPU=off' ELSE gpu END) FROM processes WHERE gpu <> "

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What shells and the dynamic loader end with when they cannot start a program. */
+/* The exit status of shells and of the dynamic loader if they cannot start a program. */
 #define GV_EXIT_NOT_FOUND 127
 
 int gv_run_note_open(void)
@@ -48,7 +48,7 @@ enum gv_verdict_class gv_run_note_read(int fd, int status)
         return GV_VERDICT_NOT_RECORDED;
     if (driver)
         return GV_VERDICT_NOT_INITIALISED;
-    /* One that is killed cannot say what it had loaded. */
+    /* A killed program cannot report what it had loaded. */
     if (here)
         return WIFSIGNALED(status) ? GV_VERDICT_KILLED_BEFORE : GV_VERDICT_NOT_LOADED;
     if (WIFEXITED(status) && WEXITSTATUS(status) == GV_EXIT_NOT_FOUND)

@@ -40,7 +40,7 @@ static const struct gv_column gv_stalls_fields[] = {
 
 #define GV_STALLS_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
-/* Where in the program; NULL: not known. */
+/* The location in the program; NULL: unknown. */
 static const char *gv_stall_where(sqlite3 *trace, const struct gv_stall_row *row,
                                   char where[GV_STALL_WHERE_BYTES])
 {
@@ -169,8 +169,7 @@ static int gv_stalls_compare(const void *left, const void *right)
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-/* What the rows of a list that not all are in cost, added up as the sums of all are. Puts them in
- * the order of time. */
+/* The sums of an incomplete list's rows, computed like the sums of all. Sorts the rows by time. */
 static void gv_stalls_put_listed(struct gv_stall_rows *rows)
 {
     int64_t asked_ns = 0, lost = 0, asked = 0;
@@ -204,7 +203,7 @@ static void gv_stalls_put_listed(struct gv_stall_rows *rows)
     fputs("All stalls:\n", stdout);
 }
 
-/* `found`: how many there are, those that are left out too. */
+/* `found`: the number of stalls, including those left out. */
 static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_stall_rows *rows,
                                  int64_t found, const struct gv_stall_sums *sums, bool expected)
 {
@@ -224,7 +223,7 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
         return error;
     gv_stalls_put_sums(path, sums, silent);
     if (worst) {
-        /* To be copied: in one line. */
+        /* In one line, to be copied. */
         snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, worst);
         printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, path, false));
     }
