@@ -53,7 +53,7 @@ class Run:
     def skipped(self, name, reason):
         self.add("skipped", name, reason)
 
-    def command(self, *words, env=None, timeout=600):
+    def command(self, *words, env=None, timeout=1800):
         """Runs a command into the log. Returns its exit status and what it printed."""
         self.log.write("$ " + " ".join(words) + "\n")
         self.log.flush()

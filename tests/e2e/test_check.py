@@ -175,7 +175,7 @@ class Check(harness.Case):
     def test_processes_that_ended_badly(self):
         for change, said in (("exit_code = 3", "1 process ended badly; process 4242 exited with code 3"),
                              ("ended = 'killed', exit_code = NULL, exit_signal = 6", "process 4242 crashed (SIGABRT)"),
-                             ("ended = 'killed', exit_code = NULL", "process 4242 was killed, or crashed")):
+                             ("ended = 'killed', exit_code = NULL", "process 4242 was killed or crashed")):
             self.make("UPDATE process SET " + change)
             self.assertIn(said, self.check("--clean-exit", status=1).out)
         for change in "exit_code = 0", "ended = 'exec', exit_code = NULL":

@@ -72,7 +72,7 @@ class BadPlaces(harness.Case):
         result = self.run_program([harness.gpuverify(), "run", "-o", self.path("folder"), "--",
                                    harness.program("ending")], preload=False)
         self.assertEqual((result.status, result.out), (3, ""), str(result))
-        self.assertIn(f"cannot write {self.path('folder')}: Is a directory; -o names a file\n", result.err)
+        self.assertIn(f"cannot write {self.path('folder')}: Is a directory; -o takes a file\n", result.err)
         result = self.runs_on(env={"GPUVERIFY_TRACE": self.path("folder")})
         self.assert_told_of_trace(result.err, self.path("folder"), "Is a directory")
         self.assertEqual(set(os.listdir(self.dir)) - before, set())

@@ -133,13 +133,13 @@ class Explained(harness.Case):
     def test_what_was_measured(self):
         self.keep("a", [{"mode": "EAGER", "waits": False, "busy_ns": 700}, {},
                         {"call": "cuKernelGetFunction"}])
-        self.assertIn("probe On A GPU with driver 580.1, gpuverify probe measured on 2026-11-18: "
-                      "cuLaunchKernel (first use) takes 100 us on an idle GPU, and 50.2 ms beside a "
+        self.assertIn("probe gpuverify probe measured on 2026-11-18, on A GPU with driver 580.1: "
+                      "cuLaunchKernel (first use) takes 100 us on an idle GPU and 50.2 ms beside a "
                       "kernel of 50.0 ms: it waits. fix", self.explained())
 
     def test_a_lock(self):
         self.keep("a", [{"cause": "lock", "beside": "load", "with": "", "waits": False}])
-        self.assertRegex(self.explained("2"), r"\w+ takes 100 us alone, and 50.2 ms beside a load that "
+        self.assertRegex(self.explained("2"), r"\w+ takes 100 us alone and 50.2 ms beside a load that "
                                               r"waits for a kernel of 50.0 ms: it does not wait\.")
 
     def test_the_newest_counts(self):

@@ -24,7 +24,7 @@ class TakenTrace(harness.Case):
         session, = [name for name in self.spool_files() if name.endswith(".session")]
         self.assertEqual(err.decode(),
                          f"gpuverify: cannot write the trace {path}: it was removed, moved or replaced; the records "
-                         f"stay in shared memory: gpuverify recover -o FILE {os.path.join(self.spool, session)}\n")
+                         f"are still in shared memory: gpuverify recover -o FILE {os.path.join(self.spool, session)}\n")
         return os.path.join(self.spool, session)
 
     def test_removed(self):

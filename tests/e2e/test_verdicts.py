@@ -36,7 +36,7 @@ class Verdicts(harness.Case):
     def test_it_is_called_what_its_trace_would_be(self):
         script = self.write("train.py", "print('hello')\n")
         self.assertRegex(self.left_nothing(sys.executable, script), r"^gpuverify: train made no CUDA call")
-        self.assertRegex(self.left_nothing("/bin/echo", "hello"), r"^gpuverify echo No CUDA call")
+        self.assertRegex(self.left_nothing("/bin/echo", "hello"), r"^gpuverify: echo made no CUDA call")
 
     def test_program_that_loads_the_driver_and_stops_there(self):
         script = "import ctypes; ctypes.CDLL('libcuda.so.1')"

@@ -67,8 +67,8 @@ class Hanging(Hangs):
 
     def test_silence_is_told_before_the_watchdog_speaks(self):
         """That nothing comes is no proof that nothing hangs."""
-        for watchdog, said in (("3600", "in a call that has not returned. Such a call is told of after 3600 s"),
-                               ("0", "is not looked for while the program runs (GPUVERIFY_WATCHDOG=0)")):
+        for watchdog, said in (("3600", "in a call that has not returned. Such a call is shown after 3600 s"),
+                               ("0", "GPUVERIFY_WATCHDOG=0: hanging calls are not detected")):
             process = self.hang(60000, GPUVERIFY_WATCHDOG=watchdog, GPUVERIFY_TRACE=self.path(watchdog + ".db"),
                                 GPUVERIFY_STALL_US="10000000")
             told = harness.wait_for(lambda name=watchdog + ".db": self.silence(name), "silence is told")

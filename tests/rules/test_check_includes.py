@@ -40,6 +40,10 @@ class CheckIncludes(unittest.TestCase):
                      "report/store/database.c": '#include "trace/spool.h"\n#include <sqlite3.h>\n',
                      "tests/sim/profiler.c": "#include <cupti.h>\n"})
 
+    def test_a_circle_of_two_sources_and_their_headers(self):
+        self.fails({"trace/a.h": "", "trace/a.c": '#include "trace/a.h"\n#include "trace/b.h"\n',
+                    "trace/b.h": '#include "trace/a.h"\n'}, "a circle: trace/a -> trace/b -> trace/a")
+
     def test_sqlite_in_the_preload(self):
         self.fails({"preload/hooks/calls.c": "#include <sqlite3.h>\n"}, "preload/hooks/calls.c:1: sqlite3.h")
 

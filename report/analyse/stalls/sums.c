@@ -10,17 +10,7 @@
 #include <string.h>
 
 /* An untrusted file must not make us allocate all memory. */
-#define THREADS_MOST (1 << 20)
-
-struct gv_stall_thread {
-    int64_t process, first_ns, last_ns;
-    bool any;
-};
-
-struct gv_stall_threads {
-    struct gv_stall_thread *threads; /* by row */
-    size_t count;
-};
+#define PROCESSES_MOST (1 << 20)
 
 typedef void take_row(sqlite3_stmt *row, void *target);
 
@@ -36,95 +26,61 @@ static int each_row(sqlite3 *trace, const char *sql, take_row *take, void *targe
     return result == SQLITE_DONE ? 0 : result == SQLITE_NOMEM ? -ENOMEM : -EIO;
 }
 
-static struct gv_stall_thread *thread_of(const struct gv_stall_threads *all, int64_t row)
+/* From each process's first call to its last one's end, by row. */
+struct gv_stall_spans {
+    struct {
+        int64_t first_ns, last_ns;
+        bool any;
+    } * list;
+    int64_t count;
+};
+
+static void take_count(sqlite3_stmt *row, void *target)
 {
-    return row > 0 && (uint64_t)row < all->count ? &all->threads[row] : NULL;
+    struct gv_stall_spans *spans = target;
+
+    spans->count = sqlite3_column_int64(row, 0);
 }
 
-static void take_highest(sqlite3_stmt *row, void *target)
+static void take_span(sqlite3_stmt *row, void *target)
 {
-    *(int64_t *)target = sqlite3_column_int64(row, 0);
-}
+    struct gv_stall_spans *spans = target;
+    int64_t process = sqlite3_column_int64(row, 0);
+    int64_t first_ns = sqlite3_column_int64(row, 1), last_ns = sqlite3_column_int64(row, 2);
 
-static void take_process(sqlite3_stmt *row, void *target)
-{
-    struct gv_stall_thread *thread = thread_of(target, sqlite3_column_int64(row, 0));
-
-    if (thread)
-        thread->process = sqlite3_column_int64(row, 1);
-}
-
-static void take_call(sqlite3_stmt *row, void *target)
-{
-    struct gv_stall_thread *thread = thread_of(target, sqlite3_column_int64(row, 0));
-    int64_t start_ns = sqlite3_column_int64(row, 1);
-    int64_t end_ns = gv_time_sum(start_ns, sqlite3_column_int64(row, 2));
-
-    if (!thread)
+    if (process < 0 || process >= spans->count)
         return;
-    if (!thread->any || start_ns < thread->first_ns)
-        thread->first_ns = start_ns;
-    if (!thread->any || end_ns > thread->last_ns)
-        thread->last_ns = end_ns;
-    thread->any = true;
+    if (!spans->list[process].any || first_ns < spans->list[process].first_ns)
+        spans->list[process].first_ns = first_ns;
+    if (!spans->list[process].any || last_ns > spans->list[process].last_ns)
+        spans->list[process].last_ns = last_ns;
+    spans->list[process].any = true;
 }
 
-static int compare_threads(const void *left, const void *right)
+static int read_spans(sqlite3 *trace, struct gv_stall_sums *sums)
 {
-    const struct gv_stall_thread *a = left, *b = right;
+    const char *sql = gv_totals_are_kept(trace) == 1
+                          ? "SELECT t.process, s.first_ns, s.last_ns FROM main.thread_total s"
+                            " JOIN thread t ON t.id = s.thread"
+                          : "SELECT t.process, c.start_ns, c.start_ns + c.duration_ns FROM call c"
+                            " CROSS JOIN thread t ON t.id = c.thread";
+    struct gv_stall_spans spans = {0};
+    int error = each_row(trace, "SELECT coalesce(max(id), 0) + 1 FROM process", take_count, &spans);
 
-    return a->process < b->process ? -1 : a->process > b->process;
-}
-
-/* Adds up the processes' spans. */
-static int64_t add_spans(struct gv_stall_threads *all, int64_t *processes)
-{
-    int64_t sum_ns = 0;
-
-    qsort(all->threads, all->count, sizeof(*all->threads), compare_threads);
-    for (size_t i = 0; i < all->count;) {
-        struct gv_stall_thread span = {.process = all->threads[i].process};
-        for (; i < all->count && all->threads[i].process == span.process; i++) {
-            const struct gv_stall_thread *thread = &all->threads[i];
-            if (thread->any && (!span.any || thread->first_ns < span.first_ns))
-                span.first_ns = thread->first_ns;
-            if (thread->any && (!span.any || thread->last_ns > span.last_ns))
-                span.last_ns = thread->last_ns;
-            span.any |= thread->any;
-        }
-        sum_ns = gv_time_sum(sum_ns, gv_time_difference(span.last_ns, span.first_ns));
-        *processes += span.any;
-    }
-    return sum_ns;
-}
-
-/* Each thread's span if totals are stored, otherwise all calls. */
-static const char *calls_sql(sqlite3 *trace)
-{
-    return gv_totals_are_kept(trace) == 1
-               ? "SELECT thread, first_ns, last_ns - first_ns FROM main.thread_total"
-               : "SELECT thread, start_ns, duration_ns FROM call";
-}
-
-static int read_run(sqlite3 *trace, struct gv_stall_sums *sums)
-{
-    struct gv_stall_threads all = {0};
-    int64_t highest = 0;
-    int error = each_row(trace, "SELECT coalesce(max(id), 0) FROM thread", take_highest, &highest);
-
-    if (!error && (highest < 0 || highest > THREADS_MOST))
+    if (!error && (spans.count < 0 || spans.count > PROCESSES_MOST))
         error = -EPROTO;
     if (error)
         return error;
-    all.count = (size_t)highest + 1;
-    all.threads = calloc(all.count, sizeof(*all.threads));
-    if (!all.threads)
+    spans.list = calloc((size_t)spans.count, sizeof(*spans.list));
+    if (!spans.list)
         return -ENOMEM;
-    error = each_row(trace, "SELECT id, process FROM thread", take_process, &all);
-    if (!error)
-        error = each_row(trace, calls_sql(trace), take_call, &all);
-    sums->run_ns = add_spans(&all, &sums->processes);
-    free(all.threads);
+    error = each_row(trace, sql, take_span, &spans);
+    for (int64_t i = 0; i < spans.count; i++) {
+        int64_t span_ns = gv_time_difference(spans.list[i].last_ns, spans.list[i].first_ns);
+        sums->run_ns = gv_time_sum(sums->run_ns, span_ns);
+        sums->processes += spans.list[i].any;
+    }
+    free(spans.list);
     return error;
 }
 
@@ -184,5 +140,5 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
     sums->lost_ns = lost.all.sum_ns;
     sums->known_ns = lost.known.sum_ns;
     sums->unknown_ns = lost.unknown.sum_ns;
-    return error ? error : read_run(trace, sums);
+    return error ? error : read_spans(trace, sums);
 }

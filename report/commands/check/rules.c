@@ -2,6 +2,7 @@
 
 #include "report/analyse/stalls/causes.h"
 #include "report/commands/option_words.h"
+#include "report/commands_check_rules.inc"
 #include "report/show/value_text.h"
 #include "trace/word_distance.h"
 
@@ -14,8 +15,8 @@
 #define GV_CHECK_LINE_BYTES 1024u
 
 static const struct gv_check gv_checks[] = {
-#define GV_CHECK(option, needs, lost, sql)                                                         \
-    {GV_OPTION_check_##option, GV_CHECK_NEEDS_##needs, lost, sql},
+#define GV_CHECK(option, needs, lost)                                                              \
+    {GV_OPTION_check_##option, GV_CHECK_NEEDS_##needs, lost, sql_##option},
 #include "report/commands/check/rules.def"
 };
 

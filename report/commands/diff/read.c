@@ -1,6 +1,7 @@
 #include "report/commands/diff/diff.h"
 
 #include "report/commands/report/report.h"
+#include "report/commands_diff_areas.inc"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@ struct gv_diff_query {
 };
 
 static const struct gv_diff_query gv_diff_queries[] = {
-#define GV_DIFF_QUERY(area, of_gpu, sql, ...) {GV_DIFF_AREA_##area, of_gpu, sql, {__VA_ARGS__}},
+#define GV_DIFF_QUERY(area, of_gpu, query, ...)                                                    \
+    {GV_DIFF_AREA_##area, of_gpu, sql_##query, {__VA_ARGS__}},
 #include "report/commands/diff/areas.def"
 };
 

@@ -1,6 +1,5 @@
 /* gpuverify query FILE SQL|NAME: queries a trace. */
 #include "report/commands/commands.h"
-#include "report/commands/query/empty.h"
 #include "report/commands/query/query.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"

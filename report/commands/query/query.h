@@ -39,4 +39,8 @@ int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bo
  * -EINVAL: SQL failed. */
 int gv_query_print_value(sqlite3_stmt *statement, FILE *out);
 
+/* Says on stderr that a query gave no row, and why: an empty table does not say whether nothing
+ * happened or nothing was seen. `of_gpu`: the query asked for what the GPU did. */
+void gv_query_say_empty(sqlite3 *trace, bool of_gpu);
+
 #endif

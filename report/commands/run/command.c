@@ -4,7 +4,6 @@
 #include "report/collect/session_watch.h"
 #include "report/commands/report/report.h"
 #include "report/commands/run/environment.h"
-#include "report/commands/run/note.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
 #include "report/show/shown_path.h"

@@ -2,6 +2,8 @@
 #ifndef GV_COMMANDS_RUN_ENVIRONMENT_H
 #define GV_COMMANDS_RUN_ENVIRONMENT_H
 
+#include "report/analyse/verdict/verdict.h"
+
 #include <stddef.h>
 
 /* Finds libgpuverify.so in the build tree, or where it is installed. 0; -ENOENT; or -EBADF: it
@@ -11,5 +13,13 @@ int gv_run_find_library(char *path, size_t size);
 /* Puts the library first in LD_PRELOAD and, if given, the trace's absolute path into
  * GPUVERIFY_TRACE. 0 or -errno. */
 int gv_run_set_environment(const char *library, const char *trace);
+
+/* What the library tells of a program that leaves no trace (trace/run_note.h). */
+/* Makes the note's file and names it in the environment, before the program starts. Its descriptor,
+ * or -errno: then nothing will be known. */
+int gv_run_note_open(void);
+/* What the verdict is of a program that left no trace, and ended with this status of
+ * waitpid. Closes the file. */
+enum gv_verdict_class gv_run_note_read(int fd, int status);
 
 #endif

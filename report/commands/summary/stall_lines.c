@@ -1,4 +1,4 @@
-#include "report/commands/summary/stall_lines.h"
+#include "report/commands/summary/summary.h"
 
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/causes.h"

@@ -4,7 +4,6 @@
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/offer.h"
-#include "report/commands/summary/stall_lines.h"
 #include "report/show/format.h"
 #include "report/show/shown_path.h"
 #include "report/show/sparkline.h"

@@ -1,0 +1,194 @@
+-- The rules of rules.def. Each query gives one row: whether the rule is broken (NULL: that cannot be
+-- known), and what was found, in words. ?1 is the rule's value: nanoseconds, a number, a ratio or a
+-- text; of a time or a number of launches, ?2 is the number. duration(ns) and percent(ratio) make
+-- words of numbers; short_name(kernel) is what the reports show.
+
+-- define: meta(key)
+(SELECT value FROM meta WHERE key = '{key}')
+
+-- define: fact(key)
+(SELECT value FROM fact WHERE key = '{key}')
+
+-- define: s(count)
+CASE {count} WHEN 1 THEN '' ELSE 's' END
+
+-- define: is_recording
+{meta(state)} IS NOT 'complete'
+
+-- define: lost_gpu_or_any
+-- Of a row of losses: a record that the spool lacks may be of any kind.
+what LIKE 'GPU %' OR what = 'record'
+
+-- define: is_held
+-- A call that had not returned may be a stall of the cause ?1.
+elapsed_ns >= {meta(stall_threshold_ns)} AND (cause = ?1 OR
+    cause IS NULL AND ?1 <> 'explicit-sync' OR ?1 = 'any' AND cause <> 'explicit-sync')
+
+-- define: unseen(longer, may_compile)
+-- The longest call of which it is not known what it lost: CUPTI alone tells of the driver's
+-- compiler, and where it was seen in part, waits may have been taken for work.
+SELECT a.name AS name, t.max_ns AS took FROM api_total t JOIN api a ON a.id = t.api
+WHERE t.max_ns {longer} AND ({may_compile} AND a.class IN ('load', 'launch', 'function', 'graph')
+        AND EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR gpu IS NULL AND ended = 'killed')
+    OR a.class <> 'init' AND (a.class <> 'sync' OR ?1 = 'explicit-sync')
+        AND EXISTS (SELECT 1 FROM losses WHERE count > 0 AND ({lost_gpu_or_any})))
+ORDER BY took DESC LIMIT 1
+
+-- define: unseen_words(longer, may_compile)
+(SELECT name || ' took ' || duration(took)
+    || '; how much of that was waiting or compiling was not, or not all, seen'
+    FROM ({unseen({longer}, {may_compile})}))
+
+-- name: min_gpu_busy
+-- "least" is the share if calls that were lost were the first and the last, and operations those of
+-- another device. busy_ns is the time that devices had work, of what they could have had at most.
+SELECT CASE WHEN coalesce(busy, 0) < ?1 THEN 1 WHEN coalesce(least < ?1, 1) THEN NULL ELSE 0 END,
+    CASE WHEN busy >= ?1
+        THEN 'records were lost, without which it is not known how long the GPU was used'
+        ELSE 'the GPU was busy ' || percent(coalesce(busy, 0))
+            || ' of the time from the first call to the last' END
+FROM (SELECT busy_ns / seen / used_ns AS busy,
+    busy_ns / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE {lost_gpu_or_any})
+            THEN (SELECT max((SELECT count(*) FROM device_total),
+                (SELECT count(DISTINCT uuid) FROM devices))) ELSE seen END
+        / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE what IN ('call', 'thread', 'record'))
+            THEN (SELECT nullif(max(end_ns) - min(start_ns), 0) FROM processes
+                WHERE NOT EXISTS (SELECT 1 FROM processes WHERE end_ns IS NULL))
+            ELSE used_ns END AS least
+    FROM (SELECT sum(busy_ns) * 1.0 AS busy_ns, count(*) AS seen,
+        (SELECT nullif(l.value - f.value, 0) FROM fact f, fact l
+            WHERE f.key = 'first_ns' AND l.key = 'last_ns') AS used_ns
+        FROM device_total));
+
+-- name: max_gpu_gap
+SELECT coalesce(max(duration_ns), 0) > ?1,
+    'a device was idle for ' || duration(coalesce(max(duration_ns), 0))
+FROM gap;
+
+-- name: max_stall
+SELECT CASE WHEN count(*) > 0 THEN 1
+        WHEN ?1 < {meta(stall_threshold_ns)}
+            OR EXISTS (SELECT 1 FROM in_flight WHERE elapsed_ns > ?1
+                AND cause IS NOT 'explicit-sync')
+            OR EXISTS ({unseen(> ?1, 1)}) THEN NULL
+        ELSE 0 END,
+    CASE WHEN count(*) = 0 THEN coalesce(
+        (SELECT printf('%s had not returned after %s; whether it waited or worked is unknown', name,
+            duration(elapsed_ns))
+            FROM in_flight WHERE elapsed_ns > ?1 AND cause IS NOT 'explicit-sync'
+            ORDER BY elapsed_ns DESC LIMIT 1),
+        {unseen_words(> ?1, 1)},
+        'the trace has stalls from ' || duration({meta(stall_threshold_ns)})
+            || ' on; GPUVERIFY_STALL_US says which are recorded')
+    ELSE printf('%d call%s lost more than that; stall s%d, %s, lost %s (%s)', count(*),
+        {s(count(*))}, id, name, duration(max(lost)), cause) END
+FROM (SELECT *, wait_ns + jit_ns AS lost FROM stalls WHERE NOT expected) WHERE lost > ?1;
+
+-- define: longer_than_stalls
+>= coalesce({meta(stall_threshold_ns)}, 0)
+
+-- name: no_stall
+SELECT CASE WHEN count(*) > 0 THEN 1
+        WHEN EXISTS (SELECT 1 FROM in_flight WHERE {is_held})
+            OR EXISTS ({unseen({longer_than_stalls}, ?1 IN ('jit', 'any'))}) THEN NULL
+        ELSE 0 END,
+    CASE WHEN count(*) = 0 THEN coalesce(
+        (SELECT printf('%s had not returned after %s', name, duration(elapsed_ns))
+            FROM in_flight WHERE {is_held} ORDER BY elapsed_ns DESC LIMIT 1),
+        {unseen_words({longer_than_stalls}, ?1 IN ('jit', 'any'))}, '')
+    ELSE printf('%d call%s held up by it; the longest, stall s%d, %s, lost %s', count(*),
+        CASE count(*) WHEN 1 THEN ' was' ELSE 's were' END, id, name,
+        duration(max(wait_ns + jit_ns))) END
+FROM stalls WHERE cause = ?1 OR (?1 = 'any' AND NOT expected);
+
+-- define: without_gpu_side
+EXISTS (SELECT 1 FROM processes WHERE coalesce(gpu, '') <> 'cupti')
+
+-- name: no_load_after
+WITH edge AS MATERIALIZED (
+    SELECT coalesce({fact(first_ns)} + ?1, (SELECT start_ns FROM calls WHERE class = 'launch'
+        ORDER BY start_ns LIMIT 1 OFFSET ?2 - 1)) AS ns),
+late AS (
+    SELECT start_ns, function, coalesce(' of ' || name, '') AS what FROM loads, edge
+    WHERE result = 0 AND start_ns > ns
+    UNION ALL SELECT start_ns, name, coalesce(' of ' || kernel, '') FROM stalls, edge
+    WHERE cause = 'lazy-load' AND start_ns > ns
+        AND NOT EXISTS (SELECT 1 FROM loads WHERE loads.call = stalls.call))
+SELECT CASE WHEN count(*) > 0 THEN 1
+        WHEN EXISTS (SELECT 1 FROM processes WHERE ended IS NULL) AND {is_recording} THEN NULL
+        WHEN (SELECT ns IS NULL OR ns >= {fact(last_ns)} FROM edge) THEN 0
+        WHEN {without_gpu_side} OR EXISTS (SELECT 1 FROM losses WHERE what LIKE 'GPU %') THEN NULL
+        ELSE 0 END,
+    CASE count(*) WHEN 0 THEN CASE WHEN {without_gpu_side}
+            THEN 'without the GPU''s side, lazy loads are not seen'
+            ELSE 'a part of the trace is missing: code may have been loaded there' END
+        ELSE printf('%d load%s of code came later; the first, %s%s, %s after the first call',
+            count(*), {s(count(*))}, function, what,
+            duration(min(start_ns) - {fact(first_ns)})) END
+FROM late;
+
+-- name: no_jit
+SELECT count(*) > 0, printf('the driver compiled %d time%s, for %s', count(*), {s(count(*))},
+    duration(sum(duration_ns)))
+FROM jits WHERE operation = 'compile';
+
+-- name: max_copy_ratio
+SELECT CASE WHEN kernel_ns > 0 THEN copy_ns * 1.0 / kernel_ns > ?1 ELSE copy_ns > 0 END,
+    printf('copies between host and device took %s, kernels %s', duration(copy_ns),
+        duration(kernel_ns))
+FROM (SELECT {fact(host_copy_ns)} AS copy_ns, {fact(gpu_kernel_ns)} AS kernel_ns);
+
+-- define: is_it(name)
+{name} GLOB ?1 OR short_name({name}) GLOB ?1
+
+-- name: require_kernel
+-- LIMIT -1: so that each name is made short once, not in each launch.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
+            OR EXISTS (SELECT 1 FROM (SELECT DISTINCT kernel AS name FROM calls
+                WHERE class = 'launch' AND result = 0 LIMIT -1) WHERE {is_it(name)}) THEN 0
+        WHEN EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR ended IS NULL
+                UNION ALL SELECT 1 FROM losses WHERE what LIKE 'GPU %')
+            AND EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL) THEN NULL
+        ELSE 1 END,
+    CASE WHEN EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL)
+        THEN 'no kernel of that name is known to have been launched'
+        ELSE 'no kernel of that name was launched' END;
+
+-- name: min_kernels
+SELECT count < ?1, printf('%d kernel%s ran', count, {s(count)})
+FROM (SELECT coalesce(sum(count), 0) AS count FROM kernel_total);
+
+-- name: min_launches
+SELECT count < ?1, printf('%d call%s launched kernels or graphs', count, {s(count)})
+FROM (SELECT coalesce(sum(t.count - t.errors), 0) AS count
+    FROM api_total t JOIN api a ON a.id = t.api WHERE a.class = 'launch');
+
+-- name: max_errors
+SELECT count > ?1, printf('%d call%s returned an error', count, {s(count)})
+FROM (SELECT coalesce(sum(errors), 0) AS count FROM api_total);
+
+-- name: no_unfinished
+SELECT CASE WHEN count(name) > 0 THEN 1 WHEN running IS NOT NULL THEN NULL ELSE 0 END,
+    CASE WHEN count(name) = 0 AND running IS NOT NULL
+        THEN 'process ' || running
+            || ' still runs; a call that has not returned is seen after GPUVERIFY_WATCHDOG alone'
+        ELSE printf('%d call%s had not returned, such as %s', count(name), {s(count(name))},
+            max(name)) END
+FROM (SELECT (SELECT pid FROM processes WHERE ended IS NULL AND {is_recording} LIMIT 1) AS running)
+    LEFT JOIN in_flight ON in_flight.process NOT IN (SELECT id FROM process WHERE ended = 'exec'
+        OR ended = 'exit' AND coalesce(exit_code, 0) = 0);
+
+-- name: clean_exit
+SELECT CASE WHEN count(how) > 0 THEN 1 WHEN count(*) > 0 THEN NULL ELSE 0 END,
+    CASE WHEN count(how) = 0 THEN 'how process ' || pid || ' ended is not known'
+        ELSE printf('%d process%s ended badly; process %d %s', count(how),
+            CASE count(how) WHEN 1 THEN '' ELSE 'es' END, pid, how) END,
+    min(CASE WHEN how IS NOT NULL THEN id END)
+FROM (SELECT id, pid, CASE WHEN ended = 'killed' THEN ended_by(exit_signal)
+        ELSE 'exited with code ' || exit_code END AS how
+    FROM processes WHERE ended = 'killed' OR ended = 'exit' AND coalesce(exit_code, 1) <> 0);
+
+-- name: max_losses
+SELECT count > ?1, printf('%d record%s lost', count,
+    CASE count WHEN 1 THEN ' was' ELSE 's were' END)
+FROM (SELECT coalesce(sum(count), 0) AS count FROM losses);

@@ -1,0 +1,60 @@
+-- What two runs are compared by: the queries of areas.def. A row is a thing: its name, then sums.
+
+-- define: sum(what)
+CAST(total({what}) AS INTEGER)
+
+-- define: fact(key)
+(SELECT value FROM fact WHERE key = '{key}')
+
+-- define: without_folder(path)
+-- The same program may lie in another folder.
+replace({path}, rtrim({path}, replace({path}, '/', '')), '')
+
+-- define: stalls_by_cause(which)
+SELECT cause, {sum(wait_ns + jit_ns)}, count(*) FROM stalls
+WHERE NOT expected AND cause {which} 'jit' GROUP BY cause
+
+-- define: loads_of_kind(which)
+SELECT kind || coalesce(' ' || CASE kind WHEN 'file' THEN {without_folder(name)}
+        ELSE gv_demangle(coalesce(name, kernel)) END, '')
+    || coalesce(' of ' || {without_folder(library)}, ''), {sum(duration_ns)}, count(*)
+FROM loads WHERE kind {which} 'lazy' GROUP BY 1
+
+-- name: stalls
+{stalls_by_cause(<>)};
+
+-- name: stalls_of_gpu
+-- CUPTI alone tells of the driver's compiler.
+{stalls_by_cause(=)};
+
+-- name: loads
+{loads_of_kind(<>)};
+
+-- name: loads_of_gpu
+{loads_of_kind(=)};
+
+-- name: kernels
+SELECT name, {sum(total_ns)}, {sum(count)} FROM kernel_total GROUP BY name;
+
+-- name: launches
+SELECT gv_demangle(k.name), {sum(l.total_ns)}, {sum(l.count)}
+FROM launch_total l LEFT JOIN kernel k ON k.id = l.kernel GROUP BY 1;
+
+-- name: copies
+SELECT CASE t.copy_kind WHEN -1 THEN 'memset' ELSE coalesce(k.name, 'copy') END, {sum(t.total_ns)},
+    {sum(t.bytes)}, {sum(t.count)}
+FROM copy_total t LEFT JOIN copy_kind k ON k.id = t.copy_kind & 15 GROUP BY 1;
+
+-- name: calls
+SELECT a.name, {sum(t.total_ns)}, {sum(t.count)}
+FROM api_total t JOIN api a ON a.id = t.api GROUP BY a.name;
+
+-- name: errors
+SELECT a.name, {sum(t.errors)}
+FROM api_total t JOIN api a ON a.id = t.api WHERE t.errors > 0 GROUP BY a.name;
+
+-- name: memory_peak
+SELECT 'peak', {fact(memory_peak_bytes)} WHERE {fact(memory_known)};
+
+-- name: memory_left
+SELECT 'never freed', {fact(memory_left_bytes)} WHERE {fact(memory_known)};
