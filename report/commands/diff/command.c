@@ -42,7 +42,7 @@ static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct 
     return 0;
 }
 
-/* Which traces are on which side. 0, or the exit code, after a message. */
+/* Sorts the traces to the two sides. 0, or the exit code, after a message. */
 static int gv_diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
     int count = arguments->operand_count, parted_at = arguments->parted_at;
