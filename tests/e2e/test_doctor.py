@@ -1,4 +1,4 @@
-"""gpuverify doctor: what is here, and what of a program would and would not be seen."""
+"""gpuverify doctor: what would and would not be recorded on this machine, and of a program."""
 
 import json
 import os
@@ -31,20 +31,20 @@ class Doctor(harness.Case):
     def test_machine_with_everything(self):
         checks = {check["what"]: check for check in self.doctor()}
         self.assertEqual(checks["driver"]["found"], "CUDA 13.0, 1 device")
-        self.assertIn("seen through a simulated CUPTI", checks["GPU side"]["found"])
+        self.assertIn("recorded through a simulated CUPTI", checks["GPU side"]["found"])
         self.assertIn("simulated GPU 0", checks["device"]["found"])
         self.assertIn("libgpuverify.so", checks["library"]["found"])
 
     def test_text(self):
         result = self.command("doctor", harness.workload("driver_tour"))
-        self.assertIn("All would be seen.", result.out)
+        self.assertIn("Ready to profile.", result.out)
         self.assertRegex(result.out, r"(?m)^  fine   linking +\S*driver_tour")
 
     def test_no_driver(self):
         result = self.command("doctor", status=1, sim=False)
         self.assertIn("libcuda.so.1", result.out)
         self.assertIn("install NVIDIA's driver", result.out)
-        self.assertIn("Something would not be seen.", result.out)
+        self.assertIn("Something would not be recorded.", result.out)
 
     def test_no_driver_and_no_trial(self):
         result = self.command("doctor", "--no-trial", status=None, sim=False)
@@ -130,7 +130,7 @@ class Doctor(harness.Case):
     def test_shell_script_decides_what_it_starts(self):
         result = self.command("doctor", "--no-trial", self.write("go", "#!/bin/sh\n", 0o755))
         self.assertIn("gpuverify run -- ", result.out)
-        self.assertNotIn("All would be seen", result.out)
+        self.assertNotIn("Ready to profile", result.out)
 
     def test_python_that_is_a_script(self):
         self.write("python3", "#!/bin/sh\n", 0o755)
@@ -139,8 +139,8 @@ class Doctor(harness.Case):
             with self.subTest(path):
                 result = self.command("doctor", "--no-trial", path, env=env)
                 self.assertIn("python3 is run by /bin/sh", " ".join(result.out.split()))
-                self.assertIn("not looked at", " ".join(result.out.split()))
-                self.assertNotIn("All would be seen", result.out)
+                self.assertIn("was not checked", " ".join(result.out.split()))
+                self.assertNotIn("Ready to profile", result.out)
 
     def test_script_in_the_place_of_python_is_asked(self):
         self.write("python3.12", "#!/bin/sh\nexec python3 \"$@\"\n", 0o755)
@@ -152,12 +152,12 @@ class Doctor(harness.Case):
             with self.subTest(script):
                 self.write("python", f"#!/bin/sh\n{script}\n", 0o755)
                 result = self.command("doctor", self.path("python"))
-                self.assertIn("not looked at", " ".join(result.out.split()))
+                self.assertIn("was not checked", " ".join(result.out.split()))
 
     def test_script_of_another_name_is_not_started(self):
         path = self.write("python_train.sh", f"#!/bin/sh\ntouch {self.path('ran')}\n", 0o755)
         result = self.command("doctor", path)
-        self.assertIn("not looked at", " ".join(result.out.split()))
+        self.assertIn("was not checked", " ".join(result.out.split()))
         self.assertFalse(os.path.exists(self.path("ran")))
 
     def test_what_to_run_has_the_arguments(self):
@@ -168,11 +168,11 @@ class Doctor(harness.Case):
                             ([script, "7"], f"python3 {script} 7;"),
                             (["python3", "x" * 300, "7"], "python3 ...;"), (["python3", "it's"], "python3 ...;")):
             result = self.command("doctor", "--no-trial", *words, env=env)
-            self.assertIn("see what is seen: gpuverify run -- " + said, " ".join(result.out.split()))
+            self.assertIn("run it and see: gpuverify run -- " + said, " ".join(result.out.split()))
 
     def test_without_a_trial_not_all_was_looked_at(self):
         result = self.command("doctor", "--no-trial", harness.workload("driver_tour"))
-        self.assertIn("What was looked at would be seen; not all of it was.", result.out)
+        self.assertIn("No problem found, but not everything was checked.", result.out)
 
     def test_python_script_without_an_interpreter(self):
         checks = self.program(self.write("my.py", "pass\n"), status=0)

@@ -31,9 +31,9 @@ static void gv_doctor_print_text(const struct gv_doctor *doctor)
         if (check->fix[0])
             gv_text_lines(stdout, GV_DOCTOR_INDENT, "         to do", check->fix, columns);
     }
-    puts(gv_doctor_is_unwell(doctor) ? "\nSomething would not be seen."
-         : doctor->looked_not        ? "\nWhat was looked at would be seen; not all of it was."
-                                     : "\nAll would be seen.");
+    puts(gv_doctor_is_unwell(doctor) ? "\nSomething would not be recorded."
+         : doctor->looked_not        ? "\nNo problem found, but not everything was checked."
+                                     : "\nReady to profile.");
 }
 
 static int gv_doctor_print_rows(const struct gv_doctor *doctor, enum gv_format format)

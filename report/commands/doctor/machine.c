@@ -32,7 +32,7 @@ static void gv_machine_driver(struct gv_doctor *doctor)
     if (count <= 0) {
         gv_doctor_add(
             doctor, GV_CHECK_NOTE, "kernel driver",
-            "there is no /proc/driver/nvidia/version: NVIDIA's driver is not loaded here");
+            "NVIDIA's kernel driver is not loaded: /proc/driver/nvidia/version does not exist");
         return;
     }
     line[strcspn(line, "\n")] = '\0';
@@ -49,7 +49,7 @@ static void gv_machine_files(struct gv_doctor *doctor)
         if (access(files.gl_pathv[i], R_OK | W_OK) < 0) {
             gv_doctor_add(doctor, GV_CHECK_UNSEEN, "permissions", "%s cannot be opened: %s",
                           files.gl_pathv[i], strerror(errno));
-            gv_doctor_fix(doctor, "give this user or container the device");
+            gv_doctor_fix(doctor, "give this user or container access to the device");
         }
     globfree(&files);
 }
@@ -81,8 +81,8 @@ static void gv_machine_shared_memory(struct gv_doctor *doctor)
         access(directory, W_OK | X_OK) < 0) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory", "%s cannot be used: %s", directory,
                       strerror(errno));
-        gv_doctor_fix(doctor, "records go to files beside the trace, which makes calls slower; set "
-                              "GPUVERIFY_SPOOL_DIR to a folder in memory");
+        gv_doctor_fix(doctor, "set GPUVERIFY_SPOOL_DIR to a folder in memory; until then, records go to "
+                              "files beside the trace, which makes calls slower");
         return;
     }
     if (kind.f_type != TMPFS_MAGIC && kind.f_type != RAMFS_MAGIC) {
@@ -118,8 +118,8 @@ static void gv_machine_library(struct gv_doctor *doctor)
         gv_doctor_fix(doctor, "install gpuverify in a folder whose path has neither");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library", "libgpuverify.so is not where it belongs");
-    gv_doctor_fix(doctor, "install gpuverify anew, with its library");
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library", "cannot find libgpuverify.so next to gpuverify");
+    gv_doctor_fix(doctor, "install gpuverify again, with its library");
 }
 
 static void gv_machine_profilers(struct gv_doctor *doctor)
@@ -133,18 +133,19 @@ static void gv_machine_profilers(struct gv_doctor *doctor)
             continue;
         gv_doctor_add(doctor, i == 0 ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "other profiler",
                       "%s=%.300s", injections[i], value);
-        gv_doctor_fix(doctor, "only one tool can have CUPTI: unset it, or calls alone are seen");
+        gv_doctor_fix(doctor, "unset it: CUPTI serves one profiler at a time, and gpuverify may record "
+                              "only the calls");
     }
     if (preload && *preload) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "LD_PRELOAD", "%.400s", preload);
-        gv_doctor_fix(doctor, "it is kept, behind our library; unset it if the two disagree");
+        gv_doctor_fix(doctor, "gpuverify keeps it, after its own library; unset it if they conflict");
     }
 }
 
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "%.400s", why);
-    gv_doctor_fix(doctor, "install NVIDIA's driver; in a container, start it with its GPUs");
+    gv_doctor_fix(doctor, "install NVIDIA's driver; start a container with GPUs (docker run --gpus all)");
 }
 
 void gv_doctor_look_for_driver(struct gv_doctor *doctor)
@@ -157,7 +158,7 @@ void gv_doctor_look_for_driver(struct gv_doctor *doctor)
     }
     doctor->looked_not = true;
     gv_doctor_add(doctor, GV_CHECK_NOTE, "driver",
-                  "libcuda.so.1 can be loaded; whether CUDA starts was not tried (--no-trial)");
+                  "libcuda.so.1 can be loaded; starting CUDA was not tried (--no-trial)");
 }
 
 void gv_doctor_look_at_machine(struct gv_doctor *doctor)

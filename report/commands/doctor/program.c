@@ -75,7 +75,7 @@ static bool gv_program_rights(struct gv_doctor *doctor, const char *path)
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "rights",
                   "%.300s %s: the system does not preload libraries into it", path,
                   special ? "is set-user-id or set-group-id" : "has capabilities of its own");
-    gv_doctor_fix(doctor, "run a copy of it without them, as a user who may do what it does");
+    gv_doctor_fix(doctor, "run a copy without these rights, as a user who has the rights it needs");
     return false;
 }
 
@@ -85,16 +85,16 @@ static void gv_program_runtime(struct gv_doctor *doctor, const struct gv_elf_fil
 
     if (runtime)
         gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
-                      "%s, shared: its calls are seen by their own names", runtime);
+                      "%s, shared: its calls are recorded by their own names", runtime);
     else if (elf->has_device_code)
         gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
-                      "static: its calls are seen as those of the driver that they make");
+                      "static: the driver calls inside its calls are recorded");
     else if (gv_elf_file_needs(elf, "libcuda.so"))
         gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
-                      "none: the program calls the driver itself");
+                      "none: the program calls the driver directly");
     else
         gv_doctor_add(doctor, GV_CHECK_NOTE, "CUDA runtime",
-                      "the file itself asks for none; libraries that it loads may");
+                      "the file itself needs none; libraries that it loads may");
 }
 
 static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_file *elf)
@@ -105,14 +105,14 @@ static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_f
         sanitizer = gv_elf_file_needs(elf, "libtsan");
     if (sanitizer) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "sanitizer",
-                      "%s: it stands in for the same functions of the C library", sanitizer);
-        gv_doctor_fix(doctor, "build the program without it; UBSan is no hindrance");
+                      "%s replaces the same functions of the C library as gpuverify", sanitizer);
+        gv_doctor_fix(doctor, "build the program without it; UBSan may stay");
     }
     if (elf->opens_libraries) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "plugins",
-                      "it can open libraries: those opened with RTLD_DEEPBIND look for symbols in "
-                      "themselves first, and calls that they make by name would not be seen");
-        gv_doctor_fix(doctor, "if calls are missing, have it open them without that flag");
+                      "the program can open libraries; calls of libraries opened with RTLD_DEEPBIND "
+                      "would not be recorded");
+        gv_doctor_fix(doctor, "if calls are missing, open the libraries without RTLD_DEEPBIND");
     }
 }
 
@@ -134,7 +134,7 @@ static void gv_program_elf(struct gv_doctor *doctor, const char *path,
     uname(&system);
     if (!elf->is_64_bit || !gv_program_is_of_ours(elf)) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine",
-                      "%.300s is for another machine (ELF machine %u, %d bits)", path,
+                      "%.300s is built for another machine (ELF machine %u, %d bits)", path,
                       (unsigned)elf->machine, elf->is_64_bit ? 64 : 32);
         gv_doctor_fix(doctor, "build it for this machine, %.65s", system.machine);
         return;
@@ -147,11 +147,11 @@ static void gv_program_elf(struct gv_doctor *doctor, const char *path,
     }
     if (strstr(elf->interpreter, "ld-musl")) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "C library",
-                      "%.200s is made for musl, the library for glibc", path);
-        gv_doctor_fix(doctor, "run it where it is built for glibc");
+                      "%.200s is built for musl, the library for glibc", path);
+        gv_doctor_fix(doctor, "build it for glibc, or run it in a container with glibc");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_FINE, "linking", "%.300s is dynamic: the library gets into it",
+    gv_doctor_add(doctor, GV_CHECK_FINE, "linking", "%.300s is dynamic: the library can be preloaded",
                   path);
     gv_program_runtime(doctor, elf);
     gv_program_libraries(doctor, elf);
@@ -217,10 +217,10 @@ static int gv_program_follow(struct gv_doctor *doctor, const char *called, char 
     if (!error && script && gv_program_is_shell(name)) {
         doctor->looked_not = true;
         gv_doctor_add(doctor, GV_CHECK_NOTE, "starts",
-                      "what a shell script starts is decided while it runs, and not looked at");
+                      "a shell script decides while it runs what to start, so that was not checked");
         gv_doctor_fix(doctor,
-                      "see what is seen: gpuverify run -- %.300s; or name the program that "
-                      "the script starts in the end",
+                      "run it and see: gpuverify run -- %.300s; or name the program that the "
+                      "script starts in the end",
                       doctor->command);
     }
     return error;
@@ -269,10 +269,10 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
         error = gv_program_follow(doctor, program, path);
     if (!error && gv_program_is_python(path)) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
-                      "%.200s does not say what runs it; looked at is python3", path);
+                      "%.200s has no #! line; python3 was checked for it", path);
         char *python[] = {"python3", NULL};
         gv_program_command(doctor, python, words);
-        gv_doctor_fix(doctor, "start it so: gpuverify run -- %.300s", doctor->command);
+        gv_doctor_fix(doctor, "start it with: gpuverify run -- %.300s", doctor->command);
         error = gv_program_find("python3", path);
         if (!error)
             error = gv_program_follow(doctor, "python3", path);
@@ -280,15 +280,15 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     if (!error)
         error = gv_elf_file_read(path, elf);
     if (error == -ENOEXEC) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is no program of this system", path);
-        gv_doctor_fix(doctor, "name the program that gpuverify run is to start");
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is not a program for this system", path);
+        gv_doctor_fix(doctor, "name the program that gpuverify run should start");
     } else if (error == -ENOENT && here) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file",
-                      "%.300s is not on the PATH, where programs are looked for", program);
+                      "%.300s is not on the PATH", program);
         gv_doctor_fix(doctor, "it is in this folder: gpuverify doctor ./%.200s", program);
     } else if (error) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s: %s", program, strerror(-error));
-        gv_doctor_fix(doctor, "name a program that is there, and may be read");
+        gv_doctor_fix(doctor, "name a program that exists and is readable");
     } else {
         if (gv_program_rights(doctor, path))
             gv_program_elf(doctor, path, elf);

@@ -100,16 +100,16 @@ static void gv_trial_gpu_side(struct gv_doctor *doctor, sqlite3_stmt *row)
     const char *simulated = sqlite3_column_int(row, 4) ? "a simulated " : "";
 
     if (mode && strcmp(mode, "cupti") == 0) {
-        gv_doctor_add(doctor, GV_CHECK_FINE, "GPU side", "seen through %sCUPTI %d.%d, %.300s",
+        gv_doctor_add(doctor, GV_CHECK_FINE, "GPU side", "recorded through %sCUPTI %d.%d, %.300s",
                       simulated, version / 10000, version % 10000 / 100, library ? library : "");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "GPU side", "not seen: %.400s",
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "GPU side", "not recorded: %.400s",
                   why    ? why
                   : mode ? "GPUVERIFY_GPU=off"
                          : "CUDA was not started");
-    gv_doctor_fix(doctor, "calls and stalls are seen all the same. Otherwise install the CUDA "
-                          "toolkit's libcupti, or name one in GPUVERIFY_CUPTI");
+    gv_doctor_fix(doctor, "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
+                          "calls and stalls are recorded without it too");
 }
 
 static void gv_trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
@@ -118,8 +118,8 @@ static void gv_trial_look(struct gv_doctor *doctor, const struct gv_trial *trial
     sqlite3_stmt *row = NULL;
 
     if (access(trial->trace, R_OK) < 0 || gv_trace_view_open(trial->trace, &trace)) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace", "the trial left none");
-        gv_doctor_fix(doctor, "look what it says: GPUVERIFY_LOG=info gpuverify run true");
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace", "the trial run wrote none");
+        gv_doctor_fix(doctor, "see what it reports: GPUVERIFY_LOG=info gpuverify run true");
         return;
     }
     gv_trial_devices(doctor, trace);
@@ -151,14 +151,14 @@ static void gv_trial_judge(struct gv_doctor *doctor, const struct gv_trial *tria
         return;
     }
     if (sscanf(said, "result %d %d %d", &result, &version, &devices) != 3) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "starting CUDA told nothing: %.200s",
-                      said[0] ? said : "the trial could not be run");
-        gv_doctor_fix(doctor, "try a program of CUDA's without gpuverify first");
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "starting CUDA gave no result: %.200s",
+                      said[0] ? said : "the trial run did not start");
+        gv_doctor_fix(doctor, "check whether a CUDA program works without gpuverify");
     } else if (result != 0) {
         const struct gv_error_words *error = gv_error_words_of("init", result);
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "cuInit returned %d: %s", result,
                       error ? error->meaning : "unknown");
-        gv_doctor_fix(doctor, "%s", error ? error->remedy : "look into the kernel's log (dmesg)");
+        gv_doctor_fix(doctor, "%s", error ? error->remedy : "check the kernel's log (dmesg)");
     } else {
         gv_doctor_add(doctor, GV_CHECK_FINE, "driver", "CUDA %d.%d, %d device%s", version / 1000,
                       version % 1000 / 10, devices, devices == 1 ? "" : "s");
@@ -172,7 +172,7 @@ void gv_doctor_try(struct gv_doctor *doctor)
     int error;
 
     if (!mkdtemp(trial.folder)) {
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "trial", "none in /tmp: %s", strerror(errno));
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "trial", "cannot run in /tmp: %s", strerror(errno));
         return;
     }
     snprintf(trial.trace, sizeof(trial.trace), "%s/trace.db", trial.folder);
@@ -181,8 +181,8 @@ void gv_doctor_try(struct gv_doctor *doctor)
     if (error == -ETIMEDOUT || error == -ECHILD) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "starting CUDA %s",
                       error == -ECHILD ? "crashed" : "did not end within 30 s");
-        gv_doctor_fix(doctor, "try a program of CUDA's without gpuverify; nvidia-smi and dmesg may "
-                              "know more");
+        gv_doctor_fix(doctor, "check whether a CUDA program works without gpuverify, and what "
+                              "nvidia-smi and the kernel's log (dmesg) say");
     } else {
         gv_trial_judge(doctor, &trial);
     }
