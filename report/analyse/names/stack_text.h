@@ -9,18 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether a frame's file belongs to an installed package or to Python. */
-#define GV_STACK_TEXT_PACKAGE_SQL(file)                                                            \
-    "coalesce(" file " LIKE '%/site-packages/%' OR " file " LIKE '%/dist-packages/%' OR " file     \
-    " GLOB '*/lib/python3.*/*' OR " file " LIKE '<frozen %', 0)"
-
-/* Whether a frame is CUDA's own (report/analyse/names/runtime_frames.h), or the C library's, whose
- * start-up code is below every main(). */
-#define GV_STACK_TEXT_SYSTEM_SQL(kind, library)                                                    \
-    "(" kind " = 'runtime' OR coalesce(" library " GLOB '*/libc.so.6' OR " library                 \
-    " GLOB '*/libc-2.*.so' OR " library " GLOB '*/libpthread[-.]*' OR " library                    \
-    " GLOB '*/ld-linux*', 0))"
-
 /* Prints at most `frames` frames with the program's own lines: Python's, otherwise those with a
  * source line outside of the C library, otherwise those with a name. CUDA's frames are left out.
  * They end at main(). A single frame is the line that can be changed: in a Python program, the

@@ -1,27 +1,11 @@
 #include "report/analyse/stalls/rows.h"
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse_stalls_rows.inc"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ROWS_WHERE                                                                                 \
-    " WHERE (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2"                           \
-    " AND (s.expected = 0 OR ?3) AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)"
-
-/* Queries views row by row: a join would compute them whole. */
-#define ROWS_SQL                                                                                   \
-    "SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns,"              \
-    " s.waited_for, s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,"    \
-    " (SELECT start_ns + duration_ns FROM gpu_ops WHERE id = s.waited_for),"                       \
-    " (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, "                                  \
-    "s.expected, " GV_STALL_UNSURE_SQL ", s.cause,"                                                \
-    " s.confidence, s.advice, s.name, s.kernel,"                                                   \
-    " (SELECT name FROM gpu_ops WHERE id = s.waited_for),"                                         \
-    " (SELECT name FROM calls WHERE id = s.blocked_by)"                                            \
-    " FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by" ROWS_WHERE                         \
-    " ORDER BY s.cause = 'unknown', s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6"
 
 static int take_text(sqlite3_stmt *statement, int column, char **text)
 {
@@ -117,7 +101,7 @@ static int prepare(sqlite3 *trace, const char *sql, const struct gv_stall_filter
 int gv_stall_rows_count(sqlite3 *trace, const struct gv_stall_filter *filter, int64_t *count)
 {
     sqlite3_stmt *statement = NULL;
-    int error = prepare(trace, "SELECT count(*) FROM stalls s" ROWS_WHERE, filter, &statement);
+    int error = prepare(trace, sql_count, filter, &statement);
 
     if (!error && sqlite3_step(statement) != SQLITE_ROW)
         error = -EIO;
@@ -130,7 +114,7 @@ int gv_stall_rows_read(sqlite3 *trace, const struct gv_stall_filter *filter,
                        struct gv_stall_rows *rows)
 {
     sqlite3_stmt *statement = NULL;
-    int error = prepare(trace, ROWS_SQL, filter, &statement), result = 0;
+    int error = prepare(trace, sql_rows, filter, &statement), result = 0;
 
     memset(rows, 0, sizeof(*rows));
     if (!error && sqlite3_bind_int64(statement, 6, filter->limit ? filter->limit : -1) != SQLITE_OK)

@@ -14,13 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether a row `s` of stalls may have compiled instead of waited: only the GPU side tells the
- * two apart. The driver compiles PTX that is new to this run, unless its cache has it. */
-#define GV_STALL_UNSURE_SQL                                                                        \
-    "(s.cause = 'module-load' AND s.confidence = 'inferred' AND s.call IN (SELECT call FROM"       \
-    " (SELECT call, image, row_number() OVER (PARTITION BY hash ORDER BY start_ns) AS time"        \
-    " FROM load) WHERE image IS 'ptx' AND time = 1 AND call IS NOT NULL))"
-
 /* Unknown values are 0, or NULL for a text. */
 struct gv_stall_row {
     int64_t id;

@@ -176,6 +176,8 @@ void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_t
 void gv_totals_gaps_sum(struct gv_totals_run *run);
 /* report/analyse/totals/calls.c: sums of the calls, also inside the gaps; after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
+/* Then subtracts waits from the times of copies and launches. */
+int gv_totals_waits(struct gv_totals_run *run);
 /* report/analyse/totals/memory.c: takes each call, also outside of the part: where its thread
  * worked before, if known. Calls that allocate or end contexts go into the log, which is
  * replayed at the end. */
@@ -183,9 +185,6 @@ int gv_totals_memory_open(struct gv_totals_run *run);
 int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
 int gv_totals_memory_end(struct gv_totals_run *run);
-/* report/analyse/totals/waits.c: subtracts waits from the times of copies and launches; after
- * gv_totals_calls. */
-int gv_totals_waits(struct gv_totals_run *run);
 /* report/analyse/totals/first_use.c: starting CUDA, loading and compiling; after
  * gv_totals_calls. */
 int gv_totals_first_use(struct gv_totals_run *run);
