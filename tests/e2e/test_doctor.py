@@ -201,8 +201,8 @@ class Doctor(harness.Case):
 
     def test_what_is_no_program(self):
         self.unseen("no-such-program-anywhere", "file", "No such file")
-        self.unseen(self.write("text", "text", 0o755), "kind", "no program")
-        self.unseen(self.dir, "kind", "no program")
+        self.unseen(self.write("text", "text", 0o755), "kind", "not a program for this system")
+        self.unseen(self.dir, "kind", "not a program for this system")
 
     def test_broken_programs_do_no_harm(self):
         with open("/bin/true", "rb") as file:
