@@ -164,7 +164,7 @@ static void name_stacks(struct gv_drain *drain)
         error = gv_drain_commit(drain);
     if (error) {
         gv_database_rollback(&drain->database);
-        gv_message("the stacks of %s cannot be named now: %s", drain->path, strerror(-error));
+        gv_message("cannot name the stacks of %s now: %s", drain->path, strerror(-error));
     }
 }
 
@@ -174,7 +174,7 @@ static void find_stalls(struct gv_drain *drain)
     int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
 
     if (error)
-        gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
+        gv_message("cannot find the stalls of %s now: %s", drain->path, strerror(-error));
 }
 
 /* Failure is not fatal: the commands compute the sums themselves. */
@@ -183,7 +183,7 @@ static void keep_totals(struct gv_drain *drain)
     int error = gv_totals_keep(drain->database.handle);
 
     if (error)
-        gv_message("the sums of %s cannot be made now: %s", drain->path, strerror(-error));
+        gv_message("cannot compute the totals of %s now: %s", drain->path, strerror(-error));
 }
 
 /* Does everything that needs the whole trace, and marks it as complete. */

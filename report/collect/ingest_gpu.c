@@ -297,13 +297,13 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
         ; /* it says why */
     else if (now->gpu_interrupted & GV_GPU_TAKEN_OVER)
         snprintf(why, sizeof(why),
-                 "another profiler inside the program (torch.profiler?) took CUPTI's records over: "
+                 "another profiler inside the program (torch.profiler?) took over CUPTI's records: "
                  "run without it, or leave CUPTI to it with GPUVERIFY_GPU=off");
     else if (now->gpu_interrupted & GV_GPU_REFUSED_OTHER)
-        snprintf(
-            why, sizeof(why),
-            "another profiler inside the program (torch.profiler?) was refused by CUPTI, which "
-            "serves one: its own profile lacks the GPU; GPUVERIFY_GPU=off gives it back");
+        snprintf(why, sizeof(why),
+                 "CUPTI refused another profiler inside the program (torch.profiler?), because it "
+                 "serves "
+                 "one at a time: that profile lacks the GPU; GPUVERIFY_GPU=off leaves CUPTI to it");
     if (now->gpu_started_ns && now->gpu == GV_GPU_SEEN) {
         int error =
             gv_database_run(ingest->database, GV_STATEMENT_GPU_INTERVAL, "iiz", ingest->process,

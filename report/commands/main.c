@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 {
     gv_offer_called(argc > 0 ? argv[0] : NULL);
     if (gv_configure_sqlite())
-        fputs("gpuverify: SQLite could not be set up; going on with its defaults\n", stderr);
+        fputs("gpuverify: cannot configure SQLite; using its defaults\n", stderr);
     if (argc < 2) {
         fputs("usage: gpuverify COMMAND [ARGUMENT...]\n", stderr);
         gv_command_text_list(stderr);

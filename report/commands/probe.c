@@ -54,9 +54,9 @@ int gv_command_probe(const struct gv_arguments *arguments)
     };
 
     if (request.kernel_ns < GV_PROBE_LEAST_BUSY_NS || request.kernel_ns > GV_PROBE_MOST_BUSY_NS)
-        return gv_arguments_refuse(arguments->command, "--busy goes from 20ms to 100ms");
+        return gv_arguments_refuse(arguments->command, "--busy must be from 20ms to 100ms");
     if (gpu > INT_MAX)
-        return gv_arguments_refuse(arguments->command, "there is no GPU of that number");
+        return gv_arguments_refuse(arguments->command, "no GPU has that number");
     request.gpu = (int)gpu;
     const char *json = gv_arguments_text(arguments, GV_OPTION_probe_json, NULL);
     bool alone = json && gv_output_file_is_stdout(json);

@@ -89,8 +89,8 @@ static void gv_recover_session(struct gv_recover *recover, const struct gv_recov
     }
     if (!error && recovery->damaged > 0) {
         gv_message(
-            "%s: %zu of its spools in %s are cut or damaged and cannot be read; they are left "
-            "there, to be removed by hand",
+            "%s: %zu of its spools in %s are cut or damaged and cannot be read; remove them by "
+            "hand",
             job->session, recovery->damaged, job->directory);
         recover->failed = true;
     }

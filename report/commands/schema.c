@@ -100,13 +100,13 @@ static int gv_schema_refuse(const struct gv_command *command, const char *only, 
             command,
             table ? "'%s' is an internal table, which may change (--tables shows it); "
                     "'gpuverify schema' shows the views"
-                  : "there is no view '%s'; 'gpuverify schema' shows all",
+                  : "unknown view '%s'; 'gpuverify schema' shows all",
             only);
     return gv_arguments_refuse(
         command,
         table ? "'%s' is an internal table, which may change (--tables shows it); "
                 "did you mean the view '%s'?"
-              : "there is no view '%s'; did you mean '%s'?",
+              : "unknown view '%s'; did you mean '%s'?",
         only, guess.nearest);
 }
 

@@ -34,7 +34,7 @@ static const char *gv_probe_failure(const struct gv_probe_row *row, const char *
 
     switch (row->status) {
     case GV_PROBE_NOT_REACHED:
-        return "not measured: the time was up";
+        return "not measured: time ran out";
     case GV_PROBE_NOT_HERE:
         return "not on this machine";
     case GV_PROBE_HUNG:

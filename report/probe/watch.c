@@ -170,7 +170,7 @@ int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_res
         error = gv_probe_measure_mode(request, (enum gv_probe_mode)mode,
                                       start_ms + request->limits.whole_ms, result);
     if (error == -ETIMEDOUT) {
-        gv_message("the time was up before all calls were measured");
+        gv_message("time ran out before all calls were measured");
         error = 0;
     }
     result->took_ns = (gv_probe_now_ms() - start_ms) * 1000000;

@@ -82,7 +82,7 @@ class Run(harness.Case):
     def test_file_that_is_no_trace_is_left_alone_and_that_is_told(self):
         self.write("x.db", "mine")
         result = self.run_it("-o", "x.db", "--", harness.program("ending"), "return")
-        self.assertIn("x.db is not a gpuverify trace and is kept", result.err)
+        self.assertIn("x.db is not a gpuverify trace, so it is kept", result.err)
         self.settle()
         with open(self.path("x.db"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "mine")

@@ -39,11 +39,10 @@ class Diff(harness.Case):
             self.settle()
         out = self.command("diff", "before.db", "after.db").out
         said = " ".join(out.split())
-        self.assertRegex(said, r"Stalls cost \d+ ms less than before, but the program waits \d+ ms longer where it "
-                               r"asks to wait for the GPU")
+        self.assertRegex(said, r"Stalls cost \d+ ms less than before, but requested waits take \d+ ms more")
         self.assertRegex(out, r"(?m)^cuStreamSynchronize .* far more$")
         self.assertRegex(out, r"(?m)^module-load, calls +1 +0 +-1 +gone$")
-        self.assertNotIn("asks to wait", self.command("diff", "after.db", "before.db").out)
+        self.assertNotIn("requested waits take", self.command("diff", "after.db", "before.db").out)
 
     def test_same_trace_twice(self):
         one = self.slower("one", 1)
@@ -104,7 +103,7 @@ class Diff(harness.Case):
                             "UPDATE flight SET api = 9",
                             "INSERT INTO loss VALUES (1, 'GPU operation', 'last flush', 1)")
         _, changes = self.changes(killed, self.trace("ended", seen, "DELETE FROM flight"))
-        self.assertFalse([key for key in changes if key[1] in ("jit", "waiting as asked")])
+        self.assertFalse([key for key in changes if key[1] in ("jit", "requested waits")])
         _, changes = self.changes(self.trace("plain", seen, "DELETE FROM jit", "DELETE FROM flight"), "ended.db")
         self.assertEqual(changes["stalls", "jit", "count"]["before"], 0)
         # Inferred on both sides, it can be compared.
@@ -246,7 +245,7 @@ class Moved(harness.Case):
         self.assertEqual((gone["after"], gone["ratio"]), (0, 0))
         self.assertEqual(changes["loads", "lazy second_empty of lazy_launch", "count"]["after"], 0)
         # The GPU's work did not get less: the program waits for it where it asks to.
-        self.assertGreater(changes["run", "waiting as asked", "ns"]["change"], 0)
+        self.assertGreater(changes["run", "requested waits", "ns"]["change"], 0)
         self.assertNotIn(("kernels", "spin", "count"), changes)
         text = self.command("diff", "-s", "verdict", "-s", "stalls", lazy, eager, sim=False).out
         # A busy machine holds calls up too, but not for so long.

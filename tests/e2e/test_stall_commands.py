@@ -69,7 +69,7 @@ class Told(harness.Case):
         stall = next(stall for stall in self.stalls("--min", "50ms")["stalls"] if stall["cause"] == "pageable-copy")
         told = " ".join(self.command("explain", self.path("trace.db"), str(stall["id"])).out.split())
         self.assertIn("Inferred from the calls, as is the kind of host memory", told)
-        self.assertIn("Whether its memory is pinned already was not seen", told)
+        self.assertIn("Whether its memory is already pinned is unknown", told)
 
     def test_lost_together_is_lost_once(self):
         self.run_well(BUSY, env=CUPTI, quiet=False)

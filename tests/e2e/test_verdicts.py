@@ -52,7 +52,7 @@ class Verdicts(harness.Case):
         static = harness.program("unreached")
         if not os.path.exists(static):
             self.skipTest("programs do not link statically here")
-        self.assertIn("did not get into the program", self.left_nothing(static))
+        self.assertIn("could not be preloaded", self.left_nothing(static))
 
     def test_program_that_could_not_be_started(self):
         result = self.run_program(

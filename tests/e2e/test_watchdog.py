@@ -143,11 +143,11 @@ class WhoWaitsForWhom(Hangs):
         self.assertEqual((flight["kernel"], flight["cause"]), ("set_flag", "lazy-load"))
         self.assertIn("It waits for spin_for_flag, ", flight["state"])
         self.assertIn("If it waits for set_flag in its turn, neither can ever go on.", flight["state"])
-        self.assertRegex(flight["advice"], r"^Load set_flag before")
+        self.assertRegex(flight["advice"], r"^Load set_flag at the program's start")
         self.assertIsNone(flight["blocked_by_thread"])
         told = self.command("explain", "trace.db").out
         self.assertRegex(told, r"(?m)^  state +It waits for spin_for_flag")
-        self.assertRegex(told, r"(?m)^  fix +Load set_flag before")
+        self.assertRegex(told, r"(?m)^  fix +Load set_flag at the")
         told = " ".join(told.split())
         self.assertIn("it has not returned", told)
         self.assertIn("neither can ever go on", told)
@@ -180,7 +180,7 @@ class WhoWaitsForWhom(Hangs):
         self.assertEqual(load["cause"], "module-load")
         self.assertRegex(load["state"], r"^It waits for spin, launched [\d.]+ s into the run, which is not"
                                         r" known to have ended\.$")
-        self.assertEqual(load["advice"], "Load code before the GPU gets its work.")
+        self.assertEqual(load["advice"], "Load code before the GPU has work.")
 
     def test_another_stream_was_waited_for(self):
         self.other_stream("auto")

@@ -97,10 +97,10 @@ static void add_eager(struct gv_advice_out *out, const struct gv_advice_facts *f
 
     add(out, " Or start with CUDA_MODULE_LOADING=EAGER");
     if (facts->eager_count == 1)
-        add(out, " (about %s more at start, from the one lazy load seen)",
+        add(out, " (adds about %s at the start, judging by one lazy load)",
             gv_format_duration(cost, facts->eager_ns));
     else if (facts->eager_count > 0)
-        add(out, " (about %s more at start, from the %" PRId64 " lazy loads seen)",
+        add(out, " (adds about %s at the start, judging by %" PRId64 " lazy loads)",
             gv_format_duration(cost, facts->eager_ns), facts->eager_count);
     add(out, ".");
 }
@@ -138,9 +138,9 @@ static void add_warmup(struct gv_advice_out *out, const struct gv_advice_facts *
     bool any = false;
 
     if (python) {
-        add(out, " The simplest is to do once, with little data, what is done at ");
+        add(out, " The simplest way: run the code at ");
         add_name(out, facts->where, "");
-        add(out, ".");
+        add(out, " once, on little data.");
         before = out->used;
     }
     add(out, " To paste:");
@@ -245,7 +245,7 @@ static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *fac
     if (cause != GV_CAUSE_COUNT)
         add(out, "%s.", gv_cause_why(cause));
     if (facts->waited_kernel || facts->waited_kind) {
-        add(out, " That was ");
+        add(out, " That call waited for ");
         add_waited(out, facts);
         add(out, ".");
     }
@@ -255,7 +255,7 @@ static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *fac
 static void add_unseen_memory(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     if (!facts->waited_kernel && !facts->waited_kind)
-        add(out, " Whether its memory is pinned already was not seen.");
+        add(out, " Whether its memory is already pinned is unknown.");
 }
 
 static void add_free_async(struct gv_advice_out *out, const struct gv_advice_facts *facts)

@@ -144,11 +144,12 @@ static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
     if (!large)
         return "keep the data on the GPU from one kernel to the next, copy it in larger pieces";
     if (facts->kernel_ns >= facts->host_copy_ns / GV_VERDICT_LIMIT_LITTLE_COMPUTING)
-        return "keep the data on the GPU from one kernel to the next; copy what has to be copied "
-               "on "
-               "a stream of its own, while another part is computed with";
-    return "keep the data on the GPU from one kernel to the next, copy less of it, or leave on the "
-           "CPU what is computed with it: it is little";
+        return "keep the data on the GPU from one kernel to the next; copy the rest on a stream of "
+               "its "
+               "own, while kernels work on other data";
+    return "keep the data on the GPU from one kernel to the next, copy less of it, or compute on "
+           "the "
+           "CPU: the GPU has little to compute";
 }
 
 /* Independent of other calls of the process. */
@@ -191,14 +192,14 @@ static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
     int64_t half_ns = facts->first_use_ns / 2;
 
     if (facts->unsure_ns > facts->first_use_ns)
-        return "ship machine code (SASS) for this GPU, not PTX, if it compiled: with CUPTI it is"
-               " known (gpuverify doctor)";
+        return "if it compiled, ship machine code (SASS) for this GPU, not PTX; only CUPTI shows "
+               "whether"
+               " it did (gpuverify doctor)";
     if (facts->start_ns >= half_ns)
         return "CUDA starts once in each process: keep the process alive, and give it more to do";
     if (facts->compiling_ns >= half_ns)
-        return "ship machine code (SASS) for this GPU, not PTX; keep what was compiled: the JIT "
-               "cache "
-               "(CUDA_CACHE_PATH), Numba's cache=True";
+        return "ship machine code (SASS) for this GPU, not PTX; keep compiled code: the JIT "
+               "cache (CUDA_CACHE_PATH), Numba's cache=True";
     return gv_verdict_next(GV_VERDICT_LOAD);
 }
 

@@ -184,7 +184,7 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
                       struct gv_check_result *result)
 {
     static const char unseen[] =
-        "SELECT NULL, 'the GPU''s side of process ' || pid || ' was not seen: ' ||"
+        "SELECT NULL, 'the GPU side of process ' || pid || ' was not recorded: ' ||"
         " coalesce(gpu_why, gpu) FROM processes WHERE gpu <> 'cupti' ORDER BY id LIMIT 1";
     enum gv_check_needs needs = rule->check->needs;
     int error = 0;

@@ -83,7 +83,7 @@ static int gv_check_collect(const struct gv_arguments *arguments, struct gv_chec
                                        error == -EINVAL ? why : strerror(-error));
     }
     if (!code && rules->count == 0)
-        code = gv_arguments_refuse(arguments->command, "there is no rule to check; --help shows "
+        code = gv_arguments_refuse(arguments->command, "no rule to check; --help shows "
                                                        "them");
     return code;
 }
@@ -177,10 +177,11 @@ static void gv_check_warn(sqlite3 *trace)
     if (sqlite3_prepare_v2(trace, "SELECT sum(count) FROM losses", -1, &statement, NULL) ==
             SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int64(statement, 0) > 0)
-        gv_message("%lld record%s of this trace %s lost; --max-losses 0 makes that a finding",
-                   (long long)sqlite3_column_int64(statement, 0),
-                   sqlite3_column_int64(statement, 0) == 1 ? "" : "s",
-                   sqlite3_column_int64(statement, 0) == 1 ? "was" : "were");
+        gv_message(
+            "%lld record%s of this trace %s lost; --max-losses 0 makes the check fail for that",
+            (long long)sqlite3_column_int64(statement, 0),
+            sqlite3_column_int64(statement, 0) == 1 ? "" : "s",
+            sqlite3_column_int64(statement, 0) == 1 ? "was" : "were");
     sqlite3_finalize(statement);
 }
 

@@ -116,10 +116,9 @@ static int gv_check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
     char near[GV_OPTION_NAME_BYTES];
 
     if (gv_check_nearest(word, near))
-        snprintf(why, GV_CHECK_WHY_BYTES, "there is no rule '%.64s'; did you mean '%s'?", word,
-                 near);
+        snprintf(why, GV_CHECK_WHY_BYTES, "unknown rule '%.64s'; did you mean '%s'?", word, near);
     else
-        snprintf(why, GV_CHECK_WHY_BYTES, "there is no rule '%.64s'; see 'gpuverify check --help'",
+        snprintf(why, GV_CHECK_WHY_BYTES, "unknown rule '%.64s'; see 'gpuverify check --help'",
                  word);
     return -EINVAL;
 }
@@ -161,7 +160,7 @@ static int gv_check_rule_line(struct gv_check_rules *rules, char *line,
     }
     value = gv_check_trim(value);
     if (!value) {
-        snprintf(why, GV_CHECK_WHY_BYTES, "something follows the quoted value of %.64s", word);
+        snprintf(why, GV_CHECK_WHY_BYTES, "unexpected text after the quoted value of %.64s", word);
         return -EINVAL;
     }
     const struct gv_option *option = gv_option_find(GV_COMMAND_check, word, length);
@@ -192,7 +191,7 @@ int gv_check_rules_parse(struct gv_check_rules *rules, const char *text, size_t 
         const char *end = memchr(text + at, '\n', bytes - at);
         size_t length = end ? (size_t)(end - text) - at : bytes - at;
         if (length >= sizeof(line) || memchr(text + at, '\0', length)) {
-            snprintf(what, sizeof(what), "that is no text of rules");
+            snprintf(what, sizeof(what), "not text, or too long");
             error = -EINVAL;
         } else {
             memcpy(line, text + at, length);

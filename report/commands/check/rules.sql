@@ -36,7 +36,7 @@ ORDER BY took DESC LIMIT 1
 
 -- define: unseen_words(longer, may_compile)
 (SELECT name || ' took ' || duration(took)
-    || '; how much of that was waiting or compiling was not, or not all, seen'
+    || '; how much of that was waiting or compiling is not fully known'
     FROM ({unseen({longer}, {may_compile})}))
 
 -- name: min_gpu_busy
@@ -44,7 +44,7 @@ ORDER BY took DESC LIMIT 1
 -- another device. busy_ns is the time that devices had work, of what they could have had at most.
 SELECT CASE WHEN coalesce(busy, 0) < ?1 THEN 1 WHEN coalesce(least < ?1, 1) THEN NULL ELSE 0 END,
     CASE WHEN busy >= ?1
-        THEN 'records were lost, without which it is not known how long the GPU was used'
+        THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
         ELSE 'the GPU was busy ' || percent(coalesce(busy, 0))
             || ' of the time from the first call to the last' END
 FROM (SELECT busy_ns / seen / used_ns AS busy,
@@ -78,8 +78,8 @@ SELECT CASE WHEN count(*) > 0 THEN 1
             FROM in_flight WHERE elapsed_ns > ?1 AND cause IS NOT 'explicit-sync'
             ORDER BY elapsed_ns DESC LIMIT 1),
         {unseen_words(> ?1, 1)},
-        'the trace has stalls from ' || duration({meta(stall_threshold_ns)})
-            || ' on; GPUVERIFY_STALL_US says which are recorded')
+        'the trace has only stalls of at least ' || duration({meta(stall_threshold_ns)})
+            || ' (GPUVERIFY_STALL_US)')
     ELSE printf('%d call%s lost more than that; stall s%d, %s, lost %s (%s)', count(*),
         {s(count(*))}, id, name, duration(max(lost)), cause) END
 FROM (SELECT *, wait_ns + jit_ns AS lost FROM stalls WHERE NOT expected) WHERE lost > ?1;
@@ -96,8 +96,8 @@ SELECT CASE WHEN count(*) > 0 THEN 1
         (SELECT printf('%s had not returned after %s', name, duration(elapsed_ns))
             FROM in_flight WHERE {is_held} ORDER BY elapsed_ns DESC LIMIT 1),
         {unseen_words({longer_than_stalls}, ?1 IN ('jit', 'any'))}, '')
-    ELSE printf('%d call%s held up by it; the longest, stall s%d, %s, lost %s', count(*),
-        CASE count(*) WHEN 1 THEN ' was' ELSE 's were' END, id, name,
+    ELSE printf('%d call%s stalled; the longest, stall s%d, %s, lost %s', count(*),
+        {s(count(*))}, id, name,
         duration(max(wait_ns + jit_ns))) END
 FROM stalls WHERE cause = ?1 OR (?1 = 'any' AND NOT expected);
 
@@ -120,8 +120,8 @@ SELECT CASE WHEN count(*) > 0 THEN 1
         WHEN {without_gpu_side} OR EXISTS (SELECT 1 FROM losses WHERE what LIKE 'GPU %') THEN NULL
         ELSE 0 END,
     CASE count(*) WHEN 0 THEN CASE WHEN {without_gpu_side}
-            THEN 'without the GPU''s side, lazy loads are not seen'
-            ELSE 'a part of the trace is missing: code may have been loaded there' END
+            THEN 'without the GPU side, lazy loads are unknown'
+            ELSE 'a part of the GPU side is missing: code may have been loaded then' END
         ELSE printf('%d load%s of code came later; the first, %s%s, %s after the first call',
             count(*), {s(count(*))}, function, what,
             duration(min(start_ns) - {fact(first_ns)})) END
@@ -151,8 +151,8 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
             AND EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL) THEN NULL
         ELSE 1 END,
     CASE WHEN EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL)
-        THEN 'no kernel of that name is known to have been launched'
-        ELSE 'no kernel of that name was launched' END;
+        THEN 'no launch has a matching kernel name, but some names are unknown'
+        ELSE 'no launch has a matching kernel name' END;
 
 -- name: min_kernels
 SELECT count < ?1, printf('%d kernel%s ran', count, {s(count)})
@@ -171,7 +171,7 @@ FROM (SELECT coalesce(sum(errors), 0) AS count FROM api_total);
 SELECT CASE WHEN count(name) > 0 THEN 1 WHEN running IS NOT NULL THEN NULL ELSE 0 END,
     CASE WHEN count(name) = 0 AND running IS NOT NULL
         THEN 'process ' || running
-            || ' still runs; a call that has not returned is seen after GPUVERIFY_WATCHDOG alone'
+            || ' still runs; an unfinished call is reported only after GPUVERIFY_WATCHDOG'
         ELSE printf('%d call%s had not returned, such as %s', count(name), {s(count(name))},
             max(name)) END
 FROM (SELECT (SELECT pid FROM processes WHERE ended IS NULL AND {is_recording} LIMIT 1) AS running)

@@ -13,7 +13,7 @@
 
 /* What report/commands/report/facts.def calls these times. */
 #define GV_RUN_STALLED "stalled"
-#define GV_RUN_ASKED   "waiting as asked"
+#define GV_RUN_ASKED   "requested waits"
 
 #define GV_DIFF_INDENT     8
 #define GV_DIFF_LINE_BYTES 1400
@@ -130,12 +130,11 @@ static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff
 
     if (stalled <= 0 || asked < stalled / 2)
         return;
-    snprintf(
-        text, sizeof(text),
-        "Stalls cost %s less than before, but the program waits %s longer where it asks to wait for"
-        " the GPU: until it gets there, the host is free for other work.",
-        gv_format_duration(time, gv_diff_whole(stalled)),
-        gv_format_duration(waited, gv_diff_whole(asked)));
+    snprintf(text, sizeof(text),
+             "Stalls cost %s less than before, but requested waits take %s more: until the program"
+             " reaches them, the host is free for other work.",
+             gv_format_duration(time, gv_diff_whole(stalled)),
+             gv_format_duration(waited, gv_diff_whole(asked)));
     fputc('\n', style->out);
     gv_text_lines(style->out, 0, "", text,
                   style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
@@ -225,7 +224,7 @@ static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_s
     if (diff->count == 0)
         fputs("\nNothing changed.\n", style->out);
     else if (!gv_diff_any(diff))
-        fprintf(style->out, "\nNo change worth telling%s%s.\n",
+        fprintf(style->out, "\nNo notable change%s%s.\n",
                 several ? ", and none beyond the noise" : "",
                 style->all ? "" : " (--all shows all)");
     else if (written < diff->count) {

@@ -174,8 +174,8 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
         snprintf(
             out, size,
             "%zu and %zu traces: values are medians, with their ranges. More than noise means a"
-            " p of 5 %% or less in Mann and Whitney's rank test: of a hundred things that did"
-            " not change, five come out like that.",
+            " p of 5 %% or less in Mann and Whitney's rank test: of a hundred unchanged things,"
+            " five look changed.",
             diff->counts[0], diff->counts[1]);
         break;
     }

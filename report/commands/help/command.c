@@ -19,7 +19,7 @@ static void gv_help_setting(const struct gv_setting *setting, const char *allowe
 
 static int gv_help_environment(void)
 {
-    puts("Environment variables, with what they may be and their defaults:\n");
+    puts("Environment variables, with their values and defaults:\n");
     gv_settings_describe(gv_help_setting, NULL);
     return GV_EXIT_FINE;
 }
@@ -31,7 +31,8 @@ static int gv_help_general(void)
          "       LD_PRELOAD=libgpuverify.so PROGRAM\n");
     gv_command_text_list(stdout);
     puts("\n  --version  the version\n\n"
-         "'gpuverify help COMMAND' says more, 'gpuverify help environment' lists the variables.\n"
+         "'gpuverify help COMMAND' explains a command, 'gpuverify help environment' lists the "
+         "variables.\n"
          "Text and tables are as wide as the terminal, or as COLUMNS says.");
     gv_command_text_wrap(stdout, "Exit code: " GV_EXIT_TEXT, 0);
     return GV_EXIT_FINE;

@@ -142,7 +142,7 @@ void gv_man_print(FILE *out)
     fputs("\\fBLD_PRELOAD=libgpuverify.so\\fP PROGRAM [ARGUMENT...]\n"
           ".SH DESCRIPTION\n"
           "gpuverify records the CUDA calls of an unmodified, dynamically linked program: which\n"
-          "calls, when, for how long, with what result, why they were held up, which code was\n"
+          "calls, when, for how long, with what result, why they stalled, which code was\n"
           "loaded, and what ran on the GPU. It leaves one SQLite file, its trace.\n"
           ".SH COMMANDS\n",
           out);

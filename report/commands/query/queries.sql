@@ -52,7 +52,7 @@ SELECT o.name, count(*) AS count, min(o.start_ns - c.start_ns) AS least_ns,
 FROM gpu_ops o JOIN calls c ON c.id = o.call
 WHERE o.kind = 'kernel' GROUP BY o.name ORDER BY mean_ns DESC;
 
--- name: gpu-gaps: the 20 longest times without work on a device between two operations
+-- name: gpu-gaps: the 20 longest gaps between two operations on a device
 SELECT device, uuid, gap_start_ns, start_ns - gap_start_ns AS gap_ns, name AS next
 FROM (SELECT o.device, d.uuid, o.start_ns, o.name, max(o.start_ns + o.duration_ns) OVER (
         PARTITION BY coalesce(d.uuid, o.process || ':' || o.device) ORDER BY o.start_ns

@@ -167,7 +167,7 @@ static void gv_section_places(struct gv_report *report, bool failed)
 {
     fputc('\n', report->out);
     gv_text_lines(report->out, 0, "",
-                  failed ? "The place is recorded for the first four failures of each function,"
+                  failed ? "The location is recorded for the first four failures of each function,"
                            " unless GPUVERIFY_STACKS=off."
                          : "Set GPUVERIFY_STACKS=all to record where each call was made.",
                   report->columns);

@@ -243,17 +243,17 @@ static void gv_run_check_file(const char *trace)
     int error = gv_trace_file_probe(trace, &probe);
 
     if (error == -EPROTO)
-        gv_message("%s is not a gpuverify trace and is kept; the trace gets a name beside it",
+        gv_message("%s is not a gpuverify trace, so it is kept; the trace gets another name",
                    gv_shown_path(trace));
     else if (error == -EUCLEAN || error == -EMEDIUMTYPE)
         gv_message(
             "%s is a damaged trace, or its journal is not a regular file: it is kept, and the"
-            " trace gets a name beside it",
+            " trace gets another name",
             gv_shown_path(trace));
     else if (error == 0 && gv_trace_file_drop(trace) < 0)
         gv_message(
             "%s is kept: another run still writes it, or it cannot be removed; the trace gets"
-            " a name beside it",
+            " another name",
             gv_shown_path(trace));
 }
 

@@ -138,7 +138,7 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
         snprintf(text, sizeof(text), "%" PRId64 " call%s lost %s of %s%s; %s%s.", known,
                  known == 1 ? "" : "s", gv_format_duration(lost, sums->known_ns),
                  gv_format_duration(run, sums->run_ns), each,
-                 known > 1 ? "time that several lose at once counts once"
+                 known > 1 ? "simultaneous time counts once"
                            : "measured from the first call to the last",
                  gv_stall_sums_are_small(sums) ? ". Less than 1 %: not worth a change" : "");
     if (sums->count == 0 || known > 0)

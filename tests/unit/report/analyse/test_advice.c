@@ -101,15 +101,16 @@ static void late_kernels_can_be_pasted(void **state)
     gv_advice_remember(&facts, "void other<4, float>(int)");
     gv_advice_remember(&facts, "void of<f()::{lambda(int)#1}>(int)");
     gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
-    expect_in(text, "Load first, whose first use is cudaLaunchKernel at train.cu:31, before");
+    expect_in(text, "Its first use, cudaLaunchKernel at train.cu:31, waited");
     expect_in(text, "waited for busy, the last of 38 operations.");
     expect_in(text, " To paste: cudaFuncGetAttributes(&attributes, first);"
                     " cudaFuncGetAttributes(&attributes, other<4, float>);");
     expect_in(text, "Also loaded late: of<f::{lambda#1}>.");
-    expect_in(text, "CUDA_MODULE_LOADING=EAGER (about 1.90 s more at start, from the 412 lazy");
+    expect_in(text,
+              "CUDA_MODULE_LOADING=EAGER (adds about 1.90 s at the start, judging by 412 lazy");
     facts.eager_count = 1;
     gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
-    expect_in(text, "(about 1.90 s more at start, from the one lazy load seen)");
+    expect_in(text, "(adds about 1.90 s at the start, judging by one lazy load)");
 }
 
 static void a_python_program_is_told_its_line(void **state)
@@ -122,7 +123,7 @@ static void a_python_program_is_told_its_line(void **state)
     (void)state;
     gv_advice_remember(&facts, facts.kernel);
     gv_advice_write(&facts, GV_CAUSE_LAZY_LOAD, text);
-    expect_in(text, " The simplest is to do once, with little data, what is done at train.py:31.");
+    expect_in(text, " The simplest way: run the code at train.py:31 once, on little data.");
     expect_not_in(text, "To paste");
     expect_not_in(text, "Loaded late");
 }
@@ -167,9 +168,9 @@ static void a_lock_names_the_call_that_held_it(void **state)
 
     (void)state;
     gv_advice_write(&facts, GV_CAUSE_LOCK, text);
-    expect_in(text, "See to cuModuleLoadData of another thread at loader.c:12, which held");
-    expect_in(text, "cudaMemcpyAsync at a.c:7 has done nothing wrong.");
-    expect_in(text, "That was spin.");
+    expect_in(text, "Change cuModuleLoadData of another thread at loader.c:12, which had");
+    expect_in(text, "cudaMemcpyAsync at a.c:7 is not the problem.");
+    expect_in(text, "That call waited for spin.");
 }
 
 /* Every cause has advice, and every word of its table a meaning. */
@@ -222,7 +223,7 @@ static void a_copy_whose_memory_was_not_seen_is_said_to_be_so(void **state)
     facts.waited_kernel = NULL;
     facts.presumed = "spin";
     gv_advice_write(&facts, GV_CAUSE_PAGEABLE_COPY, text);
-    expect_in(text, "presumably spin. Whether its memory is pinned already was not seen.");
+    expect_in(text, "presumably spin. Whether its memory is already pinned is unknown.");
 }
 
 /* docs/stalls.md has a row for each cause. */

@@ -147,7 +147,7 @@ static void the_table_says_what_was_not_measured(void **state)
     assert_non_null(strstr(text, "did not return"));
     assert_non_null(strstr(text, "ended the process"));
     assert_non_null(strstr(text, "failed with 2, CUDA_ERROR_OUT_OF_MEMORY"));
-    assert_non_null(strstr(text, "not measured: the time was up"));
+    assert_non_null(strstr(text, "not measured: time ran out"));
     assert_non_null(strstr(text, "yes, in 2 of 3 rounds"));
     assert_non_null(strstr(text, "no, but in 1 of 3 rounds"));
     free(text);
