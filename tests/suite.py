@@ -193,7 +193,7 @@ def part_bundle_root(run):
 def part_demo(run):
     status, text = run.command("scripts/demo", "--sim")
     wanted = ("a simulated GPU", "10 frames in", "move cuModuleLoadData", "gone",
-              "\n$ scripts/with-sim build/report/gpuverify explain build/demo-before.db\n",
+              "\n$ scripts/with-sim build/report/gpuverify explain build/demo/before.db\n",
               "if (once)")
     lacking = [words for words in wanted if words not in text]
     if status != 0 or lacking:

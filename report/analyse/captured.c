@@ -16,7 +16,7 @@ int gv_captured_close(sqlite3 *trace)
     return gv_database_script(trace, "DROP TABLE IF EXISTS temp.capture", NULL, 0);
 }
 
-/* In the order of their start. */
+/* Sorted by start. */
 static int gv_captured_add(struct gv_captured_times *times, struct gv_captured_time time)
 {
     struct gv_captured_time *last = times->count ? &times->list[times->count - 1] : NULL;
@@ -26,7 +26,7 @@ static int gv_captured_add(struct gv_captured_times *times, struct gv_captured_t
             last->end_ns = time.end_ns;
         return 0;
     }
-    if ((times->count & (times->count - 1)) == 0) { /* twice the room at each power of two */
+    if ((times->count & (times->count - 1)) == 0) { /* doubles at each power of two */
         size_t room = times->count ? 2 * times->count : 1;
         void *larger = realloc(times->list, room * sizeof(*times->list));
         if (!larger)

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first two columns of a query's only row, of a process; *any: there is a first. */
+/* The first two columns of a query's only row for a process; *any: whether the first is not
+ * NULL. */
 static int gv_gpu_unseen_query(sqlite3 *trace, const char *sql, int64_t process, int64_t values[2],
                                bool *any)
 {

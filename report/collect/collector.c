@@ -25,10 +25,10 @@
 
 #define GV_COLLECTOR_IDLE_MS    50
 #define GV_COLLECTOR_EXITING_MS 5
-/* A pass that stored as much as this has left more behind by now. */
+/* After a pass with this many records, more have arrived. */
 #define GV_COLLECTOR_BACKLOG 20000u
-/* A root that has ended stays a zombie until its parent asks. `gpuverify run` looks at the session
- * in this time; a parent that never asks must not keep the session open. */
+/* A root that has ended stays a zombie until its parent waits for it. `gpuverify run` looks at
+ * the session in this time. A parent that never waits must not keep the session open. */
 #define GV_COLLECTOR_ZOMBIE_MS   500
 #define GV_COLLECTOR_RETRY_MS    100
 #define GV_COLLECTOR_RETRY_MOST  2000
@@ -42,9 +42,9 @@ struct gv_collector {
     struct gv_watchdog watchdog;
     char directory[GV_SESSION_PATH_BYTES];
     char name[NAME_MAX + 1];
-    int64_t zombie_since_ms; /* 0: the root is none */
+    int64_t zombie_since_ms; /* 0: the root is not a zombie */
     int64_t failing_since_ms;
-    int64_t alone_since_ms; /* no process that could still record */
+    int64_t alone_since_ms; /* no process can still record */
 };
 
 static int64_t gv_collector_now_ms(void)
@@ -55,7 +55,7 @@ static int64_t gv_collector_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
 }
 
-/* As far as it may go: a limit that was meant for the program. */
+/* Raised as far as possible, because the limit was meant for the program. */
 static void gv_collector_lift_limit(int which)
 {
     const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
@@ -70,7 +70,7 @@ static void gv_collector_lift_limit(int which)
     setrlimit((__rlimit_resource_t)which, &limit);
 }
 
-/* Become a process that nothing of the program's holds back, and that holds nothing of it. */
+/* Detaches from the program: nothing of the program affects us, and we keep nothing of it. */
 static void gv_collector_detach(void)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGTSTP};
@@ -88,17 +88,17 @@ static void gv_collector_detach(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
     memset(&all, 0xff, sizeof(all));
     sched_setaffinity(0, sizeof(all), &all);
-    /* The program may run in real time, or count its processor time, and we inherit that. */
+    /* The program may run in real time, or with a CPU time limit, and we inherit that. */
     sched_setscheduler(0, SCHED_BATCH, &plain);
     setpriority(PRIO_PROCESS, 0, 19);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         gv_collector_lift_limit(limits[i]);
-    /* What is large comes and goes with the parts of the work: it is given back at once. */
+    /* Large blocks are temporary, so they are returned at once. */
     mallopt(M_MMAP_THRESHOLD, GV_COLLECTOR_LARGE_BYTES);
     prctl(PR_SET_NAME, "gpuverify");
     umask(077);
     if (chdir("/") < 0)
-        umask(077); /* nothing depends on it: every path here is absolute */
+        umask(077); /* failure does not matter: every path here is absolute */
 }
 
 static int gv_collector_prepare(struct gv_collector *collector, const char *path, int lock_fd)
@@ -152,7 +152,7 @@ static bool gv_collector_any_lives(const struct gv_collector *collector)
     return false;
 }
 
-/* Sleeps until a process rings, at most so long. `bell` was read before the last look. */
+/* Sleeps until a process rings, or the time is over. `bell` was read before the last look. */
 static void gv_collector_wait(struct gv_collector *collector, uint32_t bell, int64_t ms)
 {
     struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -160,7 +160,7 @@ static void gv_collector_wait(struct gv_collector *collector, uint32_t bell, int
     syscall(SYS_futex, &collector->session->doorbell, FUTEX_WAIT, bell, &timeout, NULL, 0);
 }
 
-/* The programs read this path only when the collector has given it a new file's name. */
+/* Programs read this path only after the collector has set it. */
 static void gv_collector_tell_path(struct gv_collector *collector)
 {
     const char *path = collector->drain.path;
@@ -170,15 +170,15 @@ static void gv_collector_tell_path(struct gv_collector *collector)
                  path);
 }
 
-/* 0: go on after a while; otherwise give up. Never sleeps on the bell, which may ring all the time.
- */
+/* 0: try again after a while; otherwise give up. Never sleeps on the bell, which may ring all
+ * the time. */
 static int gv_collector_after_error(struct gv_collector *collector, int error)
 {
     int64_t now = gv_collector_now_ms();
 
     if (collector->failing_since_ms == 0)
         collector->failing_since_ms = now;
-    /* It ends the programs' waiting. Somebody who reads the trace stops doing so. */
+    /* An error ends the programs' waiting. A lock by a reader is temporary. */
     if (error != -EBUSY)
         atomic_store(&collector->session->trace_error, -error);
     if (error == -ESTALE)
@@ -220,10 +220,10 @@ static int gv_collector_drain(struct gv_collector *collector)
         }
         atomic_store(&collector->session->trace_error, 0);
         collector->failing_since_ms = collector->alone_since_ms = 0;
-        /* A root that collects the orphans of its session has got us too, and may wait for us. */
+        /* A root that collects the orphans of its session is our parent, and may wait for us. */
         if (drain->count == 0 && (!root_lives || gv_collector_is_child_of_root(collector)))
             return 0;
-        /* A root that nobody has asked for its status yet is there still. */
+        /* A zombie root still exists. */
         if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
             gv_samples_take(&collector->samples, &drain->database,
                             collector->session->clock.epoch_ns);
@@ -236,10 +236,10 @@ static int gv_collector_drain(struct gv_collector *collector)
 }
 
 /*
- * Takes the session's file away, so that a process that comes now starts a collector of its own.
- * One that came before saw the lock, and relies on this collector: its spool is there by now. Then
- * the file is put back, unless a new collector has one already, which then has all spools to
- * itself. 1: go on collecting. -errno: it cannot be known.
+ * Removes the session's file, so that a new process starts its own collector. A process that came
+ * before saw the lock and relies on this collector; its spool exists by now. Then the file is put
+ * back, unless a new collector has one, which then has all spools. 1: continue collecting. -errno:
+ * unknown.
  */
 static int gv_collector_close_session(struct gv_collector *collector)
 {

@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the trace's rows about itself ---- */
+/* ---- the trace's metadata ---- */
 
 static const char *clock_name(uint32_t kind)
 {
@@ -44,7 +44,7 @@ static int write_text(struct gv_database *database, const char *key, const char 
     return gv_database_set_meta(database, key, valid);
 }
 
-/* The process's own row has its texts ready for printing. */
+/* The process's row has texts ready for printing. */
 static int write_program(struct gv_drain *drain)
 {
     static const char sql[] =
@@ -136,9 +136,9 @@ static void default_path(const struct gv_spool_facts *facts, char *out, size_t s
              program[0] ? program : "program", facts->pid);
 }
 
-/* What the trace was written to is not at its path any more, or is empty: what it held cannot be
- * had again. Not by SQLite's own look, which needs an open database. A trace that is complete may
- * go where its user wants it. */
+/* Whether the file of the trace is gone from its path, or empty: its records cannot be
+ * recovered. Not by SQLite's own check, which needs an open database. A complete trace may be
+ * moved. */
 static bool is_gone(const struct gv_drain *drain)
 {
     struct stat status;
@@ -150,10 +150,10 @@ static bool is_gone(const struct gv_drain *drain)
 
 /* ---- the end ---- */
 
-/* As many calls are looked through in some tenths of a second. */
+/* Searching this many calls takes some tenths of a second. */
 #define GV_DRAIN_SETTLED_CALLS 200000
 
-/* A stack without names is still one. */
+/* Failure is not fatal: the stacks have no names. */
 static void name_stacks(struct gv_drain *drain)
 {
     int error = gv_database_begin(&drain->database);
@@ -168,7 +168,7 @@ static void name_stacks(struct gv_drain *drain)
     }
 }
 
-/* A trace without its stalls is still one: the commands look for them when it has none. */
+/* Failure is not fatal: the commands find the stalls themselves. */
 static void find_stalls(struct gv_drain *drain)
 {
     int error = gv_stalls_analyse(drain->database.handle, gv_stalls_threshold_ns());
@@ -177,7 +177,7 @@ static void find_stalls(struct gv_drain *drain)
         gv_message("the stalls of %s cannot be found now: %s", drain->path, strerror(-error));
 }
 
-/* A trace without its sums is still one: the commands make them when it has none. */
+/* Failure is not fatal: the commands compute the sums themselves. */
 static void keep_totals(struct gv_drain *drain)
 {
     int error = gv_totals_keep(drain->database.handle);
@@ -186,7 +186,7 @@ static void keep_totals(struct gv_drain *drain)
         gv_message("the sums of %s cannot be made now: %s", drain->path, strerror(-error));
 }
 
-/* Everything that is found by looking at the whole trace, and that this is all. */
+/* Does everything that needs the whole trace, and marks it as complete. */
 static int complete_trace(struct gv_drain *drain)
 {
     if (!drain->settled) {
@@ -223,7 +223,7 @@ static bool is_last(const struct gv_drain *drain)
     return recording == 0;
 }
 
-/* After an error, gv_drain_reopen(): it may have learned ids inside the transaction. */
+/* After an error, call gv_drain_reopen(): it may have learned ids inside the transaction. */
 static int end_process(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     int error = gv_database_begin(&drain->database);
@@ -248,14 +248,14 @@ static void take_away(struct gv_drain *drain, const struct gv_drain_spool *spool
 }
 
 /*
- * A small trace is finished while its first process still waits: a script may read it in its next
- * line, copy it, or take it away and start the program again. Writing into a file that was taken
- * away would be worse than useless: the journal has the name that the next trace's will have.
+ * Finishes a small trace while its first process waits: a script may read it in its next line, copy
+ * it, or remove it and start the program again. Writing into a removed file would do damage: its
+ * journal has the name of the next trace's.
  *
- * A large one is left to the time after, and so are children: there may be thousands of them.
- * Nothing is lost when this fails: the process goes on, and it is done again.
+ * A large trace is finished later, and so are children: there may be thousands. Failure is
+ * harmless: the process continues, and it is tried again.
  *
- * The first process of a container takes us with it when it ends: what is done, is done before.
+ * The first process of a container kills us when it ends, so we finish before.
  */
 static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
                    const struct gv_spool_status *status)
@@ -295,7 +295,7 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 
 /* ---- spools ---- */
 
-/* Records in one transaction: enough to be fast, few enough to give memory back soon. */
+/* Records per transaction: enough to be fast, few enough to return memory soon. */
 #define GV_DRAIN_BATCH        32768u
 #define GV_DRAIN_COMMIT_TRIES 5
 
@@ -312,7 +312,7 @@ int gv_drain_open(struct gv_drain *drain, const char *directory, const char *ses
     return 0;
 }
 
-/* Forgets all that mirrors the database. */
+/* Forgets everything that mirrors the database. */
 static void stop_writing(struct gv_drain *drain)
 {
     for (size_t i = 0; i < drain->count; i++) {
@@ -389,7 +389,7 @@ static int add_spool(struct gv_drain *drain, const char *name)
     return error;
 }
 
-/* A spool without contents, whose process was killed while it made it. */
+/* An empty spool, whose process was killed while it made it. */
 static bool is_abandoned(const struct gv_drain *drain, const char *name)
 {
     unsigned long pid = strtoul(name + strlen(drain->session) + 1, NULL, 10);
@@ -397,7 +397,7 @@ static bool is_abandoned(const struct gv_drain *drain, const char *name)
     return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Ours to tell, and not the file's fault. Other spools' end makes room for the next descriptor. */
+/* Our own problem, not the file's. The end of other spools frees descriptors. */
 static bool is_in_want(const struct gv_drain *drain, int error)
 {
     return error == -ENOMEM || ((error == -EMFILE || error == -ENFILE) && drain->count == 0);
@@ -425,7 +425,7 @@ int gv_drain_find(struct gv_drain *drain)
             unlinkat(drain->directory_fd, entry->d_name, 0);
     }
     closedir(stream);
-    /* A file that is no spool, or not yet, is somebody else's trouble. */
+    /* Ignores a file that is not a spool, or not yet. */
     return is_in_want(drain, error) ? error : 0;
 }
 
@@ -439,8 +439,8 @@ static int find_place(struct gv_drain *drain, const struct gv_spool_facts *facts
         return 0;
     if (!drain->wanted[0])
         default_path(facts, drain->wanted, sizeof(drain->wanted));
-    /* Somebody keeps our own file locked: it is waited for, since the rest of the run in another
-     * one would make two halves that both look whole. */
+    /* Another process keeps our file locked. Wait, because continuing in another file would make
+     * two halves that both look whole. */
     error = drain->filled ? gv_trace_file_probe(drain->wanted, &probe) : 0;
     if (error == -EBUSY)
         return error;
@@ -480,9 +480,8 @@ static int read_next_call(struct gv_drain *drain)
     return error;
 }
 
-/* SQLite puts temporary tables, and what it sorts, into the first of its folders that can be
- * written to. Where none can, as in a container whose root is read-only, they go where the trace
- * does. */
+/* SQLite writes temporary tables and sorts into the first writable folder of its list. If there
+ * is none, as in a container with a read-only root, they go to the trace's folder. */
 static int choose_temporary(const struct gv_drain *drain)
 {
     const char *const folders[] = {
@@ -511,7 +510,7 @@ static int open_trace(struct gv_drain *drain)
     return error;
 }
 
-/* Opens the trace, and what it knows of this spool. In a transaction of its own. */
+/* Opens the trace, and what it knows of this spool, in a transaction of its own. */
 static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
 {
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
@@ -542,7 +541,7 @@ static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
     return error;
 }
 
-/* It has outlived a signal that it sent itself, and ends now in another way. */
+/* It has survived a signal to itself, and now ends in another way. */
 static bool ends_anew(const struct gv_drain_spool *spool)
 {
     struct gv_spool_status status;
@@ -551,7 +550,7 @@ static bool ends_anew(const struct gv_drain_spool *spool)
     return spool->ended && spool->as_dying && status.exiting && !status.dying;
 }
 
-/* Its process is the same one still, but has become another program by exec, and recorded anew. */
+/* It is the same process, but has become another program by exec, and started a new recording. */
 static bool is_replaced(const struct gv_drain *drain, const struct gv_drain_spool *spool)
 {
     for (size_t i = 0; i < drain->count; i++) {
@@ -596,7 +595,7 @@ static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, boo
 
     if (!spool->ingesting)
         error = start_ingest(drain, spool);
-    /* Looked at before the records: what an exiting process published is then all there. */
+    /* Read before the records: then everything that an exiting process published is there. */
     gv_spool_reader_status(&spool->reader, &status);
     if (!error)
         error = gv_ingest_scan(&spool->ingest);
@@ -609,7 +608,7 @@ static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, boo
     return error;
 }
 
-/* The records are safe; the spool of a process that is gone is not needed any more. */
+/* The records are safe, so the spool of an ended process can go. */
 static void drop_spool(struct gv_drain *drain, size_t index)
 {
     struct gv_drain_spool *spool = drain->spools[index];
@@ -627,7 +626,7 @@ void gv_drain_reopen(struct gv_drain *drain)
     if (drain->writing)
         gv_database_rollback(&drain->database);
     stop_writing(drain);
-    /* The file is found again. */
+    /* The next pass finds the file again. */
     if (drain->path[0])
         strcpy(drain->wanted, drain->path);
     drain->path[0] = '\0';

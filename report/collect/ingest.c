@@ -45,7 +45,8 @@ int gv_ingest_load_number(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv
     return gv_known_add(into, ingest->database, &key, sqlite3_column_int64(row, 0));
 }
 
-/* Collects the text that follows records[at]; returns its valid form in `out`, or NULL if empty. */
+/* Collects the text that follows records[at]. Returns it in `out` as valid UTF-8, or NULL if
+ * empty. */
 static const char *read_text(const union gv_record *records, size_t count, size_t at,
                              uint32_t bytes, char *out, size_t size)
 {
@@ -69,8 +70,8 @@ static const char *read_text(const union gv_record *records, size_t count, size_
 /* ---- threads ---- */
 
 /*
- * A process's threads. Those that have a segment of the spool are in memory; of the others, which
- * have ended or rest, only the row is known: a program may have a new one for each task.
+ * A process's threads. Those with a segment of the spool are in memory. Of the others, which have
+ * ended or rest, only the row is known: a program may have a new one for each task.
  */
 
 #define GV_INGEST_THREADS 1024u
@@ -98,7 +99,7 @@ static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uin
     return gv_key_map_add(&ingest->threads, &key, (int64_t)ingest->thread_count);
 }
 
-/* A thread that has rested, as its row says. */
+/* A thread that wakes up, from its row. */
 static int wake_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id)
 {
     int result, error;
@@ -161,7 +162,7 @@ static int intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *v
     return error;
 }
 
-/* It is known from now on by its row alone. */
+/* From now on only its row is known. */
 static int put_to_rest(struct gv_ingest *ingest, const struct gv_ingest_thread *thread)
 {
     struct gv_key key = {.part = {thread->serial}};
@@ -321,8 +322,8 @@ static int intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id
     return gv_known_add(&ingest->places, ingest->database, &key, *id);
 }
 
-/* Which stream a handle means. The default streams have no handle of their own: they are one for
- * each context, or for each context and thread. */
+/* The stream of a handle. Default streams have no handle of their own: there is one for each
+ * context, or for each context and thread. */
 static struct gv_key stream_key(uint64_t handle, bool per_thread, int64_t context, int64_t thread)
 {
     struct gv_key key = {.part = {GV_PLACE_STREAM, handle}};
@@ -375,7 +376,7 @@ static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *threa
     int error = 0;
 
     if (ingest->kinds[api]->flags & GV_CALL_IN_OBJECT && call->object) {
-        /* Which one is current by the end says nothing. */
+        /* The context that is current at the end says nothing. */
         handle = call->object;
         flags |= GV_RECORD_HAS_CONTEXT;
     }
@@ -443,9 +444,9 @@ static int intern_load_all(struct gv_ingest *ingest)
     return error;
 }
 
-/* ---- waiting for a processor ---- */
+/* ---- waiting for a CPU ---- */
 
-/* What is left when all that does not belong to the call is taken off. */
+/* Subtracts everything that may be outside of the call. */
 static uint64_t delay_less(uint64_t delay_ns, uint64_t other_ns)
 {
     return delay_ns > other_ns ? delay_ns - other_ns : 0;
@@ -467,11 +468,11 @@ uint64_t gv_ingest_delay_least(uint64_t start_ns, uint64_t end_ns,
             delay_less(delay_less(end->delay_ns - earlier->delay_ns, behind_ns), before_ns);
         least_ns = since_ns > least_ns ? since_ns : least_ns;
     }
-    /* The kernel's clock and ours may differ by a little. */
+    /* The Linux kernel's clock and ours may differ slightly. */
     return least_ns < end_ns - start_ns ? least_ns : end_ns - start_ns;
 }
 
-/* Of a thread of another process. False: the kernel does not tell. */
+/* For a thread of another process. False: the Linux kernel does not report it. */
 static bool read_delay(uint32_t pid, uint32_t tid, uint64_t *delay_ns)
 {
     char path[64];
@@ -482,15 +483,15 @@ static bool read_delay(uint32_t pid, uint32_t tid, uint64_t *delay_ns)
 }
 
 /*
- * How long threads waited for a processor inside calls that took long. A program's thread says,
- * after such a call, how long it has waited so far. Two such readings bound what came between them;
- * one that the collector takes while the thread is in the call bounds the rest of it.
+ * How long threads waited for a CPU inside slow calls. A program's thread reports after such a call
+ * how long it has waited so far. Two such readings bound the time between them. A reading by the
+ * collector during the call bounds the rest of it.
  *
- * The collector's are of use inside calls only: what the kernel says of a thread that waits at that
- * moment lacks that wait, and a wait that began before the call would be taken for the call's.
+ * The collector's readings are useful only inside calls: a thread that waits at that moment has not
+ * been counted yet, and a wait that began before the call would be attributed to the call.
  */
 
-/* How many threads the kernel is asked about in one look. */
+/* Threads to ask the Linux kernel about in one look. */
 #define GV_DELAY_READS 64u
 
 static const struct gv_delay_sight *delay_sight_of(const struct gv_ingest *ingest, uint64_t thread,
@@ -541,7 +542,7 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     uint64_t least_ns;
 
     thread->delay = now;
-    /* The call of that reading may have been lost, and this be the next one. */
+    /* The call of that reading may be lost, and this may be the next one. */
     if (record->call_start_ns != call->start_ns)
         return 0;
     least_ns = gv_ingest_delay_least(call->start_ns, call->start_ns + call->duration_ns, &now,
@@ -555,19 +556,18 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 /* ---- stacks ---- */
 
 /*
- * Stacks: native frames as places in files, to be named when the trace is finished, and Python
- * frames with their names.
+ * Stacks: native frames as offsets in files, to be named when the trace is finished, and Python
+ * frames with names.
  *
- * The frames of the interpreter's own code are left out where there are Python frames, which stand
- * where the innermost of them stood.
+ * If there are Python frames, they replace the frames of the interpreter, at the position of its
+ * innermost one.
  */
 
-/* Python frames stand between the native ones inside the interpreter's calls and those around it.
- */
+/* Python frames come between the native ones inside the interpreter's calls and those around it. */
 #define GV_INGEST_PYTHON_DEPTH 1000
 #define GV_INGEST_OUTER_DEPTH  2000
 
-/* What the records of one group say of a stack, in their order. */
+/* What one group of records says of a stack. */
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
     int64_t of_call;
@@ -666,7 +666,7 @@ static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *st
 
     if (!read_text(records, count, 0, bytes, both, sizeof(both)))
         return 0;
-    /* Both names were whole characters: repairing has not moved where the second one begins. */
+    /* Both names had only whole characters, so repairing has not moved the second one. */
     size_t split = strnlen(both, frame->file_bytes);
     memcpy(file, both, split);
     file[split] = '\0';
@@ -721,7 +721,7 @@ static int store_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack 
     int64_t stack = state->of_call;
 
     state->of_call = 0;
-    /* The call that it was told for may have been lost, and this be the next one. */
+    /* Its call may be lost, and this may be the next one. */
     if (!stack || state->of_call_start_ns != start_ns)
         return 0;
     return gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
@@ -729,7 +729,7 @@ static int store_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack 
 
 /* ---- one group of records ---- */
 
-/* A thread whose loads never meet their calls is damaged; don't remember more than this. */
+/* More loads without their calls mean damage. */
 #define GV_INGEST_PENDING_LIMIT 4096u
 
 static void fill_row(struct gv_call_row *row, int64_t start_ns,
@@ -769,7 +769,7 @@ static void count_work(struct gv_ingest *ingest, const struct gv_record_call *ca
         ingest->work.moves_until_ns = end_ns;
 }
 
-/* Tells the loads that stood inside this call which one it was. */
+/* Gives the loads inside this call its row. */
 static int match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                        const struct gv_record_call *call, int64_t id)
 {
@@ -943,7 +943,7 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
                        const union gv_record *records, size_t count)
 {
     char text[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)];
-    int64_t module = 0; /* that the group's call made or unloaded */
+    int64_t module = 0; /* made or unloaded by the group's call */
     uint64_t outer_start_ns = 0;
     struct gv_ingest_stack stack = {0};
     const struct gv_record_run_delay *delay = NULL;
@@ -957,7 +957,7 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
 
         switch (record->head.kind) {
         case GV_RECORD_CALL:
-            /* The call of that load may have been lost, and this be the next one. */
+            /* The call of that load may be lost, and this may be the next one. */
             if (outer_start_ns && outer_start_ns != record->call.start_ns)
                 module = 0;
             outer_start_ns = 0;
@@ -998,7 +998,7 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
         case GV_RECORD_STACK_OF_CALL:
             error = store_stack_part(ingest, &stack, record, records + i + 1, count - i - 1);
             break;
-        default: /* text is read with its owner; what is unknown is left out */
+        default: /* text is read with its owner; unknown kinds are ignored */
             error = gv_ingest_gpu(ingest, record,
                                   gv_ingest_gpu_has_text(record, &bytes)
                                       ? read_text(records, count, i, bytes, text, sizeof(text))
@@ -1071,7 +1071,7 @@ static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *
 {
     char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
     int64_t api, kernel = 0;
-    /* The process may have been looked at for the last time before the call began. */
+    /* The last look at the process may have been before the call began. */
     bool seen = ingest->seen_ns > flight->start_ns;
     int64_t seen_ns = seen ? gv_ingest_time(ingest, ingest->seen_ns) : 0;
     int error = intern_api(ingest, flight->api, &api);
@@ -1087,7 +1087,7 @@ static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *
     return error;
 }
 
-/* Of who is in a call since when. */
+/* A hash of the threads in calls, and their starts. */
 static uint64_t shape_of_flights(struct gv_ingest *ingest)
 {
     struct gv_spool_flight flight;
@@ -1114,7 +1114,7 @@ int gv_ingest_flights(struct gv_ingest *ingest)
     uint64_t shape = shape_of_flights(ingest);
     int error;
 
-    /* Looking for causes reads much of the trace: once for each set of calls is enough. */
+    /* Finding causes reads much of the trace, so it is done once for each set of calls. */
     if (shape && shape == ingest->flights_shape)
         return gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_SEEN, "iz", ingest->process,
                                ingest->seen_ns ? gv_ingest_time(ingest, ingest->seen_ns) : 0);
@@ -1132,7 +1132,7 @@ int gv_ingest_flights(struct gv_ingest *ingest)
     return error;
 }
 
-/* How full they were, nobody knows. */
+/* Nobody knows how full they were. */
 static int store_cut(struct gv_ingest *ingest)
 {
     uint64_t most = (uint64_t)ingest->reader->segments_cut * GV_SPOOL_SEGMENT_RECORDS;
@@ -1173,10 +1173,10 @@ int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
 
 /* ---- segments ---- */
 
-/* A longer group is damage; it is stored as if it ended here. */
+/* A longer group means damage; it is stored as if it ended here. */
 #define GV_INGEST_GROUP_LIMIT 65536u
 
-/* Joins arguments (NUL after each) as a shell would need them to be written. */
+/* Joins arguments (NUL after each), quoted for a shell. */
 static void join_arguments(const struct gv_spool_facts *facts, char *out, size_t size)
 {
     size_t used = 0;
@@ -1360,13 +1360,13 @@ static int hold_record(struct gv_ingest *ingest, const union gv_record *record)
     return store_held(ingest);
 }
 
-/* Records that nobody will bring any more: the file that had them is gone, or damage. */
+/* Counts records that are gone for ever: their file is gone or damaged. */
 static int store_gap(struct gv_ingest *ingest, uint64_t from, uint64_t to)
 {
     struct gv_ingest_thread *thread = ingest->current;
     int error = 0;
 
-    /* What stands before the gap has no continuation any more. */
+    /* What comes before the gap is not continued. */
     if (ingest->group_count > 0)
         error = store_held(ingest);
     thread->position = to;
@@ -1376,9 +1376,9 @@ static int store_gap(struct gv_ingest *ingest, uint64_t from, uint64_t to)
 }
 
 /*
- * Reads what is new in one segment. A segment that is missing before it in a living process is one
- * that was still free when the scan passed it: the thread waits for the next scan. Only when the
- * process is gone is a gap a gap.
+ * Reads the new records of one segment. In a living process, a missing segment before it was still
+ * free when the scan passed it, so the thread waits for the next scan. Only in an ended process is
+ * it a real gap.
  */
 static int read_segment(struct gv_ingest *ingest, const struct gv_spool_view *view, bool final,
                         size_t *stored)

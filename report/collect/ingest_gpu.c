@@ -1,4 +1,4 @@
-/* What the GPU's side tells of a process. */
+/* Ingests the GPU side of a process. */
 #include "report/collect/ingest.h"
 
 #include "report/analyse/captured.h"
@@ -39,11 +39,10 @@ static int add_names(struct gv_ingest *ingest)
 }
 
 /*
- * CUPTI keeps the name that it has found for a function's handle. When the code is unloaded and
- * another function gets the handle, its records have the name of the one that went (seen on an
- * H200, CUDA 13.0: 1161 of 1200 kernels of a program that loads and unloads). The launch knows
- * better: its name is the one that the program asked for. Nodes of graphs have no launch of their
- * own, and keep what CUPTI says.
+ * CUPTI keeps the first name of a function's handle. After an unload another function may get the
+ * handle, and its records have the old name (on an H200 with CUDA 13.0: 1161 of 1200 kernels of a
+ * program that loads and unloads). The launch has the right name, which the program asked for.
+ * Nodes of graphs have no launch of their own, and keep CUPTI's name.
  */
 static int fix_names(struct gv_ingest *ingest, const struct gv_spool_status *status)
 {
@@ -80,7 +79,7 @@ static int store_device(struct gv_ingest *ingest, const struct gv_record_device 
                            (int64_t)device->clock_khz, (int64_t)device->memory_clock_khz);
 }
 
-/* The row that was just added; it is not known by this number yet. */
+/* The row just added; its number is not known yet. */
 static int remember_last(struct gv_ingest *ingest, struct gv_known *known, uint32_t number)
 {
     struct gv_key key = {.part = {number}};
@@ -88,7 +87,7 @@ static int remember_last(struct gv_ingest *ingest, struct gv_known *known, uint3
     return gv_known_add(known, ingest->database, &key, gv_database_last_id(ingest->database));
 }
 
-/* *row is 0 for number 0, and for one that is not known. */
+/* *row is 0 for number 0, and for an unknown number. */
 static int numbered(struct gv_ingest *ingest, struct gv_known *known, uint32_t number, int64_t *row)
 {
     struct gv_key key = {.part = {number}};
@@ -149,7 +148,7 @@ static int intern_place(struct gv_ingest *ingest, const struct gv_record_gpu_op 
     return gv_known_add(&ingest->gpu_places, ingest->database, &key, *place);
 }
 
-/* What was just stored waits for its call, if it has one that is not there yet. */
+/* The operation just stored waits for its call, if that is not stored yet. */
 static int await(struct gv_ingest *ingest, uint32_t correlation, int64_t call,
                  enum gv_statement statement)
 {
@@ -245,7 +244,7 @@ bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)
 
 int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const char *text)
 {
-    /* A call found by its number has to be in the trace before what refers to it. */
+    /* A call found by its number must be in the trace before rows that refer to it. */
     switch (record->head.kind) {
     case GV_RECORD_DEVICE:
         return store_device(ingest, &record->device, text);
@@ -358,18 +357,17 @@ void gv_ingest_gpu_close(struct gv_ingest *ingest)
 /* ---- launches without an operation ---- */
 
 /*
- * Every launch that succeeded is found on the GPU, or counted here. Of a process that ended by
- * itself all that was launched before its last flush came through has to be there: what is not is
- * `missing`, whatever the reason. What was started later, by its threads and exit handlers, CUPTI
- * still held (`last flush`). It hands over a buffer when every record in it is complete, so that
- * one kernel which runs on keeps back all that were put in beside it: when a process was killed,
- * nothing of its can be taken as seen because it is old, and whatever is not there is the last
- * flush's.
+ * Every successful launch is found on the GPU, or counted here. In a process that ended normally,
+ * everything launched before its last flush must be there; what is not is `missing`, whatever the
+ * reason. What its threads and exit handlers started later was still in CUPTI (`last flush`). CUPTI
+ * returns a buffer only when every record in it is complete, so one running kernel delays all
+ * others in its buffer. So in a killed process everything that is not there counts as `last flush`,
+ * however old it is.
  *
- * Nobody is accused wrongly: what was launched before the GPU's side was on, or while any stream
- * was being captured, is not asked for, nor are launches of graphs where each node is recorded
- * (there may be none that leaves an operation), and copies only by the last flush. Operations
- * without a call, and records that are known to be lost, may be of any of them, and are taken off.
+ * It never counts too much: launches before the GPU side was on, or while any stream was captured,
+ * are not expected. Neither are graph launches if each node is recorded (a graph may have none that
+ * leaves an operation); copies count only in the last flush. Operations without a call, and lost
+ * records, may belong to any of them, and are subtracted.
  */
 struct gv_ingest_unseen {
     int64_t started_ns, flushed_ns;
@@ -377,9 +375,9 @@ struct gv_ingest_unseen {
     bool whole_graphs;
     struct gv_id_table works; /* api -> enum gv_gpu_work */
     struct gv_captured_times captured;
-    uint8_t *seen; /* one bit for each call: it has an operation */
+    uint8_t *seen; /* one bit for each call with an operation */
     int64_t seen_below;
-    int64_t orphans; /* kernels and whole graphs whose call is not known */
+    int64_t orphans; /* kernels and whole graphs without a known call */
     int64_t missing;
     int64_t last_flush;
 };
@@ -458,8 +456,8 @@ static int unseen_find(struct gv_ingest *ingest, struct gv_ingest_unseen *unseen
     return error;
 }
 
-/* Takes off what is known to be lost, and may be the same: each lost record once. Where calls are
- * lost that may have begun a capture, nothing is known to be missing. */
+/* Subtracts known losses that may be the same, each lost record once. If lost calls may have
+ * begun a capture, nothing counts as missing. */
 static int unseen_known(struct gv_ingest_unseen *unseen, sqlite3_stmt *row)
 {
     int64_t lost = sqlite3_column_int64(row, 0);
@@ -486,7 +484,7 @@ static int unseen_store(struct gv_ingest *ingest, struct gv_ingest_unseen *unsee
     return error;
 }
 
-/* Whether anything can be unseen: counting is cheap beside finding out what. */
+/* Whether anything can be missing: counting is cheap compared with finding what. */
 static bool unseen_any(const struct gv_ingest *ingest, const struct gv_spool_status *status)
 {
     const struct gv_ingest_work *work = &ingest->work;
@@ -529,7 +527,7 @@ int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *st
         late ? gv_database_script(ingest->database->handle, sql_match_late, &ingest->process, 1)
              : 0;
 
-    /* The analysis needs the room. Should anything come still, it is looked up in the trace. */
+    /* The analysis needs the memory. If anything still comes, it is looked up in the trace. */
     ingest->resumed |= ingest->correlate.calls != NULL;
     gv_correlate_free(&ingest->correlate);
     if (!error)

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- the library: what each GPU is doing now ---- */
+/* ---- the library ---- */
 
 #define GV_NVML_DEVICES    64
 #define GV_NVML_UUID_BYTES 96
 
-/* What a device did not tell is -1. */
+/* Unknown values are -1. */
 struct gv_nvml_sample {
     char uuid[GV_NVML_UUID_BYTES];
     int64_t at_ns; /* CLOCK_MONOTONIC */
@@ -94,7 +94,7 @@ static void find_devices(struct gv_nvml *nvml)
     }
 }
 
-/* These may take long, or never return, with a driver in trouble. NULL: there is no library, or it
+/* With a driver in trouble, these may take long or never return. NULL: no library, or it
  * refuses. */
 static struct gv_nvml *nvml_open(void)
 {
@@ -152,12 +152,12 @@ static void nvml_ask(const struct gv_nvml *nvml, unsigned device, struct gv_nvml
 
 /* ---- the samples ---- */
 
-/* As many wait to be stored; what comes then is left out. */
+/* The most samples that wait to be stored; further ones are dropped. */
 #define GV_SAMPLES_WAITING 1024
-/* The last question may be under way. */
+/* The last question may still be in progress. */
 #define GV_SAMPLES_END_MS 300
 
-/* Shared by the collector's thread and the one that asks. */
+/* Shared by the collector's thread and the sampling thread. */
 struct gv_sampler {
     pthread_mutex_t lock;
     pthread_cond_t ending_changed;
@@ -175,7 +175,7 @@ static void sampler_add(struct gv_sampler *sampler, const struct gv_nvml_sample 
     pthread_mutex_unlock(&sampler->lock);
 }
 
-/* Sleeps until the next look; true when there will be none. */
+/* Sleeps until the next sample; true: stop. */
 static bool sampler_ends(struct gv_sampler *sampler, struct timespec *next)
 {
     int result = 0;
@@ -229,7 +229,7 @@ static struct gv_sampler *sampler_start(void)
     return NULL;
 }
 
-/* 1: the trace has a device of this UUID, 0: not, or -errno. */
+/* 1: the trace has a device with this UUID; 0: not; or -errno. */
 static int knows_device(struct gv_database *database, const char *uuid)
 {
     int error, result;
@@ -315,7 +315,7 @@ void gv_samples_close(struct gv_samples *samples)
     end.tv_sec += end.tv_nsec / 1000000000;
     end.tv_nsec %= 1000000000;
     if (pthread_timedjoin_np(sampler->thread, NULL, &end) != 0) {
-        /* It still uses the sampler, and goes with the process. */
+        /* It still uses the sampler, and ends with the process. */
         pthread_detach(sampler->thread);
         return;
     }

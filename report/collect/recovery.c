@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Takes the session's lock, so that no collector starts meanwhile. *fd is -1 without a session
- * file: then nobody can be at work but through the spools' own locks. */
+ * file: then only the spools' own locks show work in progress. */
 static int gv_recovery_lock(const char *directory, const char *session, int *fd,
                             struct gv_session_file **file)
 {
@@ -28,14 +28,14 @@ static int gv_recovery_lock(const char *directory, const char *session, int *fd,
     }
     if (*fd < 0)
         return *fd;
-    /* Root may open everybody's, and must not take what it will not read for an unfinished one. */
+    /* Root may open everybody's files, and must not mistake those for unfinished ones. */
     if (fstat(*fd, &status) < 0)
         return -errno;
     if (status.st_uid != geteuid())
         return -EPERM;
     if (flock(*fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    /* A session file that was never finished says nothing, and is in nobody's way. */
+    /* An unfinished session file says nothing, and is in nobody's way. */
     if (gv_session_place_map(*fd, file) == 0)
         (*file)->trace_path[GV_SESSION_PATH_BYTES - 1] = '\0';
     return 0;
@@ -61,7 +61,7 @@ static int gv_recovery_drain(struct gv_drain *drain, struct gv_recovery *recover
     return error;
 }
 
-/* Nothing is left to come: the trace is complete, also one whose spools were all stored before. */
+/* Nothing more can come: the trace is complete, even if all spools were stored before. */
 static int gv_recovery_finish(struct gv_drain *drain, const char *wanted, bool has_session_file,
                               const char *directory)
 {
@@ -73,7 +73,7 @@ static int gv_recovery_finish(struct gv_drain *drain, const char *wanted, bool h
     error = gv_drain_finish(drain);
     if (error == -ENOENT)
         error = 0;
-    /* Also one that was never finished: its process was killed while it made it. */
+    /* Also an unfinished one, whose process was killed while it made it. */
     if (!error && has_session_file) {
         snprintf(session_path, sizeof(session_path), "%s/%s%s", directory, drain->session,
                  GV_SESSION_SUFFIX);
@@ -104,7 +104,7 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
     memset(recovery, 0, sizeof(*recovery));
     if (!drain)
         return -ENOMEM;
-    /* It may come from a trace that somebody else made, and is about to name files. */
+    /* It may come from an untrusted trace, and is about to become part of file names. */
     if (gv_session_id_parse(session, &pid, &ticks) < 0) {
         free(drain);
         return -EPROTO;

@@ -40,7 +40,7 @@ static bool gv_session_watch_try(struct gv_session_watch *watch, const char *dir
     return watch->file != NULL;
 }
 
-/* Its name; once it has ended, that stays as it was. */
+/* The program's name; the last one after its end. */
 static void gv_session_watch_note_root(struct gv_session_watch *watch)
 {
     char arguments[GV_SPOOL_ARGUMENTS_BYTES];
@@ -75,7 +75,7 @@ void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number)
         atomic_store(&watch->file->root_signal, (uint32_t)number);
 }
 
-/* True when the file at the session's path is a trace of this session. */
+/* Whether the file at the session's path is a trace of this session. */
 static bool gv_session_watch_has_trace(struct gv_session_watch *watch, char *path, size_t size)
 {
     struct gv_trace_probe probe;
@@ -95,7 +95,7 @@ int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t si
         if (gv_session_watch_has_trace(watch, path, size))
             return 0;
         error = -atomic_load(&watch->file->trace_error);
-        /* With its collector dead, or never started, the records are for us to bring in. */
+        /* If its collector is dead or never started, we store the records. */
         int recovered = gv_recovery_run(watch->directory, watch->session, NULL, &recovery);
         if (recovered == 0 && recovery.path[0]) {
             snprintf(path, size, "%s", recovery.path);

@@ -34,7 +34,7 @@ void gv_session_place_default(char *out, size_t size)
     char here[GV_SESSION_PATH_BYTES];
 
     if (gv_session_place_folder(0, getcwd(here, sizeof(here)), NULL, out, size) < 0)
-        out[0] = '\0'; /* no session is found there */
+        out[0] = '\0'; /* no session there */
 }
 
 bool gv_session_place_id(const char *name, char id[GV_SESSION_ID_BYTES])
@@ -92,7 +92,7 @@ int gv_session_place_open(const char *directory, const char *session)
 
 /* ---- by its trace ---- */
 
-/* The file need not exist, but its folder does. */
+/* The file need not exist, but its folder must. */
 static int resolve_path(const char *path, char absolute[PATH_MAX])
 {
     char copy[PATH_MAX], resolved[PATH_MAX];

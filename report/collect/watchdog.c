@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* While a call hangs its rows say how long, not older than this. */
+/* While a call hangs, its rows are at most this old. */
 #define GV_WATCHDOG_AGAIN_MS 1000
 #define GV_WATCHDOG_LEAST_MS 50
 
@@ -65,7 +65,7 @@ int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain)
         if (!drain->spools[i]->ingesting)
             continue;
         bool overdue = gv_watchdog_is_overdue(watchdog, ingest->reader, now_ns);
-        /* Of one that has ended, its end has stored the calls that it was in: they stay. */
+        /* The end of a process has stored its unfinished calls: they stay. */
         if (overdue || (ingest->flights_shape && !drain->spools[i]->ended))
             error = gv_watchdog_write(drain, ingest, overdue);
         any |= overdue;

@@ -33,7 +33,7 @@ int gv_arguments_refuse(const struct gv_command *command, const char *format, ..
     va_start(arguments, format);
     vsnprintf(said, sizeof(said), format, arguments);
     va_end(arguments);
-    gv_text_escape(shown, sizeof(shown), said); /* it holds words of the command line */
+    gv_text_escape(shown, sizeof(shown), said); /* it points to words of the command line */
     fflush(stdout);
     fprintf(stderr, "gpuverify %s: %s\n", command->name, shown);
     gv_command_text_usage(stderr, command);
@@ -108,7 +108,7 @@ int gv_option_read(const struct gv_option *option, struct gv_given *given)
     }
 }
 
-/* `value` NULL: the next word is it, if one is needed. 0 or the exit code. */
+/* `value` NULL: takes the next word if needed. 0 or the exit code. */
 static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option, const char *value)
 {
     struct gv_given *given = &parse->arguments->given[parse->arguments->given_count];
@@ -155,7 +155,7 @@ static int gv_parse_long(struct gv_parse *parse, const char *word)
     return gv_parse_unknown(parse, word, length);
 }
 
-/* "-o FILE", "-oFILE", and flags put together. */
+/* "-o FILE", "-oFILE", and combined flags. */
 static int gv_parse_letters(struct gv_parse *parse, const char *word)
 {
     for (const char *at = word; *at; at++) {
@@ -218,7 +218,7 @@ static int gv_parse_check_count(const struct gv_arguments *arguments)
                                arguments->operands[command->most]);
 }
 
-/* Options that would be ignored are refused. */
+/* Refuses options that would have no effect. */
 static int gv_parse_check_apart(const struct gv_arguments *arguments)
 {
     static const struct {

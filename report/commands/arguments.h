@@ -1,7 +1,7 @@
 /*
- * What a command was told on its command line, checked against the tables of commands and options.
+ * A command line, checked against the tables of commands and options.
  *
- * Texts belong to argv and stay valid with it.
+ * Texts belong to argv.
  */
 #ifndef GV_COMMANDS_ARGUMENTS_H
 #define GV_COMMANDS_ARGUMENTS_H
@@ -22,21 +22,20 @@ struct gv_given {
 
 struct gv_arguments {
     const struct gv_command *command;
-    struct gv_given *given; /* in the order of the command line */
+    struct gv_given *given; /* in the command line's order */
     size_t given_count;
     char **operands; /* ended by a NULL */
     int operand_count;
-    int parted_at; /* how many operands stood before "--"; -1: there was none */
+    int parted_at; /* the number of operands before "--"; -1: there was none */
 };
 
-/* Whether the command is to go on with what is in *arguments, which is to be freed in any case. If
- * not, a message or the help was given, and *code is the exit code. argv[0] is the command's name.
- */
+/* Whether the command should run with *arguments, which must be freed in any case. If not, a
+ * message or help was printed, and *code is the exit code. argv[0] is the command's name. */
 bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,
                         struct gv_arguments *arguments, int *code);
 void gv_arguments_free(struct gv_arguments *arguments);
 
-/* What an option was given last; `preset` or NULL if it was not given. */
+/* The last value of an option; `preset` or NULL if it was not given. */
 const struct gv_given *gv_arguments_find(const struct gv_arguments *arguments,
                                          enum gv_option_id option);
 bool gv_arguments_has(const struct gv_arguments *arguments, enum gv_option_id option);
@@ -47,14 +46,14 @@ int64_t gv_arguments_number(const struct gv_arguments *arguments, enum gv_option
 
 /* Reads given->text as a value of the option, into *given. 0 or -errno. */
 int gv_option_read(const struct gv_option *option, struct gv_given *given);
-/* What an option's value has to be, in words. */
+/* What an option's value must be, in words. */
 const char *gv_option_expected(const struct gv_option *option);
 
-/* Says what is wrong with the use of a command, and how it is used. Returns GV_EXIT_USAGE. */
+/* Prints what is wrong with the use of a command, and its usage. Returns GV_EXIT_USAGE. */
 int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same of a word that is none of those that an option takes (gv_option_words): names the
- * nearest one, and all. `what` is what they are, "section". */
+/* The same for a word that is not one of an option's words (gv_option_words): names the nearest
+ * one, and all. `what` is their name, "section". */
 int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
                              const char *what, const char *word);
 

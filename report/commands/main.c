@@ -1,4 +1,4 @@
-/* gpuverify: finds the command that was asked for. */
+/* gpuverify: runs the requested command. */
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/usage.h"
@@ -16,7 +16,7 @@ static gv_command_function *const gv_command_functions[GV_COMMANDS_COUNT] = {
 #include "report/commands/commands.def"
 };
 
-/* What went to stdout has to have arrived, or the exit code is worth nothing. */
+/* Checks that everything reached stdout; otherwise the exit code is worthless. */
 static int gv_finish_output(int code)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -26,7 +26,7 @@ static int gv_finish_output(int code)
     return code;
 }
 
-/* One thread uses SQLite here; its locks and its memory statistics cost a fifth of an insert. */
+/* Only one thread uses SQLite; its locks and memory statistics cost a fifth of an insert. */
 static int gv_configure_sqlite(void)
 {
     return sqlite3_config(SQLITE_CONFIG_SINGLETHREAD) == SQLITE_OK &&

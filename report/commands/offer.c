@@ -15,12 +15,12 @@ static const char *gv_offer_name = "gpuverify";
 
 void gv_offer_called(const char *name)
 {
-    /* A name that the shell looked up is typed again as it is: a path too. */
+    /* A name that the shell found in PATH is printed unchanged; so is a path. */
     if (name && strchr(name, '/'))
         gv_offer_name = name;
 }
 
-/* What is damaged is said when it is read. */
+/* Damage is reported when the trace is read. */
 static bool gv_offer_is_trace(const char *path)
 {
     struct gv_trace_probe probe;

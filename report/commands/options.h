@@ -1,4 +1,4 @@
-/* The tables of commands and options, as data; see report/commands/commands.def and
+/* The tables of commands and options as data; see report/commands/commands.def and
  * report/commands/options.def. */
 #ifndef GV_COMMANDS_OPTIONS_H
 #define GV_COMMANDS_OPTIONS_H
@@ -45,7 +45,7 @@ struct gv_option {
     const char *identifier; /* the name, with _ for - */
     char letter;            /* 0: none */
     enum gv_option_kind kind;
-    const char *value; /* what help calls it; of a choice, all of them, parted by | */
+    const char *value; /* its name in help; for a choice all of them, separated by | */
     const char *preset;
     const char *help;
 };
@@ -82,12 +82,12 @@ const struct gv_command *gv_command_find(const char *name);
 /* The listed command that was probably meant; NULL: none is near. */
 const struct gv_command *gv_command_nearest(const char *word);
 
-/* By its long name of `length` bytes. NULL: there is none. */
+/* Finds an option by its long name of `length` bytes. NULL: none. */
 const struct gv_option *gv_option_find(enum gv_command_id command, const char *name, size_t length);
 const struct gv_option *gv_option_find_letter(enum gv_command_id command, char letter);
 const struct gv_option *gv_option_nearest(enum gv_command_id command, const char *word);
 
-/* The index of a text among the choices a|b|c; -1: it is none. */
+/* The index of a text among the choices a|b|c; -1: none. */
 int gv_choice_find(const char *choices, const char *text);
 
 #endif

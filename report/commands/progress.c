@@ -6,13 +6,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Steps of SQLite's machine between two looks at the clock: about a millisecond. */
+/* Steps of SQLite's virtual machine between two looks at the clock: about a millisecond. */
 #define GV_PROGRESS_STEPS 100000
 
 struct gv_progress {
     const char *what;
     time_t begun;
-    time_t shown; /* seconds that the line says; 0: there is none */
+    time_t shown; /* seconds shown on the line; 0: no line */
 };
 
 static struct gv_progress gv_progress_now;
@@ -30,7 +30,7 @@ static int gv_progress_look(void *context)
     struct gv_progress *progress = context;
     time_t seconds = gv_progress_clock() - progress->begun;
 
-    /* The clock's second may have been nearly over when it began. */
+    /* The first second of the clock may have been nearly over. */
     if (seconds < 2 || seconds == progress->shown)
         return 0;
     progress->shown = seconds;

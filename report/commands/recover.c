@@ -1,4 +1,4 @@
-/* gpuverify recover: records that no collector took. */
+/* gpuverify recover: stores records that no collector stored. */
 #include "report/commands/commands.h"
 
 #include "report/collect/recovery.h"
@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A session that was asked for. */
+/* A session to recover. */
 struct gv_recover_job {
     char *directory;
-    char *trace; /* that it was named by; NULL: none */
+    char *trace; /* the trace that named it; NULL: none */
     char session[GV_SESSION_ID_BYTES];
 };
 
@@ -104,7 +104,7 @@ static int gv_recover_compare(const void *left, const void *right)
     return strcmp(one->session, other->session);
 }
 
-/* All sessions that have a file in a directory. */
+/* Adds all sessions with a file in a directory. */
 static int gv_recover_directory(struct gv_recover *recover, const char *directory)
 {
     DIR *stream = opendir(directory);
@@ -178,7 +178,7 @@ static void gv_recover_given(struct gv_recover *recover, const char *given)
     recover->failed |= error != 0;
 }
 
-/* Nothing is stored before it is known that -o can name where all of it goes. */
+/* Stores nothing until it is clear that -o can name the trace for everything. */
 static int gv_recover_all(struct gv_recover *recover)
 {
     if (recover->wanted && recover->count > 1) {

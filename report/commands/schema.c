@@ -1,4 +1,4 @@
-/* gpuverify schema: what a trace's views hold, column by column. */
+/* gpuverify schema: describes a trace's views, column by column. */
 #include "report/commands/commands.h"
 #include "report/show/message.h"
 #include "report/show/rows.h"
@@ -41,7 +41,7 @@ static void gv_schema_put(const struct gv_schema_column *column, void *context)
     gv_rows_text(&page->rows, gv_schema_or_null(column->help));
 }
 
-/* Each column's text is one line where no width is asked for. */
+/* Without a width, each column's text is one line. */
 static int gv_schema_columns(void)
 {
     unsigned int width = gv_terminal_width(stdout);
@@ -88,7 +88,7 @@ static void gv_schema_ignore(const struct gv_schema_column *column, void *contex
     (void)context;
 }
 
-/* A table is named only to those who ask for tables: the views are what stays. */
+/* Tables are shown only on request, because only views are stable. */
 static int gv_schema_refuse(const struct gv_command *command, const char *only, bool tables)
 {
     struct gv_schema_guess guess = {.word = only, .least = GV_WORD_TYPO};

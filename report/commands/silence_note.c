@@ -7,9 +7,9 @@
 
 #include <time.h>
 
-/* Records come later than they are made; and who makes a call each second does not hang. */
+/* Records arrive late, and a program that makes a call each second does not hang. */
 #define GV_SILENCE_LEAST_NS INT64_C(1000000000)
-/* Until the watchdog has looked and its rows are written. */
+/* Until the watchdog has looked and written its rows. */
 #define GV_SILENCE_LATE_NS INT64_C(2000000000)
 
 struct gv_silence {
@@ -36,7 +36,7 @@ static int gv_silence_read(sqlite3 *trace, struct gv_silence *silence)
     return gv_database_error(trace, result);
 }
 
-/* Whether a process of the trace goes on, here. */
+/* Whether a process of the trace still runs on this machine. */
 static int gv_silence_lives(sqlite3 *trace, bool *lives)
 {
     sqlite3_stmt *rows = NULL;
@@ -98,8 +98,7 @@ static void gv_silence_say(FILE *out, const char *first, const struct gv_silence
     gv_text_lines(out, *first == ' ' ? 5 : 0, first, text, columns);
 }
 
-/* The end of the last call. The rows are in the order in which they came: near the end is enough.
- */
+/* The end of the last call. Rows are in order of arrival, so looking near the end is enough. */
 static int gv_silence_last_call(sqlite3 *trace, int64_t *last_ns, bool *in_flight)
 {
     sqlite3_stmt *row = NULL;

@@ -1,5 +1,5 @@
-/* What is said of a program that runs and of which nothing has come for a while: it may hang in a
- * call, which the trace does not know before GPUVERIFY_WATCHDOG has passed. */
+/* A note about a running program without recent records: it may hang in a call, which the trace
+ * does not show before GPUVERIFY_WATCHDOG has passed. */
 #ifndef GV_COMMANDS_SILENCE_NOTE_H
 #define GV_COMMANDS_SILENCE_NOTE_H
 
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Nothing of a trace whose processes have ended, or that has calls in flight. It begins with
- * `first`: "  !", or "" or a line feed for a paragraph. *told: whether it said something. 0 or
+/* Prints nothing for a trace whose processes have ended, or that has unfinished calls. Starts
+ * with `first`: "  !", or "" or a line feed for a paragraph. *told: it printed something. 0 or
  * -errno. */
 int gv_silence_note_print(FILE *out, sqlite3 *trace, const char *first, int columns, bool *told);
 

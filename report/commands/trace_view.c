@@ -26,11 +26,10 @@
 #define GV_TRACE_VIEW_SAY_MS  500
 #define GV_TRACE_VIEW_WAIT_MS 30000
 #define GV_TRACE_VIEW_BUSY_MS 10000
-/* No value that gpuverify writes is near it. */
+/* gpuverify writes no value near this size. */
 #define GV_TRACE_VIEW_VALUE_BYTES (16 << 20)
 
-/* Whether a process that the trace knows goes on, or the session's first one, which may start more.
- */
+/* Whether a process in the trace still runs, or the session's first one, which may start more. */
 static bool gv_trace_view_any_lives(const char *path, const char *session)
 {
     sqlite3 *trace = NULL;
@@ -54,8 +53,8 @@ static bool gv_trace_view_any_lives(const char *path, const char *session)
     return lives;
 }
 
-/* Waits while the program has ended and its collector has not. Then the records that no collector
- * took are brought in. */
+/* Waits while the program has ended and its collector has not. Then stores the records that no
+ * collector stored. */
 static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
 {
     struct gv_recovery recovery;
@@ -87,7 +86,7 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
     return error == -ENOENT ? 0 : error;
 }
 
-/* Opens the file so that nothing in it is run but what is known to be ours. */
+/* Opens the file so that only our own SQL runs. */
 static int gv_trace_view_open_safely(const char *path, sqlite3 **trace)
 {
     int64_t version = 0;
@@ -151,8 +150,8 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
     return 0;
 }
 
-/* A trace that was never written, or never begun, is made now, if its records are still there; or
- * it is waited for, if its collector is about to write its first word. */
+/* Makes a trace that was never written, if its records still exist; or waits for it, if its
+ * collector is about to start writing. */
 static void gv_trace_view_make(const char *path)
 {
     char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];

@@ -1,11 +1,11 @@
-/* A trace opened for reading, whoever made it: nothing in it is run, and nothing is written. */
+/* Opens a trace from anybody for reading: nothing in it is run, and nothing is written. */
 #ifndef GV_COMMANDS_TRACE_VIEW_H
 #define GV_COMMANDS_TRACE_VIEW_H
 
 #include <sqlite3.h>
 
-/* Waits for a collector that is about to finish, recovers what a dead one left behind, and opens
- * the trace. 0, or a message was given: -EPROTO: no trace; -errno. */
+/* Waits for a collector that is about to finish, stores what a dead one left behind, and opens
+ * the trace. 0; or after a message -EPROTO: not a trace; -errno. */
 int gv_trace_view_open(const char *path, sqlite3 **trace);
 
 /* Says why a file cannot be read as a trace, by what gv_trace_file_probe() returned. */

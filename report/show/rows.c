@@ -58,6 +58,8 @@ static void gv_rows_csv_next(struct gv_rows *rows)
 #define GV_CELL_CUT "..."
 /* So much is shown before the place at which two texts differ, if no word begins there. */
 #define GV_CELL_BEFORE 10u
+/* What is shorter is short. */
+#define GV_CELL_LONG 24u
 /* Before a text that has a line of its own. */
 #define GV_CELL_INDENT 4
 /* So many rows decide how wide the columns are; what comes later has to fit in. */
@@ -264,17 +266,23 @@ static bool gv_cells_give_way(const struct gv_rows *rows, bool all)
     return gv_cells_total(rows, true) <= rows->width;
 }
 
-/* The widest text but the first column's, the last of several; 0: there is none. */
+/* The text for which a line of its own is best: the widest but the first column's, the last of
+ * several; if that is short, the first column's if it is not. rows->count: there is none. */
 static size_t gv_cells_widest(const struct gv_rows *rows)
 {
     const struct gv_cell_column *columns = rows->cells->columns;
-    size_t widest = 0;
+    size_t widest = rows->count;
 
-    for (size_t i = 1; i < rows->count; i++)
+    for (size_t i = rows->count; i-- > 1;)
         if (gv_column_is_text(rows, i) && columns[i].place == GV_CELL_IN_ROW &&
-            (widest == 0 || columns[i].natural >= columns[widest].natural))
+            (widest == rows->count || columns[i].natural > columns[widest].natural))
             widest = i;
-    return widest;
+    if (widest == rows->count || columns[widest].natural >= GV_CELL_LONG)
+        return widest;
+    return gv_column_is_text(rows, 0) && columns[0].place == GV_CELL_IN_ROW &&
+                   columns[0].natural >= GV_CELL_LONG
+               ? 0
+               : widest;
 }
 
 /* Numbers give way first; text for which there is still no room goes below its row. */
@@ -283,7 +291,7 @@ static void gv_cells_choose(const struct gv_rows *rows)
     struct gv_cell_column *columns = rows->cells->columns;
     size_t below;
 
-    while (!gv_cells_give_way(rows, false) && (below = gv_cells_widest(rows)) > 0) {
+    while (!gv_cells_give_way(rows, false) && (below = gv_cells_widest(rows)) < rows->count) {
         columns[below].place = GV_CELL_BELOW;
         for (size_t i = 0; i < rows->count; i++)
             if (columns[i].place == GV_CELL_LEFT_OUT)

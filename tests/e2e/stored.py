@@ -87,7 +87,9 @@ output("hostile", "diff.txt", "diff", "{}", "{add}")
 output("lazy_launch", "explain.json", "explain", "s2", "--format", "json")
 output("hang", "explain.json", "explain", "--format", "json")
 for width in (60, 80, 120):
-    output("kernels", f"kernels_{width}.txt", "report", "-s", "verdict", "-s", "kernels", "-s", "launches", columns=str(width))
+    output("kernels", f"kernels_{width}.txt", "report", "-s", "verdict", "-s", "kernels", "-s", "launches",
+           columns=str(width))
+    output("kernels", f"diff_{width}.txt", "diff", "{lazy_launch}", "{}", "-s", "launches", columns=str(width))
     output("kernels", f"stalls_{width}.txt", "stalls", "{}", columns=str(width))
 
 

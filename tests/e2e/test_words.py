@@ -88,6 +88,37 @@ class Words(harness.Case):
                                       preload=False)
             self.assertIn("Next: gpuverify report   trace: below.db\n", result.err)
 
+    def test_the_newest_trace_is_found(self):
+        self.make()
+        os.rename(self.path("trace.db"), self.path("-new.db"))
+        self.make("add")
+        os.utime(self.path("trace.db"), (0, 0))
+        self.write("newer.db", "not a trace")
+        shown = {}
+        for words in (("report",), ("stalls",), ("explain",), ("explain", "s2"), ("explain", "2")):
+            result = self.command(*words, sim=False)
+            self.assertEqual(result.err, "gpuverify: reading ./-new.db, the newest trace here\n")
+            shown[words] = result.out
+            self.assertEqual(self.command(words[0], "./-new.db", *words[1:], sim=False).out, result.out)
+        self.assertEqual(shown["explain", "s2"], shown["explain", "2"])
+        self.assertIn("Next: gpuverify explain s1", shown["stalls",])
+        # An older one has to be named, also in what is offered.
+        self.assertIn("Next: gpuverify explain trace.db s1", self.command("stalls", "trace.db", sim=False).out)
+        # A gate must not pick its trace.
+        for words in (("check", "--no-jit"), ("diff",), ("query",)):
+            self.assertIn("usage: gpuverify", self.command(*words, sim=False, status=2).err)
+        os.mkdir(self.path("empty"))
+        self.assertIn("this folder has no trace", self.command("stalls", sim=False, status=2, cwd=self.path("empty")).err)
+        for word, status in (("s99", 3), ("s0", 3), ("x5", 3)):
+            self.command("explain", word, sim=False, status=status)
+        self.command("explain", "trace.db", "x5", sim=False, status=2)
+
+    def test_offered_commands_are_called_as_gpuverify_was(self):
+        self.make()
+        folder = os.path.relpath(os.path.dirname(harness.gpuverify()), self.dir)
+        told = self.run_program([os.path.join(folder, "gpuverify"), "stalls"], preload=False, sim=False).out
+        self.assertIn(f"Next: {folder}/gpuverify explain s1\n", told)
+
     def test_labels_of_the_picture_are_whole_words(self):
         wide = "vectorized_elementwise_kernel_with_a_name_that_no_picture_has_room_for_since_it_goes_on_and_on_and_on"
         for name, shown in ((f"void at::{wide}<float>(int)", None), ("void at::gemm_kernel<at::Tensor, 128>(int)", "gemm_kernel"),

@@ -65,7 +65,7 @@ class Bundle(unittest.TestCase):
         place = os.path.join(self.folder, "place")
         os.makedirs(place, exist_ok=True)
         done = subprocess.run(words, cwd=place, env={"PATH": "/usr/bin:/bin", **variables},
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
         self.assertNotIn("cannot be preloaded", done.stderr)
         return done.stdout

@@ -81,7 +81,7 @@ class Installed(unittest.TestCase):
         trace = os.path.join(self.folder, "run.db")
         subprocess.run([os.path.join(self.prefix, "bin/gpuverify"), "run", "-o", trace, "--",
                         PROGRAM], check=True, env=self.environment(), stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, timeout=60)
+                       stderr=subprocess.DEVNULL, timeout=300)
         self.assertGreater(self.launches(trace), 0)
 
     def test_the_moved_library_finds_its_collector(self):
@@ -89,7 +89,7 @@ class Installed(unittest.TestCase):
         environment = self.environment(GPUVERIFY_TRACE=trace, LD_PRELOAD="libgpuverify.so")
         environment["LD_LIBRARY_PATH"] += ":" + os.path.dirname(self.find("libgpuverify.so"))
         subprocess.run([PROGRAM], check=True, env=environment, stdout=subprocess.DEVNULL,
-                       timeout=60)
+                       timeout=300)
         self.assertGreater(self.launches(trace), 0)
 
 

@@ -33,7 +33,7 @@ Site = collections.namedtuple("Site", "place line address")
 
 def run(program, *options):
     """Whether all cases hold, and what was printed."""
-    done = subprocess.run([program, *options], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    done = subprocess.run([program, *options], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{program}: exit status {done.returncode}\n{done.stdout}")
     return done.returncode == 0, done.stdout

@@ -25,7 +25,7 @@ def run(program, *arguments, **settings):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("GV_SIM_", "CUDA_"))}
     environment.update(settings, LD_LIBRARY_PATH=str(SIM))
     return subprocess.run([KERNELS / program, *arguments], env=environment, capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=300)
 
 
 exports = subprocess.run(["nm", "-D", "--defined-only", SIM / "libcuda.so.1"], check=True,

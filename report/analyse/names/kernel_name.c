@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the parameter list begins that ends the name; its length if there is none. */
+/* The start of the parameter list that ends the name, or the name's length. */
 static size_t gv_kernel_name_parameters(const char *name, size_t length)
 {
     size_t at = length, depth = 0;
@@ -24,7 +24,7 @@ static size_t gv_kernel_name_parameters(const char *name, size_t length)
     return length;
 }
 
-/* What is cut ends in "...", if there is room for that. */
+/* A cut name ends in "...", if there is room. */
 static void gv_kernel_name_copy(const char *name, size_t length, char *out, size_t size)
 {
     static const char cut[] = "...";
@@ -49,13 +49,13 @@ void gv_kernel_name_qualified(const char *name, char *out, size_t size)
     gv_kernel_name_copy(plain, gv_kernel_name_parameters(plain, strlen(plain)), out, size);
 }
 
-/* Whether `text` begins with `part`. */
+/* Whether `text` starts with `part`. */
 static bool gv_kernel_name_begins(const char *text, const char *part)
 {
     return strncmp(text, part, strlen(part)) == 0;
 }
 
-/* How long the group is that begins with a bracket; 1 if it has no end. */
+/* The length of a bracketed group; 1 if it has no end. */
 static size_t gv_kernel_name_group(const char *text, char open, char close)
 {
     size_t depth = 0;
@@ -69,8 +69,8 @@ static size_t gv_kernel_name_group(const char *text, char open, char close)
     return 1;
 }
 
-/* What a name can do without: parameters, the operators that lambdas are called by, ABI tags. Its
- * length; 0: the name goes on. */
+/* Parts to leave out: parameters, call operators of lambdas, ABI tags. Returns the length; 0:
+ * the name continues. */
 static size_t gv_kernel_name_clutter(const char *text)
 {
     static const char call[] = "operator()", constant[] = " const";
@@ -99,9 +99,9 @@ static size_t gv_kernel_name_unqualified(const char *out, size_t used)
     return used;
 }
 
-/* "{lambda(int, float)#2}" as "{lambda#2}"; of lambdas in each other the innermost, unless all are
- * asked for. `*at` is moved behind it. The new length of `out`, which never becomes longer than
- * what was read. */
+/* "{lambda(int, float)#2}" becomes "{lambda#2}". Of nested lambdas it keeps the innermost,
+ * unless all are asked for. Moves `*at` behind it. Returns the new length of `out`, which is
+ * never longer than what was read. */
 static size_t gv_kernel_name_lambda(const char **at, char *out, size_t used, bool all)
 {
     const char *start = *at, *end = start + gv_kernel_name_group(start, '{', '}');
@@ -125,7 +125,7 @@ static size_t gv_kernel_name_lambda(const char **at, char *out, size_t used, boo
     return used + (size_t)(end - number);
 }
 
-/* Without namespaces and clutter: the new length. */
+/* Removes namespaces and clutter; returns the new length. */
 static size_t gv_kernel_name_strip(const char *qualified, bool all, char *out)
 {
     size_t used = 0, length;
@@ -152,7 +152,8 @@ static size_t gv_kernel_name_strip(const char *qualified, bool all, char *out)
     return used;
 }
 
-/* Template arguments that are nested deeper than that become "<...>". Returns how deep they are. */
+/* Replaces template arguments nested deeper than that by "<...>". Returns how deep they are
+ * nested. */
 static unsigned int gv_kernel_name_fold(const char *name, unsigned int deepest, char *out)
 {
     static const char folded[] = "...>";
@@ -224,20 +225,20 @@ void gv_function_name_short(const char *name, char *out, size_t size)
     gv_kernel_name_copy(shown, strlen(shown), out, size);
 }
 
-/* ---- the kernels of the traces that are read, so that no two have the same short name ---- */
+/* ---- distinct short names for the kernels of all traces read ---- */
 
-/* What is shorter needs no "...". */
+/* Shorter names need no "...". */
 #define GV_PART_SHORT 24u
-/* Template arguments nested deeper are shown whole. */
+/* Deeper template arguments are kept whole. */
 #define GV_PART_DEPTH 32
-/* What still looks alike after so many rounds is only in traces made to be odd. */
+/* Names that are still equal after this many rounds come from traces made to be odd. */
 #define GV_PART_ROUNDS 24
 
 struct gv_known_kernel {
-    char *name;  /* as gv_kernel_names_plain() spells it */
-    char *shown; /* NULL: as any other */
+    char *name;  /* spelled by gv_kernel_names_plain() */
+    char *shown; /* NULL: like any other */
     char *source;
-    enum gv_kernel_name_part part; /* that the source is */
+    enum gv_kernel_name_part part; /* of the source */
 };
 
 struct gv_slice {
@@ -245,18 +246,18 @@ struct gv_slice {
     size_t length;
 };
 
-/* A name or a template argument, apart: "head<arguments>tail". */
+/* A name or a template argument in parts: "head<arguments>tail". */
 struct gv_slice_parts {
     size_t head;      /* its length */
-    size_t tail;      /* where it begins */
-    size_t arguments; /* how many; 0: it has none */
+    size_t tail;      /* its start */
+    size_t arguments; /* their number */
 };
 
 /* Sorted by name. */
 static struct gv_known_kernel *gv_known_kernels;
 static size_t gv_known_count;
 
-/* One spelling of a name, which is stored as it is linked and as it is written. */
+/* One spelling of a name: the linked one, or the written one. */
 static const char *gv_kernel_names_plain(const char *name, char room[GV_KERNEL_NAME_LONG])
 {
     const char *plain = gv_demangle(name, room, GV_KERNEL_NAME_LONG);
@@ -281,15 +282,15 @@ static int gv_kernel_names_by_shown(const void *left, const void *right)
     return strcmp(one->shown ? one->shown : "", other->shown ? other->shown : "");
 }
 
-/* ---- what tells names apart ---- */
+/* ---- what distinguishes names ---- */
 
 static bool gv_slice_equals(struct gv_slice one, struct gv_slice other)
 {
     return one.length == other.length && memcmp(one.text, other.text, one.length) == 0;
 }
 
-/* The next argument from `at` on, without blanks before it. `at` is moved behind its comma, or to
- * the bracket that ends the list. */
+/* The next argument from `at` on, without leading blanks. Moves `at` behind its comma, or to the
+ * bracket that ends the list. */
 static struct gv_slice gv_slice_argument(struct gv_slice slice, size_t *at)
 {
     size_t depth = 0, start;
@@ -335,7 +336,7 @@ static void gv_part_add(char out[GV_KERNEL_NAME_BYTES], const char *text, size_t
     out[used + length] = '\0';
 }
 
-/* Adds one that cannot be compared argument by argument. */
+/* Adds one that cannot be compared by arguments. */
 static void gv_part_add_folded(char out[GV_KERNEL_NAME_BYTES], struct gv_slice slice)
 {
     struct gv_slice_parts parts = gv_slice_part(slice);
@@ -349,7 +350,7 @@ static void gv_part_add_folded(char out[GV_KERNEL_NAME_BYTES], struct gv_slice s
     gv_part_add(out, slice.text + parts.tail, slice.length - parts.tail);
 }
 
-/* Whether all have the same name and as many arguments. `*alike`: but for how many. */
+/* Whether all have the same name and number of arguments. `*alike`: except for the number. */
 static bool gv_part_is_parallel(const struct gv_slice *slices, size_t count, bool *alike)
 {
     struct gv_slice_parts first = gv_slice_part(slices[0]);
@@ -369,8 +370,8 @@ static bool gv_part_is_parallel(const struct gv_slice *slices, size_t count, boo
     return parallel && *alike;
 }
 
-/* Adds to each out[] what tells its slice from the others: "..." stands for what they share.
- * Without memory, all of it. */
+/* Adds to each out[] what distinguishes its slice from the others; "..." replaces what they
+ * share. Without memory, adds all. */
 static void gv_part_write(const struct gv_slice *slices, size_t count,
                           char (*out)[GV_KERNEL_NAME_BYTES], int depth)
 {
@@ -415,7 +416,7 @@ out:
     free(at);
 }
 
-/* ---- the kernels that look alike ---- */
+/* ---- equal short names ---- */
 
 static void gv_kernel_names_replace(char **text, const char *by)
 {
@@ -423,7 +424,7 @@ static void gv_kernel_names_replace(char **text, const char *by)
     *text = strdup(by);
 }
 
-/* Takes as much of the names as tells any of them apart. */
+/* Uses as much of the names as distinguishes them. */
 static void gv_kernel_names_widen(struct gv_known_kernel *kernels, size_t count)
 {
     enum gv_kernel_name_part part = GV_KERNEL_NAME_PLAIN;
@@ -463,7 +464,7 @@ static void gv_kernel_names_separate(struct gv_known_kernel *kernels, size_t cou
     free(slices);
 }
 
-/* False: no two look alike. */
+/* False: no two are equal. */
 static bool gv_kernel_names_compare(struct gv_known_kernel *kernels, size_t count)
 {
     bool any = false;
@@ -498,7 +499,7 @@ static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count
     }
 }
 
-/* ---- which there are ---- */
+/* ---- all kernels ---- */
 
 static void gv_kernel_names_add(struct gv_known_kernel *kernels, size_t *count, const char *name)
 {
@@ -546,7 +547,7 @@ void gv_kernel_names_learn(sqlite3 *trace)
     }
 }
 
-/* The short name of a kernel that would otherwise look like another one; NULL: none does. */
+/* The short name of a kernel whose plain short name is ambiguous; NULL: it is not. */
 static const char *gv_kernel_names_find(const char *name)
 {
     char room[GV_KERNEL_NAME_LONG];
@@ -591,7 +592,7 @@ void gv_kernel_names_fit(char **names, size_t count, unsigned int width)
     for (size_t i = 0; i < count; i++) {
         wanted.name = names[i];
         found = bsearch(&wanted, kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
-        /* Of a name that would be short, the start says more: Kernel2<...> */
+        /* For a name that would be short, the start says more: Kernel2<...> */
         bool little = found && found->shown && found->part == GV_KERNEL_NAME_FITTING &&
                       gv_text_width(found->shown) < width / 2;
         char *shown = found && found->shown && !little ? strdup(found->shown) : NULL;

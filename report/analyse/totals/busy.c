@@ -1,6 +1,6 @@
 /*
- * When each device was busy. The operations are stored in another order than they ran in: zones of
- * ids that begin in a stretch of time are read together and sorted, one stretch after the other.
+ * Computes when each device was busy. Operations are not stored in order of time, so zones of ids
+ * that start in a stretch of time are read together and sorted, one stretch after the other.
  */
 #include "report/analyse/totals/run.h"
 
@@ -38,14 +38,14 @@ static int gv_busy_compare_zones(const void *left, const void *right)
     return one->from_ns < other->from_ns ? -1 : one->from_ns > other->from_ns;
 }
 
-/* The gap before an operation. Keeps the longest ones, sorted by their length. */
+/* The gap before an operation. Keeps the longest ones, sorted by length. */
 static void gv_busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns)
 {
     struct gv_totals_device *state = &run->devices[op->device];
     int64_t end_ns = op->start_ns;
     size_t at = run->gap_count;
 
-    if (end_ns > run->known_ns) /* what is missing may have filled it */
+    if (end_ns > run->known_ns) /* missing operations may have filled it */
         return;
     state->gaps++;
     if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
@@ -63,7 +63,7 @@ static void gv_busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, 
     run->gaps[at] = (struct gv_totals_gap){op->device, start_ns, end_ns, NULL};
 }
 
-/* What [start_ns, end_ns) adds to what is covered until *until_ns. */
+/* The time that [start_ns, end_ns) adds to the time covered until *until_ns. */
 static int64_t gv_busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
 {
     int64_t from_ns = start_ns > *until_ns ? start_ns : *until_ns;
@@ -111,13 +111,13 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         state->last_ns = op->end_ns;
 }
 
-/* The low bits say from where to where: host or device, array or memory. */
+/* The low bits give the direction: host or device, array or memory. */
 static bool gv_copy_is_with_host(int64_t copy_kind)
 {
     return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
 }
 
-/* False: it is of another part. */
+/* False: it is not in the selected part. */
 static bool gv_busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct gv_busy_op *op)
 {
     int64_t place = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
@@ -188,8 +188,8 @@ static int gv_busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batc
     return 0;
 }
 
-/* All that begin from then on, sorted by SQLite, which has files for what is too much for memory.
- */
+/* Reads all that start after that, sorted by SQLite, which uses files if they do not fit into
+ * memory. */
 static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
 {
     const int64_t values[] = {run->part.thread, from_ns};
@@ -206,8 +206,8 @@ static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
     return gv_database_error(run->trace, result);
 }
 
-/* Where the stretch that begins at from_ns ends, such that few zones begin in it. False: so many
- * overlap there, as those of many processes do, that they are too much for memory. */
+/* The end of the stretch from from_ns, chosen so that few zones start in it. False: too many
+ * zones overlap, as with many processes, to fit into memory. */
 static bool gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns, int64_t *to_ns)
 {
     size_t zones = 0, most = 0;
@@ -216,7 +216,7 @@ static bool gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns
         most += run->zones[i].to_ns >= from_ns;
     if (2 * most > GV_TOTALS_ZONES_MOST)
         return false;
-    /* Each zone is not to be read many times. */
+    /* Avoids reading a zone many times. */
     most = 2 * most > GV_TOTALS_ZONES_READ ? 2 * most : GV_TOTALS_ZONES_READ;
     *to_ns = INT64_MAX;
     for (size_t i = 0; i < run->zone_count; i++) {

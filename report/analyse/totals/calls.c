@@ -5,10 +5,10 @@
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
-/* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are answers. */
+/* cudaErrorNotReady and CUDA_ERROR_NOT_READY, which are not errors. */
 #define GV_NOT_READY 600
-/* cudaErrorCudartUnloading and CUDA_ERROR_DEINITIALIZED: the driver had shut down when an exit
- * handler gave something back, as in every program with a runtime (driver 580). */
+/* cudaErrorCudartUnloading and CUDA_ERROR_DEINITIALIZED: every program with a runtime gets them
+ * when it frees something in an exit handler after the driver has ended (driver 580). */
 #define GV_SHUT_DOWN 4
 
 static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
@@ -130,7 +130,7 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
                  : gv_duration_total_add(&run->api_times[api], (end_ns - start_ns) / count, count);
 }
 
-/* A call that never returned is no call of the tables; its time is the run's all the same. */
+/* An unfinished call is not in the tables, but its time belongs to the run. */
 static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t process = sqlite3_column_int64(row, 0), thread = sqlite3_column_int64(row, 1);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths that an octave tells apart; the first one begins at 0 and has twice as many. */
+/* Buckets per octave; the first octave starts at 0 and has twice as many. */
 #define GV_DURATION_STEPS 512u
 #define GV_DURATION_FIRST (2 * GV_DURATION_STEPS)
 #define GV_DURATION_BLOCK 64u
@@ -57,8 +57,7 @@ int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, 
     return 0;
 }
 
-/* Where the median lies: [*from_ns, *to_ns], and how many of those in there are up to it. False:
- * there is none. */
+/* The range [*from_ns, *to_ns] of the median, and its rank in there. False: no durations. */
 static bool gv_duration_find(const struct gv_duration_total *total, int64_t *from_ns,
                              int64_t *to_ns, int64_t *rank)
 {
@@ -91,7 +90,7 @@ int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
     }
     if (!gv_duration_find(total, &from_ns, &to_ns, &rank))
         return 0;
-    /* The middle, which may lie beyond what was seen. */
+    /* The middle, which may be outside of the observed values. */
     from_ns += (to_ns - from_ns + 1) / 2;
     if (from_ns < total->min_ns)
         return total->min_ns;

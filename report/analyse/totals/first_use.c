@@ -1,6 +1,6 @@
 /*
- * What the first use of the GPU took: starting CUDA, loading code, compiling it. Threads and
- * processes that do so at the same time take that time once.
+ * Sums up the costs of the first use of the GPU: starting CUDA, loading code, compiling.
+ * Simultaneous time of threads and processes counts once.
  */
 #include "report/analyse/totals/run.h"
 
@@ -13,7 +13,7 @@ struct gv_first_use {
     int64_t loads;
 };
 
-/* What is waited for comes first in a call, its own work last. */
+/* A call's wait comes first, its own work last. */
 static void gv_first_use_take(struct gv_first_use *use, sqlite3_stmt *row)
 {
     int64_t start_ns = gv_totals_ns(row, 1), wait_ns = gv_totals_ns(row, 3);

@@ -1,4 +1,4 @@
-/* Sums of the GPU's operations, in the order of their storage. */
+/* Sums up the GPU operations, in the order of their storage. */
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse/time_sum.h"
@@ -110,7 +110,7 @@ static int gv_totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int6
     return error;
 }
 
-/* CUPTI brings an operation without its times that was not over when the program was. */
+/* CUPTI returns an operation without times if it had not ended when the program did. */
 static void gv_totals_untimed(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call)
 {
     int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
@@ -129,7 +129,7 @@ static void gv_totals_untimed(struct gv_totals_run *run, sqlite3_stmt *row, sqli
     sqlite3_reset(call);
 }
 
-/* Operations of a stream run in their order. */
+/* Operations of a stream run in order. */
 void gv_totals_gpu_known(struct gv_totals_run *run)
 {
     for (size_t i = 0; i < run->places.rows; i++) {
@@ -146,7 +146,7 @@ static void gv_totals_place_end(struct gv_totals_run *run, int64_t place, int64_
         run->place_times[place].last_ns = end_ns;
 }
 
-/* Whether the operation belongs to what is asked for. */
+/* Whether the operation is in the selected part. */
 static bool gv_totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);

@@ -1,6 +1,6 @@
 /*
- * Exact medians. Sums of a finished trace are kept, so it pays to read its calls and operations a
- * second time: durations are counted one by one where the first time found the median to be.
+ * Makes medians exact. The sums of a finished trace are stored, so it pays to read its calls and
+ * operations a second time: durations near the median are counted one by one.
  */
 #include "report/analyse/totals/run.h"
 

@@ -1,4 +1,4 @@
-/* What of the calls is about memory, and what ends with contexts and processes. */
+/* Collects what calls do to memory, and what ends with contexts and processes. */
 #include "report/analyse/totals/run.h"
 
 #include "report/analyse_totals_totals.inc"
@@ -27,7 +27,7 @@ int gv_totals_memory_open(struct gv_totals_run *run)
                  : gv_id_table_read(&run->streams, run->trace, "SELECT id, context FROM stream");
 }
 
-/* Where a call worked; 0: it does not say. */
+/* Where a call worked; 0: unknown. */
 static int64_t gv_memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t context = sqlite3_column_int64(row, GV_TOTALS_CALL_CONTEXT);
@@ -49,7 +49,7 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
     int64_t context = gv_memory_worked_in(run, row);
     if (gv_id_table_get(&run->memory, api, 0) == GV_MEMORY_CONTEXT_ENDED &&
         sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT) != 0)
-        *now = 0; /* it says which one ended, not which one is current since */
+        *now = 0; /* it gives the context that ended, not the current one */
     else if (context)
         *now = context;
     return before ? before : context;
@@ -88,13 +88,13 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     if (space == GV_MEMORY_PHYSICAL)
         event.space = GV_MEMORY_DEVICE;
     else if (space == GV_MEMORY_DEVICE_RESET)
-        event.context = event.object ? event.object : before; /* by its end there may be none */
+        event.context = event.object ? event.object : before; /* at its end there may be none */
     else
         event.context = gv_memory_worked_in(run, row);
     return gv_memory_add(run, &event);
 }
 
-/* After all calls of the same moment. */
+/* After all calls at the same time. */
 static int gv_totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     struct gv_memory_event event = {
@@ -107,7 +107,7 @@ static int gv_totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
     return gv_totals_in_part(run, event.at_ns) ? gv_memory_add(run, &event) : 0;
 }
 
-/* In the order of time. */
+/* In order of time. */
 static int gv_memory_replay(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;

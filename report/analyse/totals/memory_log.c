@@ -8,7 +8,7 @@
 
 enum gv_memory_place { GV_MEMORY_BLOCK, GV_MEMORY_CONTEXT, GV_MEMORY_PROCESS };
 
-/* The array, which may have moved, with room for one more. NULL: there is no memory for it. */
+/* The array, possibly moved, with room for one more. NULL: no memory. */
 static void *gv_memory_room(void *array, size_t count, size_t *room, size_t each_bytes)
 {
     if (count < *room)
@@ -20,7 +20,7 @@ static void *gv_memory_room(void *array, size_t count, size_t *room, size_t each
     return larger;
 }
 
-/* The number of a key; it becomes `next` if it had none. */
+/* The number of a key; `next` if it is new. */
 static int gv_memory_find(struct gv_memory_log *log, const struct gv_key *key, size_t next,
                           size_t *number)
 {
@@ -71,7 +71,7 @@ static struct gv_key gv_memory_block_key(const struct gv_memory_event *event)
     return (struct gv_key){{(uint64_t)event->process, (uint64_t)event->object, GV_MEMORY_BLOCK}};
 }
 
-/* A block for the event's address, which has none. */
+/* Makes a block for the event's address. */
 static int gv_memory_block(struct gv_memory_log *log, const struct gv_memory_event *event,
                            size_t *number)
 {
@@ -97,7 +97,7 @@ int64_t gv_memory_log_left(const struct gv_memory_log *log, const struct gv_memo
     return block->bytes && block->life == log->contexts[block->context].life ? block->bytes : 0;
 }
 
-/* What is in a block comes to be, or is no more. */
+/* Counts a block that appears or disappears. */
 static void gv_memory_count(struct gv_memory_log *log, const struct gv_memory_block *block,
                             int64_t bytes)
 {
@@ -132,7 +132,7 @@ static int gv_memory_fill_block(struct gv_memory_log *log, const struct gv_memor
     size_t number, place;
     int error = gv_memory_context(log, event->process, event->context, &place);
 
-    gv_memory_free_block(log, event); /* who freed what was there was not seen */
+    gv_memory_free_block(log, event); /* its free was not seen */
     if (error || event->bytes <= 0)
         return error;
     if (!log->free_block && log->block_count == GV_MEMORY_BLOCKS) {
@@ -178,8 +178,8 @@ static void gv_memory_end_context(struct gv_memory_log *log, size_t number, bool
     context->made = made;
 }
 
-/* The call names a device. Where its primary context is not known, it is taken to be the one where
- * the thread worked, or the only one that the process has. */
+/* The call names a device. If its primary context is unknown, assume the one where the thread
+ * worked, or the process's only one. */
 static int gv_memory_reset(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
     size_t number, owner;
@@ -235,7 +235,7 @@ int gv_memory_log_take(struct gv_memory_log *log, const struct gv_memory_event *
         return gv_memory_reset(log, event);
     case GV_MEMORY_PROCESS_ENDED:
         return gv_memory_end_process(log, event);
-    default: /* of a trace that may say anything */
+    default: /* of an untrusted trace */
         return 0;
     }
 }

@@ -1,4 +1,4 @@
-/* What the parts of report/analyse/totals share while the sums are made. */
+/* Shared by the parts of report/analyse/totals while the sums are made. */
 #ifndef GV_ANALYSE_TOTALS_RUN_H
 #define GV_ANALYSE_TOTALS_RUN_H
 
@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* GV_GPU_COPY_KIND is below it. */
+/* GV_GPU_COPY_KIND is smaller. */
 #define GV_TOTALS_COPY_KINDS 256u
 #define GV_TOTALS_DIRECTIONS 16u
 #define GV_TOTALS_DEVICES    64u
@@ -18,14 +18,14 @@
 #define GV_TOTALS_GAPS       20u
 #define GV_TOTALS_SHORT_GAPS 65536u
 #define GV_TOTALS_ERRORS     256u
-/* Operations in a zone; zones in memory at a time, as a rule and at most. */
+/* Operations in a zone; zones in memory at once, usually and at most. */
 #define GV_TOTALS_ZONE       32768
 #define GV_TOTALS_ZONES_READ 12u
 #define GV_TOTALS_ZONES_MOST 32u
-/* Operations whose call is looked up for the time from one to the other. */
+/* Operations whose calls are looked up at once. */
 #define GV_TOTALS_LATENCIES 40000
 
-/* What is read of each call. */
+/* The columns read of each call. */
 enum gv_totals_call_column {
     GV_TOTALS_CALL_ID,
     GV_TOTALS_CALL_THREAD,
@@ -42,7 +42,7 @@ enum gv_totals_call_column {
     GV_TOTALS_CALL_SPAN,
 };
 
-/* Classes of calls that are told apart; others are 0. */
+/* Classes of calls that are distinguished; others are 0. */
 enum gv_totals_class {
     GV_TOTALS_OTHER,
 #define GV_TOTALS_CLASS(name, text, fact) GV_TOTALS_##name,
@@ -50,7 +50,7 @@ enum gv_totals_class {
     GV_TOTALS_CLASSES
 };
 
-/* Operations [first_id, last_id] begin in [from_ns, to_ns]. */
+/* Operations [first_id, last_id] start in [from_ns, to_ns]. */
 struct gv_totals_zone {
     int64_t first_id, last_id, from_ns, to_ns;
 };
@@ -61,11 +61,11 @@ struct gv_totals_device {
     int64_t until_ns, kernel_until_ns, copy_until_ns; /* covered so far */
     int64_t host_copy_until_ns;
     int64_t gaps, short_gaps, short_gap_ns;
-    bool after_copy; /* between host and device: what ended last was one */
+    bool after_copy; /* between host and device: the last one to end was such a copy */
     struct gv_totals_known {
         int64_t busy_ns, kernel_ns, copy_ns;
         int64_t host_copy_ns; /* between host and device */
-    } known;                  /* the same up to where the GPU's side is known */
+    } known;                  /* the same while the GPU side is known */
 };
 
 struct gv_totals_gap {
@@ -74,11 +74,11 @@ struct gv_totals_gap {
     int64_t *api_ns; /* by id of the api */
 };
 
-/* A gap too short to be told by itself, and what the thread whose call ended it did meanwhile. */
+/* A short gap, and what the thread whose call ended it did meanwhile. */
 struct gv_totals_short_gap {
     uint64_t number;
     int64_t start_ns, end_ns;
-    int64_t reach_ns; /* the latest end of this one and of those of the thread that began before */
+    int64_t reach_ns; /* the latest end of this and earlier gaps of the thread */
     int64_t call, thread;
     int64_t launch_ns, copy_ns;
     bool copies; /* before or after a copy between host and device */
@@ -86,15 +86,15 @@ struct gv_totals_short_gap {
 
 struct gv_totals_kernel {
     struct gv_duration_total time;
-    int64_t shape;  /* the last one seen */
-    int64_t shapes; /* how often another one came: 1 is a single shape */
+    int64_t shape;  /* the last shape seen */
+    int64_t shapes; /* number of changes; 1: a single shape */
     int64_t device; /* a row of table device */
 };
 
 struct gv_totals_run {
     sqlite3 *trace;
     struct gv_totals_part part;
-    int64_t known_ns;           /* up to when the GPU's side is known, of all processes asked for */
+    int64_t known_ns;           /* how long the GPU side is known, over all selected processes */
     struct gv_id_table threads; /* process */
     struct gv_id_table apis;    /* enum gv_totals_class */
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
@@ -110,13 +110,13 @@ struct gv_totals_run {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
         int64_t copy_ns, launch_ns;
-        int64_t context;     /* handle of the one where it worked last */
+        int64_t context;     /* handle of the context where it last worked */
         int64_t launched_ns; /* the end of its last launch, if nothing else came after; 0: none */
         size_t gaps_from, gaps_to; /* among the short ones */
     } * thread_times;              /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
-    bool spans; /* first_ns and last_ns are those of something */
+    bool spans; /* first_ns and last_ns are set */
     struct gv_totals_launches {
         int64_t count, total_ns;
     } * launches; /* by id of the kernel */
@@ -132,25 +132,25 @@ struct gv_totals_run {
     struct gv_duration_total copies[GV_TOTALS_COPY_KINDS], sets, latency;
     struct gv_duration_total directions[GV_TOTALS_DIRECTIONS]; /* the copies, whatever the memory */
     int64_t copy_bytes[GV_TOTALS_COPY_KINDS], set_bytes;
-    double filled_ns;              /* time of kernels, times how much of the device they filled */
+    double filled_ns; /* time of kernels, times the share of the device that they filled */
     int64_t graphs, graph_time_ns; /* launched whole */
     int64_t operations, found_operations, untimed, kernel_time_ns, underfilled_ns, blocks_known_ns;
     struct gv_totals_device devices[GV_TOTALS_DEVICES];
     size_t device_count;
     struct gv_totals_place {
         int64_t last_ns;     /* the end of its last operation */
-        int64_t launched_ns; /* of the first one whose times are not known, when it was launched */
+        int64_t launched_ns; /* launch of the first one without times */
         bool untimed;
     } * place_times; /* by id of the place */
     struct gv_totals_zone *zones;
     size_t zone_count, zone_room;
     struct gv_totals_gap gaps[GV_TOTALS_GAPS];
     size_t gap_count;
-    struct gv_totals_short_gap *short_gaps; /* all, or one of 2^thinned of them */
+    struct gv_totals_short_gap *short_gaps; /* all, or one of every 2^thinned */
     size_t short_gap_count;
     unsigned int thinned;
     uint64_t short_gaps_seen;
-    int64_t short_gaps_ns; /* of all that were seen */
+    int64_t short_gaps_ns; /* of all */
     int64_t launch_gaps, launch_gaps_ns, launch_gap_ns, copy_gap_ns;
 
     int64_t first_starting, last_starting; /* ids of calls that start CUDA; 0: none */
@@ -161,13 +161,12 @@ struct gv_totals_run {
 
 /* report/analyse/totals/gpu.c: sums of the operations, and the zones. */
 int gv_totals_gpu(struct gv_totals_run *run);
-/* Ends what is known of the GPU's side at the first operation that had not ended. */
+/* Limits the known GPU side to the first operation that had not ended. */
 void gv_totals_gpu_known(struct gv_totals_run *run);
-/* report/analyse/totals/busy.c: when the devices were busy, after gv_totals_gpu. */
+/* report/analyse/totals/busy.c: when the devices were busy; after gv_totals_gpu. */
 int gv_totals_busy(struct gv_totals_run *run);
-/* report/analyse/totals/gaps.c: short gaps, each with the call that put on the device what ended
- * it; to be opened when all are there; then the calls of each thread, in their order; then their
- * sums. */
+/* report/analyse/totals/gaps.c: add short gaps, each with the call that ended it; open when all
+ * are added; then pass the calls of each thread in order; then get the sums. */
 int gv_totals_gaps_prepare(struct gv_totals_run *run);
 void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t end_ns, int64_t call,
                          bool copies);
@@ -175,21 +174,21 @@ int gv_totals_gaps_open(struct gv_totals_run *run);
 void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_totals_class class,
                          int64_t start_ns, int64_t end_ns);
 void gv_totals_gaps_sum(struct gv_totals_run *run);
-/* report/analyse/totals/calls.c: sums of the calls, also inside the gaps, after gv_totals_busy. */
+/* report/analyse/totals/calls.c: sums of the calls, also inside the gaps; after gv_totals_busy. */
 int gv_totals_calls(struct gv_totals_run *run);
-/* Then takes waits out of what threads copied and launched. */
+/* Then subtracts waits from the times of copies and launches. */
 int gv_totals_waits(struct gv_totals_run *run);
-/* report/analyse/totals/memory.c: of each call, also of those outside of the part: where its thread
- * worked before it, as far as is known, and of those that ask for memory or end contexts: into the
- * log. At the end the log is replayed. */
+/* report/analyse/totals/memory.c: takes each call, also outside of the part: where its thread
+ * worked before, if known. Calls that allocate or end contexts go into the log, which is
+ * replayed at the end. */
 int gv_totals_memory_open(struct gv_totals_run *run);
 int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row);
 int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t before);
 int gv_totals_memory_end(struct gv_totals_run *run);
-/* report/analyse/totals/first_use.c: starting CUDA, loading and compiling, after gv_totals_calls.
- */
+/* report/analyse/totals/first_use.c: starting CUDA, loading and compiling; after
+ * gv_totals_calls. */
 int gv_totals_first_use(struct gv_totals_run *run);
-/* report/analyse/totals/medians.c: reads what was summed up a second time, for exact medians. */
+/* report/analyse/totals/medians.c: reads everything a second time, for exact medians. */
 int gv_totals_medians(struct gv_totals_run *run);
 /* report/analyse/totals/store.c: writes the (empty) tables. */
 int gv_totals_store(struct gv_totals_run *run);
@@ -199,7 +198,7 @@ static inline bool gv_totals_in_part(const struct gv_totals_run *run, int64_t st
     return start_ns >= run->part.from_ns && start_ns < run->part.to_ns;
 }
 
-/* A time of a file that may say anything: such that sums of two cannot overflow. */
+/* A time of an untrusted file, limited so that the sum of two cannot overflow. */
 static inline int64_t gv_totals_ns(sqlite3_stmt *row, int column)
 {
     const int64_t most = INT64_C(1) << 60;
@@ -208,7 +207,7 @@ static inline int64_t gv_totals_ns(sqlite3_stmt *row, int column)
     return ns > most ? most : ns < -most ? -most : ns;
 }
 
-/* The end of what took `duration_ns`, which may be anything too. */
+/* The end of an interval of `duration_ns`, which may be anything. */
 static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start_ns)
 {
     int64_t duration_ns = gv_totals_ns(row, column);
@@ -221,7 +220,7 @@ static inline int64_t gv_totals_duration(sqlite3_stmt *row, int column)
     return gv_totals_end(row, column, 0);
 }
 
-/* The kernel of a shape, by its name; all those without one are the first. */
+/* The kernel of a shape, by name; all those without a name are the first. */
 static inline struct gv_totals_kernel *gv_totals_kernel_of(const struct gv_totals_run *run,
                                                            int64_t shape)
 {
@@ -235,7 +234,7 @@ static inline size_t gv_totals_copy_kind(int64_t copy_kind)
     return copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
 }
 
-/* Of what goes on from start_ns to end_ns, the time up to where the GPU's side is known. */
+/* The part of [start_ns, end_ns) in which the GPU side is known. */
 static inline int64_t gv_totals_known_ns(const struct gv_totals_run *run, int64_t start_ns,
                                          int64_t end_ns)
 {

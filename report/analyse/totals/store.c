@@ -12,7 +12,7 @@
 
 #define GV_STORE_COLUMNS 11
 
-/* Runs a prepared statement with `count` numbers; it is reset. */
+/* Runs a prepared statement with `count` numbers, and resets it. */
 static int store_row(struct gv_totals_run *run, sqlite3_stmt *add, const int64_t *values, int count)
 {
     for (int i = 0; i < count; i++)
@@ -37,7 +37,7 @@ static int64_t gv_totals_stretch_ns(struct gv_totals_run *run)
     return stretch_ns;
 }
 
-/* What the calls of a thread took at most: all of them, or those of a class less their waits. */
+/* The longest time of a thread in calls: in all, or in a class without waits. */
 static int64_t gv_totals_most_ns(const struct gv_totals_run *run, enum gv_totals_class class)
 {
     int64_t most_ns = 0;
@@ -66,7 +66,7 @@ static struct gv_totals_known gv_totals_known_sum(const struct gv_totals_run *ru
     return sum;
 }
 
-/* Whether there is a row of that number; its values. */
+/* Whether there is a row with that number; its values. */
 typedef bool row_of(const struct gv_totals_run *run, size_t number, int64_t *values);
 
 #define GV_ROW(...) memcpy(values, (const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}))
@@ -98,7 +98,7 @@ static bool kernel_row(const struct gv_totals_run *run, size_t rank, int64_t *va
     return kernel->time.count > 0;
 }
 
-/* The first one is the memory sets. */
+/* The first one is memory sets. */
 static bool copy_row(const struct gv_totals_run *run, size_t number, int64_t *values)
 {
     const struct gv_duration_total *time = number ? &run->copies[number - 1] : &run->sets;

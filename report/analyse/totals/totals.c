@@ -33,7 +33,7 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     sqlite3_str *sql = sqlite3_str_new(run->trace);
     int error;
 
-    /* A host function is launched, but is no work for the GPU. */
+    /* A host function is launched, but is no GPU work. */
     sqlite3_str_appendall(
         sql, "SELECT id, CASE CASE WHEN class = 'launch' AND gpu_work = 0 THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)

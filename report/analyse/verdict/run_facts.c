@@ -25,7 +25,7 @@ static const char *const gv_fact_queries[] = {
 #member, offsetof(struct gv_run_facts, member), sizeof(((struct gv_run_facts *)0)->member) \
     }
 
-/* What rows of the table fact and columns of the queries are called. */
+/* Names of rows of the table fact and of query columns. */
 static const struct gv_fact_member {
     const char *name;
     size_t offset;
@@ -86,7 +86,7 @@ static const struct gv_fact_member {
     GV_NUMBER(launch_result),
 };
 
-/* Two years in nanoseconds: beyond that it is no fact, and may not overflow what it is added to. */
+/* Two years in nanoseconds: anything beyond is invalid, and must not overflow a sum. */
 #define GV_FACTS_MOST (INT64_C(1) << 56)
 
 static int64_t gv_facts_sound(int64_t number)
@@ -140,7 +140,7 @@ static int gv_facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
     return gv_database_error(trace, result);
 }
 
-/* Adds the waits of a part: those of one cause, or all that a program can do something about. */
+/* Adds the waits of one cause, or all that a program can avoid. */
 static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, const char *cause,
                          int64_t *wait_ns)
 {
@@ -162,7 +162,7 @@ static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, cons
     return gv_database_error(trace, result);
 }
 
-/* Threads and processes that wait at the same time lose that time once. */
+/* Simultaneous waits of threads and processes count once. */
 static int gv_facts_waits(sqlite3 *trace, const struct gv_totals_part *part,
                           struct gv_run_facts *facts)
 {
@@ -215,7 +215,7 @@ double gv_run_facts_underfilled(const struct gv_run_facts *facts)
     return all_ns > 0 ? (double)facts->underfilled_ns / (double)all_ns : 0;
 }
 
-/* Kernels that run at the same time fill it together: their part of the time that is computed. */
+/* Simultaneous kernels fill the device together, in their share of the computing time. */
 double gv_run_facts_filled(const struct gv_run_facts *facts)
 {
     int64_t all_ns = gv_time_sum(facts->kernel_time_ns, facts->graph_time_ns);
@@ -237,14 +237,14 @@ bool gv_run_facts_launches_failed(const struct gv_run_facts *facts)
            !gv_facts_ran(facts);
 }
 
-/* What was lost, cut off or is not asked for may have run. */
+/* Lost, cut off or unselected operations may have run. */
 bool gv_run_facts_not_run(const struct gv_run_facts *facts)
 {
     return facts->launch_calls > 0 && !gv_facts_ran(facts) && facts->gpu_seen && facts->whole &&
            facts->complete && facts->lost == 0 && facts->in_flight == 0 && facts->killed == 0;
 }
 
-/* Where operations are missing, shares are of the time before the first of them. */
+/* If operations are missing, shares are of the time before the first missing one. */
 static void gv_facts_known(struct gv_run_facts *facts)
 {
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;

@@ -37,13 +37,13 @@ static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64
     return out;
 }
 
-/* Whether the GPU's side is known for a part of the time only. */
+/* Whether the GPU side is known only for a part of the time. */
 static bool gv_say_partly(const struct gv_run_facts *facts)
 {
     return facts->known_ns < facts->window_ns;
 }
 
-/* Whether operations are missing that ran among those that are known. */
+/* Whether operations are missing among the known ones. */
 static bool gv_say_gaps(const struct gv_run_facts *facts)
 {
     return facts->gpu_lost > facts->operations_lost;
@@ -69,13 +69,13 @@ static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size
                  facts->graphs == 1 ? "a graph" : "graphs");
 }
 
-/* What is said of a part is not said of the run. */
+/* A statement about a part is not about the run. */
 static const char *gv_say_part(const struct gv_run_facts *facts)
 {
     return facts->whole ? "" : " in this part of the trace";
 }
 
-/* Nor is what is said of a run that goes on. */
+/* Nor is one about a run that continues. */
 static const char *gv_say_where(const struct gv_run_facts *facts)
 {
     return facts->whole && !facts->complete ? " so far" : gv_say_part(facts);
@@ -86,7 +86,7 @@ static const char *gv_say_gpu(const struct gv_run_facts *facts)
     return facts->simulated ? "simulated GPU" : "GPU";
 }
 
-/* Nothing of a part, or so far. */
+/* For nothing in a part, or so far. */
 static const char *gv_say_not_run(const struct gv_run_facts *facts)
 {
     if (!facts->whole || !facts->complete)
@@ -120,7 +120,7 @@ static void gv_say_seen(const struct gv_run_facts *facts, char *out)
                gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
 }
 
-/* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", of what most launches failed with. */
+/* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)": the most frequent error of launches. */
 static void gv_say_launch_result(const struct gv_run_facts *facts, char *out, size_t size)
 {
     const char *name = gv_format_result(facts->launch_failed_most, facts->launch_result);
@@ -243,7 +243,7 @@ void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out)
            gv_format_duration(window, facts->window_ns));
 }
 
-/* The GPU has to do its work all the same. */
+/* The GPU must do its work in any case. */
 static void gv_say_gain(const struct gv_run_facts *facts, char *out, size_t size)
 {
     int64_t idle_ns = facts->window_ns - facts->busiest_ns;
@@ -303,7 +303,7 @@ void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
            gv_format_duration(window, facts->window_ns));
 }
 
-/* What the same work would take if all code were loaded: roughly, from what was seen. */
+/* Estimates the time of the same work with all code loaded. */
 static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
 {
     int64_t again_ns = gv_time_product(facts->launch_median_ns, facts->launch_calls);

@@ -1,6 +1,6 @@
 /*
- * The evidence of each finding, in words. Each writes GV_VERDICT_TEXT_BYTES at most; `out` may be
- * NULL.
+ * The evidence of each finding, in words. Each function writes at most GV_VERDICT_TEXT_BYTES; `out`
+ * may be NULL.
  */
 #ifndef GV_ANALYSE_VERDICT_TEXT_H
 #define GV_ANALYSE_VERDICT_TEXT_H

@@ -72,14 +72,14 @@ static double gv_verdict_share(int64_t part_ns, int64_t whole_ns)
     return share < 1 ? share : 1;
 }
 
-/* Of the time of the devices that were used. */
+/* The share of the used devices' time. */
 static double gv_verdict_device_share(const struct gv_run_facts *facts, int64_t part_ns)
 {
     return gv_verdict_share(part_ns, gv_run_facts_device_ns(facts));
 }
 
-/* What part of the GPU's work is not among what was seen: it may have filled as much of the time
- * without work. Any lost record may have been an operation. */
+/* The share of the GPU's work that is missing: it may have filled as much of the idle time. Any
+ * lost record may have been an operation. */
 static double gv_verdict_missing(const struct gv_run_facts *facts)
 {
     int64_t records = facts->gpu_lost - facts->operations_lost; /* all that is in known_ns */
@@ -90,7 +90,7 @@ static double gv_verdict_missing(const struct gv_run_facts *facts)
     return of_launches > of_records ? of_launches : of_records;
 }
 
-/* Of the gaps between operations: what can have been filled by nothing that is missing. */
+/* The gaps that no missing operation can have filled. */
 static int64_t gv_verdict_gap_ns(const struct gv_run_facts *facts, int64_t gap_ns)
 {
     gap_ns -= (int64_t)(gv_verdict_missing(facts) * (double)gv_run_facts_device_ns(facts));
@@ -102,7 +102,7 @@ static double gv_verdict_thousandths(enum gv_verdict_limit limit)
     return (double)limit / 1000;
 }
 
-/* Returns where the evidence goes. */
+/* Returns the buffer for the evidence. */
 static char *gv_verdict_add(struct gv_verdict *verdict, enum gv_verdict_class class, double weight)
 {
     struct gv_finding *finding = &verdict->findings[verdict->count];
@@ -120,7 +120,7 @@ static int gv_verdict_compare(const void *left, const void *right)
 {
     const struct gv_finding *one = left, *other = right;
 
-    /* The end of a run matters more than the rest of it, what is not explained less. */
+    /* The end of a run comes first, unexplained stalls last. */
     if ((one->class == GV_VERDICT_UNFINISHED) != (other->class == GV_VERDICT_UNFINISHED))
         return one->class == GV_VERDICT_UNFINISHED ? -1 : 1;
     if ((one->class == GV_VERDICT_UNEXPLAINED) != (other->class == GV_VERDICT_UNEXPLAINED))
@@ -130,8 +130,8 @@ static int gv_verdict_compare(const void *left, const void *right)
     return (int)one->class - (int)other->class;
 }
 
-/* Pinned memory helps where some is pageable, larger pieces where they are small, copying at the
- * same time where there is computing to do meanwhile. */
+/* Pinned memory helps if some is pageable, larger pieces if they are small, overlap if there is
+ * computing to do meanwhile. */
 static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
 {
     bool pinned = facts->pinned_bytes >= facts->copied_bytes;
@@ -151,7 +151,7 @@ static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
            "CPU what is computed with it: it is little";
 }
 
-/* Does not depend on whether the process made any other call. */
+/* Independent of other calls of the process. */
 static void gv_verdict_unfinished(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share = gv_verdict_share(facts->flight_ns, facts->window_ns);
@@ -185,7 +185,7 @@ static void gv_verdict_unexplained(const struct gv_run_facts *facts, struct gv_v
         gv_verdict_say_unexplained(facts, gv_verdict_add(verdict, GV_VERDICT_UNEXPLAINED, share));
 }
 
-/* What helps depends on which of the three it is. */
+/* The fix depends on which of the three it is. */
 static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
 {
     int64_t half_ns = facts->first_use_ns / 2;
@@ -256,7 +256,7 @@ static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdic
         gv_verdict_say_launch_calls(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
 }
 
-/* Small kernels that run at the same time may fill the device together. */
+/* Simultaneous small kernels may fill the device together. */
 static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share = gv_run_facts_underfilled(facts);
@@ -280,7 +280,7 @@ static bool gv_verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict
     return false;
 }
 
-/* Time without work that nothing else that is told explains. */
+/* Idle time that no other finding explains. */
 static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     int64_t devices_ns = gv_run_facts_device_ns(facts);
@@ -302,7 +302,7 @@ static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict 
             "see which CUDA calls the host was in: gpuverify report FILE --section gaps";
 }
 
-/* What was seen of the GPU for a part of the time only is about no more than that part. */
+/* If the GPU side is known only in part, a finding is about no more than that part. */
 static void gv_verdict_weigh_seen(const struct gv_run_facts *facts, struct gv_verdict *verdict,
                                   size_t from)
 {
@@ -330,7 +330,7 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
     gv_verdict_unfinished(facts, verdict);
     if (!ran) {
         bool failed = facts->init_result != 0;
-        /* The rest of the run may have launched, or may launch. */
+        /* The rest of the run may have launched, or may still launch. */
         if (!failed && !(facts->whole && facts->complete))
             return;
         gv_verdict_say_no_kernel(

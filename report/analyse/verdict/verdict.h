@@ -1,7 +1,6 @@
 /*
- * What a run was, in a sentence, and what held it back: findings of the classes of verdict.def,
- * those that matter most first. Texts are made of numbers and of names from the trace: they are to
- * be escaped when printed.
+ * The verdict: a headline, and findings of the classes of verdict.def, most important first. Texts
+ * contain names from the trace: escape them for printing.
  */
 #ifndef GV_ANALYSE_VERDICT_VERDICT_H
 #define GV_ANALYSE_VERDICT_VERDICT_H
@@ -12,7 +11,7 @@
 
 #define GV_VERDICT_NEXT_BYTES 2048
 #define GV_VERDICT_MOST       10u
-/* How many findings are told. */
+/* The number of findings shown. */
 #define GV_VERDICT_TOLD 3u
 
 enum gv_verdict_class {
@@ -23,7 +22,7 @@ enum gv_verdict_class {
 
 struct gv_finding {
     enum gv_verdict_class class;
-    double weight; /* the share of the run that it is about */
+    double weight; /* the share of the run that it concerns */
     char evidence[GV_VERDICT_TEXT_BYTES];
     const char *next; /* what to do; FILE in it is the trace */
 };

@@ -128,7 +128,7 @@ static bool gv_check_is_of_calls(enum gv_check_needs needs)
     return needs == GV_CHECK_NEEDS_CALLS_LEAST || needs == GV_CHECK_NEEDS_CALLS_MOST;
 }
 
-/* The outcome that nothing which was not seen could change. */
+/* The outcome that nothing unseen could change. */
 static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
 {
     if (needs == GV_CHECK_NEEDS_GPU_LEAST || needs == GV_CHECK_NEEDS_GPU_SHARE ||
@@ -143,7 +143,7 @@ static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
     "SELECT NULL, 'process ' || pid || ' still runs' FROM processes WHERE ended IS NULL AND"       \
     " (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'"
 
-/* Where a part of the GPU's side is missing, the outcome is not known. */
+/* If a part of the GPU side is missing, the outcome is unknown. */
 static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
                           struct gv_check_result *result)
 {
@@ -159,7 +159,7 @@ static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
     return gv_check_run_sql(trace, missing, rule, result);
 }
 
-/* What a rule needs of the calls may change while the program runs, and was not all kept. */
+/* The calls that a rule needs may change while the program runs, or were lost. */
 static int gv_check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
                                 struct gv_check_result *result)
 {

@@ -1,4 +1,4 @@
-/* Holds a trace against rules. */
+/* Checks a trace against rules. */
 #ifndef GV_COMMANDS_CHECK_CHECK_RUN_H
 #define GV_COMMANDS_CHECK_CHECK_RUN_H
 
@@ -10,17 +10,17 @@
 enum gv_check_outcome {
     GV_CHECK_KEPT,
     GV_CHECK_BROKEN,
-    GV_CHECK_UNKNOWN, /* the trace does not say: no pass */
+    GV_CHECK_UNKNOWN, /* the trace does not say: not a pass */
 };
 
 struct gv_check_result {
     enum gv_check_outcome outcome;
-    char *found; /* in words, from the trace: to be escaped; the caller frees it */
+    char *found; /* in words, with text from the trace: escape it; the caller frees it */
 };
 
-/* Makes what the rules need on this connection. 0 or -errno. */
+/* Prepares the connection for the rules. 0 or -errno. */
 int gv_check_prepare(sqlite3 *trace);
-/* 0 or -errno; an error of SQL is GV_CHECK_UNKNOWN, with its words. */
+/* 0 or -errno. An error of SQL gives GV_CHECK_UNKNOWN, with its text. */
 int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
                       struct gv_check_result *result);
 

@@ -21,8 +21,8 @@
 static const char *const gv_check_words[] = {
     [GV_CHECK_KEPT] = "kept", [GV_CHECK_BROKEN] = "broken", [GV_CHECK_UNKNOWN] = "not known"};
 
-/* A named pipe that nobody writes to would be waited for; one of the caller's, as /dev/stdin or
- * the shell's <(...), is read. 0 or -errno. */
+/* Refuses a named pipe, which might have no writer. Reads the caller's own pipes, as /dev/stdin
+ * or the shell's <(...). 0 or -errno. */
 static int gv_check_open_file(const char *path, FILE **file)
 {
     struct stat status;
@@ -99,7 +99,7 @@ static void gv_check_put(FILE *out, const struct gv_check_rule *rule,
     }
 }
 
-/* As wide as the terminal; one line, for grep and the like, where there is none. */
+/* As wide as the terminal; without one, one line for grep. */
 static void gv_check_print_one(const struct gv_check_rule *rule,
                                const struct gv_check_result *result)
 {
@@ -169,7 +169,7 @@ static int gv_check_write_junit(const char *path, const char *trace,
     return error;
 }
 
-/* Losses make "there was none" a weaker word. */
+/* Losses make "none" less certain. */
 static void gv_check_warn(sqlite3 *trace)
 {
     sqlite3_stmt *statement = NULL;
@@ -217,7 +217,7 @@ static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
     if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))
         gv_check_warn(trace);
     if (junit && gv_output_file_is_stdout(junit))
-        ; /* stdout is for that alone */
+        ; /* stdout is only for that */
     else if (strcmp(format, "text") == 0)
         gv_check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));
     else

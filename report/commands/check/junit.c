@@ -1,4 +1,4 @@
-/* JUnit's XML, as CI services read it: one test case for each rule. */
+/* JUnit XML, as CI services read it: one test case for each rule. */
 #include "report/commands/check/check_run.h"
 
 #include "trace/text.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* XML allows no control characters at all, and has words for those of its own. */
+/* XML allows no control characters, and has escapes for its own. */
 static void gv_junit_text(FILE *out, const char *text)
 {
     size_t left = strlen(text), length;

@@ -97,7 +97,7 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
     return error;
 }
 
-/* The nearest rule to a word; NULL: none is near. */
+/* The rule nearest to a word; NULL: none is near. */
 static const char *gv_check_nearest(const char *word, char name[GV_OPTION_NAME_BYTES])
 {
     char known[GV_OPTION_NAME_BYTES];
@@ -124,8 +124,8 @@ static int gv_check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
     return -EINVAL;
 }
 
-/* What is between quotes; or else up to a comment, without blanks around it. NULL: more than a
- * comment follows the quotes. */
+/* The text between quotes; or else up to a comment, without blanks around it. NULL: something
+ * other than a comment follows the quotes. */
 static char *gv_check_trim(char *text)
 {
     char *end = *text == '\'' || *text == '"' ? strchr(text + 1, *text) : NULL;

@@ -42,22 +42,24 @@ static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct 
     return 0;
 }
 
-/* Which traces are on which side. 0, or the exit code, after a message. */
+/* Sorts the traces to the two sides. 0, or the exit code, after a message. */
 static int gv_diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
     int count = arguments->operand_count, parted_at = arguments->parted_at;
 
     for (int i = parted_at; i >= 0 && i < count; i++)
         if (arguments->operands[i][0] == '-' && access(arguments->operands[i], F_OK) < 0)
-            return gv_arguments_refuse(arguments->command,
-                                       "%s comes after the --, where only traces may stand; put options "
-                                       "before it",
-                                       arguments->operands[i]);
+            return gv_arguments_refuse(
+                arguments->command,
+                "%s comes after the --, where only traces may stand; put options "
+                "before it",
+                arguments->operands[i]);
     if (parted_at < 0 && count == 2)
         parted_at = 1;
     if (parted_at <= 0 || parted_at >= count)
-        return gv_arguments_refuse(arguments->command,
-                                   "name the traces to compare: BEFORE AFTER, or BEFORE... -- AFTER...");
+        return gv_arguments_refuse(
+            arguments->command,
+            "name the traces to compare: BEFORE AFTER, or BEFORE... -- AFTER...");
     if (count > (int)GV_DIFF_TRACES)
         return gv_arguments_refuse(arguments->command, "%d traces are too many: at most %u", count,
                                    GV_DIFF_TRACES);

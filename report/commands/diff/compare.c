@@ -9,9 +9,9 @@
 
 /* What the rank test calls more than noise. */
 #define GV_DIFF_CHANCE 0.05
-/* Less time than this share of the longer run is nothing; nor is less of a share than that. */
+/* Less time than this share of the longer run is ignored; so is less of a share. */
 #define GV_DIFF_SHORT 0.001
-/* The same, as long as noise is not known: a run's start alone differs by this much. */
+/* The same while noise is unknown: a run's start alone differs by this much. */
 #define GV_DIFF_SHORT_ONCE 0.005
 #define GV_DIFF_SMALL      0.01
 #define GV_DIFF_FIRST_ROOM 64u
@@ -40,7 +40,7 @@ static int gv_diff_order_values(const void *left, const void *right)
     return (one > other) - (one < other);
 }
 
-/* Whether the GPU's side was seen of some traces only. */
+/* Whether only some traces have a GPU side. */
 static bool gv_diff_is_mixed(const struct gv_diff *diff)
 {
     size_t count = diff->counts[0] + diff->counts[1], seen = 0;
@@ -50,7 +50,7 @@ static bool gv_diff_is_mixed(const struct gv_diff *diff)
     return seen > 0 && seen < count;
 }
 
-/* Whether a trace that does not have the thing says by that that it was not there: a 0. */
+/* Whether a trace without the thing shows that it was not there: a 0. */
 static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing *thing,
                             size_t run)
 {
@@ -60,12 +60,12 @@ static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thi
         return true;
     if (thing->area != GV_DIFF_AREA_verdict && thing->area != GV_DIFF_AREA_stalls)
         return false;
-    /* A verdict is another one without the GPU's side, and compiling is told by other signs; those
-     * can be compared with each other. */
+    /* Without the GPU side a verdict is different, and compilation is found by other signs;
+     * those can be compared with each other. */
     return !gv_diff_is_mixed(diff);
 }
 
-/* One side's values, sorted. Returns how many. */
+/* One side's values, sorted. Returns their number. */
 static size_t gv_diff_gather(const struct gv_diff *diff, const struct gv_diff_thing *thing,
                              enum gv_diff_unit unit, size_t side, double values[GV_DIFF_TRACES])
 {
@@ -82,7 +82,7 @@ static size_t gv_diff_gather(const struct gv_diff *diff, const struct gv_diff_th
     return count;
 }
 
-/* Of values that are sorted. */
+/* Of sorted values. */
 static struct gv_diff_range gv_diff_range_of(const double *values, size_t count)
 {
     if (count == 0)
@@ -95,7 +95,7 @@ static struct gv_diff_range gv_diff_range_of(const double *values, size_t count)
     };
 }
 
-/* Whether a change is more than noise, as far as that can be known, and large. */
+/* Whether a change is more than noise, if that can be known, and large. */
 static void gv_diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDES][GV_DIFF_TRACES],
                           struct gv_diff_change *change)
 {
@@ -129,7 +129,7 @@ static struct gv_diff_change *gv_diff_add(struct gv_diff *diff)
     return &diff->changes[diff->count++];
 }
 
-/* A thing's change in one unit; what did not change, or is not known on both sides, is none. */
+/* A thing's change in one unit; none if nothing changed, or it is unknown on a side. */
 static int gv_diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *thing,
                                 enum gv_diff_unit unit)
 {
@@ -160,7 +160,7 @@ static int gv_diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thin
 {
     size_t first = diff->count;
     double window_ns = 0;
-    /* Without the GPU's side a class rests on something else, and weighs something else. */
+    /* Without the GPU side a class rests on other evidence and has another weight. */
     if (thing->area == GV_DIFF_AREA_verdict && gv_diff_is_mixed(diff))
         return 0;
     double least = diff->test == GV_DIFF_TEST_NONE ? GV_DIFF_SHORT_ONCE : GV_DIFF_SHORT;
@@ -175,7 +175,7 @@ static int gv_diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thin
     for (size_t i = first; i < diff->count; i++) {
         struct gv_diff_change *change = &diff->changes[i];
         change->thing = first;
-        /* Where the time is the same, how often it was matters less than any time. */
+        /* At equal times, counts matter less. */
         if (diff->changes[first].unit == GV_DIFF_NS || !thing->used[GV_DIFF_NS])
             change->weight = gv_diff_size(diff->changes[first].change);
         if (change->unit == GV_DIFF_NS)
@@ -190,7 +190,7 @@ static int gv_diff_order_changes(const void *left, const void *right)
 
     if (one->area != other->area)
         return one->area < other->area ? -1 : 1;
-    /* Its things have one unit each: times come first. */
+    /* Its things have one unit each; times come first. */
     if (one->area == GV_DIFF_AREA_run && one->unit != other->unit)
         return one->unit < other->unit ? -1 : 1;
     if (one->weight != other->weight)
@@ -213,7 +213,7 @@ static void gv_diff_choose_test(struct gv_diff *diff)
     }
 }
 
-/* Takes a row of the values' table; the last thing is compared when the next one begins. */
+/* Takes a row of the table of values. The last thing is compared when the next one starts. */
 static int gv_diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlite3_stmt *rows)
 {
     enum gv_diff_area_id area = (enum gv_diff_area_id)sqlite3_column_int(rows, 0);

@@ -1,8 +1,7 @@
 /*
- * What changed from one side, of one or several traces, to the other: read each trace, compare,
- * write.
+ * Compares two sides, each of one or several traces: reads each trace, compares, writes.
  *
- * The values of all traces are kept in a database in memory, side by side. One thread.
+ * The values of all traces are in a database in memory, side by side. One thread.
  */
 #ifndef GV_COMMANDS_DIFF_DIFF_H
 #define GV_COMMANDS_DIFF_DIFF_H
@@ -16,7 +15,7 @@
 #include <stdint.h>
 
 #define GV_DIFF_SIDES 2
-/* Traces, of both sides together. */
+/* Most traces, both sides together. */
 #define GV_DIFF_TRACES 64u
 
 enum gv_diff_unit { GV_DIFF_NS, GV_DIFF_BYTES, GV_DIFF_COUNT, GV_DIFF_SHARE, GV_DIFF_UNITS };
@@ -37,10 +36,10 @@ struct gv_diff_area {
 
 extern const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS];
 
-/* How it was found out whether a change is more than noise. */
+/* The test for "more than noise". */
 enum gv_diff_test {
-    GV_DIFF_TEST_NONE,   /* one trace on each side: noise is not known */
-    GV_DIFF_TEST_RANGES, /* the ranges of the two sides' values have nothing in common */
+    GV_DIFF_TEST_NONE,   /* one trace per side: noise is unknown */
+    GV_DIFF_TEST_RANGES, /* the ranges of the two sides' values do not overlap */
     GV_DIFF_TEST_RANK,   /* Mann and Whitney's, exact */
 };
 
@@ -55,9 +54,9 @@ struct gv_diff_run {
     struct gv_verdict verdict;
 };
 
-/* One side's values: the median, between the least and the most. */
+/* One side's values: the median, minimum and maximum. */
 struct gv_diff_range {
-    size_t count; /* 0: nothing is known */
+    size_t count; /* 0: unknown */
     double least, middle, most;
 };
 
@@ -68,47 +67,47 @@ struct gv_diff_change {
     char *what;
     struct gv_diff_range sides[GV_DIFF_SIDES];
     double change;  /* of the middles */
-    double p;       /* of the rank test; negative: there is none */
-    bool more;      /* than noise, or may be: as far as that is known */
-    bool different; /* and large enough to be told */
-    double weight;  /* the change of the thing's first unit, in which things are put in order */
+    double p;       /* of the rank test; negative: none */
+    bool more;      /* than noise, or perhaps */
+    bool different; /* and large enough to be shown */
+    double weight;  /* the change of the thing's first unit, by which things are sorted */
     size_t thing;   /* the same for all units of one */
 };
 
 struct gv_diff {
     struct gv_diff_run *runs; /* those before, then those after */
     size_t counts[GV_DIFF_SIDES];
-    double least_change; /* as a share of the larger value: what is less is not told */
+    double least_change; /* as a share of the larger value: smaller changes are not shown */
     bool wanted[GV_DIFF_AREAS];
 
     sqlite3 *values;
     enum gv_diff_test test;
-    double chance;                  /* that what did not change comes out as more than noise */
-    struct gv_diff_change *changes; /* in the order in which they are told */
+    double chance;                  /* that something unchanged looks like more than noise */
+    struct gv_diff_change *changes; /* in the order of output */
     size_t count, room;
 };
 
-/* How it is written. */
+/* The output. */
 struct gv_diff_style {
     enum gv_format format;
     FILE *out;
     int columns; /* of text */
     int64_t top; /* things of an area; 0: all */
-    bool all;    /* also what is not different, if it changed at all */
+    bool all;    /* also what is not different, if it changed */
 };
 
-/* report/commands/diff/read.c: begins with no values. 0 or -errno. */
+/* report/commands/diff/read.c: starts without values. 0 or -errno. */
 int gv_diff_begin(struct gv_diff *diff);
 /* Reads one open trace, run `number`. 0 or -errno. */
 int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace);
 void gv_diff_free(struct gv_diff *diff);
 
-/* report/commands/diff/compare.c: compares what was read. 0 or -errno. */
+/* report/commands/diff/compare.c: compares. 0 or -errno. */
 int gv_diff_compare(struct gv_diff *diff);
 /* Whether any change is different. */
 bool gv_diff_any(const struct gv_diff *diff);
-/* Whether the change is written. *shown counts the things of an area that were, *thing is the last
- * one: 0 and SIZE_MAX where an area begins. */
+/* Whether to write the change. *shown counts the shown things of an area, *thing is the last
+ * one; start an area with 0 and SIZE_MAX. */
 bool gv_diff_shows(const struct gv_diff_change *change, const struct gv_diff_style *style,
                    int64_t *shown, size_t *thing);
 

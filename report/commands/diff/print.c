@@ -65,7 +65,7 @@ static void gv_diff_print_side(const struct gv_diff *diff, const struct gv_diff_
         gv_diff_line(style, "", run->verdict.headline);
 }
 
-/* What makes the comparison a weaker one. */
+/* Prints what weakens the comparison. */
 static void gv_diff_print_doubts(const struct gv_diff *diff, size_t number,
                                  const struct gv_diff_style *style)
 {
@@ -111,7 +111,7 @@ static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_
     gv_text_lines(style->out, 0, "", text, columns);
 }
 
-/* A change of a time of the run; 0: it is none that is told. */
+/* A change of one of the run's times; 0: not shown. */
 static double gv_diff_of_run(const struct gv_diff *diff, const char *what)
 {
     for (size_t i = 0; i < diff->count; i++)
@@ -121,7 +121,7 @@ static double gv_diff_of_run(const struct gv_diff *diff, const char *what)
     return 0;
 }
 
-/* A stall that is gone may leave the run as long as it was: that is said. */
+/* Prints if a stall is gone, but the run takes as long as before. */
 static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     double stalled = -gv_diff_of_run(diff, GV_RUN_STALLED);
@@ -151,7 +151,7 @@ static void gv_diff_print_title(const struct gv_diff_style *style, const char *t
         fprintf(style->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
 }
 
-/* The line of a number beside those of times says what it counts. */
+/* The row of a count next to those of times says what it counts. */
 static void gv_diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_change *change,
                              const char *name)
 {
@@ -215,7 +215,7 @@ static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_dif
     return i;
 }
 
-/* What is left to see, and how. */
+/* Prints how to see the rest. */
 static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_style *style,
                               size_t written)
 {

@@ -18,7 +18,7 @@ struct gv_diff_query {
     enum gv_diff_area_id area;
     bool of_gpu;
     const char *sql;
-    enum gv_diff_unit units[GV_DIFF_UNITS]; /* as many as the query has columns after the first */
+    enum gv_diff_unit units[GV_DIFF_UNITS]; /* as many columns as the query has after the first */
 };
 
 static const struct gv_diff_query gv_diff_queries[] = {
@@ -27,7 +27,7 @@ static const struct gv_diff_query gv_diff_queries[] = {
 #include "report/commands/diff/areas.def"
 };
 
-/* One value that is to be kept. */
+/* One value to store. */
 struct gv_diff_value {
     enum gv_diff_area_id area;
     const char *what;
@@ -116,7 +116,7 @@ static int gv_diff_read_facts(const struct gv_run_facts *facts, size_t run, sqli
         struct gv_diff_value value = {
             .area = GV_DIFF_AREA_run,
             .what = values[i].label,
-            .of_gpu = true, /* where it is not known it is not 0 */
+            .of_gpu = true, /* unknown is not 0 */
             .unit = gv_diff_ends_in(key, "_ns")      ? GV_DIFF_NS
                     : gv_diff_ends_in(key, "_bytes") ? GV_DIFF_BYTES
                                                      : GV_DIFF_COUNT,
@@ -156,7 +156,7 @@ static void gv_diff_describe(struct gv_diff_run *run, const struct gv_run_facts 
     gv_verdict_make(facts, &run->verdict);
 }
 
-/* The trace has the functions and the sums that the queries want. */
+/* Gives the trace the functions and sums that the queries need. */
 static int gv_diff_read_prepared(struct gv_diff *diff, size_t number, struct gv_report *report,
                                  sqlite3_stmt *insert)
 {
@@ -189,7 +189,7 @@ int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
     error = gv_report_values_register(report);
     if (!error)
         error = gv_run_facts_read(trace, &all, &report->facts);
-    /* Of two kernels that have one name only after all the first one counts. */
+    /* If two kernels still share a name, the first one counts. */
     if (!error)
         error = gv_database_error(
             diff->values, sqlite3_prepare_v2(

@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* From here on "times" is easier to read than a percentage. */
+/* From here on "times" reads better than a percentage. */
 #define GV_DIFF_MANY_TIMES 10.0
-/* And from here on the number says nothing: there was next to none before. */
+/* From here on the number is meaningless: there was almost nothing before. */
 #define GV_DIFF_FAR_MORE 100.0
-/* Beyond it a double is no int64_t. */
+/* Larger doubles do not fit into int64_t. */
 #define GV_DIFF_WHOLE_MOST 9.2e18
 
 int64_t gv_diff_whole(double value)
@@ -32,7 +32,7 @@ size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict
     return tellings;
 }
 
-/* Where a class stands in a side's verdicts: before those that fewer of them tell, or later. */
+/* The rank of a class in a side's verdicts: lower if fewer of them have it, or later. */
 static size_t gv_diff_place(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
 {
     const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
@@ -138,7 +138,7 @@ const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
     return out;
 }
 
-/* The chance of ranges that do not overlap is 2 of all the ways to deal the traces out. */
+/* The chance that ranges do not overlap: 2 of all ways to deal the traces. */
 static const char *gv_diff_say_chance(char out[GV_FORMAT_BYTES], double chance)
 {
     int64_t ways = gv_diff_whole(2 / chance);
@@ -163,18 +163,20 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
                  " gpuverify diff BEFORE... -- AFTER...");
         break;
     case GV_DIFF_TEST_RANGES:
-        snprintf(out, size,
-                 "%zu and %zu traces: values are medians, with their ranges. That is too few to tell"
-                 " a change from noise: ranges that do not overlap happen by chance %s. 4 and 4 are"
-                 " enough.",
-                 diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
+        snprintf(
+            out, size,
+            "%zu and %zu traces: values are medians, with their ranges. That is too few to tell"
+            " a change from noise: ranges that do not overlap happen by chance %s. 4 and 4 are"
+            " enough.",
+            diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
         break;
     default:
-        snprintf(out, size,
-                 "%zu and %zu traces: values are medians, with their ranges. More than noise means a"
-                 " p of 5 %% or less in Mann and Whitney's rank test: of a hundred things that did"
-                 " not change, five come out like that.",
-                 diff->counts[0], diff->counts[1]);
+        snprintf(
+            out, size,
+            "%zu and %zu traces: values are medians, with their ranges. More than noise means a"
+            " p of 5 %% or less in Mann and Whitney's rank test: of a hundred things that did"
+            " not change, five come out like that.",
+            diff->counts[0], diff->counts[1]);
         break;
     }
 }

@@ -1,4 +1,4 @@
-/* Values, changes and what is to be said of two runs, in words. */
+/* Words for values, changes and tests of two runs. */
 #ifndef GV_COMMANDS_DIFF_TEXT_H
 #define GV_COMMANDS_DIFF_TEXT_H
 
@@ -6,7 +6,7 @@
 
 #define GV_DIFF_TEXT_BYTES 128u
 
-/* "12.3 ms", of several traces "12.3 ms (12.1 ms to 13.0 ms)". */
+/* "12.3 ms", for several traces "12.3 ms (12.1 ms to 13.0 ms)". */
 const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], enum gv_diff_unit unit,
                               const struct gv_diff_range *range);
 /* "+1.20 ms" */
@@ -16,17 +16,17 @@ const char *gv_diff_say_ratio(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
 /* "yes, p 0.029", "no, p 0.34", "no", "perhaps": whether it is more than noise */
 const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff_change *change);
 
-/* How noise was told from change. */
+/* The test used. */
 void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff);
 
-/* Fills in the classes that a side tells, in the order of its verdict; of several traces, what most
- * of them tell first. Returns how many. */
+/* Fills in the classes of a side, in the order of its verdict; for several traces, the most
+ * frequent first. Returns their number. */
 size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
                        enum gv_verdict_class classes[GV_VERDICT_CLASSES]);
-/* Of how many of a side's traces the class is told. */
+/* The number of a side's traces with the class. */
 size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict_class class);
 
-/* The whole number nearest to a value, as far as one can be said. */
+/* The nearest integer, limited to int64_t. */
 int64_t gv_diff_whole(double value);
 
 #endif

@@ -9,7 +9,7 @@ struct gv_doctor_check *gv_doctor_add(struct gv_doctor *doctor, enum gv_check_st
     struct gv_doctor_check *check;
     va_list values;
 
-    /* The last one is written over when there are too many. */
+    /* With too many checks, the last one is overwritten. */
     if (doctor->count < GV_DOCTOR_CHECKS)
         doctor->count++;
     check = &doctor->checks[doctor->count - 1];

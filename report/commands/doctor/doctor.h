@@ -1,6 +1,6 @@
 /*
- * What gpuverify doctor looks at: one check each, with what was found and, where something would
- * not be seen, what to do about it.
+ * The checks of gpuverify doctor: each with what was found and, if something would not be recorded,
+ * the fix.
  */
 #ifndef GV_COMMANDS_DOCTOR_DOCTOR_H
 #define GV_COMMANDS_DOCTOR_DOCTOR_H
@@ -11,8 +11,8 @@
 
 enum gv_check_state {
     GV_CHECK_FINE,
-    GV_CHECK_NOTE,   /* to be known; nothing is lost by it */
-    GV_CHECK_UNSEEN, /* something would not be seen */
+    GV_CHECK_NOTE,   /* information; nothing is missed */
+    GV_CHECK_UNSEEN, /* something would not be recorded */
 };
 
 struct gv_doctor_check {
@@ -20,7 +20,7 @@ struct gv_doctor_check {
     char about[16]; /* machine, or program */
     char what[24];
     char found[512];
-    char fix[512]; /* empty: nothing is to be done */
+    char fix[512]; /* empty: nothing to do */
 };
 
 #define GV_DOCTOR_CHECKS 48u
@@ -28,17 +28,17 @@ struct gv_doctor_check {
 struct gv_doctor {
     struct gv_doctor_check checks[GV_DOCTOR_CHECKS];
     size_t count;
-    const char *about; /* of those that are added */
+    const char *about; /* of the checks being added */
     char command[256]; /* PROGRAM and its arguments, for a shell */
-    bool looked_not;   /* something that may matter was left out */
-    bool may_start;    /* programs, to see what they do */
+    bool looked_not;   /* something relevant was left out */
+    bool may_start;    /* start programs to test them */
 };
 
-/* Adds a check, as long as there is room. Its fix is empty. */
+/* Adds a check, if there is room. Its fix is empty. */
 struct gv_doctor_check *gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state,
                                       const char *what, const char *found, ...)
     __attribute__((format(printf, 4, 5)));
-/* What to do about the check that was added last. */
+/* Sets the fix of the last check. */
 void gv_doctor_fix(struct gv_doctor *doctor, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Whether something would not be seen. */
@@ -50,14 +50,14 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor);
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why);
 /* The same without a trial: whether there is a driver to load. */
 void gv_doctor_look_for_driver(struct gv_doctor *doctor);
-/* report/commands/doctor/trial.c: starts CUDA in a program of our own, with the library, for some
+/* report/commands/doctor/trial.c: starts CUDA in a program of ours, with the library, for some
  * seconds at most. */
 void gv_doctor_try(struct gv_doctor *doctor);
 /* report/commands/doctor/program.c: whether the library would get into this program, and what it
- * would see. After it come its arguments, and NULL: they are only repeated. */
+ * would record. Its arguments follow, then NULL; they are only repeated. */
 void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *program);
-/* report/commands/doctor/shim.c: runs what is called like a Python interpreter, for some seconds at
- * most, and tells the program that it is then. 0 or -errno. */
+/* report/commands/doctor/shim.c: runs a script in place of a Python interpreter, for some
+ * seconds at most, and returns the program that it starts. 0 or -errno. */
 int gv_doctor_ask_python(const char *name, char path[PATH_MAX]);
 
 #endif

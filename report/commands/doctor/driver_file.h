@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Tried in a process of its own, since a broken library may end the one that loads it. If it cannot
- * be loaded, `why` says so in the dynamic loader's words. What could not be tried counts as there.
- */
+/* Tests it in a separate process, because a broken library may end the one that loads it. If it
+ * cannot be loaded, `why` has the dynamic loader's message. If the test is impossible, it counts
+ * as loadable. */
 bool gv_driver_file_loads(char *why, size_t size);
 
 #endif

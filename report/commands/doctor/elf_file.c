@@ -14,7 +14,7 @@ struct gv_elf_view {
     size_t size;
 };
 
-/* `count` of `size` bytes at `offset`, or NULL if the file has not so many. */
+/* `count` times `size` bytes at `offset`, or NULL if the file is too short. */
 static const void *gv_elf_at(const struct gv_elf_view *view, uint64_t offset, uint64_t count,
                              uint64_t size)
 {
@@ -26,7 +26,7 @@ static const void *gv_elf_at(const struct gv_elf_view *view, uint64_t offset, ui
     return view->bytes + offset;
 }
 
-/* The text at `offset`, which ends inside the file; "" if there is none. */
+/* The text at `offset`, if it ends inside the file; otherwise "". */
 static void gv_elf_text(const struct gv_elf_view *view, uint64_t offset, char *out, size_t size)
 {
     size_t length = 0;
@@ -39,7 +39,7 @@ static void gv_elf_text(const struct gv_elf_view *view, uint64_t offset, char *o
     out[length] = '\0';
 }
 
-/* Where the file has what is mapped at an address. */
+/* The file offset of a mapped address. */
 static uint64_t gv_elf_offset(const struct gv_elf_view *view, const Elf64_Ehdr *head,
                               uint64_t address)
 {

@@ -1,5 +1,4 @@
-/* What an ELF file says of itself. The file may be anything: nothing in it is believed unchecked.
- */
+/* Facts of an ELF file. The file may be anything, so everything is checked. */
 #ifndef GV_COMMANDS_DOCTOR_ELF_FILE_H
 #define GV_COMMANDS_DOCTOR_ELF_FILE_H
 
@@ -13,8 +12,8 @@
 
 struct gv_elf_file {
     bool is_64_bit;
-    uint16_t machine; /* EM_... */
-    bool is_dynamic;  /* has an interpreter, so that libraries can be preloaded */
+    uint16_t machine;                    /* EM_... */
+    bool is_dynamic;                     /* has an interpreter, so libraries can be preloaded */
     char interpreter[GV_ELF_PATH_BYTES]; /* of a dynamic program */
     char needed[GV_ELF_NEEDED][GV_ELF_NAME_BYTES];
     size_t needed_count;
@@ -22,10 +21,10 @@ struct gv_elf_file {
     bool opens_libraries; /* mentions dlopen */
 };
 
-/* 0; -ENOEXEC: it is no ELF file of this machine's byte order; or -errno. */
+/* 0; -ENOEXEC: not an ELF file of this machine's byte order; or -errno. */
 int gv_elf_file_read(const char *path, struct gv_elf_file *elf);
 
-/* The first needed library whose name begins so; NULL: none. */
+/* The first needed library with this prefix; NULL: none. */
 const char *gv_elf_file_needs(const struct gv_elf_file *elf, const char *beginning);
 
 #endif

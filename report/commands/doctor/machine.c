@@ -1,4 +1,4 @@
-/* What of this machine decides what is seen: the driver's files, shared memory, other tools. */
+/* Checks of the machine: the driver's files, shared memory, other tools. */
 #include "report/collect/sessions.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/driver_file.h"
@@ -18,7 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Less of it, and records of a busy program may get lost. */
+/* With less, a busy program may lose records. */
 #define GV_SHARED_LEAST_BYTES (64 << 20)
 
 static void gv_machine_driver(struct gv_doctor *doctor)
@@ -54,7 +54,7 @@ static void gv_machine_files(struct gv_doctor *doctor)
     globfree(&files);
 }
 
-/* The folder that holds the records' folder, unless that is a file system of its own. */
+/* The folder above the records' folder, unless that is a file system of its own. */
 static void gv_machine_shared_folder(char *directory)
 {
     struct stat inner, outer;

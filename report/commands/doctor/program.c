@@ -1,4 +1,4 @@
-/* Whether the library would get into a program, and what it would see there. */
+/* Checks whether the library would get into a program, and what it would record there. */
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/elf_file.h"
 
@@ -16,7 +16,7 @@
 /* Scripts whose interpreter is a script. */
 #define GV_PROGRAM_SCRIPTS 4
 
-/* As a shell finds it. 0 or -errno. */
+/* Finds a program as a shell does. 0 or -errno. */
 static int gv_program_find(const char *name, char path[PATH_MAX])
 {
     const char *places = getenv("PATH");
@@ -34,7 +34,7 @@ static int gv_program_find(const char *name, char path[PATH_MAX])
     return -ENOENT;
 }
 
-/* The interpreter of a script: its path, or with env its name. 1: found, 0: this is no script. */
+/* The interpreter of a script: its path, or with env its name. 1: found; 0: not a script. */
 static int gv_program_interpreter(const char *path, char name[PATH_MAX])
 {
     char line[512], word[PATH_MAX] = "", next[PATH_MAX] = "";
@@ -55,7 +55,7 @@ static int gv_program_interpreter(const char *path, char name[PATH_MAX])
     return 1;
 }
 
-/* A script that names no interpreter. */
+/* A script without an interpreter line. */
 static bool gv_program_is_python(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -116,7 +116,7 @@ static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_f
     }
 }
 
-/* This command's file is made for the machine that the library is made for. */
+/* This command is built for the library's machine. */
 static bool gv_program_is_of_ours(const struct gv_elf_file *elf)
 {
     struct gv_elf_file *own = malloc(sizeof(*own));
@@ -157,7 +157,7 @@ static void gv_program_elf(struct gv_doctor *doctor, const char *path,
     gv_program_libraries(doctor, elf);
 }
 
-/* Whether what a script of this interpreter does is to start other programs. */
+/* Whether scripts of this interpreter usually start other programs. */
 static bool gv_program_is_shell(const char *path)
 {
     static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
@@ -169,7 +169,7 @@ static bool gv_program_is_shell(const char *path)
     return false;
 }
 
-/* python, python3, python3.12: and no other, which would be started. */
+/* python, python3, python3.12; other programs must not be started. */
 static bool gv_program_is_called_python(const char *called)
 {
     static const char python[] = "python";
@@ -181,9 +181,8 @@ static bool gv_program_is_called_python(const char *called)
     return name[strspn(name, "0123456789.")] == '\0';
 }
 
-/* pyenv, asdf and the like put scripts called python3 before the interpreters on the PATH.
- * `called`: the name by which the file at `path` was found, which is replaced by that of the
- * interpreter. */
+/* pyenv, asdf and others put scripts called python3 before the interpreters in PATH. `called` is
+ * the name by which `path` was found; `path` becomes that of the interpreter. */
 static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
     char name[PATH_MAX], found[PATH_MAX];
@@ -198,8 +197,8 @@ static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, cha
     return true;
 }
 
-/* From a script to what runs it, which takes its place in `path`. `called`: by which name it was
- * found. 0 or -errno. */
+/* Replaces a script in `path` by its interpreter. `called`: the name by which it was found. 0 or
+ * -errno. */
 static int gv_program_follow(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
     char name[PATH_MAX];
@@ -227,7 +226,7 @@ static int gv_program_follow(struct gv_doctor *doctor, const char *called, char 
     return error;
 }
 
-/* Adds a word for a shell. One that has a quote of its own would be hard to read. */
+/* Adds a word for a shell. Skips one with a quote, which would be hard to read. */
 static bool gv_program_add_word(struct gv_doctor *doctor, const char *word)
 {
     size_t used = strlen(doctor->command), room = sizeof(doctor->command) - sizeof(" ...");
@@ -243,8 +242,8 @@ static bool gv_program_add_word(struct gv_doctor *doctor, const char *word)
     return fits;
 }
 
-/* What is started with, if that is not NULL, and then the words; what does not fit, and all that
- * follows, is left out. */
+/* Adds a prefix, if not NULL, and then the words; leaves out what does not fit, and everything
+ * after it. */
 static void gv_program_command(struct gv_doctor *doctor, char *const *with, char *const *words)
 {
     bool fits = true;

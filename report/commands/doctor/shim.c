@@ -1,4 +1,4 @@
-/* A script in the place of Python: which program it starts in the end, only it knows. */
+/* A script in place of Python: only running it shows which program it starts. */
 #include "report/commands/doctor/doctor.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int64_t gv_shim_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What it prints until it closes its output, or until that is too much. 0 or -errno. */
+/* Reads its output until it closes it, or until it is too much. 0 or -errno. */
 static int gv_shim_listen(int from, char *out, size_t size)
 {
     struct pollfd ready = {.fd = from, .events = POLLIN};
@@ -72,7 +72,7 @@ int gv_doctor_ask_python(const char *name, char path[PATH_MAX])
     close(ends[1]);
     if (!error) {
         error = gv_shim_listen(ends[0], said, sizeof(said));
-        /* It said what it had to say, and may not end by itself. */
+        /* It has answered, and may not end by itself. */
         kill(-child, SIGKILL);
         kill(child, SIGKILL);
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

@@ -1,6 +1,6 @@
 /*
- * A trial: `gpuverify run` with a program that starts CUDA. In processes of its own, since a driver
- * in trouble may hang or crash them, and for some seconds at most.
+ * A trial: `gpuverify run` with a program that starts CUDA. It runs in separate processes, because
+ * a driver in trouble may hang or crash them, and for some seconds at most.
  */
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/trace_view.h"

@@ -245,8 +245,8 @@ static const char gv_timeline_ops_sql[] =
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 
 /* What the characters mean. */
-static const char gv_timeline_key[] = "= in a call, # GPU busy, - for less than half of a column, "
-                                      ". idle, | start and end of the call";
+static const char gv_timeline_key[] =
+    "= in a call, # GPU busy, - under half a column, . idle, | where this call starts and ends";
 static const char gv_timeline_key_of_calls[] =
     "= in a call, - under half a column, . not in a call, | where this call starts and ends";
 

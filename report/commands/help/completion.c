@@ -1,4 +1,4 @@
-/* What completes gpuverify's words in bash and zsh. */
+/* Completion of gpuverify's words in bash and zsh. */
 #include "report/commands/help/help.h"
 
 #include "report/commands/option_words.h"
@@ -12,7 +12,7 @@ static void gv_completion_choices(FILE *out, const char *choices)
         fputc(*choices == '|' ? ' ' : *choices, out);
 }
 
-/* What check takes besides the causes. */
+/* The word that check takes besides the causes. */
 static const char *gv_completion_any(enum gv_option_id option)
 {
     return option == GV_OPTION_check_no_stall ? " any" : "";

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What roff would take for something else. */
+/* Escapes what roff would interpret. */
 static const char *gv_man_character(char character)
 {
     switch (character) {

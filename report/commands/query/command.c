@@ -1,4 +1,4 @@
-/* gpuverify query FILE SQL|NAME: any question about a trace. */
+/* gpuverify query FILE SQL|NAME: queries a trace. */
 #include "report/commands/commands.h"
 #include "report/commands/query/query.h"
 #include "report/commands/trace_view.h"
@@ -27,7 +27,7 @@ static int gv_query_list(enum gv_format format)
     return gv_rows_end(&rows) ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }
 
-/* The SQL of a name; what is no single word is SQL itself. NULL: it is neither. */
+/* The SQL of a name; anything that is not a single word is SQL. NULL: neither. */
 static const char *gv_query_text(const char *given)
 {
     const struct gv_query *query = gv_query_find(given);
@@ -50,7 +50,7 @@ static int gv_query_unknown(const struct gv_arguments *arguments)
         given);
 }
 
-/* Tells why SQL failed. The text may quote the trace. */
+/* Prints why SQL failed. The text may quote the trace. */
 static int gv_query_failed(const char *why, int code)
 {
     gv_message("the query failed: %s%s", why ? why : "out of memory",

@@ -50,7 +50,7 @@ static bool gv_query_is_of_gpu(const char *table)
     return false;
 }
 
-/* SQLite asks for each thing that a statement would do. */
+/* SQLite calls it for each action of a statement. */
 static int gv_query_allow(void *context, int action, const char *first, const char *second,
                           const char *database, const char *cause)
 {
@@ -81,7 +81,7 @@ int gv_query_restrict(sqlite3 *trace, bool *of_gpu)
     return 0;
 }
 
-/* Whether anything but blanks and comments follows; SQLite itself knows best. */
+/* Whether more than blanks and comments follows; SQLite decides. */
 static bool gv_query_goes_on(sqlite3 *trace, const char *tail)
 {
     sqlite3_stmt *next = NULL;
@@ -155,7 +155,7 @@ static void gv_query_put(struct gv_rows *rows, sqlite3_stmt *statement, int colu
     }
 }
 
-/* The step that may take long: what sorts or sums reads everything for its first row. */
+/* The first step may take long: a sort or sum reads everything before its first row. */
 static int gv_query_first(sqlite3_stmt *statement)
 {
     sqlite3 *trace = sqlite3_db_handle(statement);
@@ -166,7 +166,7 @@ static int gv_query_first(sqlite3_stmt *statement)
     return result;
 }
 
-/* Numbers stand to the right, by the first row. */
+/* Numbers are right-aligned, according to the first row. */
 static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column *columns,
                              int count)
 {
@@ -188,8 +188,8 @@ static bool gv_query_is_taken(const struct gv_column *columns, char *const *othe
     return false;
 }
 
-/* A JSON object has each name once: others[] gets another one for a column that has an earlier
- * one's name, or NULL. The caller frees them with sqlite3_free(). 0 or -ENOMEM. */
+/* JSON objects have unique names: others[] gets a new name for a column with an earlier one's
+ * name, or NULL. The caller frees them with sqlite3_free(). 0 or -ENOMEM. */
 static int gv_query_other_names(const struct gv_column *columns, char **others, int count)
 {
     for (int i = 1; i < count; i++) {
@@ -258,7 +258,7 @@ int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bo
     return error;
 }
 
-/* Text goes out as it is, so that scripts get it exact; a terminal gets it harmless. */
+/* Text is printed unchanged for scripts; a terminal gets it escaped. */
 static int gv_query_print_text(FILE *out, const char *text, size_t bytes)
 {
     if (!isatty(fileno(out))) {

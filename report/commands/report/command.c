@@ -1,4 +1,4 @@
-/* gpuverify report: whether the GPU did the work, what held it back, and what a trace holds. */
+/* gpuverify report: prints the summary, and what a trace has. */
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/report/report.h"
@@ -11,7 +11,7 @@
 
 #define GV_REPORT_TOP 15
 
-/* The id of the process or thread that has this number; 0: there is none. */
+/* The id of the process or thread with this number; 0: none. */
 static int64_t gv_report_find(sqlite3 *trace, const char *sql, int64_t number)
 {
     sqlite3_stmt *row = NULL;
@@ -26,7 +26,7 @@ static int64_t gv_report_find(sqlite3 *trace, const char *sql, int64_t number)
     return id;
 }
 
-/* Names the numbers that there are. */
+/* Prints the numbers that exist. */
 static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
 {
     sqlite3_stmt *row = NULL;
@@ -39,15 +39,13 @@ static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
         sqlite3_step(row) == SQLITE_ROW)
         list = (const char *)sqlite3_column_text(row, 0);
     if (list)
-        gv_message("this trace has no device %lld; it has: %.300s", (long long)device,
-                   list);
+        gv_message("this trace has no device %lld; it has: %.300s", (long long)device, list);
     else
-        gv_message("this trace has no device %lld; it has none",
-                   (long long)device);
+        gv_message("this trace has no device %lld; it has none", (long long)device);
     sqlite3_finalize(row);
 }
 
-/* What part of the trace is asked for. False: a message was given. */
+/* Reads the part of the trace to report. False: a message was printed. */
 static bool gv_report_choose_part(const struct gv_arguments *arguments, struct gv_report *report)
 {
     int64_t pid = gv_arguments_number(arguments, GV_OPTION_report_process, 0);

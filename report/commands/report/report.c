@@ -75,7 +75,7 @@ static size_t gv_section_columns(const struct gv_section *section)
     return count;
 }
 
-/* What a column is called where programs read it: a word, with its unit. */
+/* A column's name for programs: a word with its unit. */
 static const char *gv_section_key(const struct gv_column *column, char key[GV_REPORT_KEY])
 {
     size_t length = 0, tail;
@@ -95,8 +95,8 @@ static const char *gv_section_key(const struct gv_column *column, char key[GV_RE
     return key;
 }
 
-/* What kind of value the query's column has. A trace can hold a text where a number belongs: it is
- * none that could be known. */
+/* The type of the column's value. An untrusted trace may have a text in place of a number: treat
+ * it as unknown. */
 static int gv_section_type(sqlite3_stmt *row, int column, enum gv_column_kind kind)
 {
     int type = sqlite3_column_type(row, column);
@@ -134,7 +134,8 @@ static void gv_report_title(struct gv_report *report, const char *title)
         fprintf(report->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
 }
 
-/* What an empty section of that name tells: where the GPU was not seen, nothing of what it did. */
+/* Whether an empty section shows anything: without the GPU side, it says nothing of GPU
+ * activity. */
 static const char *gv_section_empty(const struct gv_report *report,
                                     const struct gv_section *section)
 {
@@ -146,7 +147,7 @@ static const char *gv_section_empty(const struct gv_report *report,
     return "none\n";
 }
 
-/* Under the table: what the results mean, and what to do. */
+/* Below the table: the meanings of the results, and what to do. */
 static int gv_section_error_words(struct gv_report *report)
 {
     struct gv_error_notes notes = {
@@ -161,7 +162,7 @@ static int gv_section_error_words(struct gv_report *report)
     return gv_error_notes_print(report->out, report->trace, &notes, report->columns);
 }
 
-/* Stacks are taken of stalls, and of the first calls that fail, if no more is asked for. */
+/* By default, only stalls and the first failures have stacks. */
 static void gv_section_places(struct gv_report *report, bool failed)
 {
     fputc('\n', report->out);
@@ -172,7 +173,7 @@ static void gv_section_places(struct gv_report *report, bool failed)
                   report->columns);
 }
 
-/* Also of an empty query, if it was asked for by name. */
+/* Also for an empty result, if the section was named. */
 static int gv_section_table(struct gv_report *report, const struct gv_section *section,
                             sqlite3_stmt *query)
 {
@@ -231,7 +232,7 @@ static void gv_section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_
         gv_format_text(out, (const char *)sqlite3_column_text(row, column), GV_REPORT_CELL, 0);
 }
 
-/* What a name of a column does not say by itself, behind its value. */
+/* A suffix for values whose column name does not say enough. */
 static const char *gv_section_gloss(const char *name)
 {
     static const char *const glosses[][2] = {
@@ -268,7 +269,7 @@ static int gv_section_record(struct gv_report *report, const struct gv_section *
     return gv_database_error(report->trace, result);
 }
 
-/* What is drawn for people keeps its form in markdown, between fences. */
+/* Pictures keep their form in Markdown, between fences. */
 static int gv_report_draw(struct gv_report *report, int (*draw)(struct gv_report *))
 {
     FILE *out = report->out;
@@ -322,7 +323,8 @@ static int gv_report_verdict(struct gv_report *report)
     return gv_summary_print(&summary);
 }
 
-/* What is a picture for people is thousands of rows for programs: those that ask for it get it. */
+/* A picture for people is thousands of rows for programs, so they get it only if they ask for
+ * it. */
 static bool gv_report_is_for_programs(const struct gv_report *report, size_t section)
 {
     return report->wanted[section] &&
@@ -351,7 +353,7 @@ static int gv_report_json(struct gv_report *report)
     return error;
 }
 
-/* One section is a table and nothing else. */
+/* A single section is only a table. */
 static int gv_report_csv(struct gv_report *report)
 {
     size_t wanted = 0, written = 0;

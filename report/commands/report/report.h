@@ -1,6 +1,6 @@
 /*
- * A report of a trace: the verdict, and sections (report/commands/report/sections.def), as text,
- * JSON, CSV or markdown.
+ * Reports on a trace: the summary, and sections (report/commands/report/sections.def), as text,
+ * JSON, CSV or Markdown.
  */
 #ifndef GV_COMMANDS_REPORT_REPORT_H
 #define GV_COMMANDS_REPORT_REPORT_H
@@ -26,12 +26,12 @@ struct gv_report {
     FILE *out;
     enum gv_format format;
     int columns; /* of text */
-    int64_t top; /* rows of a section; -1: all */
+    int64_t top; /* rows per section; -1: all */
     struct gv_totals_part part;
-    struct gv_ended ended; /* of a process, where that is known */
+    struct gv_ended ended; /* of a process, if known */
     bool wanted[GV_SECTIONS_COUNT];
     bool evidence; /* below each finding */
-    bool picked;   /* only those that were named, also if they are empty */
+    bool picked;   /* only named sections, even if empty */
     struct gv_run_facts facts;
     struct gv_verdict verdict;
     struct gv_json json;
@@ -40,23 +40,22 @@ struct gv_report {
 /* Writes it. 0 or -errno. */
 int gv_report_write(struct gv_report *report);
 
-/* Marks the section of that name as wanted. False: there is none. */
+/* Selects the section with that name. False: none. */
 bool gv_report_pick(struct gv_report *report, const char *name);
 
-/* report/commands/report/values.c: functions that the sections' queries call. 0 or -errno. */
+/* report/commands/report/values.c: functions for the sections' queries. 0 or -errno. */
 int gv_report_values_register(struct gv_report *report);
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 
-/* report/commands/report/verdict.c: the summary, and what is no section's rows, for programs. 0 or
+/* report/commands/report/verdict.c: the summary, and for programs what is not in sections. 0 or
  * -errno. */
 struct gv_summary gv_report_summary(const struct gv_report *report);
 void gv_report_json_facts(struct gv_report *report);
 int gv_report_json_verdict(struct gv_report *report);
 int gv_report_csv_verdict(struct gv_report *report);
 
-/* report/commands/report/section_lines.c: sections that are pictures when people read them. 0 or
- * -errno. */
+/* report/commands/report/section_lines.c: sections that are pictures for people. 0 or -errno. */
 int gv_section_timeline(struct gv_report *report);
 int gv_section_samples(struct gv_report *report);
 

@@ -1,4 +1,4 @@
-/* The sections that are lines of heights when people read them: the run over time, and samples. */
+/* Sections drawn as lines of heights for people: the run over time, and samples. */
 #include "report/analyse/time_sum.h"
 #include "report/commands/report/report.h"
 #include "report/show/format.h"
@@ -145,7 +145,7 @@ int gv_section_timeline(struct gv_report *report)
     return error ? error : gv_timeline_stalls(report, &line);
 }
 
-/* One column of the samples: what it is called, its highest value (0: what was seen), its unit. */
+/* One column of the samples: its title, its highest value (0: the highest seen), its unit. */
 struct gv_sampled {
     const char *label;
     const char *column;

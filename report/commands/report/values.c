@@ -1,6 +1,4 @@
-/* The functions that the queries of report/commands/report/sections.sql call. They give text as it
- * is, unescaped.
- */
+/* Functions for the queries of report/commands/report/sections.sql. They return text unescaped. */
 #include "report/commands/report/report.h"
 
 #include "report/analyse/ended.h"
@@ -59,7 +57,7 @@ static void gv_value_demangle(sqlite3_context *context, int count, sqlite3_value
     gv_value_text(context, name ? gv_demangle(name, text, sizeof(text)) : NULL);
 }
 
-/* A kernel's name: short for people, as it is for programs. */
+/* A kernel's name: short for people, full for programs. */
 static void gv_value_kernel(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const struct gv_report *report = sqlite3_user_data(context);

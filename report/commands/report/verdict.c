@@ -1,4 +1,4 @@
-/* The verdict, and the facts that it is made of, for programs. */
+/* The verdict and its facts, for programs. */
 #include "report/commands/report/report.h"
 #include "report/show/rows.h"
 

@@ -53,5 +53,6 @@ void gv_verdict_explain(FILE *out, int columns)
                 gv_explain_limit(out, &gv_limit_rows[j], columns);
         gv_text_lines(out, 10, "  next    ", gv_verdict_next(class), columns);
     }
-    fprintf(out, "\nThe %u findings that concern most of the run's time are shown.\n", GV_VERDICT_TOLD);
+    fprintf(out, "\nThe %u findings that concern most of the run's time are shown.\n",
+            GV_VERDICT_TOLD);
 }

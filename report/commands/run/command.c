@@ -1,4 +1,4 @@
-/* gpuverify run: a program with the library, and its summary. */
+/* gpuverify run: runs a program with the library, then prints the summary. */
 #include "report/commands/commands.h"
 
 #include "report/collect/session_watch.h"
@@ -28,19 +28,19 @@
 
 #define GV_EXIT_NOT_EXECUTABLE 126
 #define GV_EXIT_NOT_FOUND      127
-/* How often a running program's session file is looked for. */
+/* Milliseconds between looks for the session file of a running program. */
 #define GV_RUN_LOOK_MS 100
 
 static volatile sig_atomic_t gv_run_child;
 
-/* A signal that was meant for the program but came to us alone. */
+/* A signal meant for the program that reached only us. */
 static void gv_run_pass_on(int number)
 {
     if (gv_run_child > 0)
         kill((pid_t)gv_run_child, number);
 }
 
-/* The terminal's keys reach the program by themselves: it is in the same process group. */
+/* The terminal's keys reach the program directly: it is in the same process group. */
 static void gv_run_set_signals(void)
 {
     static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -56,7 +56,7 @@ static void gv_run_set_signals(void)
     sigaction(SIGQUIT, &ignore, NULL);
 }
 
-/* In the child. The session's root is the program itself. */
+/* In the child. The program itself is the session's root. */
 static void gv_run_become(char **argv, uint32_t random, int report_fd, const sigset_t *mask)
 {
     char session[GV_SESSION_ID_BYTES];
@@ -76,7 +76,7 @@ static void gv_run_become(char **argv, uint32_t random, int report_fd, const sig
     _exit(sent == (ssize_t)sizeof(error) ? GV_EXIT_NOT_FOUND : GV_EXIT_FAILED);
 }
 
-/* Starts the program. 0, or -errno of what failed, also in the child. */
+/* Starts the program. 0, or -errno of any failure, also in the child. */
 static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
 {
     uint32_t random = gv_session_random();
@@ -86,7 +86,7 @@ static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
 
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
-    /* A signal that comes before there is somebody to pass it on to waits until there is. */
+    /* A signal that comes before the program exists waits until then. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &mask);
     pid_t child = fork();
@@ -112,7 +112,7 @@ static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
     return -error;
 }
 
-/* Waits for the program's end, without taking it yet: its session is looked at before. */
+/* Waits for the program's end, but does not reap it yet: its session is read first. */
 static int gv_run_wait(struct gv_session_watch *watch)
 {
     struct timespec step = {.tv_nsec = GV_RUN_LOOK_MS * 1000000};
@@ -131,7 +131,7 @@ static int gv_run_wait(struct gv_session_watch *watch)
             nanosleep(&step, NULL);
     }
     gv_session_watch_look(watch);
-    /* A collector keeps the session open for a while, as long as the program is a zombie. */
+    /* While the program is a zombie, its collector keeps the session open for a while. */
     if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
         gv_session_watch_tell_signal(watch, info.si_status);
     if (waitpid((pid_t)gv_run_child, &status, 0) < 0)
@@ -159,7 +159,7 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct 
     free(report);
 }
 
-/* What its trace would be called: train for python3 train.py. */
+/* The trace's default name: train for python3 train.py. */
 static void gv_run_name(char **program, char *name, size_t size)
 {
     char arguments[PATH_MAX];
@@ -201,7 +201,7 @@ static void gv_run_summary(struct gv_session_watch *watch, char **program, int n
     sqlite3_close(trace);
 }
 
-/* Ends as the program did. */
+/* Ends in the same way as the program. */
 static int gv_run_end(int status)
 {
     struct rlimit none = {0, 0};
@@ -218,7 +218,7 @@ static int gv_run_end(int status)
     return 128 + WTERMSIG(status);
 }
 
-/* Before the program starts: a trace that nobody can write is better known now than at its end. */
+/* Check before the program starts: it is better to know now that the trace cannot be written. */
 static int gv_run_check_place(const char *trace)
 {
     char folder[PATH_MAX];
@@ -234,8 +234,9 @@ static int gv_run_check_place(const char *trace)
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-/* What is no trace is not written over; the summary names the file that is written. An earlier
- * run's trace goes now: this run may leave none, and what is then there would pass for its own. */
+/* Never overwrites a file that is not a trace; the summary names the file written. Removes an
+ * earlier run's trace now: this run may leave none, and the old one would be mistaken for its
+ * own. */
 static void gv_run_check_file(const char *trace)
 {
     struct gv_trace_probe probe;

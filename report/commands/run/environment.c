@@ -28,7 +28,7 @@ static int gv_run_directory_of_self(char *out, size_t size)
     return 0;
 }
 
-/* The file at `directory`/`relative`, without "..": 1, or 0 if it is not there. */
+/* Builds the path `directory`/`relative`, without "..". 1, or 0 if the file does not exist. */
 static int gv_run_try(const char *directory, const char *relative, char *path, size_t size)
 {
     char candidate[2 * PATH_MAX], resolved[PATH_MAX];
@@ -39,7 +39,7 @@ static int gv_run_try(const char *directory, const char *relative, char *path, s
     return (size_t)snprintf(path, size, "%s", resolved) < size;
 }
 
-/* LD_PRELOAD separates its entries with these, and knows no way to quote them. */
+/* LD_PRELOAD separates its entries by these, and cannot quote them. */
 static int gv_run_check_path(const char *path)
 {
     return path[strcspn(path, " \t\n:")] ? -EBADF : 0;

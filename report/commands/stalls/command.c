@@ -318,7 +318,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
     if (filter.cause && gv_cause_find(filter.cause) == GV_CAUSE_COUNT)
         return gv_arguments_refuse_word(arguments->command, GV_OPTION_stalls_cause, "cause",
                                         filter.cause);
-    /* Who names an expected cause wants to see it. */
+    /* A user who names an expected cause wants to see it. */
     filter.expected |= filter.cause != NULL;
     path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
     if (!path || gv_trace_view_open(path, &trace))

@@ -14,7 +14,7 @@
 
 #define GV_NOTES_NAME 120
 
-/* What else is to be known of the trace. */
+/* Notes on the trace. */
 static void gv_print_note(const struct gv_summary *summary, const char *text)
 {
     gv_text_lines(summary->out, 5, GV_SUMMARY_NOTE, text, summary->columns);
@@ -63,7 +63,7 @@ static int gv_print_flights(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
-/* Processes that ended badly, other than those in a call: of one that is in no trace, too. */
+/* Processes that ended badly, other than in a call; also of one without a trace. */
 static int gv_print_ended_badly(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
@@ -135,7 +135,7 @@ static int gv_print_gpu_side(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
-/* What CUPTI had not handed over, and so from when on the GPU's side is not known. */
+/* What CUPTI had not returned, and so from when on the GPU side is unknown. */
 static int gv_print_unseen(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
@@ -208,7 +208,7 @@ static void gv_print_lost(const struct gv_summary *summary, int64_t lost)
     gv_print_note(summary, text);
 }
 
-/* Results in words. What the verdict is about was said with it. */
+/* Results in words, except the one that the verdict explains. */
 static int gv_print_errors(const struct gv_summary *summary, bool fatal, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;

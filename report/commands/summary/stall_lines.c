@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define GV_STALL_LINES_WHERE_BYTES 4096
-/* The longest stalls, by which the lines are found: one that has none of them lost little. */
+/* The longest stalls, from which the lines are found: other lines lost little. */
 #define GV_STALL_LINES_READ 5000
 
 static bool gv_stall_lines_same(const char *one, const char *other)
@@ -16,7 +16,7 @@ static bool gv_stall_lines_same(const char *one, const char *other)
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
-/* Most calls have the stack of an earlier one, and looking lines up takes its time. */
+/* Most calls share a stack with an earlier one, and looking up lines takes time. */
 static void gv_stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list, int64_t stack,
                                  char where[GV_STALL_LINES_WHERE_BYTES])
 {
@@ -30,7 +30,7 @@ static void gv_stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *li
         where[0] = '\0';
 }
 
-/* The rows are sorted: the first of a line is its worst. */
+/* The rows are sorted, so the first of a line is its worst. */
 static int gv_stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
                               const struct gv_stall_row *row)
 {
@@ -40,7 +40,7 @@ static int gv_stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
     gv_stall_lines_where(trace, list, row->stack, where);
     for (size_t i = 0; i < list->count && !line; i++) {
         struct gv_stall_line *known = &list->lines[i];
-        /* Where the line is not known, the kernel says more than nothing. */
+        /* Without a line, the kernel says more than nothing. */
         if (strcmp(known->where, where) == 0 &&
             gv_stall_lines_same(known->worst->name, row->name) &&
             gv_stall_lines_same(known->worst->cause, row->cause) &&
@@ -61,7 +61,7 @@ static int gv_stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
     return 0;
 }
 
-/* The line whose worst stall another line's worst one waited behind: most of what both lost is the
+/* The line whose worst stall another line's worst one waited for: most of both losses is the
  * same time. */
 static void gv_stall_lines_chain(struct gv_stall_lines *list)
 {

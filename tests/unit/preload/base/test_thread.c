@@ -18,7 +18,17 @@ static bool attach(void)
     return may_attach;
 }
 
-const struct gv_process_steps gv_process_steps = {.attach = attach};
+/* The thread may be the one that starts the GPU's side. */
+static int left;
+
+static void leave_gpu_start(struct gv_thread *thread)
+{
+    assert_true(gv_thread_is_live(thread));
+    left++;
+}
+
+const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .leave_gpu_start = leave_gpu_start};
 
 static void joins_once(void **state)
 {
@@ -152,6 +162,7 @@ static void leaves_when_it_ends(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, live, &slot), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(left, 1);
     segment = segment_of(1, 0);
     assert_int_equal(atomic_load(&segment->state), GV_SEGMENT_CLOSED);
     assert_int_equal(atomic_load(&segment->published), 5);

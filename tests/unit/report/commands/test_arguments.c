@@ -100,12 +100,12 @@ static void what_is_wrong_is_named(void **state)
     expect("help --man=1", 2, "--man takes no value");
     expect("help --completion fish", 2,
            "invalid value 'fish' for --completion, which takes bash|zsh");
-    expect("report", 2, "FILE is missing");
+    expect("check", 2, "FILE is missing: a gate must name the trace");
     expect("diff a.db", 2, "name the traces to compare: BEFORE AFTER");
     expect("diff a.db --", 2, "name the traces to compare: BEFORE AFTER");
     expect("diff a.db -- b.db --section stalls", 2, "--section comes after the --");
     expect("report a b", 2, "unexpected argument 'b'");
-    expect("report a b", 2, "usage: gpuverify report FILE");
+    expect("report a b", 2, "usage: gpuverify report [FILE]");
     expect("help \"$(printf 'x\\033[2J')\"", 2, "x\\x1b[2J");
     expect("check x.db max-stall 10ms", 2, "did you mean '--max-stall'?");
     expect("/bin/ls -l", 2, "did you mean 'gpuverify run /bin/ls'?");
