@@ -236,7 +236,7 @@ class Lost(Seen):
         self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("killed", None)])
 
     def test_what_others_did_while_it_waited_for_its_signal(self):
-        """Threads go on while the trace is waited for: here as long as may be."""
+        """Threads continue while the program waits for the trace, here as long as possible."""
         process = self.start([harness.program("ending"), "others-go-on"], stdin=subprocess.PIPE,
                              env={"GPUVERIFY_FLUSH_MS": "60000", "GPUVERIFY_EXIT_WAIT": "3"})
         self.assertEqual(process.stdout.readline(), b"three launches\n")

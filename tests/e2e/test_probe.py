@@ -25,7 +25,7 @@ class Probe(harness.Case):
                                 env={"XDG_DATA_HOME": self.path("data"), **(env or {})}, **more)
 
     def test_the_simulators_table(self):
-        """Every verdict, in both loading modes; one that fails is told as such."""
+        """Every answer, in both loading modes; a failed one is reported as such."""
         result = self.probe("--busy", "40ms", "--format", "markdown",
                             env={"GV_SIM_FAIL": "cuMemAllocManaged:1=801,cuMemGetInfo_v2:1=500",
                                  "GV_SIM_DRIVER_VERSION": "12040"})

@@ -369,7 +369,7 @@ class Images(harness.Case):
 
 
 class Settings(harness.Case):
-    """Values that are not allowed are told once and then ignored."""
+    """Values that are not allowed are reported once and then ignored."""
 
     def test_invalid_value_is_reported_once(self):
         for name, value in (("EXIT_WAIT", "soon"), ("SPOOL_MB", "-3"), ("SPOOL_MB", "1e9"),

@@ -126,7 +126,7 @@ class Hanging(Hangs):
 
 
 class WhoWaitsForWhom(Hangs):
-    """What is told of a program while it hangs, with the GPU's side and without."""
+    """What the commands print about a program that hangs, with the GPU side and without."""
 
     def flights_of(self, program, gpu, *names):
         """Its calls in flight by name, once all of these are written."""

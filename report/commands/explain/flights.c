@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How much of a call is drawn of which nobody knows how long it took. */
+/* How much to draw of a call with an unknown duration. */
 #define GV_FLIGHT_UNKNOWN_NS 1000000
 
 enum gv_flight_column {
@@ -59,7 +59,7 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
                 gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
 }
 
-/* A call that nothing explains: how its process ended may. */
+/* If nothing explains the call, the end of its process may. */
 static void gv_explain_flight_unknown(sqlite3_stmt *row, FILE *text)
 {
     const char *ended = gv_flight_text(row, GV_FLIGHT_ENDED);

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* Kernels that take so long are rare; a watchdog that is set to less speaks of shorter ones. */
+/* Kernels that take this long are rare; a shorter watchdog also reports shorter ones. */
 #define GV_HANG_LEAST_NS INT64_C(1000000000)
 
-/* The line that launched it; "": no stack was kept. */
+/* The line that launched it; "": no stack was stored. */
 static int gv_explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t size)
 {
     sqlite3_stmt *row = NULL;

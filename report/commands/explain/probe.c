@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-/* A result is some 50 KB; anything much larger is none. */
+/* A result has some 50 KB; a much larger file is not one. */
 #define GV_EXPLAIN_PROBE_BYTES (1u << 20)
 
-/* When the result ?1 was measured, if it speaks about the driver and a GPU of the process ?2. */
+/* When the result ?1 was measured, if it is about the driver and a GPU of the process ?2. */
 static const char gv_explain_probe_fits[] =
     "SELECT json_extract(?1, '$.unix_s') WHERE json_valid(?1)"
     " AND json_extract(?1, '$.format') = 'gpuverify probe 1'"
@@ -22,8 +22,8 @@ static const char gv_explain_probe_fits[] =
     " AND (NOT EXISTS (SELECT 1 FROM device WHERE process = ?2 AND name IS NOT NULL)"
     " OR json_extract(?1, '$.gpu') IN (SELECT name FROM device WHERE process = ?2))";
 
-/* What it says about the cause ?2; about the call ?3 if it can. The runtime's calls and the
- * driver's later versions count as the call that the probe made. */
+/* What it says about the cause ?2, if possible about the call ?3. Runtime calls and later
+ * versions of driver calls count as the call that the probe made. */
 static const char gv_explain_probe_finds[] =
     "SELECT json_extract(?1, '$.gpu'), json_extract(?1, '$.driver'),"
     " json_extract(c.value, '$.mode'), json_extract(c.value, '$.call'),"
@@ -37,7 +37,7 @@ static const char gv_explain_probe_finds[] =
     " * length(json_extract(c.value, '$.call')) DESC,"
     " json_extract(c.value, '$.mode') = 'LAZY' DESC LIMIT 1";
 
-/* The whole file, to be freed; NULL: it cannot be had, or is no result. */
+/* The whole file, which the caller frees; NULL: unreadable, or not a result. */
 static char *gv_explain_probe_read(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -68,7 +68,7 @@ static sqlite3_stmt *gv_explain_probe_ask(sqlite3 *trace, const char *sql, const
     return statement;
 }
 
-/* When it was measured; 0: it speaks about something else. */
+/* When it was measured; 0: it is about something else. */
 static int64_t gv_explain_probe_age(sqlite3 *trace, const char *result, int64_t process)
 {
     sqlite3_stmt *statement = gv_explain_probe_ask(trace, gv_explain_probe_fits, result);
@@ -81,7 +81,7 @@ static int64_t gv_explain_probe_age(sqlite3 *trace, const char *result, int64_t 
     return unix_s;
 }
 
-/* The newest result about the process's driver, to be freed, or NULL. */
+/* The newest result about the process's driver, which the caller frees, or NULL. */
 static char *gv_explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *unix_s)
 {
     char pattern[PATH_MAX], *chosen = NULL;

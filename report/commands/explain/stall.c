@@ -136,7 +136,7 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
     }
     fprintf(text, ". The call waited %s%s", row->unsure ? "or compiled for " : "",
             gv_format_duration(wait, row->wait_ns));
-    /* CUPTI's records of cached code say some nanoseconds. */
+    /* CUPTI's records of cached code show some nanoseconds. */
     if (row->jit_ns > row->duration_ns / 1000)
         fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
     fprintf(text, " and worked for %s.", gv_format_duration(work, row->work_ns));
@@ -150,7 +150,7 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
               text);
 }
 
-/* A paragraph that a function writes. */
+/* Prints a paragraph that a function writes. */
 static int gv_explain_section(const struct gv_explain_out *to, const char *title,
                               void (*write)(const struct gv_stall_row *, FILE *),
                               const struct gv_stall_row *row)
@@ -196,7 +196,7 @@ static int gv_explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
     return error ? error : ended;
 }
 
-/* What the call that stood in the way was itself held up by. */
+/* Why the blocking call was itself blocked. */
 static int gv_explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
                             const struct gv_explain_out *to)
 {

@@ -14,13 +14,13 @@
 #define GV_TIMELINE_TITLE_COLUMNS 12
 #define GV_TIMELINE_LEAST_COLUMNS 20
 #define GV_TIMELINE_MOST_COLUMNS  400
-#define GV_TIMELINE_LANES         64 /* that are looked at */
-#define GV_TIMELINE_SHOWN         6  /* that are printed, of threads and of streams */
+#define GV_TIMELINE_LANES         64 /* pieces to look at */
+#define GV_TIMELINE_SHOWN         6  /* lines to print, of threads and of streams */
 #define GV_TIMELINE_LABEL_BYTES   160
-/* What is shown before and after the call, as parts of its duration. */
+/* The time shown before and after the call, as parts of its duration. */
 #define GV_TIMELINE_BEFORE 6
 #define GV_TIMELINE_AFTER  10
-/* A hundred years: what is longer is no time. */
+/* A hundred years: anything longer is invalid. */
 #define GV_TIMELINE_MOST_NS (INT64_C(3155760000) * 1000000000)
 
 struct gv_timeline_lane {
@@ -91,7 +91,7 @@ static void gv_timeline_add(struct gv_timeline *timeline, struct gv_timeline_lan
         int64_t left = gv_timeline_edge(timeline, column);
         int64_t right = gv_timeline_edge(timeline, column + 1);
         int64_t busy = (end_ns < right ? end_ns : right) - (start_ns > left ? start_ns : left);
-        /* what is too short to be seen still leaves a trace */
+        /* very short pieces are shown too */
         lane->busy_ns[column] = gv_time_sum(lane->busy_ns[column], busy > 0 ? busy : 1);
     }
     lane->total_ns = gv_time_sum(lane->total_ns, end_ns - start_ns);
@@ -168,7 +168,7 @@ static int gv_timeline_compare(const void *left, const void *right)
     return memcmp(a->key, b->key, sizeof(a->key));
 }
 
-/* Whole, or without template arguments, or not at all: a part of a word tells nothing. */
+/* Whole, or without template arguments, or not at all: a part of a word is useless. */
 static void gv_timeline_label(char *cells, const struct gv_timeline_lane *lane)
 {
     char escaped[GV_TIMELINE_LABEL_BYTES * 6];
@@ -180,7 +180,7 @@ static void gv_timeline_label(char *cells, const struct gv_timeline_lane *lane)
     int length = (int)strlen(escaped);
     for (int i = 0; i < length; i++)
         if ((unsigned char)escaped[i] >= 0x80)
-            return; /* a column each is what the cells are */
+            return; /* one cell per column */
     if (length == 0 || length > room)
         return;
     int at = lane->first + (lane->last - lane->first - length) / 2;
@@ -236,7 +236,7 @@ static void gv_timeline_print_times(const struct gv_timeline *timeline, FILE *ou
 static const char gv_timeline_calls_sql[] =
     "SELECT thread, start_ns, duration_ns, name FROM calls WHERE process = ?1 AND start_ns < ?2"
     " AND start_ns + duration_ns > ?3";
-/* Its own: what has not returned has no end. */
+/* Its own end: an unfinished call has none. */
 static const char gv_timeline_flights_sql[] =
     "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"
     " AND start_ns < ?2 AND ?3 IS NOT NULL";
@@ -244,7 +244,7 @@ static const char gv_timeline_ops_sql[] =
     "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 
-/* What the characters mean. */
+/* Explains the characters. */
 static const char gv_timeline_key[] =
     "= in a call, # GPU busy, - under half a column, . idle, | where this call starts and ends";
 static const char gv_timeline_key_of_calls[] =

@@ -18,16 +18,16 @@
 #include <string.h>
 
 #define GV_SUMMARY_NAME 120
-/* Columns of a finding's number, and of its name. */
+/* Columns of a finding's number and name. */
 #define GV_SUMMARY_INDENT 5
 #define GV_SUMMARY_WORD   15
-/* In fewer columns than these, a finding's text has lines of its own. */
+/* With fewer columns than these, a finding's text has its own lines. */
 #define GV_SUMMARY_NARROW       90
 #define GV_SUMMARY_LINE_COLUMNS 20
-/* Lines of stalls that are told. */
+/* Lines of stalls to print. */
 #define GV_SUMMARY_STALLS     3u
 #define GV_SUMMARY_TEXT_BYTES 2048
-/* What would save less than this part of the run saves little. */
+/* Saving less than this share of the run is "little". */
 #define GV_SUMMARY_LITTLE 100
 
 /* One finding as it is printed. */
@@ -72,8 +72,8 @@ static int64_t gv_least(int64_t one, int64_t other)
     return least > 0 ? least : 0;
 }
 
-/* The GPU has its work to do all the same: without a stall the run gets shorter by no more than the
- * time in which the busiest device had nothing to do. */
+/* The GPU must do its work in any case: without a stall the run gets shorter by at most the idle
+ * time of the busiest device. */
 static int64_t gv_saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
 {
     if (!facts->gpu_whole || facts->devices_used == 0)
@@ -119,7 +119,7 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
 
 /* ---- findings ---- */
 
-/* How much of the run a finding is about; -1: it is not about time. */
+/* The time that a finding concerns; -1: it is not about time. */
 static int64_t gv_item_cost(const struct gv_run_facts *facts, enum gv_verdict_class class)
 {
     bool seen = facts->operations > 0;
@@ -281,7 +281,7 @@ static void gv_item_of_line(const struct gv_summary *summary, const struct gv_st
 
 /* ---- printing ---- */
 
-/* A finding's text in its lines, with what it saves at the end of the first. */
+/* Prints a finding's text, with what it saves at the end of the first line. */
 static void gv_item_print_text(const struct gv_summary *summary, int column, const char *text,
                                const char *saves)
 {
@@ -348,7 +348,7 @@ static void gv_item_print(const struct gv_summary *summary, size_t number,
         gv_item_print_more(summary, item->fix);
 }
 
-/* Descheduled and unexplained calls are findings of their own; `waits`: compiling is, too. */
+/* Descheduled and unexplained calls have their own findings; `waits`: so does compiling. */
 static bool gv_line_is_wait(const struct gv_stall_line *line, bool waits)
 {
     return !line->waits_behind && !(waits && line->worst->wait_ns == 0) &&
@@ -357,7 +357,7 @@ static bool gv_line_is_wait(const struct gv_stall_line *line, bool waits)
              strcmp(line->worst->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0);
 }
 
-/* Returns the number of the next finding; *first: the first stall that was told. */
+/* Returns the number of the next finding; *first: the first stall printed. */
 static size_t gv_print_stalls(const struct gv_summary *summary, size_t number, const char *evidence,
                               int64_t *first)
 {
@@ -391,7 +391,7 @@ static size_t gv_print_stalls(const struct gv_summary *summary, size_t number, c
     return number;
 }
 
-/* *stall: the first that was told; *flight: a call that did not return was. */
+/* *stall: the first stall printed; *flight: an unfinished call was printed. */
 static void gv_print_items(const struct gv_summary *summary, int64_t *stall, bool *flight)
 {
     const struct gv_verdict *verdict = summary->verdict;
@@ -441,7 +441,7 @@ static int gv_print_head(const struct gv_summary *summary)
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
         length = snprintf(text, sizeof(text), "%.*s ran", GV_SUMMARY_NAME, name ? name : "-");
-        /* Not of a process that was killed before its first call. */
+        /* Not for a process that was killed before its first call. */
         if (sqlite3_column_int64(row, 1) > 0)
             length += snprintf(text + length, sizeof(text) - (size_t)length, " %s",
                                gv_format_duration(took, sqlite3_column_int64(row, 1)));
@@ -489,7 +489,7 @@ static int gv_read_activity(const struct gv_summary *summary,
     return gv_database_error(summary->trace, result);
 }
 
-/* Pieces of a line, each after three blanks, or in a new line. */
+/* Adds pieces to a line, each after three blanks, or on a new line. */
 static void gv_print_piece(const struct gv_summary *summary, int *column, const char *piece)
 {
     int width = (int)gv_text_width(piece);
@@ -530,7 +530,7 @@ static void gv_print_busy(const struct gv_summary *summary, int *column)
     *column += GV_SUMMARY_LINE_COLUMNS + 2;
 }
 
-/* Whether the GPU did the work, how busy it was, and what was counted. */
+/* Prints whether the GPU did the work, how busy it was, and the counts. */
 static void gv_print_numbers(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
@@ -578,7 +578,7 @@ static void gv_print_numbers(const struct gv_summary *summary)
     fputc('\n', summary->out);
 }
 
-/* Where to go on, and where the trace is. */
+/* Prints the next command, and the trace's path. */
 static void gv_print_next(const struct gv_summary *summary, int64_t stall, bool flight)
 {
     FILE *out = summary->out;
@@ -644,7 +644,7 @@ int gv_summary_print(const struct gv_summary *summary)
 
 /* ---- without a trace ---- */
 
-/* The next step, with the program that was meant in the place of PROGRAM. */
+/* The next step, with the program in place of PROGRAM. */
 static void gv_say_next(char *out, size_t size, const char *next, const char *program)
 {
     const char *place = strstr(next, "PROGRAM");
