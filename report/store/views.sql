@@ -1,31 +1,31 @@
 -- The views of a trace, which are the contract with everybody who reads one.
 --
--- The comments are part of it: SQLite keeps them with the view, `gpuverify schema` prints them.
--- The first, after AS, says what a row is; one behind each column says what that holds. Left joins
--- throughout: SQLite drops those whose columns nobody asks for.
+-- The comments are part of it: SQLite keeps them with the view, and `gpuverify schema` prints them.
+-- The first one, after AS, describes a row; the one after each column describes the column. All joins
+-- are left joins, because SQLite drops those whose columns nobody needs.
 
-CREATE VIEW calls AS -- one outermost CUDA call each
+CREATE VIEW calls AS -- one outermost CUDA call
 SELECT
-    c.id AS id, -- counts up in the order of storage; within a thread that is the order of the calls
+    c.id AS id, -- increases in the order of storage; within a thread that is the order of the calls
     t.process AS process, -- id in processes
     c.thread AS thread, -- id in threads
     a.name AS name, -- the exported symbol, such as cuLaunchKernel_ptsz
     a.class AS class, -- init, context, load, unload, function, launch, copy, set, sync, alloc, free, stream, event, graph
     c.start_ns AS start_ns, -- since the session's start
-    c.duration_ns AS duration_ns, -- until it returned; if count is above 1, the sum of all
+    c.duration_ns AS duration_ns, -- from call to return; if count is above 1, the sum of all
     c.result AS result, -- as returned; NULL if a C++ exception left the call
-    coalesce(c.context, s.context) AS context, -- id in contexts, where it worked
+    coalesce(c.context, s.context) AS context, -- id in contexts
     c.stream AS stream, -- id in streams
-    c.bytes AS bytes, -- moved, or asked for
-    k.name AS kernel, -- name of the kernel that was launched, or whose function was asked for
-    coalesce(k.module, m.module) AS module, -- that the call loaded or unloaded, or that its kernel lives in; id in modules
+    c.bytes AS bytes, -- moved or requested
+    k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
+    coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
-    cs.stack AS stack, -- where in the program; see frames. Only of calls that took long
-    c.object AS object, -- pointer or handle that it made or took
+    cs.stack AS stack, -- where in the program, see frames; only for slow and for some failed calls
+    c.object AS object, -- pointer or handle that the call made or used
     c.kernel AS kernel_id, -- id in kernels
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
     coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
-    a.kind AS call_kind -- what kind of its class it is, such as copy-async; docs/apis.md lists the calls of each
+    a.kind AS call_kind -- kind within the class, such as copy-async; docs/apis.md lists the calls of each
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
@@ -37,17 +37,17 @@ FROM call c
 
 CREATE VIEW gpu_ops AS -- one kernel, copy, memory set or graph that ran on a GPU
 SELECT
-    o.id AS id, -- counts up
-    CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- kernel, copy, set, or graph: a whole launched one, unless GPUVERIFY_GRAPHS=nodes
+    o.id AS id, -- increases
+    CASE o.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' WHEN 4 THEN 'graph' END AS kind, -- kernel, copy, set, or graph (a whole launched one, unless GPUVERIFY_GRAPHS=nodes)
     CASE o.kind WHEN 1 THEN n.name WHEN 2 THEN coalesce(y.name, 'copy') WHEN 3 THEN 'memset' WHEN 4 THEN 'graph' END AS name, -- the kernel's name as written in C++, or the copy's direction
     p.process AS process, -- id in processes
-    p.device AS device, -- number that the process knows the device by
-    coalesce(c.context, st.context) AS context, -- the call's, id in contexts
-    CASE WHEN o.graph_node IS NULL THEN c.stream END AS stream, -- the call's, id in streams
-    o.start_ns AS start_ns, -- on the GPU, on the clock of the calls
+    p.device AS device, -- the process's number of the device
+    coalesce(c.context, st.context) AS context, -- the call's; id in contexts
+    CASE WHEN o.graph_node IS NULL THEN c.stream END AS stream, -- the call's; id in streams
+    o.start_ns AS start_ns, -- on the GPU, by the clock of the calls
     o.duration_ns AS duration_ns, -- on the GPU
     o.bytes AS bytes, -- of a copy or set
-    o.call AS call, -- that started it, id in calls
+    o.call AS call, -- the call that started it; id in calls
     s.grid_x AS grid_x, -- blocks
     s.grid_y AS grid_y, -- blocks
     s.grid_z AS grid_z, -- blocks
@@ -58,9 +58,9 @@ SELECT
     s.static_shared_bytes + s.dynamic_shared_bytes AS shared_bytes, -- of one block
     s.local_bytes AS local_bytes, -- of one thread
     s.static_shared_bytes AS static_shared_bytes, -- of one block, declared in the kernel
-    s.dynamic_shared_bytes AS dynamic_shared_bytes, -- of one block, asked for by the launch
-    n.linkage AS linkage_name, -- the kernel's name as it is linked
-    o.graph_node AS graph_node, -- of an operation recorded as a node of a graph
+    s.dynamic_shared_bytes AS dynamic_shared_bytes, -- of one block, requested by the launch
+    n.linkage AS linkage_name, -- the kernel's linked name
+    o.graph_node AS graph_node, -- the node, if it was recorded as a node of a graph
     p.context AS cupti_context, -- CUPTI's number of the context
     p.stream AS cupti_stream, -- CUPTI's number of the stream: tells streams apart where stream is NULL
     CASE o.copy_kind >> 4 WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 5 THEN 'managed' WHEN 7 THEN 'managed' END AS host_memory -- of a copy from or to the host: pageable, pinned or managed
@@ -72,11 +72,11 @@ FROM gpu_op o
     LEFT JOIN call c ON c.id = o.call
     LEFT JOIN stream st ON st.id = c.stream;
 
-CREATE VIEW loads AS -- one load of code each, also those inside another call
+CREATE VIEW loads AS -- one load of code, also inside another call
 SELECT
     l.id AS id, -- negative for a lazy load
-    l.call AS call, -- outermost call that it happened in, id in calls; NULL if that never returned
-    l.kind AS kind, -- cubin, ptx, fatbin, image, file, library, link (input of a linker), lazy (came with a call that loads none by itself)
+    l.call AS call, -- the outermost call around it; id in calls; NULL if that never returned
+    l.kind AS kind, -- cubin, ptx, fatbin, image, file, library, link (input of a linker), lazy (with a call that loads nothing itself)
     l.name AS name, -- the file, the link input's name, or the lazily loaded kernel
     l.bytes AS bytes, -- of the image
     CASE WHEN l.hash IS NOT NULL THEN printf('%016x', l.hash) END AS hash, -- of size and samples of the image
@@ -88,18 +88,18 @@ SELECT
             AND (j.call = l.call OR j.call IS NULL OR l.call IS NULL)),
         CASE WHEN l.kind = 'cubin' OR coalesce(p.ended, 'killed') <> 'killed' AND NOT EXISTS
             (SELECT 1 FROM loss WHERE process = p.id AND what LIKE 'GPU %' AND count > 0)
-        THEN 0 END) END AS jit_ns, -- compiling, or finding compiled code in the cache; NULL if that was not seen: without the GPU's side, or where a part of it is missing
-    w.wait_ns AS wait_ns, -- waiting for the GPU to finish what it had
-    w.gpu_busy AS gpu_busy, -- 1: the GPU was at work when the load began
+        THEN 0 END) END AS jit_ns, -- compiling, or finding compiled code in the cache; NULL if unknown: the GPU side, or a part of it, is missing
+    w.wait_ns AS wait_ns, -- waiting until the GPU was idle
+    w.gpu_busy AS gpu_busy, -- 1: the GPU was busy when the load began
     l.result AS result, -- 0, or the driver's error
     l.image AS image, -- what the image is: cubin, ptx, fatbin
-    l.module AS module, -- that came of it, id in modules; NULL if it failed
+    l.module AS module, -- the resulting module; id in modules; NULL if it failed
     t.process AS process, -- id in processes
     l.thread AS thread, -- id in threads
-    a.name AS function, -- the call that loads
+    a.name AS function, -- name of the loading call
     l.handle AS handle, -- of the module or library
-    NULL AS kernel, -- whose first use loaded it lazily
-    l.library AS library -- the program or shared library that the image is part of
+    NULL AS kernel, -- the kernel whose first use loaded it lazily
+    l.library AS library -- the program or shared library that contains the image
 FROM load l
     LEFT JOIN thread t ON t.id = l.thread
     LEFT JOIN api a ON a.id = l.api
@@ -120,30 +120,30 @@ FROM gpu_module m
     LEFT JOIN load_wait w ON w.load = -m.id
 WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL);
 
-CREATE VIEW stalls AS -- one call that was held up, and why
+CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT
-    x.id AS id, -- counts up, in the order of the calls' start
+    x.id AS id, -- increases in the order of the calls' start; s15 in the commands
     x.call AS call, -- id in calls
     x.cause AS cause, -- see docs/stalls.md
     x.expected AS expected, -- 1: the program asked to wait (explicit-sync)
     c.start_ns AS start_ns, -- of the call
     c.duration_ns AS duration_ns, -- of the call: wait_ns + work_ns + jit_ns
-    x.wait_ns AS wait_ns, -- waiting: for the GPU, for another thread's call, or for what is not known
+    x.wait_ns AS wait_ns, -- waiting: for the GPU, for another thread's call, or for something unknown
     x.work_ns AS work_ns, -- the call's own work
     x.jit_ns AS jit_ns, -- compiling
-    x.waited_for AS waited_for, -- the last operation that had to finish, id in gpu_ops
-    x.blocked_by AS blocked_by, -- the call that stood in the way, id in calls
-    x.confidence AS confidence, -- measured: the GPU's side was seen, or the Linux kernel measured it; inferred: from the calls alone
+    x.waited_for AS waited_for, -- the last operation that had to finish; id in gpu_ops
+    x.blocked_by AS blocked_by, -- the call that blocked it; id in calls
+    x.confidence AS confidence, -- measured: with the GPU side, or by the Linux kernel; inferred: from the calls alone
     v.text AS advice, -- what to do
     x.drained_count AS drained_count, -- operations that had to finish
     x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
     t.process AS process, -- id in processes
     c.thread AS thread, -- id in threads
     a.name AS name, -- the call's name
-    k.name AS kernel, -- that the call launches
+    k.name AS kernel, -- launched by the call
     cs.stack AS stack, -- where in the program; see frames
-    x.presumed AS presumed, -- inferred: the last call whose work was not known to be finished, id in calls
-    d.delay_ns AS delay_ns -- how long, at least, the thread waited for a CPU; NULL: not known
+    x.presumed AS presumed, -- inferred only: the last call whose work was not known to be finished; id in calls
+    d.delay_ns AS delay_ns -- the least time for which the thread waited for a CPU; NULL: unknown
 FROM stall x
     LEFT JOIN stall_advice v ON v.id = x.advice
     LEFT JOIN call c ON c.id = x.call
@@ -153,13 +153,13 @@ FROM stall x
     LEFT JOIN call_stack cs ON cs.call = c.id
     LEFT JOIN call_delay d ON d.call = c.id;
 
-CREATE VIEW frames AS -- one frame of a stack each
+CREATE VIEW frames AS -- one frame of a stack
 SELECT
     f.stack AS stack, -- as in calls
-    f.depth AS depth, -- 0 is the innermost; it may skip numbers
-    f.kind AS kind, -- native, python, or runtime: CUDA's own, not the program's
+    f.depth AS depth, -- 0 is the innermost; numbers may be missing
+    f.kind AS kind, -- native, python, or runtime (CUDA's own, not the program's)
     f.function AS function, -- as written in C++ or Python
-    f.library AS library, -- file that holds the code
+    f.library AS library, -- file with the code
     f.file AS file, -- source file
     f.line AS line, -- line in it
     f.address AS address -- program counter, in the library
@@ -169,90 +169,90 @@ CREATE VIEW in_flight AS -- one call that had not returned when its process ende
 SELECT
     f.process AS process, -- id in processes
     t.id AS thread, -- id in threads
-    f.tid AS tid, -- the system's number of the thread
+    f.tid AS tid, -- the system's thread id
     f.name AS thread_name, -- the thread's name
     a.name AS name, -- the call's name
     a.class AS class, -- the call's class
     f.start_ns AS start_ns, -- since the session's start
-    k.name AS kernel, -- that the call launches
-    f.stream_handle AS stream_handle, -- that it works on
-    f.seen_ns - f.start_ns AS elapsed_ns, -- how long it had been in the call when last seen
-    f.cause AS cause, -- as in stalls, as far as it could be known
-    f.waited_for AS waited_for, -- id in gpu_ops, or NULL: an operation that has not ended is not there
-    f.blocked_by_thread AS blocked_by_thread, -- thread whose call stood in the way, id in threads
+    k.name AS kernel, -- launched by the call
+    f.stream_handle AS stream_handle, -- the stream's handle
+    f.seen_ns - f.start_ns AS elapsed_ns, -- time in the call when last seen
+    f.cause AS cause, -- as in stalls, if known
+    f.waited_for AS waited_for, -- id in gpu_ops, or NULL, because an operation that has not ended has no row
+    f.blocked_by_thread AS blocked_by_thread, -- the thread that blocks it; id in threads
     f.confidence AS confidence, -- as in stalls
-    f.advice AS advice, -- what to do, if that is known
+    f.advice AS advice, -- what to do, if known
     f.state AS state -- what it waits for
 FROM flight f
     LEFT JOIN api a ON a.id = f.api
     LEFT JOIN kernel k ON k.id = f.kernel
     LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial;
 
-CREATE VIEW kernels AS -- one kernel that the program got a handle of
+CREATE VIEW kernels AS -- one kernel of which the program got a handle
 SELECT
-    k.id AS id, -- counts up; a handle that is used again after an unload is another kernel
+    k.id AS id, -- increases; a handle that is used again after an unload is another kernel
     k.process AS process, -- id in processes
-    k.name AS name, -- NULL if nothing named it
+    k.name AS name, -- NULL if unknown
     k.module AS module, -- id in modules
     k.handle AS handle, -- as the program saw it
     k.named_ns AS named_ns, -- when it got its name
-    k.number AS number -- counts up in each process
+    k.number AS number -- increases in each process
 FROM kernel k;
 
 CREATE VIEW modules AS -- one module or library of code
 SELECT
-    m.id AS id, -- counts up
+    m.id AS id, -- increases
     m.process AS process, -- id in processes
-    m.number AS number, -- counts up in each process
+    m.number AS number, -- increases in each process
     m.unloaded_ns AS unloaded_ns -- NULL: never unloaded
 FROM module m;
 
 CREATE VIEW streams AS -- one stream
 SELECT
-    s.id AS id, -- counts up
+    s.id AS id, -- increases
     s.process AS process, -- id in processes
     s.context AS context, -- id in contexts
-    s.thread AS thread, -- whose per-thread default stream it is, id in threads
+    s.thread AS thread, -- the owner of a per-thread default stream; id in threads
     s.handle AS handle, -- as the program saw it
     s.kind AS kind -- legacy default, per-thread default, created
 FROM stream s;
 
 CREATE VIEW contexts AS -- one context
 SELECT
-    id, -- counts up
+    id, -- increases
     process, -- id in processes
     handle -- as the program saw it
 FROM context;
 
 CREATE VIEW processes AS -- one process that used CUDA
 SELECT
-    p.id AS id, -- counts up
+    p.id AS id, -- increases
     p.pid AS pid, -- the system's number
-    p.parent_pid AS parent_pid, -- of its parent
-    p.program AS program, -- what to call it: train for python train.py
+    p.parent_pid AS parent_pid, -- of the parent process
+    p.program AS program, -- its name: train for python train.py
     p.executable AS executable, -- its file
     p.arguments AS arguments, -- quoted for a shell
-    p.directory AS directory, -- that it worked in
+    p.directory AS directory, -- its working directory
     p.forked AS forked, -- 1: a fork without exec
     p.start_ns AS start_ns, -- of recording
     p.end_ns AS end_ns, -- when it ended
-    p.ended AS ended, -- exit; exec: it became another program; killed: by a signal or a crash, without a word; NULL while it runs
+    p.ended AS ended, -- exit; exec (it became another program); killed (by a signal or a crash); NULL while it runs
     p.exit_code AS exit_code, -- as given to exit()
     p.driver_version AS driver_version, -- 13000 is CUDA 13.0
-    p.gpu AS gpu, -- cupti: the GPU's side was seen; host-only: it was not; off: it was not wanted
-    p.gpu_why AS gpu_why, -- what stood in the way, and what to do
-    p.cupti_version AS cupti_version, -- as CUPTI gives it
-    p.cupti_library AS cupti_library, -- the file in use
-    p.exit_signal AS exit_signal -- that killed it, if the process sent it to itself or gpuverify run saw its end; else NULL
+    p.gpu AS gpu, -- cupti: the GPU side was recorded; host-only: it was not; off: it was not wanted
+    p.gpu_why AS gpu_why, -- the reason, and what to do
+    p.cupti_version AS cupti_version, -- as CUPTI reports it
+    p.cupti_library AS cupti_library, -- the library in use
+    p.exit_signal AS exit_signal -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
 FROM process p;
 
-CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU's side, were recorded
+CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded
 SELECT
     r.process AS process, -- id in processes
     r.start_ns AS start_ns, -- since the session's start; NULL: never recorded, see why
-    r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: not known, or not yet
+    r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: unknown, or not yet
     r.side AS side, -- calls or gpu
-    r.why AS why -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it goes on
+    r.why AS why -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
 FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why FROM process
     UNION ALL SELECT p.id, i.start_ns, i.end_ns, 'gpu', coalesce(p.gpu_why, p.ended)
     FROM gpu_interval i JOIN process p ON p.id = i.process
@@ -261,20 +261,20 @@ FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why FROM
 
 CREATE VIEW threads AS -- one thread that called CUDA
 SELECT
-    id, -- counts up
+    id, -- increases
     process, -- id in processes
-    serial, -- counts up in each process
+    serial, -- increases in each process
     tid, -- the system's number
     name, -- the thread's name
-    records -- that are in the trace
+    records -- records in the trace
 FROM thread WHERE serial < 1 << 62;
 
 CREATE VIEW devices AS -- one device of one process
 SELECT
-    d.id AS id, -- counts up
+    d.id AS id, -- increases
     d.process AS process, -- id in processes
-    d.device AS device, -- number that the process knows it by
-    d.name AS name, -- as the driver says
+    d.device AS device, -- the process's number of it
+    d.name AS name, -- as the driver reports it
     d.uuid AS uuid, -- the same in all processes
     CASE WHEN d.cc_major IS NOT NULL THEN d.cc_major || '.' || d.cc_minor END AS compute_capability, -- such as 9.0
     d.multiprocessors AS multiprocessors, -- count
@@ -284,13 +284,13 @@ SELECT
     p.driver_version AS driver_version -- 13000 is CUDA 13.0
 FROM device d LEFT JOIN process p ON p.id = d.process;
 
-CREATE VIEW samples AS -- one look at a device by NVIDIA's management library, every 100 ms
+CREATE VIEW samples AS -- one sample of a device from NVIDIA's management library, every 100 ms
 SELECT
-    s.id AS id, -- counts up
+    s.id AS id, -- increases
     s.uuid AS uuid, -- of the device
     s.at_ns AS at_ns, -- since the session's start
-    s.gpu_percent AS gpu_percent, -- of the time in which a kernel ran
-    s.memory_percent AS memory_percent, -- of the time in which memory was read or written
+    s.gpu_percent AS gpu_percent, -- share of the time in which a kernel ran
+    s.memory_percent AS memory_percent, -- share of the time in which memory was read or written
     s.memory_used_bytes AS memory_used_bytes, -- by all processes
     s.power_mw AS power_mw, -- milliwatts
     s.sm_clock_mhz AS sm_clock_mhz, -- of the multiprocessors
@@ -298,9 +298,9 @@ SELECT
     s.temperature_c AS temperature_c -- degrees Celsius
 FROM sample s;
 
-CREATE VIEW jits AS -- one time that the driver compiled, or looked for compiled code
+CREATE VIEW jits AS -- one compilation by the driver, or search for compiled code
 SELECT
-    j.id AS id, -- counts up
+    j.id AS id, -- increases
     j.process AS process, -- id in processes
     j.call AS call, -- id in calls
     CASE j.operation WHEN 1 THEN 'cache load' WHEN 2 THEN 'cache store' WHEN 3 THEN 'compile' END AS operation, -- compile, cache load, cache store
@@ -308,29 +308,29 @@ SELECT
     j.start_ns AS start_ns, -- since the session's start
     j.duration_ns AS duration_ns, -- of it
     j.cache_bytes AS cache_bytes, -- size in the cache
-    j.device AS device -- number that the process knows the device by
+    j.device AS device -- the process's number of the device
 FROM jit j;
 
-CREATE VIEW overheads AS -- one time that CUPTI reports as overhead, less its own upkeep
+CREATE VIEW overheads AS -- one overhead that CUPTI reports, except its own upkeep
 SELECT
-    o.id AS id, -- counts up
+    o.id AS id, -- increases
     o.process AS process, -- id in processes
-    t.id AS thread, -- id in threads; NULL where CUPTI numbers threads in a way of its own
+    t.id AS thread, -- id in threads; NULL if CUPTI uses its own thread numbers
     CASE o.kind WHEN 1 THEN 'driver compiler' WHEN 1 << 16 THEN 'buffer flush'
         WHEN 2 << 16 THEN 'instrumentation' WHEN 3 << 16 THEN 'resource'
         WHEN 4 << 16 THEN 'module loading' WHEN 5 << 16 THEN 'lazy function loading'
         WHEN 6 << 16 THEN 'command buffer full' WHEN 7 << 16 THEN 'buffer request'
-        ELSE 'kind ' || o.kind END AS kind, -- what CUPTI calls it; the wait for a busy GPU is in none
+        ELSE 'kind ' || o.kind END AS kind, -- CUPTI's name; the wait for a busy GPU is in none
     o.start_ns AS start_ns, -- since the session's start
     o.duration_ns AS duration_ns -- of it
 FROM overhead o
     LEFT JOIN thread t ON t.process = o.process AND t.tid = o.tid AND t.serial < 1 << 62;
 
-CREATE VIEW losses AS -- one kind of thing that did not fit; no row: nothing was lost
+CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
     what, -- call, name, load, thread, Python stack, GPU record, GPU operation, record
-    nullif(class, '') AS class, -- of calls, their class; of GPU records, the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
+    nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss;
 
@@ -340,7 +340,7 @@ FROM loss;
 -- order. What is used twice is computed once without saying MATERIALIZED, which SQLite before 3.35
 -- could not read, and with it none of the file.
 
-CREATE VIEW api_summary AS -- one name of a call
+CREATE VIEW api_summary AS -- all calls with one name
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
         AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
@@ -375,13 +375,13 @@ SELECT
     n.count AS count, -- calls
     n.total_ns AS total_ns, -- time in them
     n.min_ns AS min_ns, -- shortest
-    n.median_ns AS median_ns, -- the lower one of an even count
+    n.median_ns AS median_ns, -- for an even count the lower one
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time in all calls, 0 to 1
     n.errors AS errors -- results other than 0, 600 (not ready) and 4 (the driver had shut down)
 FROM total n JOIN api a ON a.id = n.api;
 
-CREATE VIEW kernel_summary AS -- one name of a kernel
+CREATE VIEW kernel_summary AS -- all kernels with one name
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
         AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
@@ -407,15 +407,15 @@ total AS (
     WHERE r.rank >= (n.count + 1) / 2 AND r.rank - r.count < (n.count + 1) / 2)
 SELECT
     n.key AS name, -- as in gpu_ops
-    n.count AS count, -- times that it ran
+    n.count AS count, -- number of runs
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
-    n.median_ns AS median_ns, -- the lower one of an even count
+    n.median_ns AS median_ns, -- for an even count the lower one
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share -- of the time of all kernels, 0 to 1
 FROM total n;
 
-CREATE VIEW copy_summary AS -- one direction of copies, or memory sets
+CREATE VIEW copy_summary AS -- all copies in one direction, or all memory sets
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
         AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
@@ -446,7 +446,7 @@ SELECT
     n.count AS count, -- copies or sets
     n.total_ns AS total_ns, -- on the GPU
     n.min_ns AS min_ns, -- shortest
-    n.median_ns AS median_ns, -- the lower one of an even count
+    n.median_ns AS median_ns, -- for an even count the lower one
     n.max_ns AS max_ns, -- longest
     n.total_ns * 1.0 / nullif((SELECT sum(total_ns) FROM total), 0) AS share, -- of the time of all copies and sets, 0 to 1
     n.bytes AS bytes -- in all

@@ -1,4 +1,4 @@
-"""Traces that somebody made up: wrong, cut, huge, or made to do harm when they are read."""
+"""Invented traces: wrong, cut, huge, or harmful to read."""
 
 import json
 import os
@@ -157,7 +157,7 @@ class Hostile(harness.Case):
         self.assertRegex(shown, r"calls +-\n")
 
     def test_numbers_that_nothing_has(self):
-        """High ids must not make the commands ask for memory by their number."""
+        """High ids must not make the commands allocate memory for them."""
         for table in ("api", "thread", "gpu_place", "gpu_shape", "stream", "context", "process",
                       "kernel"):
             path = self.make(f"UPDATE {table} SET id = 60000000 WHERE id = (SELECT max(id) FROM {table})")

@@ -272,7 +272,7 @@ static void add_loading(struct gv_advice_out *out, const struct gv_advice_facts 
     add(out, facts->unsure ? "That helps if it waited for " : "Here it waited for ");
     add_waited(out, facts);
     if (facts->unsure) {
-        add(out, ". If it compiled, which is not known without the GPU's side, ship code"
+        add(out, ". If it compiled, which is unknown without the GPU side, ship code"
                  " for ");
         add_arch(out, facts);
         add(out, " instead of PTX alone (");
