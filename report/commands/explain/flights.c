@@ -59,7 +59,7 @@ static void explain_flight_what(sqlite3_stmt *row, FILE *text)
                 gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
 }
 
-/* A call that nothing explains: how its process ended may. */
+/* If nothing explains the call, the end of its process may. */
 static void explain_flight_unknown(sqlite3_stmt *row, FILE *text)
 {
     const char *ended = flight_text(row, GV_FLIGHT_ENDED);

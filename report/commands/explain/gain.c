@@ -33,8 +33,8 @@ static int gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row, struct
     return gv_database_error(trace, result);
 }
 
-/* How long the stream had work from the stall's start to the wait's end; -1: the stall waited for
- * another stream, with which things could have run at the same time. */
+/* How long the stream had work from the stall's start to the wait's end; -1: the stall waited
+ * for another stream, so that things could have run at the same time. */
 static int gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
                      const struct gv_gain_sync *sync, int64_t *busy_ns)
 {
@@ -58,8 +58,8 @@ static int gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
     return gv_database_error(trace, result);
 }
 
-/* What a synchronisation of the call's stream, made right after it, has to wait for, the call may
- * as well. */
+/* The call may as well wait for what a synchronisation of its stream, made right after it, must
+ * wait for. */
 static int gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *syncs,
                           const struct gv_explain_out *to)
 {

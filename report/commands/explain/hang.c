@@ -11,7 +11,7 @@
 /* Kernels that take this long are rare; a shorter watchdog also reports shorter ones. */
 #define GV_HANG_LEAST_NS INT64_C(1000000000)
 
-/* The line that launched it; "": no stack was kept. */
+/* The line that launched it; "": no stack was stored. */
 static int explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t size)
 {
     sqlite3_stmt *row = NULL;

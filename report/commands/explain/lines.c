@@ -9,7 +9,7 @@
 
 #define GV_EXPLAIN_LEAST_COLUMNS 40
 
-/* The next piece of `text` that fits: bytes to print; *skip: bytes to leave out behind them. */
+/* The next piece of `text` that fits: bytes to print; *skip: bytes to leave out after them. */
 static size_t explain_piece(const char *text, size_t room, size_t *skip)
 {
     size_t at = 0, columns = 0, space = 0;

@@ -37,7 +37,7 @@ static const char gv_explain_probe_finds[] =
     " * length(json_extract(c.value, '$.call')) DESC,"
     " json_extract(c.value, '$.mode') = 'LAZY' DESC LIMIT 1";
 
-/* The whole file, to be freed; NULL: it cannot be had, or is no result. */
+/* The whole file, which the caller frees; NULL: unreadable, or not a result. */
 static char *explain_probe_read(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -68,7 +68,7 @@ static sqlite3_stmt *explain_probe_ask(sqlite3 *trace, const char *sql, const ch
     return statement;
 }
 
-/* When it was measured; 0: it speaks about something else. */
+/* When it was measured; 0: it is about something else. */
 static int64_t explain_probe_age(sqlite3 *trace, const char *result, int64_t process)
 {
     sqlite3_stmt *statement = explain_probe_ask(trace, gv_explain_probe_fits, result);
@@ -81,7 +81,7 @@ static int64_t explain_probe_age(sqlite3 *trace, const char *result, int64_t pro
     return unix_s;
 }
 
-/* The newest result about the process's driver, to be freed, or NULL. */
+/* The newest result about the process's driver, which the caller frees, or NULL. */
 static char *explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *unix_s)
 {
     char pattern[PATH_MAX], *chosen = NULL;

@@ -150,7 +150,7 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
               text);
 }
 
-/* A paragraph that a function writes. */
+/* Prints a paragraph that a function writes. */
 static int explain_section(const struct gv_explain_out *to, const char *title,
                            void (*write)(const struct gv_stall_row *, FILE *),
                            const struct gv_stall_row *row)
@@ -196,7 +196,7 @@ static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
     return error ? error : ended;
 }
 
-/* What the call that stood in the way was itself held up by. */
+/* Why the blocking call was itself blocked. */
 static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
                          const struct gv_explain_out *to)
 {

@@ -168,7 +168,7 @@ static int timeline_compare(const void *left, const void *right)
     return memcmp(a->key, b->key, sizeof(a->key));
 }
 
-/* Whole, or without template arguments, or not at all: a part of a word tells nothing. */
+/* Whole, or without template arguments, or not at all: a part of a word is useless. */
 static void timeline_label(char *cells, const struct gv_timeline_lane *lane)
 {
     char escaped[GV_TIMELINE_LABEL_BYTES * 6];

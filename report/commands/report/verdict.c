@@ -45,7 +45,7 @@ struct gv_summary gv_report_summary(const struct gv_report *report)
     };
 }
 
-/* As they are told in text, each on a line of its own. */
+/* As in text, each on its own line. */
 static int report_json_notes(struct gv_report *report)
 {
     struct gv_summary summary = gv_report_summary(report);

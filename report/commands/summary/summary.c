@@ -72,8 +72,8 @@ static int64_t gv_least(int64_t one, int64_t other)
     return least > 0 ? least : 0;
 }
 
-/* The GPU has its work to do all the same: without a stall the run gets shorter by no more than the
- * time in which the busiest device had nothing to do. */
+/* The GPU must do its work in any case: without a stall the run gets shorter by at most the idle
+ * time of the busiest device. */
 static int64_t saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
 {
     if (!facts->gpu_whole || facts->devices_used == 0)
@@ -119,7 +119,7 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
 
 /* ---- findings ---- */
 
-/* How much of the run a finding is about; -1: it is not about time. */
+/* The time that a finding concerns; -1: it is not about time. */
 static int64_t item_cost(const struct gv_run_facts *facts, enum gv_verdict_class class)
 {
     bool seen = facts->operations > 0;
@@ -281,7 +281,7 @@ static void item_of_line(const struct gv_summary *summary, const struct gv_stall
 
 /* ---- printing ---- */
 
-/* A finding's text in its lines, with what it saves at the end of the first. */
+/* Prints a finding's text, with what it saves at the end of the first line. */
 static void item_print_text(const struct gv_summary *summary, int column, const char *text,
                             const char *saves)
 {
@@ -347,7 +347,7 @@ static void item_print(const struct gv_summary *summary, size_t number, const st
         item_print_more(summary, item->fix);
 }
 
-/* Descheduled and unexplained calls are findings of their own; `waits`: compiling is, too. */
+/* Descheduled and unexplained calls have their own findings; `waits`: so does compiling. */
 static bool line_is_wait(const struct gv_stall_line *line, bool waits)
 {
     return !line->waits_behind && !(waits && line->worst->wait_ns == 0) &&
@@ -356,7 +356,7 @@ static bool line_is_wait(const struct gv_stall_line *line, bool waits)
              strcmp(line->worst->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0);
 }
 
-/* Returns the number of the next finding; *first: the first stall that was told. */
+/* Returns the number of the next finding; *first: the first stall printed. */
 static size_t print_stalls(const struct gv_summary *summary, size_t number, const char *evidence,
                            int64_t *first)
 {
@@ -390,7 +390,7 @@ static size_t print_stalls(const struct gv_summary *summary, size_t number, cons
     return number;
 }
 
-/* *stall: the first that was told; *flight: a call that did not return was. */
+/* *stall: the first stall printed; *flight: an unfinished call was printed. */
 static void print_items(const struct gv_summary *summary, int64_t *stall, bool *flight)
 {
     const struct gv_verdict *verdict = summary->verdict;
@@ -487,7 +487,7 @@ static int read_activity(const struct gv_summary *summary, double levels[GV_SUMM
     return gv_database_error(summary->trace, result);
 }
 
-/* Pieces of a line, each after three blanks, or in a new line. */
+/* Adds pieces to a line, each after three blanks, or on a new line. */
 static void print_piece(const struct gv_summary *summary, int *column, const char *piece)
 {
     int width = (int)gv_text_width(piece);
@@ -528,7 +528,7 @@ static void print_busy(const struct gv_summary *summary, int *column)
     *column += GV_SUMMARY_LINE_COLUMNS + 2;
 }
 
-/* Whether the GPU did the work, how busy it was, and what was counted. */
+/* Prints whether the GPU did the work, how busy it was, and the counts. */
 static void print_numbers(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
@@ -573,7 +573,7 @@ static void print_numbers(const struct gv_summary *summary)
     fputc('\n', summary->out);
 }
 
-/* Where to go on, and where the trace is. */
+/* Prints the next command, and the trace's path. */
 static void print_next(const struct gv_summary *summary, int64_t stall, bool flight)
 {
     FILE *out = summary->out;
@@ -639,7 +639,7 @@ int gv_summary_print(const struct gv_summary *summary)
 
 /* ---- without a trace ---- */
 
-/* The next step, with the program that was meant in the place of PROGRAM. */
+/* The next step, with the program in place of PROGRAM. */
 static void say_next(char *out, size_t size, const char *next, const char *program)
 {
     const char *place = strstr(next, "PROGRAM");
