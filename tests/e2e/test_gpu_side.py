@@ -234,7 +234,7 @@ class HostOnly(Seen):
         gpu, why = trace.rows("SELECT gpu, gpu_why FROM processes")[0]
         self.assertNotEqual(gpu, "cupti")
         report = self.command("report", self.path("trace.db"))
-        self.assertIn("host-only", report.out)
+        self.assertIn("GPU activity not recorded: ", report.out)
         return why, result
 
     def test_switched_off(self):
@@ -374,7 +374,7 @@ class OwnProfiler(Seen):
         self.assertIn("GPUVERIFY_GPU=off", why)
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NOT NULL"), 2010)
         report = self.command("report", self.path("trace.db"))
-        self.assertIn("was refused by CUPTI", report.out)
+        self.assertIn("was refused by CUPTI", " ".join(report.out.split()))
 
     def test_switched_off_leaves_it_alone(self):
         result, trace = self.profiled("off")
