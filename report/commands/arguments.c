@@ -52,7 +52,7 @@ int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id
     return gv_arguments_refuse(command, "unknown %s '%s'; choose from:%s", what, word, words);
 }
 
-static int gv_parse_unknown(const struct gv_parse *parse, const char *word, size_t length)
+static int parse_unknown(const struct gv_parse *parse, const char *word, size_t length)
 {
     char name[GV_OPTION_NAME_BYTES], near[GV_OPTION_NAME_BYTES];
     const struct gv_option *nearest = NULL;
@@ -109,7 +109,7 @@ int gv_option_read(const struct gv_option *option, struct gv_given *given)
 }
 
 /* `value` NULL: takes the next word if needed. 0 or the exit code. */
-static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option, const char *value)
+static int parse_take(struct gv_parse *parse, const struct gv_option *option, const char *value)
 {
     struct gv_given *given = &parse->arguments->given[parse->arguments->given_count];
     char name[GV_OPTION_NAME_BYTES], near[GV_WORD_BYTES];
@@ -141,22 +141,22 @@ static int gv_parse_take(struct gv_parse *parse, const struct gv_option *option,
     return 0;
 }
 
-static int gv_parse_long(struct gv_parse *parse, const char *word)
+static int parse_long(struct gv_parse *parse, const char *word)
 {
     size_t length = strcspn(word, "=");
     const struct gv_option *option = gv_option_find(parse->id, word, length);
 
     if (option)
-        return gv_parse_take(parse, option, word[length] ? word + length + 1 : NULL);
+        return parse_take(parse, option, word[length] ? word + length + 1 : NULL);
     if (strcmp(word, "help") == 0) {
         parse->help = true;
         return 0;
     }
-    return gv_parse_unknown(parse, word, length);
+    return parse_unknown(parse, word, length);
 }
 
 /* "-o FILE", "-oFILE", and combined flags. */
-static int gv_parse_letters(struct gv_parse *parse, const char *word)
+static int parse_letters(struct gv_parse *parse, const char *word)
 {
     for (const char *at = word; *at; at++) {
         const struct gv_option *option = gv_option_find_letter(parse->id, *at);
@@ -167,15 +167,15 @@ static int gv_parse_letters(struct gv_parse *parse, const char *word)
         if (!option)
             return gv_arguments_refuse(parse->command, "unknown option '-%c'", *at);
         if (option->kind != GV_OPTION_IS_FLAG)
-            return gv_parse_take(parse, option, at[1] ? at + 1 : NULL);
-        int code = gv_parse_take(parse, option, NULL);
+            return parse_take(parse, option, at[1] ? at + 1 : NULL);
+        int code = parse_take(parse, option, NULL);
         if (code)
             return code;
     }
     return 0;
 }
 
-static int gv_parse_words(struct gv_parse *parse)
+static int parse_words(struct gv_parse *parse)
 {
     struct gv_arguments *arguments = parse->arguments;
     bool only_operands = false;
@@ -190,15 +190,15 @@ static int gv_parse_words(struct gv_parse *parse)
             arguments->parted_at = arguments->operand_count;
             only_operands = true;
         } else if (word[1] == '-') {
-            code = gv_parse_long(parse, word + 2);
+            code = parse_long(parse, word + 2);
         } else {
-            code = gv_parse_letters(parse, word + 1);
+            code = parse_letters(parse, word + 1);
         }
     }
     return code;
 }
 
-static int gv_parse_check_count(const struct gv_arguments *arguments)
+static int parse_check_count(const struct gv_arguments *arguments)
 {
     const struct gv_command *command = arguments->command;
 
@@ -219,7 +219,7 @@ static int gv_parse_check_count(const struct gv_arguments *arguments)
 }
 
 /* Refuses options that would have no effect. */
-static int gv_parse_check_apart(const struct gv_arguments *arguments)
+static int parse_check_apart(const struct gv_arguments *arguments)
 {
     static const struct {
         enum gv_option_id option;
@@ -272,13 +272,13 @@ bool gv_arguments_parse(const struct gv_command *command, int argc, char **argv,
         *code = GV_EXIT_FAILED;
         return false;
     }
-    *code = gv_parse_words(&parse);
+    *code = parse_words(&parse);
     if (*code == 0 && parse.help)
         gv_command_text_help(stdout, command);
     else if (*code == 0)
-        *code = gv_parse_check_count(arguments);
+        *code = parse_check_count(arguments);
     if (*code == 0 && !parse.help)
-        *code = gv_parse_check_apart(arguments);
+        *code = parse_check_apart(arguments);
     return *code == 0 && !parse.help;
 }
 

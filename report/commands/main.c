@@ -17,7 +17,7 @@ static gv_command_function *const gv_command_functions[GV_COMMANDS_COUNT] = {
 };
 
 /* Checks that everything reached stdout; otherwise the exit code is worthless. */
-static int gv_finish_output(int code)
+static int finish_output(int code)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
         gv_message("cannot write the output");
@@ -27,7 +27,7 @@ static int gv_finish_output(int code)
 }
 
 /* Only one thread uses SQLite; its locks and memory statistics cost a fifth of an insert. */
-static int gv_configure_sqlite(void)
+static int configure_sqlite(void)
 {
     return sqlite3_config(SQLITE_CONFIG_SINGLETHREAD) == SQLITE_OK &&
                    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK
@@ -35,7 +35,7 @@ static int gv_configure_sqlite(void)
                : -EINVAL;
 }
 
-static int gv_command_run_by_name(const char *name, int argc, char **argv)
+static int command_run_by_name(const char *name, int argc, char **argv)
 {
     const struct gv_command *command = gv_command_find(name);
     struct gv_arguments arguments;
@@ -46,13 +46,13 @@ static int gv_command_run_by_name(const char *name, int argc, char **argv)
     if (gv_arguments_parse(command, argc, argv, &arguments, &code))
         code = gv_command_functions[command - gv_commands](&arguments);
     gv_arguments_free(&arguments);
-    return gv_finish_output(code);
+    return finish_output(code);
 }
 
 int main(int argc, char **argv)
 {
     gv_offer_called(argc > 0 ? argv[0] : NULL);
-    if (gv_configure_sqlite())
+    if (configure_sqlite())
         fputs("gpuverify: cannot configure SQLite; using its defaults\n", stderr);
     if (argc < 2) {
         fputs("usage: gpuverify COMMAND [ARGUMENT...]\n", stderr);
@@ -61,9 +61,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("gpuverify " GV_VERSION);
-        return gv_finish_output(GV_EXIT_FINE);
+        return finish_output(GV_EXIT_FINE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return gv_command_run_by_name("help", 1, argv + 1);
-    return gv_command_run_by_name(argv[1], argc - 1, argv + 1);
+        return command_run_by_name("help", 1, argv + 1);
+    return command_run_by_name(argv[1], argc - 1, argv + 1);
 }

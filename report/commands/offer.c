@@ -21,7 +21,7 @@ void gv_offer_called(const char *name)
 }
 
 /* Damage is reported when the trace is read. */
-static bool gv_offer_is_trace(const char *path)
+static bool offer_is_trace(const char *path)
 {
     struct gv_trace_probe probe;
     int error = gv_trace_file_probe(path, &probe);
@@ -29,7 +29,7 @@ static bool gv_offer_is_trace(const char *path)
     return error == 0 || error == -EUCLEAN || error == -EBUSY;
 }
 
-static bool gv_offer_is_newer(const struct stat *one, const struct stat *other)
+static bool offer_is_newer(const struct stat *one, const struct stat *other)
 {
     if (one->st_mtim.tv_sec != other->st_mtim.tv_sec)
         return one->st_mtim.tv_sec > other->st_mtim.tv_sec;
@@ -37,7 +37,7 @@ static bool gv_offer_is_newer(const struct stat *one, const struct stat *other)
 }
 
 /* The newest trace of the working folder; NULL: there is none. */
-static const char *gv_offer_newest(void)
+static const char *offer_newest(void)
 {
     static char newest[NAME_MAX + 3];
     struct stat best = {0}, status;
@@ -52,7 +52,7 @@ static const char *gv_offer_newest(void)
             continue;
         snprintf(path, sizeof(path), "%s%s", entry->d_name[0] == '-' ? "./" : "", entry->d_name);
         if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode) ||
-            (newest[0] && !gv_offer_is_newer(&status, &best)) || !gv_offer_is_trace(path))
+            (newest[0] && !offer_is_newer(&status, &best)) || !offer_is_trace(path))
             continue;
         best = status;
         strcpy(newest, path);
@@ -62,9 +62,9 @@ static const char *gv_offer_newest(void)
     return newest[0] ? newest : NULL;
 }
 
-static bool gv_offer_is_newest(const char *path)
+static bool offer_is_newest(const char *path)
 {
-    const char *newest = gv_offer_newest();
+    const char *newest = offer_newest();
     struct stat one, other;
 
     return newest && stat(path, &one) == 0 && stat(newest, &other) == 0 &&
@@ -72,7 +72,7 @@ static bool gv_offer_is_newest(const char *path)
 }
 
 /* Whether a command's name begins `text`, and whether that command finds the newest trace. */
-static bool gv_offer_is_command(const char *text, bool *finds)
+static bool offer_is_command(const char *text, bool *finds)
 {
     char word[16];
     const struct gv_command *command;
@@ -89,7 +89,7 @@ const char *gv_offer_fill(char *out, size_t size, const char *text, const char *
 {
     static const char name[] = "gpuverify ", file[] = " FILE";
     char program[GV_SHELL_WORD_BYTES], trace[GV_SHELL_WORD_BYTES];
-    bool finds = false, newest = !named && strstr(text, file) && gv_offer_is_newest(path);
+    bool finds = false, newest = !named && strstr(text, file) && offer_is_newest(path);
     size_t used = 0;
 
     gv_shell_word(program, gv_offer_name);
@@ -98,7 +98,7 @@ const char *gv_offer_fill(char *out, size_t size, const char *text, const char *
     while (*text && used + 1 < size) {
         int length;
         if (strncmp(text, name, sizeof(name) - 1) == 0 &&
-            gv_offer_is_command(text + sizeof(name) - 1, &finds)) {
+            offer_is_command(text + sizeof(name) - 1, &finds)) {
             length = snprintf(out + used, size - used, "%s ", program);
             text += sizeof(name) - 1;
         } else if (strncmp(text, file, sizeof(file) - 1) == 0) {
@@ -114,7 +114,7 @@ const char *gv_offer_fill(char *out, size_t size, const char *text, const char *
 
 const char *gv_offer_choose(const struct gv_command *command, const char *operand, int *code)
 {
-    const char *newest = operand ? operand : gv_offer_newest();
+    const char *newest = operand ? operand : offer_newest();
 
     if (!newest)
         *code =

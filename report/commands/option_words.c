@@ -46,7 +46,7 @@ struct gv_words_view {
     char last[GV_WORDS_NAME];
 };
 
-static void gv_words_put_view(const struct gv_schema_column *column, void *context)
+static void words_put_view(const struct gv_schema_column *column, void *context)
 {
     struct gv_words_view *view = context;
 
@@ -62,7 +62,6 @@ void gv_operand_words_print(FILE *out, enum gv_command_id command)
 
     if (command == GV_COMMAND_query)
         fputs(gv_words_queries + 1, out);
-    else if (command == GV_COMMAND_schema &&
-             gv_schema_describe(NULL, false, gv_words_put_view, &view))
+    else if (command == GV_COMMAND_schema && gv_schema_describe(NULL, false, words_put_view, &view))
         return;
 }

@@ -15,7 +15,7 @@
 #define GV_PROBE_LEAST_BUSY_NS 20000000
 #define GV_PROBE_MOST_BUSY_NS  100000000
 
-static int gv_probe_keep(const struct gv_probe_result *result, const char *json)
+static int probe_keep(const struct gv_probe_result *result, const char *json)
 {
     char path[PATH_MAX];
     int error = 0;
@@ -34,7 +34,7 @@ static int gv_probe_keep(const struct gv_probe_result *result, const char *json)
     return error;
 }
 
-static void gv_probe_show(const struct gv_probe_result *result, const char *format)
+static void probe_show(const struct gv_probe_result *result, const char *format)
 {
     if (strcmp(format, "json") == 0)
         gv_probe_print_json(result, stdout);
@@ -67,8 +67,8 @@ int gv_command_probe(const struct gv_arguments *arguments)
     if (gv_probe_measure(&request, &result))
         return GV_EXIT_FAILED;
     if (!alone)
-        gv_probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
-    if (gv_probe_keep(&result, json))
+        probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
+    if (probe_keep(&result, json))
         return GV_EXIT_FAILED;
     return GV_EXIT_FINE;
 }

@@ -17,7 +17,7 @@ struct gv_progress {
 
 static struct gv_progress gv_progress_now;
 
-static time_t gv_progress_clock(void)
+static time_t progress_clock(void)
 {
     struct timespec now = {0};
 
@@ -25,10 +25,10 @@ static time_t gv_progress_clock(void)
     return now.tv_sec;
 }
 
-static int gv_progress_look(void *context)
+static int progress_look(void *context)
 {
     struct gv_progress *progress = context;
-    time_t seconds = gv_progress_clock() - progress->begun;
+    time_t seconds = progress_clock() - progress->begun;
 
     /* The first second of the clock may have been nearly over. */
     if (seconds < 2 || seconds == progress->shown)
@@ -43,8 +43,8 @@ void gv_progress_begin(sqlite3 *database, const char *what)
 {
     if (!isatty(STDERR_FILENO))
         return;
-    gv_progress_now = (struct gv_progress){.what = what, .begun = gv_progress_clock()};
-    sqlite3_progress_handler(database, GV_PROGRESS_STEPS, gv_progress_look, &gv_progress_now);
+    gv_progress_now = (struct gv_progress){.what = what, .begun = progress_clock()};
+    sqlite3_progress_handler(database, GV_PROGRESS_STEPS, progress_look, &gv_progress_now);
 }
 
 void gv_progress_end(sqlite3 *database)

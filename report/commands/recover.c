@@ -31,7 +31,7 @@ struct gv_recover {
     bool failed;
 };
 
-static void gv_recover_free(struct gv_recover *recover)
+static void recover_free(struct gv_recover *recover)
 {
     for (size_t i = 0; i < recover->count; i++) {
         free(recover->jobs[i].directory);
@@ -41,8 +41,8 @@ static void gv_recover_free(struct gv_recover *recover)
 }
 
 /* `trace` may be NULL. 0 or -ENOMEM. */
-static int gv_recover_add(struct gv_recover *recover, const char *directory, const char *session,
-                          const char *trace)
+static int recover_add(struct gv_recover *recover, const char *directory, const char *session,
+                       const char *trace)
 {
     struct gv_recover_job *jobs;
 
@@ -62,7 +62,7 @@ static int gv_recover_add(struct gv_recover *recover, const char *directory, con
     return jobs->directory && (jobs->trace || !trace) ? 0 : -ENOMEM;
 }
 
-static void gv_recover_session(struct gv_recover *recover, const struct gv_recover_job *job)
+static void recover_session(struct gv_recover *recover, const struct gv_recover_job *job)
 {
     struct gv_recovery *recovery = calloc(1, sizeof(*recovery));
     const char *wanted = recover->wanted ? recover->wanted : job->trace;
@@ -97,7 +97,7 @@ static void gv_recover_session(struct gv_recover *recover, const struct gv_recov
     free(recovery);
 }
 
-static int gv_recover_compare(const void *left, const void *right)
+static int recover_compare(const void *left, const void *right)
 {
     const struct gv_recover_job *one = left, *other = right;
 
@@ -105,7 +105,7 @@ static int gv_recover_compare(const void *left, const void *right)
 }
 
 /* Adds all sessions with a file in a directory. */
-static int gv_recover_directory(struct gv_recover *recover, const char *directory)
+static int recover_directory(struct gv_recover *recover, const char *directory)
 {
     DIR *stream = opendir(directory);
     size_t first = recover->count;
@@ -117,23 +117,23 @@ static int gv_recover_directory(struct gv_recover *recover, const char *director
     while (!error && (entry = readdir(stream))) {
         char session[GV_SESSION_ID_BYTES];
         if (gv_session_place_id(entry->d_name, session))
-            error = gv_recover_add(recover, directory, session, NULL);
+            error = recover_add(recover, directory, session, NULL);
     }
     closedir(stream);
     if (recover->count > first)
         qsort(recover->jobs + first, recover->count - first, sizeof(*recover->jobs),
-              gv_recover_compare);
+              recover_compare);
     return error;
 }
 
-static bool gv_recover_ends_in(const char *name, const char *suffix)
+static bool recover_ends_in(const char *name, const char *suffix)
 {
     size_t length = strlen(name), wanted = strlen(suffix);
 
     return length > wanted && strcmp(name + length - wanted, suffix) == 0;
 }
 
-static int gv_recover_trace(struct gv_recover *recover, const char *path)
+static int recover_trace(struct gv_recover *recover, const char *path)
 {
     struct gv_trace_probe probe;
     int error = gv_trace_file_probe(path, &probe);
@@ -142,34 +142,33 @@ static int gv_recover_trace(struct gv_recover *recover, const char *path)
         return error;
     if (!gv_trace_file_session_remains(probe.spool_directory, probe.session) && probe.complete)
         return 0;
-    return gv_recover_add(recover, probe.spool_directory, probe.session, path);
+    return recover_add(recover, probe.spool_directory, probe.session, path);
 }
 
-static int gv_recover_path(struct gv_recover *recover, const char *given)
+static int recover_path(struct gv_recover *recover, const char *given)
 {
     char path[PATH_MAX], session[GV_SESSION_ID_BYTES];
     struct stat status;
 
     if (access(given, F_OK) < 0 && errno == ENOENT &&
         gv_unwritten_trace_find(given, path, sizeof(path), session) == 0)
-        return gv_recover_add(recover, path, session, NULL);
+        return recover_add(recover, path, session, NULL);
     if (!realpath(given, path) || stat(path, &status) < 0)
         return -errno;
     if (S_ISDIR(status.st_mode))
-        return gv_recover_directory(recover, path);
+        return recover_directory(recover, path);
     char *slash = strrchr(path, '/');
-    if ((gv_recover_ends_in(path, GV_SESSION_SUFFIX) ||
-         gv_recover_ends_in(path, GV_SPOOL_SUFFIX)) &&
+    if ((recover_ends_in(path, GV_SESSION_SUFFIX) || recover_ends_in(path, GV_SPOOL_SUFFIX)) &&
         slash != path && gv_session_place_id(slash + 1, session)) {
         *slash = '\0';
-        return gv_recover_add(recover, path, session, NULL);
+        return recover_add(recover, path, session, NULL);
     }
-    return gv_recover_trace(recover, path);
+    return recover_trace(recover, path);
 }
 
-static void gv_recover_given(struct gv_recover *recover, const char *given)
+static void recover_given(struct gv_recover *recover, const char *given)
 {
-    int error = gv_recover_path(recover, given);
+    int error = recover_path(recover, given);
 
     if (error == -EPROTO || error == -ENODATA)
         gv_message("%s is not a gpuverify trace or spool", given);
@@ -179,7 +178,7 @@ static void gv_recover_given(struct gv_recover *recover, const char *given)
 }
 
 /* Stores nothing until it is clear that -o can name the trace for everything. */
-static int gv_recover_all(struct gv_recover *recover)
+static int recover_all(struct gv_recover *recover)
 {
     if (recover->wanted && recover->count > 1) {
         gv_message("-o names one file, but there are %zu sessions; name one of them",
@@ -187,7 +186,7 @@ static int gv_recover_all(struct gv_recover *recover)
         return GV_EXIT_USAGE;
     }
     for (size_t i = 0; i < recover->count; i++)
-        gv_recover_session(recover, &recover->jobs[i]);
+        recover_session(recover, &recover->jobs[i]);
     if (recover->failed)
         return GV_EXIT_FAILED;
     if (recover->recovered == 0)
@@ -204,15 +203,15 @@ int gv_command_recover(const struct gv_arguments *arguments)
     recover.wanted = gv_arguments_text(arguments, GV_OPTION_recover_output, NULL);
     if (arguments->operand_count == 0) {
         gv_session_place_default(directory, sizeof(directory));
-        int error = gv_recover_directory(&recover, directory);
+        int error = recover_directory(&recover, directory);
         if (error && error != -ENOENT) {
             gv_message("cannot read %s: %s", directory, strerror(-error));
             recover.failed = true;
         }
     }
     for (int i = 0; i < arguments->operand_count; i++)
-        gv_recover_given(&recover, arguments->operands[i]);
-    code = gv_recover_all(&recover);
-    gv_recover_free(&recover);
+        recover_given(&recover, arguments->operands[i]);
+    code = recover_all(&recover);
+    recover_free(&recover);
     return code;
 }

@@ -24,32 +24,32 @@ struct gv_schema_page {
     struct gv_rows rows;
 };
 
-static const char *gv_schema_or_null(const char *text)
+static const char *schema_or_null(const char *text)
 {
     return *text ? text : NULL;
 }
 
-static void gv_schema_put(const struct gv_schema_column *column, void *context)
+static void schema_put(const struct gv_schema_column *column, void *context)
 {
     struct gv_schema_page *page = context;
 
     gv_rows_text(&page->rows, column->object);
     gv_rows_text(&page->rows, column->view ? "view" : "table");
-    gv_rows_text(&page->rows, gv_schema_or_null(column->row));
+    gv_rows_text(&page->rows, schema_or_null(column->row));
     gv_rows_text(&page->rows, column->name);
-    gv_rows_text(&page->rows, gv_schema_or_null(column->type));
-    gv_rows_text(&page->rows, gv_schema_or_null(column->help));
+    gv_rows_text(&page->rows, schema_or_null(column->type));
+    gv_rows_text(&page->rows, schema_or_null(column->help));
 }
 
 /* Without a width, each column's text is one line. */
-static int gv_schema_columns(void)
+static int schema_columns(void)
 {
     unsigned int width = gv_terminal_width(stdout);
 
     return width ? gv_terminal_columns(stdout) : INT_MAX;
 }
 
-static void gv_schema_print(const struct gv_schema_column *column, void *context)
+static void schema_print(const struct gv_schema_column *column, void *context)
 {
     struct gv_schema_page *page = context;
     const char *said = column->view ? column->help : column->type;
@@ -62,7 +62,7 @@ static void gv_schema_print(const struct gv_schema_column *column, void *context
     if (*said) {
         char name[GV_SCHEMA_LAST_BYTES];
         snprintf(name, sizeof(name), "  %-*s ", GV_SCHEMA_NAME_COLUMNS, column->name);
-        gv_text_lines(stdout, GV_SCHEMA_NAME_COLUMNS + 3, name, said, gv_schema_columns());
+        gv_text_lines(stdout, GV_SCHEMA_NAME_COLUMNS + 3, name, said, schema_columns());
     } else {
         printf("  %s\n", column->name);
     }
@@ -82,17 +82,17 @@ static void gv_schema_guess(const struct gv_schema_column *column, void *context
         snprintf(guess->nearest, sizeof(guess->nearest), "%s", column->object);
 }
 
-static void gv_schema_ignore(const struct gv_schema_column *column, void *context)
+static void schema_ignore(const struct gv_schema_column *column, void *context)
 {
     (void)column;
     (void)context;
 }
 
 /* Tables are shown only on request, because only views are stable. */
-static int gv_schema_refuse(const struct gv_command *command, const char *only, bool tables)
+static int schema_refuse(const struct gv_command *command, const char *only, bool tables)
 {
     struct gv_schema_guess guess = {.word = only, .least = GV_WORD_TYPO};
-    bool table = !tables && gv_schema_describe(only, true, gv_schema_ignore, NULL) == 0;
+    bool table = !tables && gv_schema_describe(only, true, schema_ignore, NULL) == 0;
     int error = gv_schema_describe(NULL, tables, gv_schema_guess, &guess);
 
     if (error || !guess.nearest[0])
@@ -119,16 +119,16 @@ int gv_command_schema(const struct gv_arguments *arguments)
     int error;
 
     if (strcmp(format, "text") == 0) {
-        error = gv_schema_describe(only, tables, gv_schema_print, &page);
+        error = gv_schema_describe(only, tables, schema_print, &page);
     } else {
         gv_rows_begin(&page.rows, stdout, gv_format_find(format), gv_schema_fields,
                       sizeof(gv_schema_fields) / sizeof(gv_schema_fields[0]), NULL);
-        error = gv_schema_describe(only, tables, gv_schema_put, &page);
+        error = gv_schema_describe(only, tables, schema_put, &page);
         int written = gv_rows_end(&page.rows);
         error = error ? error : written;
     }
     if (error == -ENOENT)
-        return gv_schema_refuse(arguments->command, only, tables);
+        return schema_refuse(arguments->command, only, tables);
     if (error)
         gv_message("cannot read the schema: %s", strerror(-error));
     return error ? GV_EXIT_FAILED : GV_EXIT_FINE;

@@ -18,7 +18,7 @@ struct gv_silence {
     int64_t begun_ns;    /* when the last process began to be recorded */
 };
 
-static int gv_silence_read(sqlite3 *trace, struct gv_silence *silence)
+static int silence_read(sqlite3 *trace, struct gv_silence *silence)
 {
     sqlite3_stmt *row = NULL;
     int result = sqlite3_prepare_v2(
@@ -37,7 +37,7 @@ static int gv_silence_read(sqlite3 *trace, struct gv_silence *silence)
 }
 
 /* Whether a process of the trace still runs on this machine. */
-static int gv_silence_lives(sqlite3 *trace, bool *lives)
+static int silence_lives(sqlite3 *trace, bool *lives)
 {
     sqlite3_stmt *rows = NULL;
     int result = sqlite3_prepare_v2(
@@ -55,7 +55,7 @@ static int gv_silence_lives(sqlite3 *trace, bool *lives)
 }
 
 /* 0: not known. */
-static int64_t gv_silence_age_ns(const struct gv_silence *silence, int64_t last_call_ns)
+static int64_t silence_age_ns(const struct gv_silence *silence, int64_t last_call_ns)
 {
     int64_t last_ns = last_call_ns > silence->begun_ns ? last_call_ns : silence->begun_ns;
     struct timespec now;
@@ -70,8 +70,8 @@ static int64_t gv_silence_age_ns(const struct gv_silence *silence, int64_t last_
     return age_ns;
 }
 
-static void gv_silence_say(FILE *out, const char *first, const struct gv_silence *silence,
-                           int64_t age_ns, int columns)
+static void silence_say(FILE *out, const char *first, const struct gv_silence *silence,
+                        int64_t age_ns, int columns)
 {
     char text[480], age[GV_FORMAT_BYTES], limit[GV_FORMAT_BYTES];
 
@@ -99,7 +99,7 @@ static void gv_silence_say(FILE *out, const char *first, const struct gv_silence
 }
 
 /* The end of the last call. Rows are in order of arrival, so looking near the end is enough. */
-static int gv_silence_last_call(sqlite3 *trace, int64_t *last_ns, bool *in_flight)
+static int silence_last_call(sqlite3 *trace, int64_t *last_ns, bool *in_flight)
 {
     sqlite3_stmt *row = NULL;
     int result = sqlite3_prepare_v2(
@@ -121,20 +121,20 @@ int gv_silence_note_print(FILE *out, sqlite3 *trace, const char *first, int colu
     struct gv_silence silence = {0};
     bool lives = false, in_flight = false;
     int64_t last_ns = 0, age_ns;
-    int error = gv_silence_lives(trace, &lives);
+    int error = silence_lives(trace, &lives);
 
     *told = false;
     if (error || !lives)
         return error;
-    error = gv_silence_read(trace, &silence);
+    error = silence_read(trace, &silence);
     if (!error)
-        error = gv_silence_last_call(trace, &last_ns, &in_flight);
+        error = silence_last_call(trace, &last_ns, &in_flight);
     if (error || in_flight)
         return error;
-    age_ns = gv_silence_age_ns(&silence, last_ns);
+    age_ns = silence_age_ns(&silence, last_ns);
     if (age_ns < GV_SILENCE_LEAST_NS)
         return 0;
-    gv_silence_say(out, first, &silence, age_ns, columns);
+    silence_say(out, first, &silence, age_ns, columns);
     *told = true;
     return 0;
 }

@@ -30,7 +30,7 @@
 #define GV_TRACE_VIEW_VALUE_BYTES (16 << 20)
 
 /* Whether a process in the trace still runs, or the session's first one, which may start more. */
-static bool gv_trace_view_any_lives(const char *path, const char *session)
+static bool trace_view_any_lives(const char *path, const char *session)
 {
     sqlite3 *trace = NULL;
     sqlite3_stmt *rows = NULL;
@@ -55,7 +55,7 @@ static bool gv_trace_view_any_lives(const char *path, const char *session)
 
 /* Waits while the program has ended and its collector has not. Then stores the records that no
  * collector stored. */
-static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
+static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
 {
     struct gv_recovery recovery;
     int error = 0;
@@ -73,7 +73,7 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
         if (error == 0 || error == -ENOENT || error == -EROFS || error == -EACCES)
             break;
         if (error == -EBUSY) {
-            if (gv_trace_view_any_lives(path, probe->session)) {
+            if (trace_view_any_lives(path, probe->session)) {
                 gv_message("the program still runs: results so far");
                 return 0;
             }
@@ -87,7 +87,7 @@ static int gv_trace_view_settle(const char *path, struct gv_trace_probe *probe)
 }
 
 /* Opens the file so that only our own SQL runs. */
-static int gv_trace_view_open_safely(const char *path, sqlite3 **trace)
+static int trace_view_open_safely(const char *path, sqlite3 **trace)
 {
     int64_t version = 0;
     int error = 0, set = 0;
@@ -121,23 +121,23 @@ static int gv_trace_view_open_safely(const char *path, sqlite3 **trace)
     return error;
 }
 
-static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
+static int trace_view_open_resolved(const char *path, sqlite3 **trace)
 {
     struct gv_trace_probe probe;
     int error = gv_trace_file_probe(path, &probe);
 
     if (!error) /* before anything else is asked of it */
-        error = gv_trace_view_open_safely(path, trace);
+        error = trace_view_open_safely(path, trace);
     if (error)
         return error;
     if (!probe.complete) {
         sqlite3_close(*trace);
         *trace = NULL;
-        error = gv_trace_view_settle(path, &probe);
+        error = trace_view_settle(path, &probe);
         if (error)
             gv_message("cannot write the records still in shared memory to %s: %s", path,
                        strerror(-error));
-        error = gv_trace_view_open_safely(path, trace);
+        error = trace_view_open_safely(path, trace);
         if (error)
             return error;
     }
@@ -152,7 +152,7 @@ static int gv_trace_view_open_resolved(const char *path, sqlite3 **trace)
 
 /* Makes a trace that was never written, if its records still exist; or waits for it, if its
  * collector is about to start writing. */
-static void gv_trace_view_make(const char *path)
+static void trace_view_make(const char *path)
 {
     char directory[PATH_MAX], session[GV_SESSION_ID_BYTES];
     char place[PATH_MAX + GV_SESSION_ID_BYTES + 16], word[GV_SHELL_WORD_BYTES];
@@ -200,8 +200,8 @@ int gv_trace_view_open(const char *path, sqlite3 **trace)
     char resolved[PATH_MAX];
     int error;
 
-    gv_trace_view_make(path);
-    error = realpath(path, resolved) ? gv_trace_view_open_resolved(resolved, trace) : -errno;
+    trace_view_make(path);
+    error = realpath(path, resolved) ? trace_view_open_resolved(resolved, trace) : -errno;
     if (error && error != -ENOTSUP && error != -EBADMSG)
         gv_trace_view_say(path, error);
     return error;

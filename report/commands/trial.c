@@ -10,7 +10,7 @@ typedef int gv_trial_retain(void **, int);
 typedef int gv_trial_take(void *);
 
 /* The context makes the driver load what it loads for every program. */
-static void gv_trial_context(void *driver)
+static void trial_context(void *driver)
 {
     gv_trial_retain *retain = (gv_trial_retain *)dlsym(driver, "cuDevicePrimaryCtxRetain");
     gv_trial_take *set = (gv_trial_take *)dlsym(driver, "cuCtxSetCurrent");
@@ -45,6 +45,6 @@ int gv_command_trial(const struct gv_arguments *arguments)
     printf("result %d %d %d\n", result, version, devices);
     fflush(stdout);
     if (result == 0 && devices > 0)
-        gv_trial_context(driver);
+        trial_context(driver);
     return GV_EXIT_FINE;
 }

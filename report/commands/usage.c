@@ -56,7 +56,7 @@ int gv_command_text_unknown(const char *word)
     return GV_EXIT_USAGE;
 }
 
-static unsigned int gv_text_columns(FILE *out)
+static unsigned int text_columns(FILE *out)
 {
     unsigned int width = gv_terminal_width(out);
 
@@ -66,10 +66,10 @@ static unsigned int gv_text_columns(FILE *out)
 }
 
 /* One paragraph, which ends at its first line end. `column` is where the line stands already. */
-static const char *gv_text_paragraph(FILE *out, const char *text, unsigned int indent,
-                                     unsigned int column)
+static const char *text_paragraph(FILE *out, const char *text, unsigned int indent,
+                                  unsigned int column)
 {
-    unsigned int columns = gv_text_columns(out);
+    unsigned int columns = text_columns(out);
 
     while (*text && *text != '\n') {
         unsigned int length = (unsigned int)strcspn(text, " \n");
@@ -92,14 +92,14 @@ static const char *gv_text_paragraph(FILE *out, const char *text, unsigned int i
 void gv_command_text_wrap(FILE *out, const char *text, unsigned int indent)
 {
     while (*text) {
-        text = gv_text_paragraph(out, text, indent, 0);
+        text = text_paragraph(out, text, indent, 0);
         if (*text == '\n' && text[1] == '\n')
             fputc('\n', out);
         text += strspn(text, "\n");
     }
 }
 
-static void gv_text_option(FILE *out, const struct gv_option *option)
+static void text_option(FILE *out, const struct gv_option *option)
 {
     char name[GV_OPTION_NAME_BYTES], letter[] = "    ", help[1024];
     int column;
@@ -116,19 +116,19 @@ static void gv_text_option(FILE *out, const struct gv_option *option)
         fputc('\n', out);
         column = 0;
     }
-    gv_text_paragraph(out, help, GV_TEXT_HELP_INDENT, (unsigned int)column);
+    text_paragraph(out, help, GV_TEXT_HELP_INDENT, (unsigned int)column);
 }
 
-static void gv_text_options(FILE *out, const struct gv_command *command)
+static void text_options(FILE *out, const struct gv_command *command)
 {
     if (gv_command_has_options(command))
         fputs("\nOptions:\n", out);
     for (int i = 0; i < GV_OPTIONS_COUNT; i++)
         if (&gv_commands[gv_options[i].command] == command)
-            gv_text_option(out, &gv_options[i]);
+            text_option(out, &gv_options[i]);
 }
 
-static void gv_text_examples(FILE *out, const struct gv_command *command)
+static void text_examples(FILE *out, const struct gv_command *command)
 {
     const char *heading = "\nExamples:\n";
 
@@ -148,8 +148,8 @@ void gv_command_text_help(FILE *out, const struct gv_command *command)
     gv_command_text_usage(out, command);
     fputc('\n', out);
     gv_command_text_wrap(out, command->details, 0);
-    gv_text_options(out, command);
-    gv_text_examples(out, command);
+    text_options(out, command);
+    text_examples(out, command);
     if (command->placing == GV_PLACING_FIRST)
         return; /* the exit code is the program's, as its details say */
     fputc('\n', out);

@@ -17,7 +17,7 @@ static const struct gv_result_name gv_result_names[] = {
 #include "report/show/cuda_errors.def"
 };
 
-static const char *gv_format_scaled(char *out, double value, const char *unit)
+static const char *format_scaled(char *out, double value, const char *unit)
 {
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 
@@ -32,10 +32,10 @@ const char *gv_format_duration(char out[GV_FORMAT_BYTES], int64_t ns)
         return out;
     }
     if (ns < 999500)
-        return gv_format_scaled(out, (double)ns / 1e3, "us");
+        return format_scaled(out, (double)ns / 1e3, "us");
     if (ns < 999500000)
-        return gv_format_scaled(out, (double)ns / 1e6, "ms");
-    return gv_format_scaled(out, (double)ns / 1e9, "s");
+        return format_scaled(out, (double)ns / 1e6, "ms");
+    return format_scaled(out, (double)ns / 1e9, "s");
 }
 
 const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes)
@@ -51,7 +51,7 @@ const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes)
     if (unit == 0)
         snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " B", bytes);
     else
-        gv_format_scaled(out, value, units[unit]);
+        format_scaled(out, value, units[unit]);
     return out;
 }
 
@@ -66,7 +66,7 @@ const char *gv_format_real(char out[GV_FORMAT_BYTES], double real)
 }
 
 /* Bytes of the first `columns` characters. */
-static size_t gv_format_prefix(const char *text, size_t columns)
+static size_t format_prefix(const char *text, size_t columns)
 {
     size_t at = 0;
 
@@ -86,7 +86,7 @@ void gv_format_text(FILE *out, const char *text, int width, int pad)
     gv_text_escape(escaped, room, text ? text : "-");
     size_t columns = gv_text_width(escaped), limit = (size_t)width;
     if (columns > limit && width > 3) {
-        fwrite(escaped, 1, gv_format_prefix(escaped, limit - 3), out);
+        fwrite(escaped, 1, format_prefix(escaped, limit - 3), out);
         fputs("...", out);
         columns = limit;
     } else {

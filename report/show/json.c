@@ -20,13 +20,13 @@ void gv_json_end(struct gv_json *json)
     fputc('\n', json->out);
 }
 
-static void gv_json_line(struct gv_json *json)
+static void json_line(struct gv_json *json)
 {
     fprintf(json->out, "\n%*s", (int)json->depth * GV_JSON_INDENT, "");
 }
 
 /* Writes what must come before a value, or before its key. */
-static void gv_json_part(struct gv_json *json)
+static void json_part(struct gv_json *json)
 {
     if (json->after_key) {
         json->after_key = false;
@@ -37,12 +37,12 @@ static void gv_json_part(struct gv_json *json)
     if (json->filled[json->depth - 1])
         fputc(',', json->out);
     json->filled[json->depth - 1] = true;
-    gv_json_line(json);
+    json_line(json);
 }
 
 void gv_json_open(struct gv_json *json, char bracket)
 {
-    gv_json_part(json);
+    json_part(json);
     fputc(bracket, json->out);
     if (json->depth < GV_JSON_DEPTH)
         json->filled[json->depth++] = false;
@@ -54,11 +54,11 @@ void gv_json_close(struct gv_json *json, char bracket)
         return;
     json->depth--;
     if (json->filled[json->depth])
-        gv_json_line(json);
+        json_line(json);
     fputc(bracket, json->out);
 }
 
-static void gv_json_character(FILE *out, uint32_t character, const char *text, size_t length)
+static void json_character(FILE *out, uint32_t character, const char *text, size_t length)
 {
     if (character == GV_TEXT_NO_CHARACTER)
         fputs("\xef\xbf\xbd", out);
@@ -74,30 +74,30 @@ static void gv_json_character(FILE *out, uint32_t character, const char *text, s
         fwrite(text, 1, length, out);
 }
 
-static void gv_json_string(FILE *out, const char *text, size_t bytes)
+static void json_string(FILE *out, const char *text, size_t bytes)
 {
     size_t length;
 
     fputc('"', out);
     for (size_t at = 0; at < bytes; at += length) {
         uint32_t character = gv_text_decode(text + at, bytes - at, &length);
-        gv_json_character(out, character, text + at, length);
+        json_character(out, character, text + at, length);
     }
     fputc('"', out);
 }
 
 void gv_json_key(struct gv_json *json, const char *key)
 {
-    gv_json_part(json);
-    gv_json_string(json->out, key, strlen(key));
+    json_part(json);
+    json_string(json->out, key, strlen(key));
     fputs(": ", json->out);
     json->after_key = true;
 }
 
 void gv_json_bytes(struct gv_json *json, const char *text, size_t bytes)
 {
-    gv_json_part(json);
-    gv_json_string(json->out, text, bytes);
+    json_part(json);
+    json_string(json->out, text, bytes);
 }
 
 void gv_json_text(struct gv_json *json, const char *text)
@@ -110,7 +110,7 @@ void gv_json_text(struct gv_json *json, const char *text)
 
 void gv_json_number(struct gv_json *json, int64_t number)
 {
-    gv_json_part(json);
+    json_part(json);
     fprintf(json->out, "%" PRId64, number);
 }
 
@@ -122,18 +122,18 @@ void gv_json_real(struct gv_json *json, double real)
         gv_json_null(json);
         return;
     }
-    gv_json_part(json);
+    json_part(json);
     fputs(gv_format_real(text, real), json->out);
 }
 
 void gv_json_bool(struct gv_json *json, bool value)
 {
-    gv_json_part(json);
+    json_part(json);
     fputs(value ? "true" : "false", json->out);
 }
 
 void gv_json_null(struct gv_json *json)
 {
-    gv_json_part(json);
+    json_part(json);
     fputs("null", json->out);
 }

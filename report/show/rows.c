@@ -20,7 +20,7 @@ enum gv_format gv_format_find(const char *text)
 }
 
 /* A field of CSV, in quotes if it has to be. Control characters would reach the terminal. */
-static void gv_rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
+static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
 {
     bool quoted = bytes == 0;
     size_t length;
@@ -43,7 +43,7 @@ static void gv_rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
         fputc('"', rows->out);
 }
 
-static void gv_rows_csv_next(struct gv_rows *rows)
+static void rows_csv_next(struct gv_rows *rows)
 {
     fputc(rows->at == rows->count ? '\n' : ',', rows->out);
 }
@@ -81,39 +81,39 @@ struct gv_row_cells {
     size_t last;                    /* column of a row */
 };
 
-static enum gv_column_kind gv_column_kind(const struct gv_rows *rows, size_t column)
+static enum gv_column_kind column_kind(const struct gv_rows *rows, size_t column)
 {
     return GV_COLUMN_KIND(rows->columns[column].kind);
 }
 
-static unsigned int gv_column_rank(const struct gv_rows *rows, size_t column)
+static unsigned int column_rank(const struct gv_rows *rows, size_t column)
 {
     return GV_COLUMN_RANK(rows->columns[column].kind);
 }
 
-static bool gv_column_is_text(const struct gv_rows *rows, size_t column)
+static bool column_is_text(const struct gv_rows *rows, size_t column)
 {
-    return gv_column_kind(rows, column) == GV_COLUMN_TEXT ||
-           gv_column_kind(rows, column) == GV_COLUMN_NAME;
+    return column_kind(rows, column) == GV_COLUMN_TEXT ||
+           column_kind(rows, column) == GV_COLUMN_NAME;
 }
 
-static void gv_cells_drop(struct gv_row_cells *cells)
+static void cells_drop(struct gv_row_cells *cells)
 {
     for (size_t i = 0; i < cells->count; i++)
         free(cells->texts[i]);
     cells->count = 0;
 }
 
-static void gv_cells_free(struct gv_row_cells *cells)
+static void cells_free(struct gv_row_cells *cells)
 {
-    gv_cells_drop(cells);
+    cells_drop(cells);
     free(cells->texts);
     free(cells->columns);
     free(cells);
 }
 
 /* Bytes of the first `columns` characters. */
-static size_t gv_cell_prefix(const char *text, size_t columns)
+static size_t cell_prefix(const char *text, size_t columns)
 {
     size_t at = 0;
 
@@ -126,40 +126,40 @@ static size_t gv_cell_prefix(const char *text, size_t columns)
 /* ---- what is too wide ---- */
 
 /* The last `columns` of a text. */
-static const char *gv_cell_end(const char *text, size_t columns)
+static const char *cell_end(const char *text, size_t columns)
 {
-    return text + gv_cell_prefix(text, gv_text_width(text) - columns);
+    return text + cell_prefix(text, gv_text_width(text) - columns);
 }
 
 /* A text in `width` columns, to be freed: without its middle up to byte `from`, or if that is 0, of
  * a path without the start and of all else without the end. */
-static char *gv_cell_cut(const char *text, unsigned int width, size_t from)
+static char *cell_cut(const char *text, unsigned int width, size_t from)
 {
     unsigned int room = width > 3 ? width - 3 : 0, head = room / 3;
-    size_t kept = gv_cell_prefix(text, head);
+    size_t kept = cell_prefix(text, head);
     const char *rest;
     char *cut = NULL;
 
     if (gv_text_width(text) <= width)
         return strdup(text);
     if (from > kept) {
-        const char *end = gv_cell_end(text, room - head);
+        const char *end = cell_end(text, room - head);
         rest = text + from < end ? text + from : end;
         if (asprintf(&cut, "%.*s" GV_CELL_CUT "%.*s", (int)kept, text,
-                     (int)gv_cell_prefix(rest, room - head), rest) < 0)
+                     (int)cell_prefix(rest, room - head), rest) < 0)
             return NULL;
-    } else if (memchr(text, '/', gv_cell_prefix(text, gv_text_width(text) - room))) {
-        if (asprintf(&cut, GV_CELL_CUT "%s", gv_cell_end(text, room)) < 0)
+    } else if (memchr(text, '/', cell_prefix(text, gv_text_width(text) - room))) {
+        if (asprintf(&cut, GV_CELL_CUT "%s", cell_end(text, room)) < 0)
             return NULL;
-    } else if (asprintf(&cut, "%.*s%.*s", (int)gv_cell_prefix(text, room), text,
-                        (int)(width - room), GV_CELL_CUT) < 0) {
+    } else if (asprintf(&cut, "%.*s%.*s", (int)cell_prefix(text, room), text, (int)(width - room),
+                        GV_CELL_CUT) < 0) {
         return NULL;
     }
     return cut;
 }
 
 /* Where two texts differ, at the start of the word, or a little before. */
-static size_t gv_cell_differs(const char *one, const char *other)
+static size_t cell_differs(const char *one, const char *other)
 {
     size_t at = 0, least;
 
@@ -176,33 +176,33 @@ static size_t gv_cell_differs(const char *one, const char *other)
 /* Where a text that is cut differs from the one that is most like it; 0: its start tells them
  * apart.
  */
-static size_t gv_cells_looks_like(char *const *texts, size_t step, size_t count, size_t own,
-                                  unsigned int width)
+static size_t cells_looks_like(char *const *texts, size_t step, size_t count, size_t own,
+                               unsigned int width)
 {
     size_t from = 0;
 
     for (size_t i = 0; i < count; i++) {
         size_t at = strcmp(texts[i * step], texts[own * step]) == 0
                         ? 0
-                        : gv_cell_differs(texts[own * step], texts[i * step]);
+                        : cell_differs(texts[own * step], texts[i * step]);
         from = at > from ? at : from;
     }
     return from > width / 2 ? from : 0;
 }
 
 /* Cuts a column's texts. Of names that look alike, what they have in common goes. */
-static void gv_cells_cut_column(const struct gv_rows *rows, size_t column)
+static void cells_cut_column(const struct gv_rows *rows, size_t column)
 {
     struct gv_row_cells *cells = rows->cells;
     unsigned int width = cells->columns[column].width;
     size_t step = rows->count, count = cells->count / step;
     char **texts = cells->texts + column, **cuts = calloc(count + 1, sizeof(*cuts));
-    bool names = gv_column_kind(rows, column) == GV_COLUMN_NAME;
+    bool names = column_kind(rows, column) == GV_COLUMN_NAME;
 
     for (size_t i = 0; cuts && i < count; i++)
         if (gv_text_width(texts[i * step]) > width)
-            cuts[i] = gv_cell_cut(texts[i * step], width,
-                                  names ? gv_cells_looks_like(texts, step, count, i, width) : 0);
+            cuts[i] = cell_cut(texts[i * step], width,
+                               names ? cells_looks_like(texts, step, count, i, width) : 0);
     for (size_t i = 0; cuts && i < count; i++)
         if (cuts[i]) {
             free(texts[i * step]);
@@ -213,7 +213,7 @@ static void gv_cells_cut_column(const struct gv_rows *rows, size_t column)
 
 /* ---- how a table fits ---- */
 
-static void gv_cells_measure(const struct gv_rows *rows)
+static void cells_measure(const struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
     unsigned int name = rows->width < GV_ROWS_NAME_COLUMNS ? rows->width : GV_ROWS_NAME_COLUMNS;
@@ -228,13 +228,13 @@ static void gv_cells_measure(const struct gv_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         struct gv_cell_column *column = &cells->columns[i];
         column->width = column->least = column->natural;
-        if (gv_column_is_text(rows, i) && column->least > name)
+        if (column_is_text(rows, i) && column->least > name)
             column->least = name;
     }
 }
 
 /* Of the columns in a row, with the gaps between them. */
-static unsigned int gv_cells_total(const struct gv_rows *rows, bool least)
+static unsigned int cells_total(const struct gv_rows *rows, bool least)
 {
     unsigned int total = 0;
 
@@ -248,64 +248,63 @@ static unsigned int gv_cells_total(const struct gv_rows *rows, bool least)
 
 /* Leaves columns out until the rest fits: those that give way, in their order and from the right;
  * `all`: numbers that do not, too. */
-static bool gv_cells_give_way(const struct gv_rows *rows, bool all)
+static bool cells_give_way(const struct gv_rows *rows, bool all)
 {
     unsigned int last = 0;
 
     for (size_t i = 0; i < rows->count; i++)
-        last = gv_column_rank(rows, i) > last ? gv_column_rank(rows, i) : last;
+        last = column_rank(rows, i) > last ? column_rank(rows, i) : last;
     for (unsigned int rank = 1; rank <= last + (all ? 1 : 0); rank++)
         for (size_t i = rows->count; i-- > 1;) {
-            bool gives =
-                rank <= last ? gv_column_rank(rows, i) == rank : !gv_column_is_text(rows, i);
-            if (gv_cells_total(rows, true) <= rows->width)
+            bool gives = rank <= last ? column_rank(rows, i) == rank : !column_is_text(rows, i);
+            if (cells_total(rows, true) <= rows->width)
                 return true;
             if (gives && rows->cells->columns[i].place == GV_CELL_IN_ROW)
                 rows->cells->columns[i].place = GV_CELL_LEFT_OUT;
         }
-    return gv_cells_total(rows, true) <= rows->width;
+    return cells_total(rows, true) <= rows->width;
 }
 
 /* The text for which a line of its own is best: the widest but the first column's, the last of
  * several; if that is short, the first column's if it is not. rows->count: there is none. */
-static size_t gv_cells_widest(const struct gv_rows *rows)
+static size_t cells_widest(const struct gv_rows *rows)
 {
     const struct gv_cell_column *columns = rows->cells->columns;
     size_t widest = rows->count;
 
     for (size_t i = rows->count; i-- > 1;)
-        if (gv_column_is_text(rows, i) && columns[i].place == GV_CELL_IN_ROW &&
+        if (column_is_text(rows, i) && columns[i].place == GV_CELL_IN_ROW &&
             (widest == rows->count || columns[i].natural > columns[widest].natural))
             widest = i;
     if (widest == rows->count || columns[widest].natural >= GV_CELL_LONG)
         return widest;
-    return gv_column_is_text(rows, 0) && columns[0].place == GV_CELL_IN_ROW &&
+    return column_is_text(rows, 0) && columns[0].place == GV_CELL_IN_ROW &&
                    columns[0].natural >= GV_CELL_LONG
                ? 0
                : widest;
 }
 
 /* Numbers give way first; text for which there is still no room goes below its row. */
-static void gv_cells_choose(const struct gv_rows *rows)
+static void cells_choose(const struct gv_rows *rows)
 {
     struct gv_cell_column *columns = rows->cells->columns;
     size_t below;
 
-    while (!gv_cells_give_way(rows, false) && (below = gv_cells_widest(rows)) < rows->count) {
+    while (!cells_give_way(rows, false) && (below = cells_widest(rows)) < rows->count) {
         columns[below].place = GV_CELL_BELOW;
         for (size_t i = 0; i < rows->count; i++)
             if (columns[i].place == GV_CELL_LEFT_OUT)
                 columns[i].place = GV_CELL_IN_ROW;
     }
-    gv_cells_give_way(rows, true);
+    cells_give_way(rows, true);
 }
 
 /* Takes columns away from the widest text until the row fits. */
-static void gv_cells_shrink(const struct gv_rows *rows)
+static void cells_shrink(const struct gv_rows *rows)
 {
     struct gv_cell_column *columns = rows->cells->columns;
 
-    while (gv_cells_total(rows, false) > rows->width) {
+    while (cells_total(rows, false) > rows->width) {
         struct gv_cell_column *widest = NULL;
         for (size_t i = 0; i < rows->count; i++)
             if (columns[i].place == GV_CELL_IN_ROW && columns[i].width > columns[i].least &&
@@ -318,7 +317,7 @@ static void gv_cells_shrink(const struct gv_rows *rows)
 }
 
 /* Shortens the names of a column by their meaning. */
-static void gv_cells_shorten(const struct gv_rows *rows, size_t column, unsigned int width)
+static void cells_shorten(const struct gv_rows *rows, size_t column, unsigned int width)
 {
     struct gv_row_cells *cells = rows->cells;
     size_t count = cells->count / rows->count;
@@ -334,39 +333,38 @@ static void gv_cells_shorten(const struct gv_rows *rows, size_t column, unsigned
     free(names);
 }
 
-static void gv_cells_fit(const struct gv_rows *rows)
+static void cells_fit(const struct gv_rows *rows)
 {
     struct gv_cell_column *columns = rows->cells->columns;
 
     for (size_t i = 0; rows->fit_names && i < rows->count; i++)
-        if (gv_column_kind(rows, i) == GV_COLUMN_NAME &&
-            gv_cells_total(rows, false) > rows->width) {
-            unsigned int others = gv_cells_total(rows, false) - columns[i].natural;
+        if (column_kind(rows, i) == GV_COLUMN_NAME && cells_total(rows, false) > rows->width) {
+            unsigned int others = cells_total(rows, false) - columns[i].natural;
             unsigned int width = rows->width > others ? rows->width - others : 0;
-            gv_cells_shorten(rows, i, width > GV_ROWS_NAME_COLUMNS ? width : GV_ROWS_NAME_COLUMNS);
-            gv_cells_measure(rows);
+            cells_shorten(rows, i, width > GV_ROWS_NAME_COLUMNS ? width : GV_ROWS_NAME_COLUMNS);
+            cells_measure(rows);
         }
-    gv_cells_choose(rows);
-    gv_cells_shrink(rows);
+    cells_choose(rows);
+    cells_shrink(rows);
     for (size_t i = 0; i < rows->count; i++) {
         if (columns[i].place == GV_CELL_BELOW) {
             unsigned int label = GV_CELL_INDENT + (unsigned int)strlen(rows->columns[i].name) + 2;
             columns[i].width = rows->width > label + 12 ? rows->width - label : 12;
         }
-        gv_cells_cut_column(rows, i);
+        cells_cut_column(rows, i);
     }
 }
 
-static int gv_cells_decide(struct gv_rows *rows)
+static int cells_decide(struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
 
     cells->columns = calloc(rows->count ? rows->count : 1, sizeof(*cells->columns));
     if (!cells->columns)
         return -ENOMEM;
-    gv_cells_measure(rows);
-    if (rows->width && gv_cells_total(rows, false) > rows->width)
-        gv_cells_fit(rows);
+    cells_measure(rows);
+    if (rows->width && cells_total(rows, false) > rows->width)
+        cells_fit(rows);
     for (size_t i = 0; i < rows->count; i++)
         if (cells->columns[i].place == GV_CELL_IN_ROW)
             cells->last = i;
@@ -376,11 +374,11 @@ static int gv_cells_decide(struct gv_rows *rows)
 /* ---- writing ---- */
 
 /* A cell: numbers to the right. */
-static void gv_cell_print(const struct gv_rows *rows, size_t column, const char *text)
+static void cell_print(const struct gv_rows *rows, size_t column, const char *text)
 {
     const struct gv_cell_column *fit = &rows->cells->columns[column];
-    bool right = !gv_column_is_text(rows, column);
-    char *cut = gv_cell_cut(text, fit->width, 0);
+    bool right = !column_is_text(rows, column);
+    char *cut = cell_cut(text, fit->width, 0);
     unsigned int columns = (unsigned int)gv_text_width(cut ? cut : "");
 
     if (right)
@@ -391,7 +389,7 @@ static void gv_cell_print(const struct gv_rows *rows, size_t column, const char 
     free(cut);
 }
 
-static void gv_cells_table_line(const struct gv_rows *rows, char *const *texts, bool head)
+static void cells_table_line(const struct gv_rows *rows, char *const *texts, bool head)
 {
     const struct gv_row_cells *cells = rows->cells;
 
@@ -399,7 +397,7 @@ static void gv_cells_table_line(const struct gv_rows *rows, char *const *texts, 
     for (size_t i = 0; i < rows->count; i++) {
         if (cells->columns[i].place != GV_CELL_IN_ROW)
             continue;
-        gv_cell_print(rows, i, head ? rows->columns[i].name : texts[i]);
+        cell_print(rows, i, head ? rows->columns[i].name : texts[i]);
         if (i != cells->last)
             fprintf(rows->out, "%*s", (int)GV_CELL_GAP, "");
     }
@@ -412,7 +410,7 @@ static void gv_cells_table_line(const struct gv_rows *rows, char *const *texts, 
 }
 
 /* What markdown would take for something else. */
-static void gv_cells_markdown_text(FILE *out, const char *text)
+static void cells_markdown_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
         if (strchr("|\\`*_<>[]", *text))
@@ -421,47 +419,47 @@ static void gv_cells_markdown_text(FILE *out, const char *text)
     }
 }
 
-static void gv_cells_markdown_line(const struct gv_rows *rows, char *const *texts, bool head)
+static void cells_markdown_line(const struct gv_rows *rows, char *const *texts, bool head)
 {
     for (size_t i = 0; i < rows->count; i++) {
         fputs("| ", rows->out);
-        gv_cells_markdown_text(rows->out, head ? rows->columns[i].name : texts[i]);
+        cells_markdown_text(rows->out, head ? rows->columns[i].name : texts[i]);
         fputc(' ', rows->out);
     }
     fputs("|\n", rows->out);
     for (size_t i = 0; i < rows->count && head; i++)
-        fputs(gv_column_is_text(rows, i) ? "| --- " : "| ---: ", rows->out);
+        fputs(column_is_text(rows, i) ? "| --- " : "| ---: ", rows->out);
     if (head)
         fputs("|\n", rows->out);
 }
 
-static void gv_cells_line(const struct gv_rows *rows, char *const *texts, bool head)
+static void cells_line(const struct gv_rows *rows, char *const *texts, bool head)
 {
     if (rows->format == GV_FORMAT_MARKDOWN)
-        gv_cells_markdown_line(rows, texts, head);
+        cells_markdown_line(rows, texts, head);
     else
-        gv_cells_table_line(rows, texts, head);
+        cells_table_line(rows, texts, head);
 }
 
 /* Writes the whole rows that are kept. */
-static int gv_cells_flush(struct gv_rows *rows)
+static int cells_flush(struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
 
     if (!cells->columns) {
-        int error = gv_cells_decide(rows);
+        int error = cells_decide(rows);
         if (error)
             return error;
-        gv_cells_line(rows, NULL, true);
+        cells_line(rows, NULL, true);
     }
     for (size_t i = 0; i + rows->count <= cells->count; i += rows->count)
-        gv_cells_line(rows, cells->texts + i, false);
-    gv_cells_drop(cells);
+        cells_line(rows, cells->texts + i, false);
+    cells_drop(cells);
     return 0;
 }
 
 /* Says which columns a narrow terminal does not show. */
-static void gv_cells_left_out(const struct gv_rows *rows)
+static void cells_left_out(const struct gv_rows *rows)
 {
     char names[GV_CELLS_NAMES] = "";
     size_t length = 0;
@@ -475,7 +473,7 @@ static void gv_cells_left_out(const struct gv_rows *rows)
 }
 
 /* A copy that no terminal obeys, cut to a cell's width. */
-static char *gv_cell_text(const char *text, size_t bytes)
+static char *cell_text(const char *text, size_t bytes)
 {
     char escaped[GV_CELL_BYTES_MAX], part[GV_CELL_BYTES_MAX];
     size_t taken = bytes < sizeof(part) - 1 ? bytes : sizeof(part) - 1;
@@ -485,12 +483,12 @@ static char *gv_cell_text(const char *text, size_t bytes)
     part[taken] = '\0';
     gv_text_escape(escaped, sizeof(escaped), part);
     if (gv_text_width(escaped) > GV_CELL_COLUMNS)
-        strcpy(escaped + gv_cell_prefix(escaped, GV_CELL_COLUMNS - 3), "...");
+        strcpy(escaped + cell_prefix(escaped, GV_CELL_COLUMNS - 3), "...");
     return strdup(escaped);
 }
 
 /* Takes a cell for the next column; the text is copied and made harmless. 0 or -errno. */
-static int gv_cells_add(struct gv_rows *rows, const char *text, size_t bytes)
+static int cells_add(struct gv_rows *rows, const char *text, size_t bytes)
 {
     struct gv_row_cells *cells = rows->cells;
 
@@ -502,13 +500,13 @@ static int gv_cells_add(struct gv_rows *rows, const char *text, size_t bytes)
         cells->texts = grown;
         cells->room = room;
     }
-    cells->texts[cells->count] = gv_cell_text(text, bytes);
+    cells->texts[cells->count] = cell_text(text, bytes);
     if (!cells->texts[cells->count])
         return -ENOMEM;
     cells->count++;
     if (cells->count % rows->count == 0 &&
         (cells->columns || cells->count / rows->count >= GV_CELLS_ROWS))
-        return gv_cells_flush(rows);
+        return cells_flush(rows);
     return 0;
 }
 
@@ -521,9 +519,9 @@ void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
         .out = out, .format = format, .columns = columns, .count = count, .json = json};
     if (format == GV_FORMAT_CSV) {
         while (rows->at < count) {
-            gv_rows_csv(rows, columns[rows->at].name, strlen(columns[rows->at].name));
+            rows_csv(rows, columns[rows->at].name, strlen(columns[rows->at].name));
             rows->at++;
-            gv_rows_csv_next(rows);
+            rows_csv_next(rows);
         }
         rows->at = 0;
     } else if (format == GV_FORMAT_JSON) {
@@ -548,17 +546,17 @@ int gv_rows_end(struct gv_rows *rows)
     }
     if (rows->cells) {
         if (!rows->error)
-            rows->error = gv_cells_flush(rows);
+            rows->error = cells_flush(rows);
         if (!rows->error)
-            gv_cells_left_out(rows);
-        gv_cells_free(rows->cells);
+            cells_left_out(rows);
+        cells_free(rows->cells);
         rows->cells = NULL;
     }
     return rows->error;
 }
 
 /* Before a value of JSON. */
-static struct gv_json *gv_rows_json(struct gv_rows *rows)
+static struct gv_json *rows_json(struct gv_rows *rows)
 {
     if (rows->at == 0)
         gv_json_open(rows->json, '{');
@@ -567,11 +565,11 @@ static struct gv_json *gv_rows_json(struct gv_rows *rows)
 }
 
 /* After a value. */
-static void gv_rows_next(struct gv_rows *rows)
+static void rows_next(struct gv_rows *rows)
 {
     rows->at++;
     if (rows->format == GV_FORMAT_CSV)
-        gv_rows_csv_next(rows);
+        rows_csv_next(rows);
     if (rows->at < rows->count)
         return;
     if (rows->format == GV_FORMAT_JSON)
@@ -580,23 +578,23 @@ static void gv_rows_next(struct gv_rows *rows)
 }
 
 /* For people, or as CSV. */
-static void gv_rows_put(struct gv_rows *rows, const char *text, size_t bytes)
+static void rows_put(struct gv_rows *rows, const char *text, size_t bytes)
 {
     if (rows->format == GV_FORMAT_CSV)
-        gv_rows_csv(rows, text, bytes);
+        rows_csv(rows, text, bytes);
     else if (rows->cells && !rows->error)
-        rows->error = gv_cells_add(rows, text, bytes);
-    gv_rows_next(rows);
+        rows->error = cells_add(rows, text, bytes);
+    rows_next(rows);
 }
 
 void gv_rows_bytes(struct gv_rows *rows, const char *text, size_t bytes)
 {
     if (rows->format != GV_FORMAT_JSON) {
-        gv_rows_put(rows, text, bytes);
+        rows_put(rows, text, bytes);
         return;
     }
-    gv_json_bytes(gv_rows_json(rows), text, bytes);
-    gv_rows_next(rows);
+    gv_json_bytes(rows_json(rows), text, bytes);
+    rows_next(rows);
 }
 
 void gv_rows_text(struct gv_rows *rows, const char *text)
@@ -621,8 +619,8 @@ void gv_rows_text(struct gv_rows *rows, const char *text)
     gv_rows_bytes(rows, text, bytes);
 }
 
-static void gv_rows_number_for_people(enum gv_column_kind kind, int64_t number,
-                                      char out[GV_FORMAT_BYTES])
+static void rows_number_for_people(enum gv_column_kind kind, int64_t number,
+                                   char out[GV_FORMAT_BYTES])
 {
     switch (kind) {
     case GV_COLUMN_DURATION:
@@ -645,14 +643,14 @@ void gv_rows_number(struct gv_rows *rows, int64_t number)
     char text[GV_FORMAT_BYTES];
 
     if (rows->format == GV_FORMAT_JSON) {
-        gv_json_number(gv_rows_json(rows), number);
-        gv_rows_next(rows);
+        gv_json_number(rows_json(rows), number);
+        rows_next(rows);
         return;
     }
-    gv_rows_number_for_people(rows->format == GV_FORMAT_CSV ? GV_COLUMN_NUMBER
-                                                            : gv_column_kind(rows, rows->at),
-                              number, text);
-    gv_rows_put(rows, text, strlen(text));
+    rows_number_for_people(rows->format == GV_FORMAT_CSV ? GV_COLUMN_NUMBER
+                                                         : column_kind(rows, rows->at),
+                           number, text);
+    rows_put(rows, text, strlen(text));
 }
 
 void gv_rows_known(struct gv_rows *rows, int64_t number)
@@ -668,29 +666,29 @@ void gv_rows_real(struct gv_rows *rows, double real)
     char text[GV_FORMAT_BYTES];
 
     if (rows->format == GV_FORMAT_JSON) {
-        gv_json_real(gv_rows_json(rows), real);
-        gv_rows_next(rows);
+        gv_json_real(rows_json(rows), real);
+        rows_next(rows);
         return;
     }
-    if (rows->format != GV_FORMAT_CSV && gv_column_kind(rows, rows->at) == GV_COLUMN_SHARE)
+    if (rows->format != GV_FORMAT_CSV && column_kind(rows, rows->at) == GV_COLUMN_SHARE)
         snprintf(text, sizeof(text), "%.1f %%", real * 100);
     else
         gv_format_real(text, real);
-    gv_rows_put(rows, text, strlen(text));
+    rows_put(rows, text, strlen(text));
 }
 
 void gv_rows_null(struct gv_rows *rows)
 {
     switch (rows->format) {
     case GV_FORMAT_JSON:
-        gv_json_null(gv_rows_json(rows));
-        gv_rows_next(rows);
+        gv_json_null(rows_json(rows));
+        rows_next(rows);
         break;
     case GV_FORMAT_CSV:
-        gv_rows_next(rows);
+        rows_next(rows);
         break;
     default:
-        gv_rows_put(rows, "-", 1);
+        rows_put(rows, "-", 1);
         break;
     }
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Whether the terminal uses Unicode, by the usual variables. */
-static bool gv_sparkline_is_unicode(void)
+static bool sparkline_is_unicode(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
@@ -22,7 +22,7 @@ void gv_sparkline(FILE *out, const double *levels, size_t count)
     static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     static const char *const letters[] = {"_", "_", "-", "-", "=", "=", "#", "#"};
-    const char *const *shown = gv_sparkline_is_unicode() ? blocks : letters;
+    const char *const *shown = sparkline_is_unicode() ? blocks : letters;
 
     for (size_t i = 0; i < count; i++) {
         int step = levels[i] >= 1 ? 7 : levels[i] > 0 ? (int)(levels[i] * 8) : 0;

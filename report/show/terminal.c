@@ -12,7 +12,7 @@
 #define GV_TERMINAL_TEXT_MOST  160
 
 /* What COLUMNS asks for; 0: nothing that makes sense. */
-static unsigned int gv_terminal_asked(void)
+static unsigned int terminal_asked(void)
 {
     const char *columns = getenv("COLUMNS");
     char *end;
@@ -25,7 +25,7 @@ static unsigned int gv_terminal_asked(void)
 
 unsigned int gv_terminal_width(FILE *out)
 {
-    unsigned int asked = gv_terminal_asked();
+    unsigned int asked = terminal_asked();
     struct winsize size;
     int fd = fileno(out);
 

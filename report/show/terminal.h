@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What COLUMNS says, or the columns of the terminal that `out` is; 0: it is none, or does not say.
- */
+/* COLUMNS, or the width of the terminal that `out` is; 0: not a terminal, or unknown. */
 unsigned int gv_terminal_width(FILE *out);
 /* How wide text is on it: as wide as that, within reason; 100 where nothing says it. */
 int gv_terminal_columns(FILE *out);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The columns of the first `bytes`. */
-static int gv_text_lines_width(const char *text, size_t bytes)
+static int text_lines_width(const char *text, size_t bytes)
 {
     int columns = 0;
 
@@ -18,7 +18,7 @@ static int gv_text_lines_width(const char *text, size_t bytes)
 }
 
 /* Up to the next space. Text quoted for a shell (trace/shell_word.h) is one word. */
-static size_t gv_text_lines_word(const char *text)
+static size_t text_lines_word(const char *text)
 {
     const char *end = *text == '\'' ? strchr(text + 1, '\'') : NULL;
 
@@ -27,13 +27,13 @@ static size_t gv_text_lines_word(const char *text)
     return end ? (size_t)(end - text) + strcspn(end, " ") : strcspn(text, " ");
 }
 
-static void gv_text_lines_break(FILE *out, int indent, int column, const char *text, int columns)
+static void text_lines_break(FILE *out, int indent, int column, const char *text, int columns)
 {
     bool begun = false;
 
     while (*text) {
-        size_t bytes = gv_text_lines_word(text);
-        int width = gv_text_lines_width(text, bytes);
+        size_t bytes = text_lines_word(text);
+        int width = text_lines_width(text, bytes);
         if (begun && column + 1 + width > columns) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
@@ -52,7 +52,7 @@ static void gv_text_lines_break(FILE *out, int indent, int column, const char *t
     fputc('\n', out);
 }
 
-static void gv_text_lines_escaped(FILE *out, int indent, int column, const char *text, int columns)
+static void text_lines_escaped(FILE *out, int indent, int column, const char *text, int columns)
 {
     size_t room = strlen(text) * 6 + 1;
     char *escaped = malloc(room);
@@ -60,19 +60,19 @@ static void gv_text_lines_escaped(FILE *out, int indent, int column, const char 
     if (!escaped)
         return;
     gv_text_escape(escaped, room, text);
-    gv_text_lines_break(out, indent, column, escaped, columns);
+    text_lines_break(out, indent, column, escaped, columns);
     free(escaped);
 }
 
 void gv_text_lines(FILE *out, int indent, const char *first, const char *text, int columns)
 {
-    int column = gv_text_lines_width(first, strlen(first));
+    int column = text_lines_width(first, strlen(first));
 
     fprintf(out, "%s%*s", first, column < indent ? indent - column : 0, "");
-    gv_text_lines_escaped(out, indent, column < indent ? indent : column, text, columns);
+    text_lines_escaped(out, indent, column < indent ? indent : column, text, columns);
 }
 
 void gv_text_lines_on(FILE *out, int indent, int column, const char *text, int columns)
 {
-    gv_text_lines_escaped(out, indent, column, text, columns);
+    text_lines_escaped(out, indent, column, text, columns);
 }

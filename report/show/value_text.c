@@ -31,7 +31,7 @@ int gv_value_number(const char *text, int64_t *number)
 }
 
 /* Reads a decimal number at the start of a text, without strtod()'s "inf", "0x1p3" and locale. */
-static const char *gv_value_decimal(const char *text, double *value)
+static const char *value_decimal(const char *text, double *value)
 {
     const char *at = text;
     double place = 1;
@@ -52,7 +52,7 @@ static const char *gv_value_decimal(const char *text, double *value)
 int gv_value_duration(const char *text, int64_t *ns)
 {
     double value;
-    const char *unit = gv_value_decimal(text, &value);
+    const char *unit = value_decimal(text, &value);
 
     *ns = 0;
     if (!unit)
@@ -74,7 +74,7 @@ int gv_value_duration(const char *text, int64_t *ns)
 
 int gv_value_ratio(const char *text, double *ratio)
 {
-    const char *end = gv_value_decimal(text, ratio);
+    const char *end = value_decimal(text, ratio);
 
     if (!end)
         return -EINVAL;

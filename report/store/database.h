@@ -36,7 +36,7 @@ void gv_database_close(struct gv_database *database);
 /* Takes no lock: the first statement does. A transaction in which nothing was written is nothing to
  * anybody who reads the trace meanwhile. */
 int gv_database_begin(struct gv_database *database);
-/* -EBUSY: a reader is in the way, the transaction goes on and commit can be tried again. */
+/* -EBUSY: a reader is in the way; the transaction continues, and commit can be tried again. */
 int gv_database_commit(struct gv_database *database);
 void gv_database_rollback(struct gv_database *database);
 

@@ -335,7 +335,7 @@ SELECT
 FROM loss;
 
 -- Summaries read the totals of a finished trace. Without totals they compute the same from each row:
--- "stored" is then 0, and the cross join keeps SQLite from reading the rows otherwise. Medians need
+-- "stored" is then 0, and cross joins keep SQLite from reading the rows otherwise. Medians need
 -- every name's durations in order: they are counted by duration first, which leaves far fewer to
 -- order. What is used twice is computed once without saying MATERIALIZED, which SQLite before 3.35
 -- could not read, and with it none of the file.
@@ -351,7 +351,7 @@ each AS (
     WHERE stored = 0 AND (result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold))
     GROUP BY api, duration_ns
     UNION ALL SELECT c.api, c.duration_ns / f.count, f.count, 0
-    FROM totals CROSS JOIN call_fold f JOIN call c ON c.id = f.call WHERE stored = 0),
+    FROM totals CROSS JOIN call_fold f CROSS JOIN call c ON c.id = f.call WHERE stored = 0),
 counted AS (
     SELECT api, duration_ns, sum(count) AS count, sum(errors) AS errors
     FROM each GROUP BY api, duration_ns),

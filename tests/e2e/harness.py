@@ -1,7 +1,7 @@
-"""What the end-to-end tests stand on: a place of their own, programs run in it, and their trace.
+"""Shared by the end-to-end tests: a sandbox for each case, programs run in it, and their traces.
 
-Each case has a temporary directory, a spool directory and an environment of its own. When it ends,
-nothing of ours may be left: no process, and no file in the spool directory.
+Each case has its own temporary directory, spool directory and environment. When it ends, nothing of
+ours may be left: no process, and no file in the spool directory.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def depends_on_time(why):
 
 
 def built(*parts):
-    """The path of something that the build has made."""
+    """The path of a build product."""
     return os.path.join(BUILD, *parts)
 
 
@@ -73,7 +73,7 @@ def hooked_calls():
 
 
 def wait_for(condition, what, limit_s=SOON_S):
-    """Polls until the condition gives something true, and returns that."""
+    """Polls until the condition returns something true, and returns that."""
     end = time.monotonic() + limit_s
     while True:
         value = condition()
@@ -102,7 +102,7 @@ def command_line(pid):
 
 
 def process_state(pid):
-    """The letter that /proc gives the process, or None when it is gone."""
+    """The process's state letter from /proc, or None if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rsplit(")", 1)[1].split()[0]
@@ -111,7 +111,8 @@ def process_state(pid):
 
 
 def is_dead(pid):
-    """Whether nothing of the process runs or holds a file: its first thread may be a zombie long before."""
+    """Whether the process has no running thread and no open file: its first thread may be a zombie long
+    before."""
     try:
         return all(process_state(f"{pid}/task/{thread}") in (None, "Z")
                    for thread in os.listdir(f"/proc/{pid}/task"))
@@ -120,7 +121,7 @@ def is_dead(pid):
 
 
 def remove_places(pid):
-    """Removes what the case that ran as this process has made, if it could not do so itself."""
+    """Removes what a killed case left behind."""
     for folder in (tempfile.gettempdir(), "/dev/shm"):
         for place in glob.glob(os.path.join(folder, f"gv-e2e-{pid}-*")):
             with open("/proc/mounts", encoding="utf-8", errors="replace") as mounts:
@@ -131,7 +132,7 @@ def remove_places(pid):
 
 
 class Result:
-    """What a run left: exit status (negative: killed by that signal), output and messages."""
+    """The result of a run: exit status (negative: the signal), output and messages."""
 
     def __init__(self, argv, status, out, err):
         self.argv = argv
@@ -177,7 +178,7 @@ class Trace:
         return [row[0] for row in self.rows("SELECT name FROM calls ORDER BY start_ns, id")]
 
     def summary(self):
-        """What must be the same however a program reaches CUDA: the calls in their order."""
+        """What must not depend on how a program reaches CUDA: the calls in their order."""
         return self.rows("SELECT name, class, result, bytes, kernel FROM calls "
                          "ORDER BY start_ns, id")
 
@@ -189,11 +190,11 @@ class Trace:
 
 
 class Case(unittest.TestCase):
-    """One test with its sandbox. `leaves` may name what a case leaves behind on purpose."""
+    """One test with its sandbox. `leaves`: what a case leaves behind on purpose."""
 
     maxDiff = 4000
     leaves = ()
-    gpu = "off"  # GPUVERIFY_GPU: what test_gpu_side.py is about, the others leave away
+    gpu = "off"  # GPUVERIFY_GPU: only some tests need the GPU side
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix=f"gv-e2e-{os.getpid()}-")
@@ -244,7 +245,7 @@ class Case(unittest.TestCase):
             return []
 
     def processes(self):
-        """Every live process of this sandbox but this one: programs, helpers, collectors."""
+        """Every live process of this sandbox except this one: programs, helpers, collectors."""
         marker = os.fsencode(os.path.basename(self.spool))
         found = []
         for name in os.listdir("/proc"):
@@ -269,7 +270,7 @@ class Case(unittest.TestCase):
         return wait_for(self.collectors, "a collector starts")[0]
 
     def settle(self, limit_s=SOON_S):
-        """Waits until the session is over: no process of ours, nothing in the spool directory."""
+        """Waits until the session has ended: no process of ours, nothing in the spool directory."""
         def over():
             return not self.spool_files() and not self.processes()  # the cheap question first
         try:
@@ -287,7 +288,7 @@ class Case(unittest.TestCase):
     # Running
 
     def environment(self, preload=True, sim=True, **changes):
-        """A small, known environment; a change to None takes a variable away."""
+        """A small, known environment; None removes a variable."""
         values = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "HOME": self.dir,
@@ -312,7 +313,7 @@ class Case(unittest.TestCase):
         return values
 
     def start(self, argv, preload=True, sim=True, env=None, **options):
-        """Starts a program in the sandbox; it is killed when the case ends."""
+        """Starts a program in the sandbox. It is killed when the case ends."""
         for wanted in (argv[0],) + ((library(),) if preload else ()):
             if os.path.isabs(wanted) and not os.path.exists(wanted):
                 self.fail(f"not built: {wanted}")
@@ -345,7 +346,7 @@ class Case(unittest.TestCase):
         return Result(argv, process.returncode, out or b"", err or b"")
 
     def run_well(self, argv, status=0, quiet=True, **options):
-        """Runs a program that must end with this status and, unless told, no word on stderr."""
+        """Runs a program that must end with this status and, by default, print nothing on stderr."""
         result = self.run_program(argv, **options)
         self.assertEqual(result.status, status, str(result))
         if quiet:
@@ -353,7 +354,7 @@ class Case(unittest.TestCase):
         return result
 
     def run_twice(self, argv, mask=None, sort=False, **options):
-        """Without the library and with it: the program's output and end must be the same."""
+        """Runs it without the library and with it: output and end must be the same."""
         plain = self.run_program(argv, preload=False, **options)
         hooked = self.run_program(argv, **options)
         for what in ("status", "out", "err"):
@@ -384,7 +385,7 @@ class Case(unittest.TestCase):
         return trace
 
     def trace(self, path=None, losses=False):
-        """The trace of a session that is over; nothing may be lost unless the case says so."""
+        """The trace of an ended session. Nothing may be lost unless the case allows it."""
         self.settle()
         trace = self.open_trace(path)
         if not losses:
@@ -393,7 +394,7 @@ class Case(unittest.TestCase):
 
 
 def file_system(folder):
-    """The kind of file system that a folder is on."""
+    """The type of the file system of a folder."""
     with open("/proc/mounts", encoding="utf-8", errors="replace") as mounts:
         kinds = [line.split()[1:3] for line in mounts]
     above = [mount for mount in kinds if (folder + "/").startswith(mount[0].rstrip("/") + "/")]
@@ -407,7 +408,7 @@ def need_root(case, why):
 
 @contextlib.contextmanager
 def small_disk(case, folder, size):
-    """A tiny file system of its own at the folder; skips the case where that cannot be had."""
+    """Mounts a tiny file system on the folder; skips the case if that is impossible."""
     need_root(case, "cannot mount a small file system")
     os.makedirs(folder, exist_ok=True)
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "gv-e2e", folder],
@@ -421,7 +422,7 @@ def small_disk(case, folder, size):
 
 
 def dump(value):
-    """For messages: a value that can be read."""
+    """A readable value for messages."""
     return json.dumps(value, indent=1, default=str)
 
 

@@ -1,4 +1,4 @@
-"""Images of code for the simulator, made here: PTX, and ELF files that look like cubins."""
+"""Makes images of code for the simulator: PTX, and ELF files that look like cubins."""
 
 import struct
 
@@ -8,7 +8,7 @@ EM_CUDA = 190
 
 
 def ptx(*kernels):
-    """PTX with these kernels; names may be bytes that are no text at all."""
+    """PTX with these kernels; names may be invalid text."""
     text = b".version 7.0\n.target sm_70\n.address_size 64\n"
     for name in kernels:
         name = name if isinstance(name, bytes) else name.encode()
@@ -27,7 +27,7 @@ def _strings(names):
 def cubin(kernels, padding=0, fill=b"\0"):
     """An ELF image with a code section and a symbol for each kernel, and `padding` bytes between.
 
-    Gives the pieces as [(offset, bytes)] and the size, so that a big one can be written sparsely.
+    Returns the pieces as [(offset, bytes)] and the size, so that a big one can be written sparsely.
     """
     names = [name if isinstance(name, bytes) else name.encode() for name in kernels]
     sections = [b""] + [b".text." + name for name in names] + [b".symtab", b".strtab",

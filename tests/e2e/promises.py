@@ -1,4 +1,4 @@
-"""The shapes of the JSON that docs/json.md promises."""
+"""The JSON fields that docs/json.md promises."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def walk(value, path=""):
 
 
 def check(case, section, documents):
-    """That the documents have every field of the section, no other, and of these types."""
+    """Checks that the documents have exactly the section's fields, with these types."""
     fields, seen = promised()[section], set()
     for document in documents:
         for path, value in walk(document):

@@ -54,7 +54,7 @@ def chosen(cases, patterns):
 
 
 class Outcome(unittest.TestResult):
-    """The first thing worth saying about one case."""
+    """The first relevant result of one case."""
 
     def __init__(self):
         super().__init__()
@@ -101,7 +101,7 @@ Came = collections.namedtuple("Came", "case kind reason depends_on_time seconds 
 
 
 class Running:
-    """One case in its own process."""
+    """Runs one case in its own process."""
 
     def __init__(self, case):
         self.case = case
@@ -126,7 +126,7 @@ class Running:
             os._exit(0)
 
     def read(self):
-        """Takes what the case has said; True when it is done."""
+        """Reads the case's output; True when it is done."""
         piece = os.read(self.pipe, 65536)
         self.data += piece
         return not piece

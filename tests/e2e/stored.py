@@ -25,7 +25,7 @@ OUTPUTS = []
 
 
 def output(trace, name, *words, status=0, columns=""):
-    """Declares that a command about a stored trace prints what is in traces/<trace>.<name>."""
+    """Declares the output traces/<trace>.<name> of a command about a stored trace."""
     OUTPUTS.append((trace, name, words, status, columns))
 
 
@@ -39,7 +39,7 @@ output("lazy_launch", "stalls_lock.txt", "stalls", "{}", "--cause", "lock")
 output("lazy_launch", "stalls_min.txt", "stalls", "{}", "--min", "820ms")
 output("lazy_launch", "stalls_none.txt", "stalls", "{}", "--min", "2s")
 output("lazy_launch", "stalls.md", "stalls", "{}", "--format=markdown", "-n1")
-# What a real GPU had recorded; the commands find its stalls.
+# Recorded on a real GPU; the commands find its stalls.
 output("local_memory", "stalls.csv", "stalls", "{}", "--format=csv", "--all")
 output("local_memory", "explain.txt", "explain", "{}")
 output("lock_copy", "stalls.csv", "stalls", "{}", "--format=csv", "--all")
@@ -116,7 +116,7 @@ def make(name, path):
 
 
 def make_anew(name, path, *changes):
-    """The same in the place of an earlier one, with `changes`, each a statement."""
+    """The same, replacing an earlier one, with `changes`, one statement each."""
     if os.path.exists(path):
         os.remove(path)
     make(name, path)
@@ -128,7 +128,7 @@ def make_anew(name, path, *changes):
 
 
 def make_all(trace, words, folder):
-    """Makes the traces that a command's words name, in a folder. Returns the words, filled in."""
+    """Makes the traces in a command's words, in a folder. Returns the words, filled in."""
     named = set(re.findall(r"{(\w+)}", " ".join(words)))
     for name in {trace} | named:
         if not os.path.exists(os.path.join(folder, name + ".db")):
@@ -148,7 +148,7 @@ def expected(trace, name):
 
 
 def views_page(shown):
-    """docs/views.md, made of what `gpuverify schema` prints."""
+    """docs/views.md, from the output of `gpuverify schema`."""
     return f"""# The views of a trace
 
 What `gpuverify schema` prints; [trace-format.md](trace-format.md) says more. The text comes from the comments in

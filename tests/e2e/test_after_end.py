@@ -1,4 +1,4 @@
-"""When a program has ended and its trace is complete, nobody writes to it or locks it any more."""
+"""After a program has ended with a complete trace, nobody writes to the trace or locks it."""
 
 import contextlib
 import os
@@ -7,14 +7,13 @@ import subprocess
 
 import harness
 
-# As many fit into the default run: when this was written, half of the ends met a lock.
-# E2E_ENDS=500 E2E_LIMIT_S=600 says more.
+# This many fit into the default run; without the feature, half of the ends met a lock.
 ENDS = int(os.environ.get("E2E_ENDS", "30"))
 BUSY_LOOPS = 3
 
 
 class AfterTheEnd(harness.Case):
-    """./app; sqlite3 trace.db 'select ...' on a machine that has other things to do."""
+    """./app; sqlite3 trace.db 'select ...' on a busy machine."""
 
     @contextlib.contextmanager
     def busy_machine(self):
@@ -32,7 +31,7 @@ class AfterTheEnd(harness.Case):
             return os.fstat(file.fileno()).st_mtime_ns, file.read()
 
     def met_a_lock(self, path):
-        """Reads the trace again and again while its session ends, as one who does not wait."""
+        """Reads the trace repeatedly while its session ends, without waiting."""
         reader = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0)
         try:
             while self.spool_files():
@@ -45,7 +44,7 @@ class AfterTheEnd(harness.Case):
             reader.close()
 
     def ends(self, count, *words, reaped=True, status=0, **env):
-        """Numbers of ends after which the trace was locked, and after which it changed."""
+        """The ends after which the trace was locked, and after which it changed."""
         locked, changed = [], []
         for number in range(count):
             path = self.path(f"{number}.db")

@@ -14,7 +14,7 @@ KEPT = [["--no-load-after", "2s"], ["--no-load-after", "39 launches"], ["--no-ji
         ["--min-gpu-busy", "80%"], ["--max-gpu-gap", "1ms"], ["--max-stall", "900ms"],
         ["--no-stall", "jit"], ["--min-kernels", "39"]]
 
-# (SQL that makes the trace one to be found fault with, rule, what is said)
+# (SQL that spoils the trace, rule, message)
 BROKEN = [
     (None, ["--min-gpu-busy", "0.9"], "busy 85.9 %"),
     (None, ["--max-gpu-gap", "10us"], "was idle for 500 us"),
@@ -29,7 +29,7 @@ BROKEN = [
      "7 records were lost"),
     ("INSERT INTO jit (id, process, start_ns, duration_ns, operation)"
      " VALUES (1, 1, 5000000000, 300000000, 3)", ["--no-jit"], "compiled 1 time, for 300 ms"),
-    # At the same time: it counts once.
+    # Simultaneous time counts once.
     ("INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, copy_kind, bytes)"
      " VALUES (998, 1, 2, 4300000000, 800000000, 1, 1000), (999, 1, 2, 4300000000, 800000000, 2, 1000)",
      ["--max-copy-ratio", "20%"],
@@ -128,7 +128,7 @@ class Check(harness.Case):
                               "fully known", self.check("--no-stall", cause, status=3).out)
             self.check("--max-stall", "852ms", status=3)
             self.check("--max-stall", "853ms")  # no call took longer
-        # What is left of the GPU's side would make a wait one for nothing.
+        # With a partial GPU side, a wait would look like work.
         self.check("--no-stall", "sync-copy", status=3)
         self.make("UPDATE process SET gpu = 'host-only'")
         self.check("--no-stall", "sync-copy")
@@ -157,12 +157,12 @@ class Check(harness.Case):
         self.assertIn("7 records were lost, and could change it",
                       self.make("INSERT INTO loss VALUES (1, 'call', 'event', 7)") and
                       self.check("--max-errors", "0", status=3).out)
-        # What was seen breaks it, or keeps it, whatever was lost.
+        # What was recorded breaks it, or keeps it, whatever was lost.
         self.check("--max-stall", "10ms", "--no-stall", "lock", "--no-load-after", "38 launches", status=1)
         self.check("--min-launches", "3", "--require-kernel", "gemm", "--min-kernels", "39")
 
     def test_share_of_the_time_that_was_lost_in_part(self):
-        """Calls that were lost cannot have been before their process began, nor after it had ended."""
+        """Lost calls cannot be before their process's start, nor after its end."""
         lost = "INSERT INTO loss VALUES (1, 'call', 'launch', 7)"
         self.make(lost)
         first, last = sqlite3.connect(self.path("trace.db")).execute(
@@ -199,7 +199,7 @@ class Check(harness.Case):
                      ["--min-gpu-busy", "1%"], ["--max-gpu-gap", "1h"]):
             self.assertIn("not known: " + " ".join(rule)[2:] + ": ", self.check(*rule, status=3).out)
         self.assertIn("process 4242 still runs", self.check("--max-errors", "0", status=3).out)
-        # What more there is cannot change it.
+        # More records cannot change it.
         for rule in (["--min-launches", "3"], ["--require-kernel", "gemm"], ["--min-kernels", "39"]):
             self.check(*rule)
         self.make(*running, "UPDATE call SET result = 1 WHERE id = 5")
@@ -211,7 +211,7 @@ class Check(harness.Case):
             self.make(flight, change)
             self.assertIn("broken: no-unfinished: 1 call had not returned, such as cudaLaunchKernel",
                           self.check("--no-unfinished", status=1).out)
-        # Another thread ended the program, all being well.
+        # Another thread ended the program normally.
         for change in ("UPDATE process SET exit_code = 0", "UPDATE process SET ended = 'exec', exit_code = NULL"):
             self.make(flight, change)
             self.check("--no-unfinished")

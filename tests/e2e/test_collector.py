@@ -1,4 +1,4 @@
-"""The collector, and what becomes of a program when it is killed, stopped or slow."""
+"""The collector, and programs whose collector is killed, stopped or slow."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ LOCKED_S = 5  # more than GV_DATABASE_BUSY_MS
 
 
 class Collector(harness.Case):
-    """A collector that is stopped, killed or slow: the program never notices."""
+    """A stopped, killed or slow collector: the program never notices."""
 
     def flood(self, launches=2000, rest=3, **env):
         process = self.start([harness.program("flood"), str(launches), str(rest)],
@@ -119,7 +119,7 @@ class Collector(harness.Case):
         self.whole()
 
     def test_somebody_locks_the_trace_for_longer_than_is_waited(self):
-        """The run goes on in the same file, and not in another one beside it."""
+        """The run continues in the same file, not in another one beside it."""
         process = self.flood(GPUVERIFY_EXIT_WAIT="30")
         harness.wait_for(lambda: self.has_calls(self.path("trace.db")), "the first calls")
         locker = sqlite3.connect(self.path("trace.db"), isolation_level=None,
@@ -157,7 +157,7 @@ class Collector(harness.Case):
         self.whole()
 
     def impostor(self, **env):
-        """A helper that is no collector of ours, of a program that ignores and blocks signals."""
+        """A helper that is not gpuverify, of a program that ignores and blocks signals."""
         script = self.write("deaf.py", "import os, signal, sys\nfor number in (1, 2, 10, 15):\n"
                                        "    signal.signal(number, signal.SIG_IGN)\n"
                                        "signal.pthread_sigmask(signal.SIG_BLOCK, [3, 12, 14])\n"
@@ -207,7 +207,7 @@ class Collector(harness.Case):
             "SELECT class, sum(count) AS count FROM losses GROUP BY class")}
         self.assertGreater(lost.get("launch", 0), 0, lost)
         self.assertEqual(trace.count(LAUNCH) + lost["launch"], 40000)
-        # The spool's last part is kept for the calls that explain a stall.
+        # The spool's last part is reserved for calls that explain a stall.
         for kind in ("load", "unload", "sync"):
             self.assertEqual(lost.get(kind, 0), 0, lost)
         self.assertEqual(trace.count("cuModuleLoadData"), 51)

@@ -12,14 +12,14 @@ import harness
 
 
 def masked(text):
-    """Numbers, their units, and the blanks that align them, are not part of what is expected."""
+    """Removes numbers, units, and alignment."""
     text = re.sub(r"[.\u2581-\u2588]{9,}", "LINE", text)
     text = re.sub(r"\d+(\.\d+)?( (ns|us|ms|s)\b)?", "N", text)
     return re.sub(r"[ \t]+", " ", text)
 
 
 class Run(harness.Case):
-    """`gpuverify run` is the program, and a summary on stderr."""
+    """`gpuverify run` behaves like the program, with a summary on stderr."""
 
     def run_it(self, *arguments, **options):
         options.setdefault("preload", False)
@@ -173,7 +173,7 @@ class Run(harness.Case):
         self.assertEqual((process.returncode, out), (7, b"handled\n"), err)
 
     def test_terminal_is_the_programs(self):
-        """On a terminal: stdin, stdout and the foreground are as they would be without."""
+        """On a terminal: stdin, stdout and the foreground are as without gpuverify."""
         script = ("import os,sys\n"
                   "print(sys.stdin.isatty(), sys.stdout.isatty(), "
                   "os.tcgetpgrp(0) == os.getpgrp())\n"
@@ -277,7 +277,7 @@ class Report(harness.Case):
                          300000)
 
     def test_waits_for_a_trace_without_a_word_in_it(self):
-        """Its collector is at work: it has the session locked, and the disk is slow."""
+        """Its collector works: it has locked the session, and the disk is slow."""
         self.run_well([harness.program("ending")], env={"GPUVERIFY_COLLECTOR": "off"})
         self.write("trace.db", "", mode=0o600)
         names = [name for name in self.spool_files() if name.endswith(".session")]
@@ -293,7 +293,7 @@ class Report(harness.Case):
 
 
 class Recover(harness.Case):
-    """Records without a collector, brought home by the next command."""
+    """Records without a collector, stored by the next command."""
 
     def left_behind(self, **env):
         self.run_well([harness.program("ending")],

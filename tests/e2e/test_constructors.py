@@ -1,5 +1,5 @@
-"""CUDA work in the constructors of libraries that a program opens: the dynamic loader's lock is held
-meanwhile, and a thread that the constructor waits for must not need it."""
+"""CUDA calls in constructors of libraries that a program opens: the dynamic loader's lock is taken
+meanwhile, and a thread for which the constructor waits must not need it."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import unittest
 import harness
 import test_gpu_side
 
-# Every call takes long enough to be worth a stack.
+# Every call is slow enough for a stack.
 STACKS = {"GPUVERIFY_STACKS": "all"}
 
 
@@ -23,12 +23,12 @@ class Constructors(harness.Case):
         return trace
 
     def stacks_after(self, trace):
-        """A while after the library was there, calls have stacks."""
+        """Some time after loading the library, calls have stacks."""
         self.assertIsNotNone(trace.value("SELECT stack FROM calls WHERE name = 'cuLaunchKernel' "
                                          "ORDER BY start_ns DESC LIMIT 1"))
 
     def check_gpu(self, trace, state, why=None):
-        """Whether the GPU's side is there."""
+        """Checks the GPU side."""
         wanted = ("off", "GPUVERIFY_GPU=off") if self.gpu == "off" else (state, why)
         self.assertEqual(trace.rows("SELECT gpu, gpu_why FROM processes"), [wanted])
 
@@ -44,7 +44,7 @@ class Constructors(harness.Case):
         self.check_gpu(trace, "cupti")
 
     def test_failures_in_it_use_up_no_stacks(self):
-        """There are none as long as the loader's lock is held."""
+        """There are none while the loader's lock is taken."""
         trace = self.opened("thread", GPUVERIFY_STACKS=None)
         self.assertEqual([stack is not None for stack, in trace.rows(
             "SELECT stack FROM calls WHERE name = 'cuMemAlloc_v2' AND result <> 0 ORDER BY start_ns")],
@@ -62,6 +62,6 @@ class Constructors(harness.Case):
 
 @unittest.skipUnless(os.path.exists(test_gpu_side.libcupti()), "no simulated libcupti was built")
 class ConstructorsWithCupti(Constructors):
-    """The same with the GPU's side, whose library is opened inside cuInit()."""
+    """The same with the GPU side, whose library is opened inside cuInit()."""
 
     gpu = "auto"

@@ -10,7 +10,7 @@ import stored
 
 class Diff(harness.Case):
     def trace(self, name, *statements):
-        """A copy of the stored trace `add`, changed; its sums are made when it is read."""
+        """A changed copy of the stored trace `add`; its sums are made when it is read."""
         path = self.path(name + ".db")
         stored.make("add", path)
         database = sqlite3.connect(path)
@@ -97,7 +97,7 @@ class Diff(harness.Case):
         self.assertIn("not recorded completely on both sides", out)
 
     def test_what_a_killed_run_did_not_tell_is_not_new(self):
-        """Of compiling CUPTI alone tells, and a wait that had not ended is in no table of calls."""
+        """Only CUPTI reports compilation, and an unfinished wait is in no table of calls."""
         seen = "UPDATE process SET gpu = 'cupti', gpu_why = NULL, ended = 'exit'"
         killed = self.trace("killed", seen, "UPDATE process SET ended = 'killed'", "DELETE FROM jit",
                             "UPDATE flight SET api = 9",
@@ -143,10 +143,10 @@ class Diff(harness.Case):
 
 
 class Noise(harness.Case):
-    """Whether a change is more than noise, by which test, and what is told of it."""
+    """Tests for noise and their wording."""
 
     def copies(self, name, factors):
-        """Stored traces whose calls to copy take longer by so much, one for each factor."""
+        """Stored traces whose copying calls take longer by these factors."""
         names = []
         for i, factor in enumerate(factors):
             names.append(f"{name}{i}.db")
@@ -170,7 +170,7 @@ class Noise(harness.Case):
         document, row = self.compare("--all", *before, "--", *after)
         self.assertEqual((document["test"], document["chance"]), ("rank", 0.05))
         self.assertEqual(row["p"], 4 / 70)
-        # So near to the limit it is noise, for all that the medians say; --all tells it.
+        # So close to the limit it is noise, whatever the medians say; --all shows it.
         self.assertEqual((row["more_than_noise"], row["different"]), (0, 0))
 
     def test_a_value_out_of_the_way_does_not_hide_a_change_from_the_rank_test(self):
@@ -235,7 +235,7 @@ class Moved(harness.Case):
         return name
 
     def test_a_load_that_was_moved_out_takes_its_stall_away(self):
-        """The same program, on the same work: EAGER loads the kernel with its library."""
+        """The same program with the same work: EAGER loads the kernel with its library."""
         lazy = self.record("lazy.db")
         eager = self.record("eager.db", CUDA_MODULE_LOADING="EAGER")
         out = self.command("diff", "--format", "json", lazy, eager, sim=False).out
@@ -244,11 +244,11 @@ class Moved(harness.Case):
         self.assertGreater(gone["before"], 50e6)
         self.assertEqual((gone["after"], gone["ratio"]), (0, 0))
         self.assertEqual(changes["loads", "lazy second_empty of lazy_launch", "count"]["after"], 0)
-        # The GPU's work did not get less: the program waits for it where it asks to.
+        # The GPU's work is the same, so the program waits where it asks to.
         self.assertGreater(changes["run", "requested waits", "ns"]["change"], 0)
         self.assertNotIn(("kernels", "spin", "count"), changes)
         text = self.command("diff", "-s", "verdict", "-s", "stalls", lazy, eager, sim=False).out
-        # A busy machine holds calls up too, but not for so long.
+        # A busy machine delays calls too, but not for so long.
         self.assertRegex(text, r"\nstalled +\S+ % +\S+ % +-\S+ points +(gone|-)\n")
         self.assertRegex(text, r"\nlazy-load +\S+ ms +0 ns +-\S+ ms +gone\n")
         text = self.command("diff", "-s", "stalls", eager, lazy, sim=False).out

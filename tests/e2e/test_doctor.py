@@ -18,7 +18,7 @@ class Doctor(harness.Case):
         return json.loads(result.out)
 
     def program(self, path, status=1):
-        """{what: check} of a program; the machine is left alone."""
+        """{what: check} of a program, without the machine."""
         return {check["what"]: check for check in self.doctor("--no-trial", path, status=status)
                 if check["about"] == "program"}
 

@@ -1,4 +1,4 @@
-"""Programs at the edges of what threads, signals, forks and scopes allow."""
+"""Programs that use threads, signals, forks and scopes in unusual ways."""
 
 import contextlib
 import os
@@ -58,8 +58,8 @@ class Threads(harness.Case):
         trace = self.trace(losses=True)
         self.assertEqual((made, trace.count("cuInit")), (1, 1))
         self.assertGreaterEqual(handled, 50)
-        # Those in the middle of the call itself are a part of it, those while its record is written are
-        # lost; all others are rows. The wrapper has some instructions before and behind the driver's part.
+        # Calls of the handler during the call are a part of it, those while its record is written are lost,
+        # and all others are rows. The hook has some instructions before and after the driver's part.
         self.assertGreaterEqual(inside, 2)
         lost = sum(row["count"] for row in trace.lost() if row["class"] == "free")
         self.assertIn(handled - inside - lost - trace.count("cuMemFree_v2"), (0, 1, 2))
@@ -97,7 +97,7 @@ class Threads(harness.Case):
 
 
 class Scopes(harness.Case):
-    """Looking up a name finds what it would find without us."""
+    """Look-ups find the same as without us."""
 
     def driver(self):
         return os.path.join(harness.simulator(), "libcuda.so.1")
@@ -119,7 +119,7 @@ class Scopes(harness.Case):
 
 
 class Names(harness.Case):
-    """Kernels keep their own names, and the driver is asked for none that was refused."""
+    """Kernels keep their own names, and the driver is not asked for refused ones."""
 
     def kernels(self, *arguments):
         result = self.run_well([harness.program("context_end"), *arguments],
@@ -165,7 +165,7 @@ class Surroundings(harness.Case):
         self.assertFalse(os.path.exists(f"/.gpuverify-{os.getuid()}"))
 
     def test_relative_paths_start_where_the_program_started(self):
-        """Not where it, or a child, has gone before its first call."""
+        """Not where it, or a child, has moved before its first call."""
         for folder in ("a", "b", "start 50%"):
             os.mkdir(self.path(folder))
         self.spool = self.path("start 50%", "spools")

@@ -1,4 +1,4 @@
-"""By which signal a program ended: told, and in the trace, where it is known."""
+"""The signal that ended a program is reported and stored if it is known."""
 
 import json
 import os
@@ -19,7 +19,7 @@ class ExitSignal(harness.Case):
         return self.command("report", self.path(trace), *options).out
 
     def test_crash_is_told_from_a_kill(self):
-        """run sees the signal, and so its trace has it; also of a fault, of which no library hears."""
+        """run sees the signal, so the trace has it; also for a fault, of which the library does not know."""
         for how, words, number in (("fault", "crashed (SIGSEGV)", signal.SIGSEGV),
                                    ("segv", "crashed (SIGSEGV)", signal.SIGSEGV),
                                    ("abort", "crashed (SIGABRT)", signal.SIGABRT),
@@ -49,7 +49,7 @@ class ExitSignal(harness.Case):
             self.assertEqual(told.count("SIGKILL"), 1, told)
 
     def test_collector_that_was_killed_too(self):
-        """run then brings the records in itself."""
+        """run then stores the records itself."""
         process = self.start([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
                               harness.program("flood"), "--blocked"], preload=False)
         self.assertEqual(process.stdout.readline(), b"blocked\n")
@@ -72,7 +72,7 @@ class ExitSignal(harness.Case):
         self.assertEqual(self.trace().rows(ENDED), [("exit", None)])
 
     def test_workers_that_end_badly_are_told(self):
-        """Also where the program itself ends well; and check can ask for it."""
+        """Also if the program itself ends well; and check can require it."""
         ending = harness.program("ending")
         result = self.run_it("sh", "-c", f"{ending} fault; {ending} exit; {ending} abort; {ending} _exit; {ending} kill;"
                              " exit 0")

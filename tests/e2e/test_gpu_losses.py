@@ -1,4 +1,4 @@
-"""What of the GPU's side is missing from a trace is told, and kept small."""
+"""Missing parts of the GPU side are reported, and kept small."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from test_lifecycle import no_core
 @unittest.skipUnless(os.path.exists(libcupti()),
                      "no simulated libcupti was built: no cupti.h beside the CUDA headers")
 class Lost(Seen):
-    """What is missing is counted."""
+    """Missing operations are counted."""
 
     def test_records_that_cupti_drops(self):
         _, trace = self.work("own-streams", 25, losses=True, GV_SIM_CUPTI_DROP=10)
@@ -51,7 +51,7 @@ class Lost(Seen):
         told = self.command("report", self.path("trace.db")).out
         self.assertRegex(told, r"took +[1-9]")
         self.assertRegex(told, r"^gpuverify: e2e_gpu_work ran [1-9]")
-        # Only who starts it can know by what, and that was not gpuverify run.
+        # Only its parent can know the signal, and that was not gpuverify run.
         self.assertEqual(trace.rows("SELECT ended, exit_signal FROM processes"), [("killed", None)])
         self.assertIn("killed or crashed", told)
 
@@ -69,7 +69,7 @@ class Lost(Seen):
                          [("GPU operation", "last flush", 50)])
 
     def test_what_a_running_kernel_kept_back_is_told(self):
-        """However long ago it was launched: CUPTI hands over no buffer that has a running kernel."""
+        """However long ago it was launched: CUPTI returns no buffer with a running kernel."""
         process = self.start([harness.program("gpu_work"), "held", "50"],
                              env={"GPUVERIFY_FLUSH_MS": "20"})
         self.assertEqual(process.stdout.readline(), b"ready\n")
@@ -84,8 +84,8 @@ class Lost(Seen):
                          [("GPU operation", "last flush", 51 - seen)], "all but the captured one")
 
     def test_killed_program_whose_gpu_was_never_idle(self):
-        """CUPTI hands over what is complete, and on a GPU that is never idle only buffers that are full: they
-        must not take long to fill."""
+        """CUPTI returns complete buffers; on a GPU that is never idle only full ones, so they must fill
+        soon."""
         process = self.start([harness.program("gpu_work"), "never-idle", "1000"])
         self.assertEqual(process.stdout.readline(), b"ready\n")
         harness.pause(0.5)
@@ -126,7 +126,7 @@ class Lost(Seen):
                           and row["what"] not in ("stalls", "stalled")], [])
 
     def test_what_was_seen_is_enough_for_some_rules(self):
-        """Of two kernels that ran, one at least did; of those not seen, none may have been late."""
+        """Of two kernels, at least one ran; none of the missing ones may have been late."""
         process = self.start([harness.program("gpu_work"), "stuck", "50"],
                              env={"GPUVERIFY_FLUSH_MS": "20"})
         self.assertEqual(process.stdout.readline(), b"ready\n")
@@ -137,7 +137,7 @@ class Lost(Seen):
             self.assertEqual(self.outcomes(*rules), {"min-kernels": "kept", "no-jit": "broken"})
 
     def test_what_earlier_exit_handlers_start_is_told(self):
-        """They run when CUPTI has been asked for the last time."""
+        """They run after CUPTI's last flush."""
         self.run_well([harness.program("gpu_work"), "at-exit", "50"])
         trace = self.trace(losses=True)
         self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'launch'"), 60)
@@ -167,13 +167,13 @@ class Lost(Seen):
             os.unlink(self.path("trace.db"))
 
     def test_end_that_does_not_wait_loses_nothing(self):
-        """GPUVERIFY_EXIT_WAIT=0 is about the collector: what CUPTI holds is fetched all the same."""
+        """GPUVERIFY_EXIT_WAIT=0 concerns the collector: what CUPTI has is fetched anyway."""
         self.run_well([harness.program("gpu_work"), "streams", "40"],
                       env={"GPUVERIFY_EXIT_WAIT": "0", "GPUVERIFY_FLUSH_MS": "60000"})
         self.assertEqual(self.kinds(self.trace()), {"kernel": 40, "copy": 40, "set": 40})
 
     def test_cupti_is_left_alone_after_the_last_flush(self):
-        """Its exit handlers have run by the time that ours wait for the collector."""
+        """Its exit handlers have run when ours wait for the collector."""
         slow = self.write("slow", "#!/bin/sh\nexec sleep 3\n", 0o755)
         start = time.monotonic()
         result = self.run_well([harness.program("gpu_work"), "streams"],
@@ -207,7 +207,7 @@ class Lost(Seen):
                 self.assertEqual(seen + told, launches, trace.lost())
 
     def ended_by_signal(self, how, sig):
-        """With nobody but the program's own end to fetch anything."""
+        """Only the program's own end can fetch anything."""
         os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
         self.run_well([harness.program("ending"), how], status=-sig, preexec_fn=no_core,
                       env={"GPUVERIFY_FLUSH_MS": "60000"})
@@ -236,7 +236,7 @@ class Lost(Seen):
         self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("killed", None)])
 
     def test_what_others_did_while_it_waited_for_its_signal(self):
-        """Threads go on while the trace is waited for: here as long as may be."""
+        """Threads continue while the program waits for the trace, here as long as possible."""
         process = self.start([harness.program("ending"), "others-go-on"], stdin=subprocess.PIPE,
                              env={"GPUVERIFY_FLUSH_MS": "60000", "GPUVERIFY_EXIT_WAIT": "3"})
         self.assertEqual(process.stdout.readline(), b"three launches\n")
@@ -259,7 +259,7 @@ class Lost(Seen):
                          [("GPU operation", "last flush", 3)])
 
     def test_signal_to_oneself_that_is_outlived(self):
-        """It was blocked, and waited for: all goes on as before."""
+        """It was blocked and waited for: everything continues."""
         self.outlives("outlived")
 
     def test_abort_that_is_outlived(self):

@@ -1,4 +1,4 @@
-"""What was launched is found on the GPU, or counted as lost: whatever the reason, and nothing else."""
+"""Every launch is found on the GPU or counted as lost, whatever the reason; nothing else is."""
 
 import os
 import time
@@ -11,7 +11,7 @@ from test_gpu_side import Seen, libcupti
 @unittest.skipUnless(os.path.exists(libcupti()),
                      "no simulated libcupti was built: no cupti.h beside the CUDA headers")
 class Starting(Seen):
-    """No launch goes by while the GPU's side is being started."""
+    """No launch is missed while the GPU side starts."""
 
     def all_found(self, argv, launches, **env):
         os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
@@ -57,7 +57,7 @@ class Starting(Seen):
 @unittest.skipUnless(os.path.exists(libcupti()),
                      "no simulated libcupti was built: no cupti.h beside the CUDA headers")
 class Missing(Seen):
-    """Launches that CUPTI has no record of, and says nothing about."""
+    """Launches without a CUPTI record or message."""
 
     def test_lost_kernels_are_told_everywhere(self):
         self.run_well([harness.workload("threads"), "4", "250"], quiet=False,
@@ -101,7 +101,7 @@ class Missing(Seen):
                     self.trace()
 
     def test_a_killed_program_s_empty_graphs(self):
-        """They are no loss of its last flush where each node is recorded."""
+        """They are no loss of the last flush if each node is recorded."""
         self.run_well([harness.workload("no_record"), "empty-graphs"],
                       env={"GPUVERIFY_GRAPHS": "nodes", "GV_SIM_CUPTI_HANG": "cuptiActivityFlushAll",
                            "GPUVERIFY_EXIT_WAIT": "1"})

@@ -1,4 +1,4 @@
-"""The GPU's side of a trace, through the simulated libcupti in each of its versions."""
+"""The GPU side of a trace, with each version of the simulated libcupti."""
 
 import os
 import re
@@ -40,7 +40,7 @@ class Seen(harness.Case):
 
 
 class Operations(Seen):
-    """Every piece of work is a row, and has its call."""
+    """Every operation is a row, and has its call."""
 
     def test_streams(self):
         _, trace = self.work("streams", 40)
@@ -204,7 +204,7 @@ class Code(Seen):
         self.assertEqual([(r["kernel"], r["function"]) for r in rows], [("tick", "cuLaunchKernel")])
         self.assertGreater(rows[0]["bytes"], 0)
         self.assertGreater(rows[0]["duration_ns"], 40e6)
-        # CUPTI says how long the loading took, and nothing of the wait.
+        # CUPTI reports the loading, but not the wait.
         self.assertLess(trace.value("SELECT duration_ns FROM overheads "
                                     "WHERE kind = 'lazy function loading'"), 10e6)
 
@@ -223,7 +223,7 @@ class Code(Seen):
 
 
 class HostOnly(Seen):
-    """What keeps the GPU's side out is said once, and nothing else suffers."""
+    """What prevents the GPU side is reported once, and nothing else suffers."""
 
     def reason(self, mode="auto", quiet=True, **env):
         result = self.run_well([harness.program("gpu_work"), "streams"], quiet=quiet,
@@ -279,7 +279,7 @@ class HostOnly(Seen):
 
 
 class Recovered(Seen):
-    """What no collector took is brought into the trace later."""
+    """Records without a collector are stored later."""
 
     def recovered(self):
         self.command("recover", self.spool)
@@ -374,7 +374,7 @@ class OwnProfiler(Seen):
         self.assertIn("GPUVERIFY_GPU=off", why)
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NOT NULL"), 2010)
         report = self.command("report", self.path("trace.db"))
-        self.assertIn("CUPTI refused another profiler", report.out)
+        self.assertIn("was refused by CUPTI", " ".join(report.out.split()))
 
     def test_switched_off_leaves_it_alone(self):
         result, trace = self.profiled("off")
@@ -383,7 +383,7 @@ class OwnProfiler(Seen):
 
 
 class Children(Seen, test_lifecycle.Children):
-    """A child of a program that uses CUPTI never calls it: the simulated one would abort it."""
+    """A child of a program that uses CUPTI never calls it; the simulated one would abort it."""
 
 
 class Traps(Seen, test_traps.Callbacks):

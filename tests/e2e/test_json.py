@@ -1,4 +1,4 @@
-"""docs/json.md promises shapes; here they are compared with what the commands write."""
+"""Compares the fields promised in docs/json.md with what the commands write."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ DOCUMENTS = {
 }
 
 
-# Sections whose documents are looked at elsewhere.
+# Sections whose documents are tested elsewhere.
 ELSEWHERE = {"gpuverify probe"}  # test_probe.py
 
 

@@ -1,4 +1,4 @@
-"""Where NVIDIA's libcupti is looked for, and which of several is taken."""
+"""Where libcupti is searched, and which of several is used."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ class Places(harness.Case):
         return self.put("libcupti.so.13", *folder)
 
     def found(self, program=None, **env):
-        """What the trace says of the library; the program works whichever it is."""
+        """The trace names the library; the program works with each."""
         env.setdefault("LD_LIBRARY_PATH", self.path("driver"))
         argv = [program] if program else [harness.program("gpu_work"), "streams"]
         self.run_well(argv, quiet=False, env=env)

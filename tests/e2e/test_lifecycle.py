@@ -1,4 +1,4 @@
-"""The ways that programs begin, multiply and end."""
+"""How programs start, multiply and end."""
 
 import os
 import random
@@ -90,7 +90,7 @@ class Endings(harness.Case):
                 self.check_killed(self.path(name), progress)
 
     def finish_killed(self):
-        """Killed before its collector was there, it leaves its records to the next command."""
+        """Killed before its collector started, it leaves its records to the next command."""
         harness.wait_for(lambda: not self.processes(), "everybody is gone")
         if self.spool_files():
             self.command("recover", self.spool, status=None)
@@ -126,7 +126,7 @@ def no_core():
 
 
 class Children(harness.Case):
-    """Processes that a program starts belong to its session, and to it alone."""
+    """Processes that a program starts belong to its session, and only to it."""
 
     def family(self, how, launches, processes, **options):
         result = self.run_twice([harness.program("children"), how], sort=True, **options)
@@ -185,7 +185,7 @@ class Children(harness.Case):
                          [("last flush", 2)] if self.gpu == "auto" else [])
 
     def test_exec_in_a_loop_keeps_no_spool_of_what_is_over(self):
-        """Each program that the process has been is a row; only the last one's spool is kept."""
+        """Each program of the process is a row; only the last one's spool is kept."""
         program, times = harness.program("ending"), 20
         script = self.write("again.py", f"""
 import ctypes, os, sys
@@ -209,7 +209,7 @@ os.execv("{program}", ["{program}", "exit"])
         self.assertEqual(trace.rows("SELECT DISTINCT exit_code FROM processes"), [(None,), (4,)])
 
     def test_first_process_of_a_container_leaves_a_complete_trace(self):
-        """When it ends its collector is killed as well."""
+        """Its end kills the collector too."""
         for how in ("session of its own", "session from outside"):
             with self.subTest(how):
                 inside = how == "session from outside"
@@ -293,7 +293,7 @@ class Plugins(harness.Case):
     THREADS, ROUNDS = 3, 500
 
     def reopen_at_once(self, library, call, recorded):
-        """Several threads open, use and close it: every call is there, or counted as lost."""
+        """Several threads open, use and close it: every call is recorded or counted as lost."""
         result = self.run_well([harness.program("reopen_threads"), library, call,
                                 str(self.THREADS), str(self.ROUNDS)])
         self.assertEqual(result.out, "0 calls could not be made\n")

@@ -1,5 +1,5 @@
-"""Limits that a program or its shell sets, and that its collector inherits: the trace is finished
-all the same, or the user is told."""
+"""Limits set by a program or its shell, which its collector inherits: the trace is finished anyway, or the
+user is told."""
 
 import os
 import resource
@@ -28,7 +28,7 @@ def limit(what, most):
 
 
 class Stack(harness.Case):
-    """64 KB of stack: what names the frames of a stack needs more than that in one function."""
+    """64 KB of stack: naming frames needs more in one function."""
 
     def named(self):
         functions = [row[0] for row in self.trace().rows("SELECT function FROM frames")]
@@ -43,7 +43,7 @@ class Stack(harness.Case):
 
 
 class ThreadLocal(harness.Case):
-    """Of each thread's stack, the C library takes what the program's libraries declare as their own."""
+    """libc takes the libraries' thread-local memory out of each thread's stack."""
 
     def test_more_than_the_stacks_of_our_threads(self):
         self.run_well([harness.program("thread_local")], env=SLOW)
@@ -73,7 +73,7 @@ class Descriptors(harness.Case):
                                 harness.program("ending")], quiet=False)
         self.assertRegex(result.err, r"^gpuverify: cannot write the trace .*: Too many open files; "
                                      r"the records are still in shared memory: gpuverify recover -o ")
-        # It was given up, not left to be tried for ever.
+        # It was abandoned, not tried for ever.
         harness.wait_for(lambda: not self.processes(), "the collector ends")
         self.assertEqual(sorted(name.rsplit(".", 1)[1] for name in self.spool_files()),
                          ["session", "spool"])
@@ -88,7 +88,7 @@ class Descriptors(harness.Case):
 
 
 class NoCollector(harness.Case):
-    """A collector that starts and comes to nothing: the user is told at the program's end."""
+    """A collector that starts but fails: the user is told at the program's end."""
 
     SAID = r"^gpuverify: the collector ended too early; the records are still in shared memory: " \
            r"gpuverify recover (\S+\.session)\n$"

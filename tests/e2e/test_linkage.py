@@ -1,4 +1,4 @@
-"""The same program gives the same rows, however it reaches CUDA."""
+"""A program gives the same rows, however it reaches CUDA."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def masked(text):
 
 
 def difference(first, second):
-    """The first place where two lists of rows part, for a message that can be read."""
+    """The first difference of two lists of rows, for a readable message."""
     for index, (one, other) in enumerate(zip(first, second)):
         if one != other:
             return f"row {index}: {one} and {other}"
@@ -217,7 +217,7 @@ class Compiled(Rows):
 
 
 class Sanitized(harness.Case):
-    """Programs with a sanitizer inside, which looks up its functions before libc may be used."""
+    """Programs with a sanitizer, which looks up its functions before libc is usable."""
 
     def sanitized(self, which):
         program = harness.program(f"threads_{which}")

@@ -1,5 +1,5 @@
-"""Entry points: every name, version and flag gives what the driver gives, and the hooked ones
-through us."""
+"""Look-ups of entry points: every name, version and flag gives what the driver gives, and hooked ones give
+our hook."""
 
 import os
 import re
@@ -32,11 +32,11 @@ class EntryPoints(harness.Case):
         self.assertGreater(len(self.hooked), 300)
         self.wrappers = symbols(harness.library(), r"(?:gv_)?hook_(cu[A-Z]\w+)")
         self.assertGreaterEqual(set(self.wrappers.values()), self.hooked)
-        # In the global scope our own export comes first, and leads to the wrapper.
+        # In the global scope our own export comes first, and leads to the hook.
         self.wrappers.update(symbols(harness.library(), r"(cu[A-Z]\w+)", "-D"))
 
     def answers(self, how):
-        """The answers with the library, after checking them against those without."""
+        """The answers with the library, checked against those without."""
         argv = [harness.program("lookups"), self.names, how]
         plain = self.run_well(argv, preload=False).out.splitlines()
         hooked = self.run_well(argv).out.splitlines()

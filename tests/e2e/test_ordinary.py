@@ -1,4 +1,4 @@
-"""The ordinary workloads on the simulator: a trace holds what each says that it did."""
+"""The ordinary workloads on the simulator: a trace must hold what each claims."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Programs that orphans are given to: process 1 of a container, and "child subreapers"."""
+"""Programs that get orphans: process 1 of a container, and "child subreapers"."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ sys.stdin.readline()
 class Orphans(harness.Case):
 
     def in_namespace(self, argv, **options):
-        """As process 1; skips the case where that cannot be had."""
+        """As process 1; skips the case if that is impossible."""
         probe = self.run_program(["unshare", "--pid", "--fork", "--mount-proc", "true"],
                                  preload=False)
         if probe.status != 0:

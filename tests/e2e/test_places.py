@@ -1,4 +1,4 @@
-"""Where nothing can be written or started, the program runs on; what can be kept is kept."""
+"""If nothing can be written or started, the program runs; what can be stored is stored."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ LAUNCH = "cuLaunchKernel"
 
 
 class BadSettings(harness.Case):
-    """What is not obeyed is told, once per session, with what would be."""
+    """Invalid settings are reported once per session, with the allowed values."""
 
     def told(self, **env):
         script = self.write("two.sh", '"$0"; exec "$0"\n')
@@ -52,7 +52,7 @@ class BadSettings(harness.Case):
 
 
 class BadPlaces(harness.Case):
-    """Where nothing can be written the program runs on; what can be kept is kept."""
+    """If nothing can be written or started, the program runs; what can be stored is stored."""
 
     def runs_on(self, status=4, how="exit", **options):
         result = self.run_program([harness.program("ending"), how], **options)
@@ -79,7 +79,7 @@ class BadPlaces(harness.Case):
         self.recover_elsewhere(3)
 
     def assert_told_of_trace(self, said, path, why):
-        """One line: which file, why not, and what to do."""
+        """One line: the file, the reason, and what to do."""
         self.assertEqual(said.count("\n"), 1, said)
         self.assertIn(f"cannot write the trace {path}: {why};", said)
         self.assertRegex(said, r"gpuverify recover -o FILE \S+\.session\n")
@@ -122,7 +122,7 @@ class BadPlaces(harness.Case):
         self.recover_elsewhere(0)
 
     def test_device_as_a_trace(self):
-        """As somebody asks for who wants none: there is none, and nothing beside it."""
+        """For a user who wants no trace: none is written, and nothing beside it."""
         def beside():
             return [(entry.name, entry.stat().st_mtime_ns) for entry in os.scandir("/dev")
                     if entry.name.startswith("null-")]
@@ -152,7 +152,7 @@ class BadPlaces(harness.Case):
         self.recover_elsewhere(3)
 
     def recover_elsewhere(self, launches, **options):
-        """What could not be written to the trace waits in the spool for `recover -o`."""
+        """Records that could not be stored wait in the spool for `recover -o`."""
         harness.wait_for(lambda: not self.processes(), "the collector gives up")
         self.assertTrue([name for name in self.spool_files() if name.endswith(".spool")],
                         "the records are gone")
@@ -214,7 +214,7 @@ class BadPlaces(harness.Case):
             self.account_for(trace, result)
 
     def account_for(self, trace, result):
-        """Rows and counted losses together are the calls that were made."""
+        """Rows and counted losses together are all calls."""
         classes = harness.hooked_calls()
         lost = {}
         for row in trace.lost():
@@ -277,7 +277,7 @@ class BadPlaces(harness.Case):
         self.assertEqual(os.listdir(self.dir), [], "neither a trace nor a place for a spool")
 
     def test_run_tells_that_it_could_not_record(self):
-        """Not that the program used no CUDA."""
+        """It must not say that the program used no CUDA."""
         result = self.run_program(
             [harness.gpuverify(), "run", "-o", self.path("trace.db"), "--", harness.program("ending"), "exit"],
             preload=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))

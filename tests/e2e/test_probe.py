@@ -1,4 +1,4 @@
-"""gpuverify probe: its table is what the simulator does, and it says what it cannot measure."""
+"""gpuverify probe: its table matches the simulator, and it reports what it cannot measure."""
 
 import contextlib
 import ctypes
@@ -25,7 +25,7 @@ class Probe(harness.Case):
                                 env={"XDG_DATA_HOME": self.path("data"), **(env or {})}, **more)
 
     def test_the_simulators_table(self):
-        """Every verdict, in both loading modes; one that fails is told as such."""
+        """Every answer, in both loading modes; a failed one is reported as such."""
         result = self.probe("--busy", "40ms", "--format", "markdown",
                             env={"GV_SIM_FAIL": "cuMemAllocManaged:1=801,cuMemGetInfo_v2:1=500",
                                  "GV_SIM_DRIVER_VERSION": "12040"})
@@ -92,7 +92,7 @@ class Probe(harness.Case):
                 self.assertEqual(self.probe(*options).status, 2)
 
     def test_the_page_has_every_row(self):
-        """The measured tables in docs/blocking-calls.md are of the rows that there are now."""
+        """The tables in docs/blocking-calls.md have the current rows."""
         with open(os.path.join(harness.SOURCE, "docs/blocking-calls.md"), encoding="utf-8") as page:
             measured = page.read().split("<!-- measured", 1)[1]
         with open(os.path.join(harness.SOURCE, "report/probe/calls.def"), encoding="utf-8") as table:
@@ -105,7 +105,7 @@ class Probe(harness.Case):
 
 
 class Explained(harness.Case):
-    """explain says what a probe of the stall's driver and GPU measured about its cause."""
+    """explain quotes a probe of the stall's driver and GPU about its cause."""
 
     def setUp(self):
         super().setUp()

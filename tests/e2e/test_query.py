@@ -1,4 +1,4 @@
-"""gpuverify query and schema: SQL on a trace that can do no harm, and the views in words."""
+"""gpuverify query and schema: harmless SQL on a trace, and the views in words."""
 
 import csv
 import io

@@ -79,7 +79,7 @@ class Report(harness.Case):
             self.assertIn("unknown: GPU activity was not recorded completely", self.report("-s", name).out)
 
     def test_compiling_that_was_not_seen_is_not_0(self):
-        """CUPTI had not handed it over when the process was killed."""
+        """CUPTI had not returned it when the process was killed."""
         def compiling(*changes):
             trace = sqlite3.connect(self.path("add.db"))
             with trace:
@@ -242,7 +242,7 @@ for device in range(2):
         self.assertEqual((memory["peak_bytes"], memory["never_freed_bytes"]), (3 << 20, 0))
 
     def test_csv_of_several_sections(self):
-        """As docs/json.md says how to read it."""
+        """Reads it as docs/json.md shows."""
         def tables(text):
             parts = [part.removeprefix("# ").split("\n", 1) for part in text.split("\n\n# ")]
             return {name: list(csv.DictReader(io.StringIO(table))) for name, table in parts}
@@ -322,7 +322,7 @@ for device in range(2):
         self.assertIn("#", out)
 
     def test_shares_of_waiting_are_of_all_threads(self):
-        """Four that wait all the time wait for all of it, and not for four times that."""
+        """Four threads that always wait are waiting 100 %, not 400 %."""
         stored.make("lazy_launch", self.path("waits.db"))
         database = sqlite3.connect(self.path("waits.db"))
         for number in range(3, 7):
@@ -352,7 +352,7 @@ for device in range(2):
         # Another kernel at the same line.
         self.assertRegex(told(stack, "UPDATE call SET kernel = 2 WHERE id = 2", stall.format(1000000000, 3)),
                          r"cudaLaunchKernel, train\.py:31 .*step \(3 calls\)")
-        # Nothing is known of where: the kernel tells them apart.
+        # The location is unknown, so the kernel distinguishes them.
         split = told("UPDATE call SET kernel = 2 WHERE id = 2", stall.format(1000000000, 3))
         self.assertRegex(split, r"2\.00 s s103 queue-full: cudaLaunchKernel of gemm .*1\.00 s s102 queue-full")
         many = told("UPDATE call SET kernel = id", "INSERT INTO kernel (id, process, number, name) SELECT 100 + id, 1, 100 + id,"

@@ -1,4 +1,4 @@
-"""What NVIDIA's management library tells of the devices while a program runs, with a simulated one."""
+"""Samples of the devices from a simulated NVIDIA management library."""
 
 import os
 import unittest
@@ -44,7 +44,7 @@ class Samples(harness.Case):
                            0)
 
     def test_only_devices_of_the_program(self):
-        """The machine has two, and the driver shows one to this program."""
+        """The machine has two devices, and the driver shows one to this program."""
         trace = self.run_busy(GV_SIM_NVML_DEVICES="2")
         self.assertEqual(trace.value("SELECT count(DISTINCT uuid) FROM samples"), 1)
 

@@ -28,7 +28,7 @@ def line_of(file, text):
 
 
 class Runtime(harness.Case):
-    """CUDA's own frames, nvcc's among them, are never where the program is."""
+    """CUDA's frames, also nvcc's, are never the program's location."""
 
     def stacks(self, program):
         """Where each stack is, innermost first, by the views."""
@@ -68,7 +68,7 @@ class Runtime(harness.Case):
             self.assertNotIn("libcudart_static", text)
 
     def test_nvidias_own_static_runtime(self):
-        """It does not run on the simulated driver, but begins to."""
+        """It does not run on the simulated driver, but starts to."""
         program = harness.workload("saxpy_static_real")
         if not os.path.exists(program):
             self.skipTest("there is no nvcc")
@@ -141,7 +141,7 @@ class Native(harness.Case):
         self.assertEqual(trace.rows("SELECT * FROM frames"), [])
 
     def test_file_that_has_changed_is_not_misnamed(self):
-        """Another build at the same path: its symbols are not those of the program that ran."""
+        """Another build at the same path: its symbols are not the running program's."""
         copy = self.path("program")
         shutil.copy(harness.program("deep"), copy)
         self.run_well([copy], env={**SLOW, "GPUVERIFY_COLLECTOR": "off"})
@@ -194,7 +194,7 @@ class Native(harness.Case):
 
 
 class Interpreters(harness.Case):
-    """One that a program opens, and that may not be what it looks like."""
+    """An interpreter that a program opens, and that may be a fake."""
 
     def embedded(self, losses=False, **env):
         self.run_well([harness.program("embeds_python"),
@@ -215,8 +215,8 @@ class Interpreters(harness.Case):
         self.assertEqual(frames, [FAKE, FAKE, []])
 
     def spoiled(self, how, before=0):
-        """From the first frame that is wrong on, there are none in this process, and the trace tells
-        how many stacks go without."""
+        """From the first wrong frame on, this process has no Python frames, and the trace counts the
+        stacks without them."""
         trace, frames = self.embedded(losses=True, FAKE_PYTHON=how)
         self.assertEqual(frames, [FAKE] * before + [[]] * (3 - before))
         self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
@@ -235,7 +235,7 @@ class Interpreters(harness.Case):
         self.spoiled("line")
 
     def test_state_that_cannot_be_read(self):
-        """Nor anything else, where the kernel refuses such reads."""
+        """Nor anything else, if the Linux kernel refuses such reads."""
         self.spoiled("state")
 
     def test_unknown_version(self):

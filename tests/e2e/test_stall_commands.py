@@ -1,5 +1,5 @@
-"""Stalls as a user meets them: in the summary, by the commands, in a trace that is still being written, in one
-that was recovered, and in one that an older version has analysed."""
+"""Stalls as a user sees them: in the summary, in commands, in a trace that is still being written, in a
+recovered one, and in one that an older version analysed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ ALONE = [harness.workload(os.path.join("stalls", "module_load_cubin")), "300"]
 CUPTI = {"GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13"),
          "GV_SIM_JIT_NS": "3000000"}
 
-# What was stopped on a busy machine between the load's end and its own is held up by nothing that is known.
+# A thread stopped on a busy machine between the load's end and its own call has no known cause.
 ATTEMPTS = 5
 
 

@@ -1,5 +1,5 @@
-"""Each workload of kernels/stalls on the simulator, with the GPU's side and without: what its trace
-says of the calls that were held up is what its .expect says."""
+"""Each workload of kernels/stalls on the simulator, with the GPU side and without: its trace has the
+stalls in its .expect file."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ BUSY_MS = 100
 # longer than the GPU was busy, the time does not count.
 ATTEMPTS = 3
 DISTURBED_ATTEMPTS = 9
-# Long enough to be told from everything else; compiling too.
+# Long enough to differ from everything else, also from compilation.
 SIMULATED = {"GV_SIM_JIT_NS": "30000000", "GV_SIM_LOAD_NS": "60000", "GV_SIM_KERNEL_NS": "2000"}
 MODES = {"measured": "auto", "inferred": "off"}
 # Those whose length is not their argument's.
@@ -61,7 +61,7 @@ class Stalls(harness.Case):
 
 
 class Invented(harness.Case):
-    """What a trace has too many of is seen: the expectations of a program without stalls can fail."""
+    """Excess stalls are detected: the expectations of a program without stalls can fail."""
 
     def expect(self, output, margin):
         expectations.check("no_stalls", self.path("trace.db"), output, "inferred", "busy", BUSY_MS, margin)

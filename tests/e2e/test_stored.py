@@ -1,4 +1,4 @@
-"""What the commands print of stored traces, compared whole; stored.py says how to refresh it."""
+"""The commands' output for stored traces, compared whole; stored.py updates it."""
 
 import json
 import os

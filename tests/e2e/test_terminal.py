@@ -1,4 +1,4 @@
-"""What the commands do on a terminal: its width, weights, progress, and Ctrl-C."""
+"""The commands on a terminal: width, colours, progress, and Ctrl-C."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ import time
 import harness
 import stored
 
-# Longer than anybody waits.
+# Longer than any wait.
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n"
 
 

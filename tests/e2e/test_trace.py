@@ -1,4 +1,4 @@
-"""The file that a run leaves: where it is, who may read it, and what stands in it."""
+"""The trace file: where it is, who may read it, and what it has."""
 
 import os
 import re
@@ -25,7 +25,7 @@ VIEWS = {
 
 
 class File(harness.Case):
-    """Name, mode and company of the trace."""
+    """Name, mode and neighbours of the trace."""
 
     def ending(self, trace, **options):
         environment = {"GPUVERIFY_TRACE": trace, **options.pop("env", {})}
@@ -46,7 +46,7 @@ class File(harness.Case):
         self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'state'"), "complete")
 
     def test_file_is_not_written_when_the_program_has_ended(self):
-        """Else a program that is started again at once would meet the old one's journal."""
+        """Otherwise a program that is restarted at once would meet the old journal."""
         for _ in range(10):
             self.ending(self.path("trace.db"), env={"GPUVERIFY_EXIT_WAIT": "60"})
             before = os.stat(self.path("trace.db"))
@@ -321,7 +321,7 @@ class Images(harness.Case):
             [("alpha",), ("beta",), ("beta",)])
 
     def hostile(self, name):
-        """The name as the trace tells it; the report must be safe to print on a terminal."""
+        """The trace has the exact name; the report must be safe for a terminal."""
         self.load("--kernel", name, self.cubin("a.cubin", name))
         trace = self.trace()
         told = trace.value("SELECT kernel FROM calls WHERE class = 'launch'")
@@ -369,7 +369,7 @@ class Images(harness.Case):
 
 
 class Settings(harness.Case):
-    """Values that are not allowed are told once and then ignored."""
+    """Values that are not allowed are reported once and then ignored."""
 
     def test_invalid_value_is_reported_once(self):
         for name, value in (("EXIT_WAIT", "soon"), ("SPOOL_MB", "-3"), ("SPOOL_MB", "1e9"),

@@ -1,4 +1,4 @@
-"""What standing between a program and its libraries must not change."""
+"""What interposition must not change."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class Interposition(harness.Case):
 
 
 class Lookups(harness.Case):
-    """Names that look like CUDA's, and machines without it."""
+    """Names that look like CUDA's, and machines without CUDA."""
 
     def names_file(self):
         names = sorted(harness.hooked_calls()) + ["cuFoo", "cudnnCreate", "cuDeviceGet"]
@@ -209,7 +209,7 @@ class Unchanged(harness.Case):
 
 
 class Pipes(harness.Case):
-    """A helper that outlives the program must not hold what the program was given."""
+    """A helper that outlives the program must not keep the program's descriptors."""
 
     def test_pipe_ends_with_the_program_while_the_collector_lives(self):
         # The shell is the session's root: its collector lives as long as it does.

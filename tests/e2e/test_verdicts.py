@@ -1,4 +1,4 @@
-"""Every class of a verdict is earned by a workload; what cannot be known is not guessed."""
+"""Every class of the verdict has a workload; unknown things are not guessed."""
 
 import os
 import sys
@@ -159,7 +159,7 @@ class Verdicts(harness.Case):
 
 
 class HostOnly(harness.Case):
-    """Nothing is said of the GPU that the calls do not tell."""
+    """It says nothing of the GPU that the calls do not show."""
 
     def check(self, behaviour, tries=TRIES):
         self.run_well([harness.workload("verdicts/verdict"), behaviour], env=REALISTIC)

@@ -1,4 +1,4 @@
-"""A call that does not return is explained while the program hangs in it, and after it was killed."""
+"""A call that does not return is explained while the program hangs, and after a kill."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ import harness
 
 
 class Hangs(harness.Case):
-    """A program that does not get on, and what its trace has of that."""
+    """A program that hangs, and what its trace has of it."""
 
     def hang(self, milliseconds, **env):
         env.setdefault("GPUVERIFY_WATCHDOG", "0.2")
         return self.start([harness.workload("load_while_busy"), str(milliseconds)], env=env)
 
     def flights(self):
-        """What any SQLite client sees of the trace that is being written."""
+        """The trace as any SQLite client sees it during the run."""
         if not os.path.exists(self.path("trace.db")):
             return []
         trace = harness.Trace(self.path("trace.db"))
@@ -66,7 +66,7 @@ class Hanging(Hangs):
         self.assertEqual(self.trace().rows("SELECT * FROM in_flight"), [])
 
     def test_silence_is_told_before_the_watchdog_speaks(self):
-        """That nothing comes is no proof that nothing hangs."""
+        """Missing records do not prove a hang."""
         for watchdog, said in (("3600", "in a call that has not returned. Such a call is shown after 3600 s"),
                                ("0", "GPUVERIFY_WATCHDOG=0: hanging calls are not detected")):
             process = self.hang(60000, GPUVERIFY_WATCHDOG=watchdog, GPUVERIFY_TRACE=self.path(watchdog + ".db"),
@@ -91,7 +91,7 @@ class Hanging(Hangs):
         return text if told.status == 0 and "The last record is" in text else None
 
     def test_kernel_that_may_never_end(self):
-        """What it is, where it was launched, and with what to look at it."""
+        """The kernel, its launch, and how to inspect it."""
         process = self.hang(60000, GPUVERIFY_STACKS="all")
         harness.wait_for(lambda: self.flights() and self.flights()[0]["elapsed_ns"] > 1.1e9, "it hangs for a while")
         told = " ".join(self.command("explain", "trace.db").out.split())
@@ -126,7 +126,7 @@ class Hanging(Hangs):
 
 
 class WhoWaitsForWhom(Hangs):
-    """What is told of a program while it hangs, with the GPU's side and without."""
+    """What the commands print about a program that hangs, with the GPU side and without."""
 
     def flights_of(self, program, gpu, *names):
         """Its calls in flight by name, once all of these are written."""

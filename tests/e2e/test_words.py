@@ -1,4 +1,4 @@
-"""What the commands say where a word is wrong, a name is long, or a path can be spelled in two ways."""
+"""Messages for mistyped words, long names, and different spellings of a path."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import re
 import harness
 import stored
 
-# A function that a call of the trace is made in, and its template arguments.
+# The function of a call in the trace, with its template arguments.
 LONG = "void app::" + "f<" * 40 + "int" + ">" * 40 + "(int)"
 
 
@@ -139,7 +139,7 @@ class Words(harness.Case):
 
 
     def test_a_kernel_has_one_spelling(self):
-        """In sentences, tables and pictures; programs get the whole name."""
+        """In sentences, tables and pictures. Programs get the full name."""
         name = "_ZN6detail18elementwise_kernelIZ4mainEUlfiE0_Li4EEEvT_Pf"
         short = "elementwise_kernel<main::{lambda#2}, 4>"
         self.make("hang", f"UPDATE kernel SET name = '{name}'")
@@ -186,7 +186,7 @@ class Shims(harness.Case):
                 out = " ".join(self.command("doctor", program, env=places, status=None).out.split())
                 self.assertIn(f"shims/python3 is a shell script that starts {real}", out)
                 self.assertIn(f"{real} is dynamic", out)
-        # Nothing is started that need not be.
+        # Starts nothing that is not needed.
         self.write("shims/python3", f"#!/bin/sh\ntouch {self.path('started')}\n", 0o755)
         self.command("doctor", "--no-trial", "python3", env=places, status=None)
         self.write("shims/other", f"#!/bin/sh\ntouch {self.path('started')}\n", 0o755)

@@ -440,7 +440,7 @@ int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call)
     return remember_holder(judge, call);
 }
 
-/* ---- which calls can be held up by what ---- */
+/* ---- what calls can wait for ---- */
 
 /* The flags' short names, as call_kinds.def writes them. */
 enum {

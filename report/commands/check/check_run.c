@@ -12,7 +12,7 @@
 
 #define GV_CHECK_FLAGS (SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS)
 
-static void gv_check_duration(sqlite3_context *context, int count, sqlite3_value **values)
+static void check_duration(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[GV_FORMAT_BYTES];
 
@@ -21,7 +21,7 @@ static void gv_check_duration(sqlite3_context *context, int count, sqlite3_value
     sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-static void gv_check_percent(sqlite3_context *context, int count, sqlite3_value **values)
+static void check_percent(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[GV_FORMAT_BYTES];
 
@@ -30,7 +30,7 @@ static void gv_check_percent(sqlite3_context *context, int count, sqlite3_value 
     sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-static void gv_check_short_name(sqlite3_context *context, int count, sqlite3_value **values)
+static void check_short_name(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[GV_KERNEL_NAME_BYTES];
 
@@ -41,7 +41,7 @@ static void gv_check_short_name(sqlite3_context *context, int count, sqlite3_val
     sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-static void gv_check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
+static void check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[64] = "was killed or crashed";
     int64_t number = sqlite3_value_int64(values[0]);
@@ -56,19 +56,19 @@ int gv_check_prepare(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
 
-    if (sqlite3_create_function(trace, "duration", 1, GV_CHECK_FLAGS, NULL, gv_check_duration, NULL,
+    if (sqlite3_create_function(trace, "duration", 1, GV_CHECK_FLAGS, NULL, check_duration, NULL,
                                 NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, gv_check_percent, NULL,
+        sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, check_percent, NULL,
                                 NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "short_name", 1, GV_CHECK_FLAGS, NULL, gv_check_short_name,
+        sqlite3_create_function(trace, "short_name", 1, GV_CHECK_FLAGS, NULL, check_short_name,
                                 NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "ended_by", 1, GV_CHECK_FLAGS, NULL, gv_check_ended_by, NULL,
+        sqlite3_create_function(trace, "ended_by", 1, GV_CHECK_FLAGS, NULL, check_ended_by, NULL,
                                 NULL) != SQLITE_OK)
         return -EIO;
     return gv_totals_ensure(trace, &all);
 }
 
-static int gv_check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
+static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
 {
     const struct gv_option *option = &gv_options[rule->check->option];
 
@@ -90,8 +90,8 @@ static int gv_check_bind(sqlite3_stmt *statement, const struct gv_check_rule *ru
     }
 }
 
-static int gv_check_say(struct gv_check_result *result, enum gv_check_outcome outcome,
-                        const char *words)
+static int check_say(struct gv_check_result *result, enum gv_check_outcome outcome,
+                     const char *words)
 {
     free(result->found);
     result->outcome = outcome;
@@ -99,14 +99,14 @@ static int gv_check_say(struct gv_check_result *result, enum gv_check_outcome ou
     return result->found ? 0 : -ENOMEM;
 }
 
-static int gv_check_run_sql(sqlite3 *trace, const char *sql, const struct gv_check_rule *rule,
-                            struct gv_check_result *result)
+static int check_run_sql(sqlite3 *trace, const char *sql, const struct gv_check_rule *rule,
+                         struct gv_check_result *result)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL), error = 0;
 
     if (code == SQLITE_OK)
-        code = gv_check_bind(statement, rule);
+        code = check_bind(statement, rule);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
@@ -115,21 +115,21 @@ static int gv_check_run_sql(sqlite3 *trace, const char *sql, const struct gv_che
                                             ? GV_CHECK_UNKNOWN
                                         : sqlite3_column_int(statement, 0) ? GV_CHECK_BROKEN
                                                                            : GV_CHECK_KEPT;
-        error = gv_check_say(result, outcome, found ? found : "");
+        error = check_say(result, outcome, found ? found : "");
     } else if (code != SQLITE_DONE) {
-        error = gv_check_say(result, GV_CHECK_UNKNOWN, sqlite3_errmsg(trace));
+        error = check_say(result, GV_CHECK_UNKNOWN, sqlite3_errmsg(trace));
     }
     sqlite3_finalize(statement);
     return error;
 }
 
-static bool gv_check_is_of_calls(enum gv_check_needs needs)
+static bool check_is_of_calls(enum gv_check_needs needs)
 {
     return needs == GV_CHECK_NEEDS_CALLS_LEAST || needs == GV_CHECK_NEEDS_CALLS_MOST;
 }
 
 /* The outcome that nothing unseen could change. */
-static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
+static enum gv_check_outcome check_sure(enum gv_check_needs needs)
 {
     if (needs == GV_CHECK_NEEDS_GPU_LEAST || needs == GV_CHECK_NEEDS_GPU_SHARE ||
         needs == GV_CHECK_NEEDS_CALLS_LEAST)
@@ -144,8 +144,8 @@ static enum gv_check_outcome gv_check_sure(enum gv_check_needs needs)
     " (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'"
 
 /* If a part of the GPU side is missing, the outcome is unknown. */
-static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
-                          struct gv_check_result *result)
+static int check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
+                       struct gv_check_result *result)
 {
     static const char missing[] =
         "SELECT NULL, 'of what the GPU did for process ' || pid || ', ' || printf('%d %s missing',"
@@ -156,14 +156,14 @@ static int gv_check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
         " UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation had not"
         " ended' FROM fact WHERE key = 'untimed_operations' AND value > 0 LIMIT 1";
 
-    return gv_check_run_sql(trace, missing, rule, result);
+    return check_run_sql(trace, missing, rule, result);
 }
 
 /* The calls that a rule needs may change while the program runs, or were lost. */
-static int gv_check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
-                                struct gv_check_result *result)
+static int check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
+                             struct gv_check_result *result)
 {
-    int error = gv_check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);
+    int error = check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);
     char *sql = NULL;
 
     if (error || result->outcome == GV_CHECK_UNKNOWN)
@@ -175,7 +175,7 @@ static int gv_check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule
         rule->check->lost);
     if (!sql)
         return -ENOMEM;
-    error = gv_check_run_sql(trace, sql, rule, result);
+    error = check_run_sql(trace, sql, rule, result);
     sqlite3_free(sql);
     return error;
 }
@@ -190,18 +190,18 @@ int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
     int error = 0;
 
     memset(result, 0, sizeof(*result));
-    if (!gv_check_is_of_calls(needs))
-        error = gv_check_run_sql(trace, unseen, rule, result);
+    if (!check_is_of_calls(needs))
+        error = check_run_sql(trace, unseen, rule, result);
     if (error || result->found)
         return error;
-    error = gv_check_run_sql(trace, rule->check->sql, rule, result);
-    bool sure = result->outcome == gv_check_sure(needs);
+    error = check_run_sql(trace, rule->check->sql, rule, result);
+    bool sure = result->outcome == check_sure(needs);
     if (error || (sure && needs != GV_CHECK_NEEDS_GPU_SHARE))
         return error;
-    if (!sure && !gv_check_is_of_calls(needs))
-        error = gv_check_doubt(trace, rule, result);
+    if (!sure && !check_is_of_calls(needs))
+        error = check_doubt(trace, rule, result);
     else if (result->outcome != GV_CHECK_UNKNOWN) /* which says more */
-        error = gv_check_doubt_calls(trace, rule, result);
+        error = check_doubt_calls(trace, rule, result);
     return error;
 }
 

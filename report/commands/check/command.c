@@ -23,7 +23,7 @@ static const char *const gv_check_words[] = {
 
 /* Refuses a named pipe, which might have no writer. Reads the caller's own pipes, as /dev/stdin
  * or the shell's <(...). 0 or -errno. */
-static int gv_check_open_file(const char *path, FILE **file)
+static int check_open_file(const char *path, FILE **file)
 {
     struct stat status;
 
@@ -37,12 +37,12 @@ static int gv_check_open_file(const char *path, FILE **file)
 }
 
 /* 0, or the exit code, after a message. */
-static int gv_check_read_file(const struct gv_command *command, const char *path,
-                              struct gv_check_rules *rules)
+static int check_read_file(const struct gv_command *command, const char *path,
+                           struct gv_check_rules *rules)
 {
     char why[GV_CHECK_WHY_BYTES] = "", *text = malloc(GV_CHECK_FILE_BYTES);
     FILE *file = NULL;
-    int error = text ? gv_check_open_file(path, &file) : -ENOMEM;
+    int error = text ? check_open_file(path, &file) : -ENOMEM;
     size_t bytes = 0;
 
     if (!error)
@@ -66,7 +66,7 @@ static int gv_check_read_file(const struct gv_command *command, const char *path
 }
 
 /* 0, or the exit code, after a message. */
-static int gv_check_collect(const struct gv_arguments *arguments, struct gv_check_rules *rules)
+static int check_collect(const struct gv_arguments *arguments, struct gv_check_rules *rules)
 {
     char why[GV_CHECK_WHY_BYTES] = "";
     int code = 0;
@@ -74,7 +74,7 @@ static int gv_check_collect(const struct gv_arguments *arguments, struct gv_chec
     for (size_t i = 0; i < arguments->given_count && !code; i++) {
         const struct gv_given *given = &arguments->given[i];
         if (given->option == GV_OPTION_check_rules) {
-            code = gv_check_read_file(arguments->command, given->text, rules);
+            code = check_read_file(arguments->command, given->text, rules);
             continue;
         }
         int error = gv_check_rules_add(rules, given, why);
@@ -88,8 +88,8 @@ static int gv_check_collect(const struct gv_arguments *arguments, struct gv_chec
     return code;
 }
 
-static void gv_check_put(FILE *out, const struct gv_check_rule *rule,
-                         const struct gv_check_result *result)
+static void check_put(FILE *out, const struct gv_check_rule *rule,
+                      const struct gv_check_result *result)
 {
     fprintf(out, "%s: ", gv_check_words[result->outcome]);
     gv_check_rule_print(out, rule);
@@ -100,14 +100,13 @@ static void gv_check_put(FILE *out, const struct gv_check_rule *rule,
 }
 
 /* As wide as the terminal; without one, one line for grep. */
-static void gv_check_print_one(const struct gv_check_rule *rule,
-                               const struct gv_check_result *result)
+static void check_print_one(const struct gv_check_rule *rule, const struct gv_check_result *result)
 {
     char *text = NULL;
     size_t bytes;
     FILE *out = gv_terminal_width(stdout) ? open_memstream(&text, &bytes) : NULL;
 
-    gv_check_put(out ? out : stdout, rule, result);
+    check_put(out ? out : stdout, rule, result);
     if (!out)
         putchar('\n');
     else if (fclose(out) == 0)
@@ -115,8 +114,8 @@ static void gv_check_print_one(const struct gv_check_rule *rule,
     free(text);
 }
 
-static void gv_check_print_text(const struct gv_check_rules *rules,
-                                const struct gv_check_result *results, bool all)
+static void check_print_text(const struct gv_check_rules *rules,
+                             const struct gv_check_result *results, bool all)
 {
     size_t broken = 0, unknown = 0;
 
@@ -125,7 +124,7 @@ static void gv_check_print_text(const struct gv_check_rules *rules,
         unknown += results[i].outcome == GV_CHECK_UNKNOWN;
         if (results[i].outcome == GV_CHECK_KEPT && !all)
             continue;
-        gv_check_print_one(&rules->rules[i], &results[i]);
+        check_print_one(&rules->rules[i], &results[i]);
     }
     printf("%zu rule%s: %zu broken", rules->count, rules->count == 1 ? "" : "s", broken);
     if (unknown)
@@ -133,8 +132,8 @@ static void gv_check_print_text(const struct gv_check_rules *rules,
     putchar('\n');
 }
 
-static int gv_check_print_rows(const struct gv_check_rules *rules,
-                               const struct gv_check_result *results, enum gv_format format)
+static int check_print_rows(const struct gv_check_rules *rules,
+                            const struct gv_check_result *results, enum gv_format format)
 {
     static const struct gv_column columns[] = {{"rule", GV_COLUMN_TEXT},
                                                {"value", GV_COLUMN_TEXT},
@@ -153,9 +152,9 @@ static int gv_check_print_rows(const struct gv_check_rules *rules,
     return gv_rows_end(&rows);
 }
 
-static int gv_check_write_junit(const char *path, const char *trace,
-                                const struct gv_check_rules *rules,
-                                const struct gv_check_result *results)
+static int check_write_junit(const char *path, const char *trace,
+                             const struct gv_check_rules *rules,
+                             const struct gv_check_result *results)
 {
     struct gv_output_file file;
     int error = gv_output_file_open(&file, path);
@@ -170,7 +169,7 @@ static int gv_check_write_junit(const char *path, const char *trace,
 }
 
 /* Losses make "none" less certain. */
-static void gv_check_warn(sqlite3 *trace)
+static void check_warn(sqlite3 *trace)
 {
     sqlite3_stmt *statement = NULL;
 
@@ -185,7 +184,7 @@ static void gv_check_warn(sqlite3 *trace)
     sqlite3_finalize(statement);
 }
 
-static int gv_check_code(const struct gv_check_rules *rules, const struct gv_check_result *results)
+static int check_code(const struct gv_check_rules *rules, const struct gv_check_result *results)
 {
     int code = GV_EXIT_FINE;
 
@@ -198,8 +197,8 @@ static int gv_check_code(const struct gv_check_rules *rules, const struct gv_che
     return code;
 }
 
-static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
-                          const struct gv_check_rules *rules, struct gv_check_result *results)
+static int check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
+                       const struct gv_check_rules *rules, struct gv_check_result *results)
 {
     const char *path = arguments->operands[0];
     const char *format = gv_arguments_text(arguments, GV_OPTION_check_format, "text");
@@ -216,16 +215,16 @@ static int gv_check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
         return GV_EXIT_FAILED;
     }
     if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))
-        gv_check_warn(trace);
+        check_warn(trace);
     if (junit && gv_output_file_is_stdout(junit))
         ; /* stdout is only for that */
     else if (strcmp(format, "text") == 0)
-        gv_check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));
+        check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));
     else
-        error = gv_check_print_rows(rules, results, gv_format_find(format));
+        error = check_print_rows(rules, results, gv_format_find(format));
     if (!error && junit)
-        error = gv_check_write_junit(junit, path, rules, results);
-    return error ? GV_EXIT_FAILED : gv_check_code(rules, results);
+        error = check_write_junit(junit, path, rules, results);
+    return error ? GV_EXIT_FAILED : check_code(rules, results);
 }
 
 int gv_command_check(const struct gv_arguments *arguments)
@@ -241,13 +240,13 @@ int gv_command_check(const struct gv_arguments *arguments)
     if (junit && gv_output_file_is_stdout(junit) &&
         gv_arguments_has(arguments, GV_OPTION_check_format))
         return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");
-    int code = gv_check_collect(arguments, &rules);
+    int code = check_collect(arguments, &rules);
 
     if (code == 0) {
         code = GV_EXIT_FAILED;
         results = calloc(rules.count, sizeof(*results));
         if (results && gv_trace_view_open(arguments->operands[0], &trace) == 0)
-            code = gv_check_trace(arguments, trace, &rules, results);
+            code = check_trace(arguments, trace, &rules, results);
     }
     for (size_t i = 0; results && i < rules.count; i++)
         free(results[i].found);

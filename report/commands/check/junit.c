@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* XML allows no control characters, and has escapes for its own. */
-static void gv_junit_text(FILE *out, const char *text)
+static void junit_text(FILE *out, const char *text)
 {
     size_t left = strlen(text), length;
 
@@ -29,32 +29,32 @@ static void gv_junit_text(FILE *out, const char *text)
     }
 }
 
-static void gv_junit_name(FILE *out, const struct gv_check_rule *rule)
+static void junit_name(FILE *out, const struct gv_check_rule *rule)
 {
     char name[GV_OPTION_NAME_BYTES];
 
-    gv_junit_text(out, gv_option_name(&gv_options[rule->check->option], name));
+    junit_text(out, gv_option_name(&gv_options[rule->check->option], name));
     if (rule->text) {
         fputc(' ', out);
-        gv_junit_text(out, rule->text);
+        junit_text(out, rule->text);
     }
 }
 
-static void gv_junit_case(FILE *out, const char *trace, const struct gv_check_rule *rule,
-                          const struct gv_check_result *result)
+static void junit_case(FILE *out, const char *trace, const struct gv_check_rule *rule,
+                       const struct gv_check_result *result)
 {
     const char *kind = result->outcome == GV_CHECK_BROKEN ? "failure" : "error";
 
     fputs("  <testcase classname=\"", out);
-    gv_junit_text(out, trace);
+    junit_text(out, trace);
     fputs("\" name=\"", out);
-    gv_junit_name(out, rule);
+    junit_name(out, rule);
     if (result->outcome == GV_CHECK_KEPT) {
         fputs("\" time=\"0\"/>\n", out);
         return;
     }
     fprintf(out, "\" time=\"0\">\n    <%s message=\"", kind);
-    gv_junit_text(out, result->found ? result->found : "");
+    junit_text(out, result->found ? result->found : "");
     fputs("\"/>\n  </testcase>\n", out);
 }
 
@@ -73,6 +73,6 @@ void gv_check_junit_print(FILE *out, const char *trace, const struct gv_check_ru
             "time=\"0\">\n",
             rules->count, broken, unknown);
     for (size_t i = 0; i < rules->count; i++)
-        gv_junit_case(out, trace, &rules->rules[i], &results[i]);
+        junit_case(out, trace, &rules->rules[i], &results[i]);
     fputs("</testsuite>\n", out);
 }

@@ -31,7 +31,7 @@ static const struct gv_check *gv_check_find(enum gv_option_id option)
 }
 
 /* "2s" or "100 launches". */
-static int gv_check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+static int check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
 {
     char number[GV_OPTION_NAME_BYTES];
     size_t digits = strspn(rule->text, "0123456789");
@@ -52,7 +52,7 @@ static int gv_check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY
     return -EINVAL;
 }
 
-static int gv_check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
+static int check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
 {
     char near[GV_WORD_BYTES];
     const char *causes = gv_option_words(GV_OPTION_check_no_stall);
@@ -87,9 +87,9 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
     if (given->text && !rule.text)
         return -ENOMEM;
     if (given->option == GV_OPTION_check_no_load_after)
-        error = gv_check_read_after(&rule, why);
+        error = check_read_after(&rule, why);
     else if (given->option == GV_OPTION_check_no_stall)
-        error = gv_check_read_cause(&rule, why);
+        error = check_read_cause(&rule, why);
     if (error)
         free(rule.text);
     else
@@ -98,7 +98,7 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
 }
 
 /* The rule nearest to a word; NULL: none is near. */
-static const char *gv_check_nearest(const char *word, char name[GV_OPTION_NAME_BYTES])
+static const char *check_nearest(const char *word, char name[GV_OPTION_NAME_BYTES])
 {
     char known[GV_OPTION_NAME_BYTES];
     size_t least = GV_WORD_TYPO;
@@ -111,11 +111,11 @@ static const char *gv_check_nearest(const char *word, char name[GV_OPTION_NAME_B
     return name[0] ? name : NULL;
 }
 
-static int gv_check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
+static int check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
 {
     char near[GV_OPTION_NAME_BYTES];
 
-    if (gv_check_nearest(word, near))
+    if (check_nearest(word, near))
         snprintf(why, GV_CHECK_WHY_BYTES, "unknown rule '%.64s'; did you mean '%s'?", word, near);
     else
         snprintf(why, GV_CHECK_WHY_BYTES, "unknown rule '%.64s'; see 'gpuverify check --help'",
@@ -125,7 +125,7 @@ static int gv_check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
 
 /* The text between quotes; or else up to a comment, without blanks around it. NULL: something
  * other than a comment follows the quotes. */
-static char *gv_check_trim(char *text)
+static char *check_trim(char *text)
 {
     char *end = *text == '\'' || *text == '"' ? strchr(text + 1, *text) : NULL;
 
@@ -144,8 +144,7 @@ static char *gv_check_trim(char *text)
     return text;
 }
 
-static int gv_check_rule_line(struct gv_check_rules *rules, char *line,
-                              char why[GV_CHECK_WHY_BYTES])
+static int check_rule_line(struct gv_check_rules *rules, char *line, char why[GV_CHECK_WHY_BYTES])
 {
     char *word = line + strspn(line, " \t-"), *value;
     size_t length = strcspn(word, " \t\r=");
@@ -158,14 +157,14 @@ static int gv_check_rule_line(struct gv_check_rules *rules, char *line,
         *value++ = '\0';
         value += strspn(value, " \t=");
     }
-    value = gv_check_trim(value);
+    value = check_trim(value);
     if (!value) {
         snprintf(why, GV_CHECK_WHY_BYTES, "unexpected text after the quoted value of %.64s", word);
         return -EINVAL;
     }
     const struct gv_option *option = gv_option_find(GV_COMMAND_check, word, length);
     if (!option || !gv_check_find((enum gv_option_id)(option - gv_options)))
-        return gv_check_refuse_word(word, why);
+        return check_refuse_word(word, why);
     given.option = (enum gv_option_id)(option - gv_options);
     given.text = option->kind == GV_OPTION_IS_FLAG ? NULL : value;
     if (!given.text && *value) {
@@ -196,7 +195,7 @@ int gv_check_rules_parse(struct gv_check_rules *rules, const char *text, size_t 
         } else {
             memcpy(line, text + at, length);
             line[length] = '\0';
-            error = gv_check_rule_line(rules, line, what);
+            error = check_rule_line(rules, line, what);
         }
         if (error == -EINVAL)
             snprintf(why, GV_CHECK_WHY_BYTES, "line %zu: %.450s", number, what);

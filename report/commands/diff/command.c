@@ -14,7 +14,7 @@
 #define GV_DIFF_TOP          10
 #define GV_DIFF_LEAST_CHANGE 0.05
 
-static bool gv_diff_pick(struct gv_diff *diff, const char *name)
+static bool diff_pick(struct gv_diff *diff, const char *name)
 {
     for (size_t i = 0; i < GV_DIFF_AREAS; i++)
         if (strcmp(gv_diff_areas[i].name, name) == 0) {
@@ -25,7 +25,7 @@ static bool gv_diff_pick(struct gv_diff *diff, const char *name)
 }
 
 /* 0, or the exit code, after a message. */
-static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct gv_diff *diff)
+static int diff_choose_sections(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
     bool picked = false;
 
@@ -33,7 +33,7 @@ static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct 
         if (arguments->given[i].option != GV_OPTION_diff_section)
             continue;
         picked = true;
-        if (!gv_diff_pick(diff, arguments->given[i].text))
+        if (!diff_pick(diff, arguments->given[i].text))
             return gv_arguments_refuse_word(arguments->command, GV_OPTION_diff_section, "section",
                                             arguments->given[i].text);
     }
@@ -43,7 +43,7 @@ static int gv_diff_choose_sections(const struct gv_arguments *arguments, struct 
 }
 
 /* Sorts the traces to the two sides. 0, or the exit code, after a message. */
-static int gv_diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
+static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
     int count = arguments->operand_count, parted_at = arguments->parted_at;
 
@@ -69,7 +69,7 @@ static int gv_diff_choose_sides(const struct gv_arguments *arguments, struct gv_
 }
 
 /* Reads one trace after the other: only one is open at a time. 0 or the exit code. */
-static int gv_diff_read_all(const struct gv_arguments *arguments, struct gv_diff *diff)
+static int diff_read_all(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
     int code = 0;
 
@@ -90,7 +90,7 @@ static int gv_diff_read_all(const struct gv_arguments *arguments, struct gv_diff
     return code;
 }
 
-static int gv_diff_write(const struct gv_arguments *arguments, const struct gv_diff *diff)
+static int diff_write(const struct gv_arguments *arguments, const struct gv_diff *diff)
 {
     struct gv_diff_style style = {
         .format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_diff_format, "text")),
@@ -107,7 +107,7 @@ static int gv_diff_write(const struct gv_arguments *arguments, const struct gv_d
     return gv_diff_print(diff, &style);
 }
 
-static int gv_diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
+static int diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
     int error = gv_diff_begin(diff), code;
 
@@ -115,12 +115,12 @@ static int gv_diff_run(const struct gv_arguments *arguments, struct gv_diff *dif
         gv_message("cannot compare: %s", strerror(-error));
         return GV_EXIT_FAILED;
     }
-    code = gv_diff_read_all(arguments, diff);
+    code = diff_read_all(arguments, diff);
     if (code)
         return code;
     error = gv_diff_compare(diff);
     if (!error)
-        error = gv_diff_write(arguments, diff);
+        error = diff_write(arguments, diff);
     if (error) {
         gv_message("cannot compare: %s", strerror(-error));
         return GV_EXIT_FAILED;
@@ -134,10 +134,10 @@ int gv_command_diff(const struct gv_arguments *arguments)
 {
     const struct gv_given *least = gv_arguments_find(arguments, GV_OPTION_diff_min_change);
     struct gv_diff diff = {.least_change = least ? least->fraction : GV_DIFF_LEAST_CHANGE};
-    int code = gv_diff_choose_sides(arguments, &diff);
+    int code = diff_choose_sides(arguments, &diff);
 
     if (!code)
-        code = gv_diff_choose_sections(arguments, &diff);
+        code = diff_choose_sections(arguments, &diff);
     if (code)
         return code;
     diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
@@ -145,7 +145,7 @@ int gv_command_diff(const struct gv_arguments *arguments)
         gv_message("out of memory");
         return GV_EXIT_FAILED;
     }
-    code = gv_diff_run(arguments, &diff);
+    code = diff_run(arguments, &diff);
     gv_diff_free(&diff);
     free(diff.runs);
     return code;

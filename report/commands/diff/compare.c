@@ -28,12 +28,12 @@ struct gv_diff_thing {
     bool used[GV_DIFF_UNITS];
 };
 
-static double gv_diff_size(double change)
+static double diff_size(double change)
 {
     return change < 0 ? -change : change;
 }
 
-static int gv_diff_order_values(const void *left, const void *right)
+static int diff_order_values(const void *left, const void *right)
 {
     double one = *(const double *)left, other = *(const double *)right;
 
@@ -41,7 +41,7 @@ static int gv_diff_order_values(const void *left, const void *right)
 }
 
 /* Whether only some traces have a GPU side. */
-static bool gv_diff_is_mixed(const struct gv_diff *diff)
+static bool diff_is_mixed(const struct gv_diff *diff)
 {
     size_t count = diff->counts[0] + diff->counts[1], seen = 0;
 
@@ -51,8 +51,7 @@ static bool gv_diff_is_mixed(const struct gv_diff *diff)
 }
 
 /* Whether a trace without the thing shows that it was not there: a 0. */
-static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing *thing,
-                            size_t run)
+static bool diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thing *thing, size_t run)
 {
     if (thing->area == GV_DIFF_AREA_run || thing->area == GV_DIFF_AREA_memory)
         return false;
@@ -62,28 +61,28 @@ static bool gv_diff_is_zero(const struct gv_diff *diff, const struct gv_diff_thi
         return false;
     /* Without the GPU side a verdict is different, and compilation is found by other signs;
      * those can be compared with each other. */
-    return !gv_diff_is_mixed(diff);
+    return !diff_is_mixed(diff);
 }
 
 /* One side's values, sorted. Returns their number. */
-static size_t gv_diff_gather(const struct gv_diff *diff, const struct gv_diff_thing *thing,
-                             enum gv_diff_unit unit, size_t side, double values[GV_DIFF_TRACES])
+static size_t diff_gather(const struct gv_diff *diff, const struct gv_diff_thing *thing,
+                          enum gv_diff_unit unit, size_t side, double values[GV_DIFF_TRACES])
 {
     size_t first = side == 0 ? 0 : diff->counts[0], count = 0;
 
     for (size_t run = first; run < first + diff->counts[side]; run++) {
         if (thing->known[unit][run])
             values[count++] = thing->values[unit][run];
-        else if (gv_diff_is_zero(diff, thing, run))
+        else if (diff_is_zero(diff, thing, run))
             values[count++] = 0;
     }
     if (count > 0)
-        qsort(values, count, sizeof(*values), gv_diff_order_values);
+        qsort(values, count, sizeof(*values), diff_order_values);
     return count;
 }
 
 /* Of sorted values. */
-static struct gv_diff_range gv_diff_range_of(const double *values, size_t count)
+static struct gv_diff_range diff_range_of(const double *values, size_t count)
 {
     if (count == 0)
         return (struct gv_diff_range){0};
@@ -96,11 +95,11 @@ static struct gv_diff_range gv_diff_range_of(const double *values, size_t count)
 }
 
 /* Whether a change is more than noise, if that can be known, and large. */
-static void gv_diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDES][GV_DIFF_TRACES],
-                          struct gv_diff_change *change)
+static void diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDES][GV_DIFF_TRACES],
+                       struct gv_diff_change *change)
 {
     const struct gv_diff_range *before = &change->sides[0], *after = &change->sides[1];
-    double size = gv_diff_size(change->change);
+    double size = diff_size(change->change);
     double larger = before->middle > after->middle ? before->middle : after->middle;
 
     change->p = -1;
@@ -115,7 +114,7 @@ static void gv_diff_judge(const struct gv_diff *diff, double values[GV_DIFF_SIDE
 }
 
 /* NULL: there is no memory. */
-static struct gv_diff_change *gv_diff_add(struct gv_diff *diff)
+static struct gv_diff_change *diff_add(struct gv_diff *diff)
 {
     if (diff->count == diff->room) {
         size_t room = diff->room ? diff->room * 2 : GV_DIFF_FIRST_ROOM;
@@ -130,18 +129,18 @@ static struct gv_diff_change *gv_diff_add(struct gv_diff *diff)
 }
 
 /* A thing's change in one unit; none if nothing changed, or it is unknown on a side. */
-static int gv_diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *thing,
-                                enum gv_diff_unit unit)
+static int diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing *thing,
+                             enum gv_diff_unit unit)
 {
     double values[GV_DIFF_SIDES][GV_DIFF_TRACES];
     struct gv_diff_range ranges[GV_DIFF_SIDES];
 
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
         ranges[side] =
-            gv_diff_range_of(values[side], gv_diff_gather(diff, thing, unit, side, values[side]));
+            diff_range_of(values[side], diff_gather(diff, thing, unit, side, values[side]));
     if (ranges[0].count == 0 || ranges[1].count == 0 || ranges[0].middle == ranges[1].middle)
         return 0;
-    struct gv_diff_change *change = gv_diff_add(diff);
+    struct gv_diff_change *change = diff_add(diff);
     if (!change)
         return -ENOMEM;
     change->area = thing->area;
@@ -152,16 +151,16 @@ static int gv_diff_compare_unit(struct gv_diff *diff, const struct gv_diff_thing
     change->what = strdup(thing->what);
     if (!change->what)
         return -ENOMEM;
-    gv_diff_judge(diff, values, change);
+    diff_judge(diff, values, change);
     return 0;
 }
 
-static int gv_diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *thing)
+static int diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thing *thing)
 {
     size_t first = diff->count;
     double window_ns = 0;
     /* Without the GPU side a class rests on other evidence and has another weight. */
-    if (thing->area == GV_DIFF_AREA_verdict && gv_diff_is_mixed(diff))
+    if (thing->area == GV_DIFF_AREA_verdict && diff_is_mixed(diff))
         return 0;
     double least = diff->test == GV_DIFF_TEST_NONE ? GV_DIFF_SHORT_ONCE : GV_DIFF_SHORT;
     int error = 0;
@@ -171,20 +170,20 @@ static int gv_diff_compare_thing(struct gv_diff *diff, const struct gv_diff_thin
             window_ns = (double)diff->runs[run].window_ns;
     for (int unit = 0; unit < GV_DIFF_UNITS && !error; unit++)
         if (thing->used[unit])
-            error = gv_diff_compare_unit(diff, thing, (enum gv_diff_unit)unit);
+            error = diff_compare_unit(diff, thing, (enum gv_diff_unit)unit);
     for (size_t i = first; i < diff->count; i++) {
         struct gv_diff_change *change = &diff->changes[i];
         change->thing = first;
         /* At equal times, counts matter less. */
         if (diff->changes[first].unit == GV_DIFF_NS || !thing->used[GV_DIFF_NS])
-            change->weight = gv_diff_size(diff->changes[first].change);
+            change->weight = diff_size(diff->changes[first].change);
         if (change->unit == GV_DIFF_NS)
-            change->different &= gv_diff_size(change->change) >= least * window_ns;
+            change->different &= diff_size(change->change) >= least * window_ns;
     }
     return error;
 }
 
-static int gv_diff_order_changes(const void *left, const void *right)
+static int diff_order_changes(const void *left, const void *right)
 {
     const struct gv_diff_change *one = left, *other = right;
 
@@ -200,7 +199,7 @@ static int gv_diff_order_changes(const void *left, const void *right)
     return one->unit < other->unit ? -1 : one->unit > other->unit;
 }
 
-static void gv_diff_choose_test(struct gv_diff *diff)
+static void diff_choose_test(struct gv_diff *diff)
 {
     diff->chance = gv_rank_test_least(diff->counts[0], diff->counts[1]);
     if (diff->counts[0] + diff->counts[1] <= GV_DIFF_SIDES) {
@@ -214,7 +213,7 @@ static void gv_diff_choose_test(struct gv_diff *diff)
 }
 
 /* Takes a row of the table of values. The last thing is compared when the next one starts. */
-static int gv_diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlite3_stmt *rows)
+static int diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlite3_stmt *rows)
 {
     enum gv_diff_area_id area = (enum gv_diff_area_id)sqlite3_column_int(rows, 0);
     const char *what = (const char *)sqlite3_column_text(rows, 1);
@@ -224,7 +223,7 @@ static int gv_diff_take(struct gv_diff *diff, struct gv_diff_thing *thing, sqlit
         return -ENOMEM;
     if (!thing->what || thing->area != area || strcmp(thing->what, what) != 0) {
         if (thing->what)
-            error = gv_diff_compare_thing(diff, thing);
+            error = diff_compare_thing(diff, thing);
         free(thing->what);
         *thing = (struct gv_diff_thing){
             .area = area, .of_gpu = sqlite3_column_int(rows, 2) != 0, .what = strdup(what)};
@@ -243,22 +242,22 @@ int gv_diff_compare(struct gv_diff *diff)
     sqlite3_stmt *rows = NULL;
     int result, error = 0;
 
-    gv_diff_choose_test(diff);
+    diff_choose_test(diff);
     result = sqlite3_prepare_v2(diff->values,
                                 "SELECT area, what, of_gpu, unit, run, value FROM value ORDER BY"
                                 " area, what, of_gpu, unit, run",
                                 -1, &rows, NULL);
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = gv_diff_take(diff, &thing, rows);
+        error = diff_take(diff, &thing, rows);
     if (!error)
         error = gv_database_error(diff->values, result);
     if (!error && thing.what)
-        error = gv_diff_compare_thing(diff, &thing);
+        error = diff_compare_thing(diff, &thing);
     free(thing.what);
     sqlite3_finalize(rows);
     if (!error && diff->count > 0)
-        qsort(diff->changes, diff->count, sizeof(*diff->changes), gv_diff_order_changes);
+        qsort(diff->changes, diff->count, sizeof(*diff->changes), diff_order_changes);
     return error;
 }
 

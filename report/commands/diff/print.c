@@ -21,7 +21,7 @@
 #define GV_DIFF_NAME_BYTES (2 * GV_KERNEL_NAME_BYTES)
 
 /* A line of the head; `first` is no longer than the indent. */
-static void gv_diff_line(const struct gv_diff_style *style, const char *first, const char *text)
+static void diff_line(const struct gv_diff_style *style, const char *first, const char *text)
 {
     if (style->format == GV_FORMAT_MARKDOWN) {
         fputs(first[0] ? "- " : "  ", style->out);
@@ -32,7 +32,7 @@ static void gv_diff_line(const struct gv_diff_style *style, const char *first, c
 }
 
 /* Adds "stalled, accelerated (2 of 3)" to a text. */
-static void gv_diff_say_classes(const struct gv_diff *diff, size_t side, char *text, size_t size)
+static void diff_say_classes(const struct gv_diff *diff, size_t side, char *text, size_t size)
 {
     const char *between = "";
     enum gv_verdict_class classes[GV_VERDICT_CLASSES];
@@ -50,8 +50,8 @@ static void gv_diff_say_classes(const struct gv_diff *diff, size_t side, char *t
         snprintf(text + strlen(text), size - strlen(text), "no finding");
 }
 
-static void gv_diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
-                               size_t side)
+static void diff_print_side(const struct gv_diff *diff, const struct gv_diff_style *style,
+                            size_t side)
 {
     const struct gv_diff_run *run = &diff->runs[side ? diff->counts[0] : 0];
     char text[GV_DIFF_LINE_BYTES], more[32] = "";
@@ -59,15 +59,15 @@ static void gv_diff_print_side(const struct gv_diff *diff, const struct gv_diff_
     if (diff->counts[side] > 1)
         snprintf(more, sizeof(more), " and %zu more", diff->counts[side] - 1);
     snprintf(text, sizeof(text), "%.800s%s: ", run->path, more);
-    gv_diff_say_classes(diff, side, text, sizeof(text));
-    gv_diff_line(style, side == 0 ? "before  " : "after   ", text);
+    diff_say_classes(diff, side, text, sizeof(text));
+    diff_line(style, side == 0 ? "before  " : "after   ", text);
     if (diff->counts[side] == 1)
-        gv_diff_line(style, "", run->verdict.headline);
+        diff_line(style, "", run->verdict.headline);
 }
 
 /* Prints what weakens the comparison. */
-static void gv_diff_print_doubts(const struct gv_diff *diff, size_t number,
-                                 const struct gv_diff_style *style)
+static void diff_print_doubts(const struct gv_diff *diff, size_t number,
+                              const struct gv_diff_style *style)
 {
     const struct gv_diff_run *first = &diff->runs[0], *run = &diff->runs[number];
     char text[GV_DIFF_LINE_BYTES];
@@ -76,28 +76,28 @@ static void gv_diff_print_doubts(const struct gv_diff *diff, size_t number,
         snprintf(text, sizeof(text), "%.400s ran on %.200s, %.400s on %.200s.", run->path,
                  run->device[0] ? run->device : "a device without a name", first->path,
                  first->device[0] ? first->device : "one without a name");
-        gv_diff_line(style, "!", text);
+        diff_line(style, "!", text);
     }
     if (!run->complete) {
         snprintf(text, sizeof(text), "%.400s is not complete yet.", run->path);
-        gv_diff_line(style, "!", text);
+        diff_line(style, "!", text);
     }
     if (run->lost > 0) {
         snprintf(text, sizeof(text), "%.400s lost %" PRId64 " record%s.", run->path, run->lost,
                  run->lost == 1 ? "" : "s");
-        gv_diff_line(style, "!", text);
+        diff_line(style, "!", text);
     }
 }
 
-static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_style *style)
+static void diff_print_head(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     char text[GV_DIFF_LINE_BYTES];
     bool seen = true;
 
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
-        gv_diff_print_side(diff, style, side);
+        diff_print_side(diff, style, side);
     for (size_t run = 0; run < diff->counts[0] + diff->counts[1]; run++) {
-        gv_diff_print_doubts(diff, run, style);
+        diff_print_doubts(diff, run, style);
         seen &= diff->runs[run].gpu_seen;
     }
     fputs(style->format == GV_FORMAT_MARKDOWN ? "\n" : "", style->out);
@@ -112,7 +112,7 @@ static void gv_diff_print_head(const struct gv_diff *diff, const struct gv_diff_
 }
 
 /* A change of one of the run's times; 0: not shown. */
-static double gv_diff_of_run(const struct gv_diff *diff, const char *what)
+static double diff_of_run(const struct gv_diff *diff, const char *what)
 {
     for (size_t i = 0; i < diff->count; i++)
         if (diff->changes[i].area == GV_DIFF_AREA_run && diff->changes[i].unit == GV_DIFF_NS &&
@@ -122,10 +122,10 @@ static double gv_diff_of_run(const struct gv_diff *diff, const char *what)
 }
 
 /* Prints if a stall is gone, but the run takes as long as before. */
-static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff_style *style)
+static void diff_print_freed(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
-    double stalled = -gv_diff_of_run(diff, GV_RUN_STALLED);
-    double asked = gv_diff_of_run(diff, GV_RUN_ASKED);
+    double stalled = -diff_of_run(diff, GV_RUN_STALLED);
+    double asked = diff_of_run(diff, GV_RUN_ASKED);
     char text[GV_DIFF_LINE_BYTES], time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
 
     if (stalled <= 0 || asked < stalled / 2)
@@ -140,7 +140,7 @@ static void gv_diff_print_freed(const struct gv_diff *diff, const struct gv_diff
                   style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
 }
 
-static void gv_diff_print_title(const struct gv_diff_style *style, const char *title)
+static void diff_print_title(const struct gv_diff_style *style, const char *title)
 {
     bool bold = style->format == GV_FORMAT_TABLE && gv_terminal_has_colours(style->out);
 
@@ -151,8 +151,8 @@ static void gv_diff_print_title(const struct gv_diff_style *style, const char *t
 }
 
 /* The row of a count next to those of times says what it counts. */
-static void gv_diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_change *change,
-                             const char *name)
+static void diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_change *change,
+                          const char *name)
 {
     const char *counted = gv_diff_areas[change->area].counted;
 
@@ -162,14 +162,14 @@ static void gv_diff_say_what(char out[GV_DIFF_NAME_BYTES], const struct gv_diff_
         snprintf(out, GV_DIFF_NAME_BYTES, "%s", name);
 }
 
-static void gv_diff_print_change(const struct gv_diff *diff, const struct gv_diff_change *change,
-                                 struct gv_rows *rows)
+static void diff_print_change(const struct gv_diff *diff, const struct gv_diff_change *change,
+                              struct gv_rows *rows)
 {
     char text[GV_DIFF_TEXT_BYTES], name[GV_KERNEL_NAME_BYTES], what[GV_DIFF_NAME_BYTES];
 
     if (gv_diff_areas[change->area].kernels)
         gv_kernel_name_short(change->what, name, sizeof(name));
-    gv_diff_say_what(what, change, gv_diff_areas[change->area].kernels ? name : change->what);
+    diff_say_what(what, change, gv_diff_areas[change->area].kernels ? name : change->what);
     gv_rows_text(rows, what);
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
         gv_rows_text(rows, gv_diff_say_range(text, change->unit, &change->sides[side]));
@@ -180,8 +180,8 @@ static void gv_diff_print_change(const struct gv_diff *diff, const struct gv_dif
 }
 
 /* The changes from `first` on that belong to one area. Returns the first of the next one. */
-static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_diff_style *style,
-                                 size_t first, size_t *written, int *error)
+static size_t diff_print_area(const struct gv_diff *diff, const struct gv_diff_style *style,
+                              size_t first, size_t *written, int *error)
 {
     const struct gv_diff_area *area = &gv_diff_areas[diff->changes[first].area];
     const struct gv_column columns[GV_DIFF_COLUMNS] = {
@@ -200,14 +200,14 @@ static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_dif
         if (!gv_diff_shows(&diff->changes[i], style, &shown, &thing))
             continue;
         if (!begun) {
-            gv_diff_print_title(style, area->title);
+            diff_print_title(style, area->title);
             gv_rows_begin(&rows, style->out, style->format, columns,
                           GV_DIFF_COLUMNS - (diff->test == GV_DIFF_TEST_NONE), NULL);
             rows.fit_names = gv_kernel_names_fit;
         }
         begun = true;
         (*written)++;
-        gv_diff_print_change(diff, &diff->changes[i], &rows);
+        diff_print_change(diff, &diff->changes[i], &rows);
     }
     if (begun)
         *error = gv_rows_end(&rows);
@@ -215,8 +215,8 @@ static size_t gv_diff_print_area(const struct gv_diff *diff, const struct gv_dif
 }
 
 /* Prints how to see the rest. */
-static void gv_diff_print_end(const struct gv_diff *diff, const struct gv_diff_style *style,
-                              size_t written)
+static void diff_print_end(const struct gv_diff *diff, const struct gv_diff_style *style,
+                           size_t written)
 {
     bool several = diff->test != GV_DIFF_TEST_NONE;
     char text[GV_DIFF_LINE_BYTES];
@@ -244,11 +244,11 @@ int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style)
     size_t written = 0;
     int error = 0;
 
-    gv_diff_print_head(diff, style);
-    gv_diff_print_freed(diff, style);
+    diff_print_head(diff, style);
+    diff_print_freed(diff, style);
     for (size_t i = 0; i < diff->count && !error;)
-        i = gv_diff_print_area(diff, style, i, &written, &error);
+        i = diff_print_area(diff, style, i, &written, &error);
     if (!error)
-        gv_diff_print_end(diff, style, written);
+        diff_print_end(diff, style, written);
     return error;
 }

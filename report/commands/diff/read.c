@@ -53,7 +53,7 @@ int gv_diff_begin(struct gv_diff *diff)
     return gv_database_error(diff->values, result);
 }
 
-static int gv_diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
+static int diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
 {
     int result;
 
@@ -68,8 +68,8 @@ static int gv_diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
     return gv_database_error(sqlite3_db_handle(insert), result);
 }
 
-static int gv_diff_read_query(const struct gv_diff_query *query, size_t run, sqlite3 *trace,
-                              sqlite3_stmt *insert)
+static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite3 *trace,
+                           sqlite3_stmt *insert)
 {
     sqlite3_stmt *rows = NULL;
     int result = sqlite3_prepare_v2(trace, query->sql, -1, &rows, NULL), error = 0;
@@ -82,7 +82,7 @@ static int gv_diff_read_query(const struct gv_diff_query *query, size_t run, sql
         for (int i = 1; i < sqlite3_column_count(rows) && !error; i++) {
             value.unit = query->units[i - 1];
             value.value = sqlite3_column_double(rows, i);
-            error = gv_diff_keep(insert, &value);
+            error = diff_keep(insert, &value);
         }
     }
     if (!error)
@@ -91,14 +91,14 @@ static int gv_diff_read_query(const struct gv_diff_query *query, size_t run, sql
     return error;
 }
 
-static bool gv_diff_ends_in(const char *key, const char *end)
+static bool diff_ends_in(const char *key, const char *end)
 {
     size_t length = strlen(key), tail = strlen(end);
 
     return length > tail && strcmp(key + length - tail, end) == 0;
 }
 
-static int gv_diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3_stmt *insert)
+static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3_stmt *insert)
 {
     const struct {
         const char *key;
@@ -117,19 +117,19 @@ static int gv_diff_read_facts(const struct gv_run_facts *facts, size_t run, sqli
             .area = GV_DIFF_AREA_run,
             .what = values[i].label,
             .of_gpu = true, /* unknown is not 0 */
-            .unit = gv_diff_ends_in(key, "_ns")      ? GV_DIFF_NS
-                    : gv_diff_ends_in(key, "_bytes") ? GV_DIFF_BYTES
-                                                     : GV_DIFF_COUNT,
+            .unit = diff_ends_in(key, "_ns")      ? GV_DIFF_NS
+                    : diff_ends_in(key, "_bytes") ? GV_DIFF_BYTES
+                                                  : GV_DIFF_COUNT,
             .run = run,
             .value = (double)values[i].value,
         };
         if (values[i].known)
-            error = gv_diff_keep(insert, &value);
+            error = diff_keep(insert, &value);
     }
     return error;
 }
 
-static int gv_diff_read_verdict(const struct gv_verdict *verdict, size_t run, sqlite3_stmt *insert)
+static int diff_read_verdict(const struct gv_verdict *verdict, size_t run, sqlite3_stmt *insert)
 {
     int error = 0;
 
@@ -140,12 +140,12 @@ static int gv_diff_read_verdict(const struct gv_verdict *verdict, size_t run, sq
                                       .unit = GV_DIFF_SHARE,
                                       .run = run,
                                       .value = verdict->findings[i].weight};
-        error = gv_diff_keep(insert, &value);
+        error = diff_keep(insert, &value);
     }
     return error;
 }
 
-static void gv_diff_describe(struct gv_diff_run *run, const struct gv_run_facts *facts)
+static void diff_describe(struct gv_diff_run *run, const struct gv_run_facts *facts)
 {
     run->gpu_seen = facts->gpu_whole;
     run->complete = facts->complete;
@@ -157,22 +157,22 @@ static void gv_diff_describe(struct gv_diff_run *run, const struct gv_run_facts 
 }
 
 /* Gives the trace the functions and sums that the queries need. */
-static int gv_diff_read_prepared(struct gv_diff *diff, size_t number, struct gv_report *report,
-                                 sqlite3_stmt *insert)
+static int diff_read_prepared(struct gv_diff *diff, size_t number, struct gv_report *report,
+                              sqlite3_stmt *insert)
 {
     struct gv_diff_run *run = &diff->runs[number];
     int error = 0;
 
-    gv_diff_describe(run, &report->facts);
+    diff_describe(run, &report->facts);
     if (diff->wanted[GV_DIFF_AREA_verdict])
-        error = gv_diff_read_verdict(&run->verdict, number, insert);
+        error = diff_read_verdict(&run->verdict, number, insert);
     if (!error && diff->wanted[GV_DIFF_AREA_run])
-        error = gv_diff_read_facts(&report->facts, number, insert);
+        error = diff_read_facts(&report->facts, number, insert);
     for (size_t i = 0; i < sizeof(gv_diff_queries) / sizeof(gv_diff_queries[0]) && !error; i++)
         if (diff->wanted[gv_diff_queries[i].area] &&
             (run->gpu_seen || !gv_diff_queries[i].of_gpu ||
              gv_diff_queries[i].area == GV_DIFF_AREA_stalls))
-            error = gv_diff_read_query(&gv_diff_queries[i], number, report->trace, insert);
+            error = diff_read_query(&gv_diff_queries[i], number, report->trace, insert);
     return error;
 }
 
@@ -196,7 +196,7 @@ int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
                               diff->values, "INSERT OR IGNORE INTO value VALUES (?, ?, ?, ?, ?, ?)",
                               -1, &insert, NULL));
     if (!error)
-        error = gv_diff_read_prepared(diff, number, report, insert);
+        error = diff_read_prepared(diff, number, report, insert);
     sqlite3_finalize(insert);
     free(report);
     return error;

@@ -25,7 +25,7 @@ static const struct gv_column gv_diff_columns[] = {
     {"after_max", GV_COLUMN_NUMBER},  {"more_than_noise", GV_COLUMN_NUMBER},
     {"p", GV_COLUMN_NUMBER},          {"different", GV_COLUMN_NUMBER}};
 
-static void gv_diff_write_value(struct gv_rows *rows, enum gv_diff_unit unit, double value)
+static void diff_write_value(struct gv_rows *rows, enum gv_diff_unit unit, double value)
 {
     if (unit == GV_DIFF_SHARE)
         gv_rows_real(rows, value);
@@ -33,22 +33,22 @@ static void gv_diff_write_value(struct gv_rows *rows, enum gv_diff_unit unit, do
         gv_rows_number(rows, gv_diff_whole(value));
 }
 
-static void gv_diff_write_change(const struct gv_diff *diff, const struct gv_diff_change *change,
-                                 struct gv_rows *rows)
+static void diff_write_change(const struct gv_diff *diff, const struct gv_diff_change *change,
+                              struct gv_rows *rows)
 {
     gv_rows_text(rows, gv_diff_areas[change->area].name);
     gv_rows_text(rows, change->what);
     gv_rows_text(rows, gv_diff_units[change->unit]);
-    gv_diff_write_value(rows, change->unit, change->sides[0].middle);
-    gv_diff_write_value(rows, change->unit, change->sides[1].middle);
-    gv_diff_write_value(rows, change->unit, change->change);
+    diff_write_value(rows, change->unit, change->sides[0].middle);
+    diff_write_value(rows, change->unit, change->sides[1].middle);
+    diff_write_value(rows, change->unit, change->change);
     if (change->sides[0].middle > 0)
         gv_rows_real(rows, change->sides[1].middle / change->sides[0].middle);
     else
         gv_rows_null(rows);
     for (size_t side = 0; side < GV_DIFF_SIDES; side++) {
-        gv_diff_write_value(rows, change->unit, change->sides[side].least);
-        gv_diff_write_value(rows, change->unit, change->sides[side].most);
+        diff_write_value(rows, change->unit, change->sides[side].least);
+        diff_write_value(rows, change->unit, change->sides[side].most);
     }
     /* Ranges that do not overlap prove nothing. */
     if (diff->test == GV_DIFF_TEST_RANK || (diff->test == GV_DIFF_TEST_RANGES && !change->more))
@@ -62,8 +62,8 @@ static void gv_diff_write_change(const struct gv_diff *diff, const struct gv_dif
     gv_rows_number(rows, change->different);
 }
 
-static int gv_diff_write_changes(const struct gv_diff *diff, const struct gv_diff_style *style,
-                                 struct gv_json *json)
+static int diff_write_changes(const struct gv_diff *diff, const struct gv_diff_style *style,
+                              struct gv_json *json)
 {
     size_t thing = SIZE_MAX;
     int64_t shown = 0;
@@ -77,12 +77,12 @@ static int gv_diff_write_changes(const struct gv_diff *diff, const struct gv_dif
             shown = 0;
         }
         if (gv_diff_shows(&diff->changes[i], style, &shown, &thing))
-            gv_diff_write_change(diff, &diff->changes[i], &rows);
+            diff_write_change(diff, &diff->changes[i], &rows);
     }
     return gv_rows_end(&rows);
 }
 
-static void gv_diff_write_run(const struct gv_diff_run *run, struct gv_json *json)
+static void diff_write_run(const struct gv_diff_run *run, struct gv_json *json)
 {
     gv_json_open(json, '{');
     gv_json_key(json, "trace");
@@ -100,7 +100,7 @@ static void gv_diff_write_run(const struct gv_diff_run *run, struct gv_json *jso
     gv_json_close(json, '}');
 }
 
-static void gv_diff_write_side(const struct gv_diff *diff, size_t side, struct gv_json *json)
+static void diff_write_side(const struct gv_diff *diff, size_t side, struct gv_json *json)
 {
     const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
     enum gv_verdict_class classes[GV_VERDICT_CLASSES];
@@ -126,7 +126,7 @@ static void gv_diff_write_side(const struct gv_diff *diff, size_t side, struct g
     gv_json_key(json, "runs");
     gv_json_open(json, '[');
     for (size_t i = 0; i < diff->counts[side]; i++)
-        gv_diff_write_run(&runs[i], json);
+        diff_write_run(&runs[i], json);
     gv_json_close(json, ']');
     gv_json_close(json, '}');
 }
@@ -139,7 +139,7 @@ int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *s
     gv_json_begin(&json, style->out);
     gv_json_open(&json, '{');
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
-        gv_diff_write_side(diff, side, &json);
+        diff_write_side(diff, side, &json);
     gv_json_key(&json, "test");
     gv_json_text(&json, gv_diff_tests[diff->test]);
     gv_json_key(&json, "chance");
@@ -150,7 +150,7 @@ int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *s
     gv_json_key(&json, "different");
     gv_json_bool(&json, gv_diff_any(diff));
     gv_json_key(&json, "changes");
-    error = gv_diff_write_changes(diff, style, &json);
+    error = diff_write_changes(diff, style, &json);
     gv_json_close(&json, '}');
     gv_json_end(&json);
     return error;
@@ -158,5 +158,5 @@ int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *s
 
 int gv_diff_print_csv(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
-    return gv_diff_write_changes(diff, style, NULL);
+    return diff_write_changes(diff, style, NULL);
 }

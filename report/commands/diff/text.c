@@ -33,7 +33,7 @@ size_t gv_diff_tellings(const struct gv_diff *diff, size_t side, enum gv_verdict
 }
 
 /* The rank of a class in a side's verdicts: lower if fewer of them have it, or later. */
-static size_t gv_diff_place(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
+static size_t diff_place(const struct gv_diff *diff, size_t side, enum gv_verdict_class class)
 {
     const struct gv_diff_run *runs = diff->runs + (side ? diff->counts[0] : 0);
     size_t place = 0;
@@ -56,7 +56,7 @@ size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
     for (size_t class = 0; class < GV_VERDICT_CLASSES; class ++) {
         if (gv_diff_tellings(diff, side, (enum gv_verdict_class) class) == 0)
             continue;
-        size_t place = gv_diff_place(diff, side, (enum gv_verdict_class) class), at = count++;
+        size_t place = diff_place(diff, side, (enum gv_verdict_class) class), at = count++;
         for (; at > 0 && places[at - 1] > place; at--) {
             places[at] = places[at - 1];
             classes[at] = classes[at - 1];
@@ -67,7 +67,7 @@ size_t gv_diff_classes(const struct gv_diff *diff, size_t side,
     return count;
 }
 
-static const char *gv_diff_say(char out[GV_FORMAT_BYTES], enum gv_diff_unit unit, double value)
+static const char *diff_say(char out[GV_FORMAT_BYTES], enum gv_diff_unit unit, double value)
 {
     switch (unit) {
     case GV_DIFF_NS:
@@ -88,10 +88,10 @@ const char *gv_diff_say_range(char out[GV_DIFF_TEXT_BYTES], enum gv_diff_unit un
 {
     char least[GV_FORMAT_BYTES], middle[GV_FORMAT_BYTES], most[GV_FORMAT_BYTES];
 
-    gv_diff_say(middle, unit, range->middle);
+    diff_say(middle, unit, range->middle);
     if (range->least < range->most)
         snprintf(out, GV_DIFF_TEXT_BYTES, "%s (%s to %s)", middle,
-                 gv_diff_say(least, unit, range->least), gv_diff_say(most, unit, range->most));
+                 diff_say(least, unit, range->least), diff_say(most, unit, range->most));
     else
         snprintf(out, GV_DIFF_TEXT_BYTES, "%s", middle);
     return out;
@@ -106,7 +106,7 @@ const char *gv_diff_say_change(char out[GV_DIFF_TEXT_BYTES], const struct gv_dif
         snprintf(out, GV_DIFF_TEXT_BYTES, "%+.1f points", change->change * 100);
     else
         snprintf(out, GV_DIFF_TEXT_BYTES, "%s%s", change->change < 0 ? "-" : "+",
-                 gv_diff_say(text, change->unit, size));
+                 diff_say(text, change->unit, size));
     return out;
 }
 
@@ -139,7 +139,7 @@ const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
 }
 
 /* The chance that ranges do not overlap: 2 of all ways to deal the traces. */
-static const char *gv_diff_say_chance(char out[GV_FORMAT_BYTES], double chance)
+static const char *diff_say_chance(char out[GV_FORMAT_BYTES], double chance)
 {
     int64_t ways = gv_diff_whole(2 / chance);
 
@@ -168,7 +168,7 @@ void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff)
             "%zu and %zu traces: values are medians, with their ranges. That is too few to tell"
             " a change from noise: ranges that do not overlap happen by chance %s. 4 and 4 are"
             " enough.",
-            diff->counts[0], diff->counts[1], gv_diff_say_chance(chance, diff->chance));
+            diff->counts[0], diff->counts[1], diff_say_chance(chance, diff->chance));
         break;
     default:
         snprintf(

@@ -10,12 +10,12 @@
 
 #define GV_DOCTOR_INDENT 24
 
-static const char *gv_doctor_state(enum gv_check_state state)
+static const char *doctor_state(enum gv_check_state state)
 {
     return state == GV_CHECK_FINE ? "fine" : state == GV_CHECK_NOTE ? "note" : "unseen";
 }
 
-static void gv_doctor_print_text(const struct gv_doctor *doctor)
+static void doctor_print_text(const struct gv_doctor *doctor)
 {
     const char *about = "";
     int columns = gv_terminal_columns(stdout);
@@ -26,7 +26,7 @@ static void gv_doctor_print_text(const struct gv_doctor *doctor)
         if (strcmp(about, check->about) != 0)
             printf("%s%s\n", about[0] ? "\n" : "", check->about);
         about = check->about;
-        snprintf(first, sizeof(first), "  %-6s %s", gv_doctor_state(check->state), check->what);
+        snprintf(first, sizeof(first), "  %-6s %s", doctor_state(check->state), check->what);
         gv_text_lines(stdout, GV_DOCTOR_INDENT, first, check->found, columns);
         if (check->fix[0])
             gv_text_lines(stdout, GV_DOCTOR_INDENT, "         to do", check->fix, columns);
@@ -36,7 +36,7 @@ static void gv_doctor_print_text(const struct gv_doctor *doctor)
                                      : "\nReady to profile.");
 }
 
-static int gv_doctor_print_rows(const struct gv_doctor *doctor, enum gv_format format)
+static int doctor_print_rows(const struct gv_doctor *doctor, enum gv_format format)
 {
     static const struct gv_column columns[] = {
         {"about", GV_COLUMN_TEXT}, {"state", GV_COLUMN_TEXT}, {"what", GV_COLUMN_TEXT},
@@ -48,7 +48,7 @@ static int gv_doctor_print_rows(const struct gv_doctor *doctor, enum gv_format f
     for (size_t i = 0; i < doctor->count; i++) {
         const struct gv_doctor_check *check = &doctor->checks[i];
         gv_rows_text(&rows, check->about);
-        gv_rows_text(&rows, gv_doctor_state(check->state));
+        gv_rows_text(&rows, doctor_state(check->state));
         gv_rows_text(&rows, check->what);
         gv_rows_text(&rows, check->found);
         gv_rows_text(&rows, check->fix[0] ? check->fix : NULL);
@@ -76,9 +76,9 @@ int gv_command_doctor(const struct gv_arguments *arguments)
     if (arguments->operands[0])
         gv_doctor_look_at_program(doctor, arguments->operands);
     if (format == GV_FORMAT_TABLE)
-        gv_doctor_print_text(doctor);
+        doctor_print_text(doctor);
     else
-        error = gv_doctor_print_rows(doctor, format);
+        error = doctor_print_rows(doctor, format);
     int code = error                         ? GV_EXIT_FAILED
                : gv_doctor_is_unwell(doctor) ? GV_EXIT_FINDING
                                              : GV_EXIT_FINE;

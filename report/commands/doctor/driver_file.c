@@ -11,7 +11,7 @@
 #define GV_DRIVER_FILE "libcuda.so.1"
 
 /* In the child. */
-static void gv_driver_file_try(int out)
+static void driver_file_try(int out)
 {
     if (dlopen(GV_DRIVER_FILE, RTLD_LAZY | RTLD_LOCAL))
         _exit(0);
@@ -30,7 +30,7 @@ bool gv_driver_file_loads(char *why, size_t size)
         return true;
     pid_t child = fork();
     if (child == 0)
-        gv_driver_file_try(ends[1]);
+        driver_file_try(ends[1]);
     close(ends[1]);
     while (child > 0 && count + 1 < size) {
         ssize_t got = read(ends[0], why + count, size - 1 - count);

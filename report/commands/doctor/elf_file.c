@@ -15,8 +15,8 @@ struct gv_elf_view {
 };
 
 /* `count` times `size` bytes at `offset`, or NULL if the file is too short. */
-static const void *gv_elf_at(const struct gv_elf_view *view, uint64_t offset, uint64_t count,
-                             uint64_t size)
+static const void *elf_at(const struct gv_elf_view *view, uint64_t offset, uint64_t count,
+                          uint64_t size)
 {
     uint64_t bytes;
 
@@ -27,7 +27,7 @@ static const void *gv_elf_at(const struct gv_elf_view *view, uint64_t offset, ui
 }
 
 /* The text at `offset`, if it ends inside the file; otherwise "". */
-static void gv_elf_text(const struct gv_elf_view *view, uint64_t offset, char *out, size_t size)
+static void elf_text(const struct gv_elf_view *view, uint64_t offset, char *out, size_t size)
 {
     size_t length = 0;
 
@@ -40,13 +40,11 @@ static void gv_elf_text(const struct gv_elf_view *view, uint64_t offset, char *o
 }
 
 /* The file offset of a mapped address. */
-static uint64_t gv_elf_offset(const struct gv_elf_view *view, const Elf64_Ehdr *head,
-                              uint64_t address)
+static uint64_t elf_offset(const struct gv_elf_view *view, const Elf64_Ehdr *head, uint64_t address)
 {
     for (uint16_t i = 0; i < head->e_phnum; i++) {
         Elf64_Phdr part;
-        const void *at =
-            gv_elf_at(view, head->e_phoff + (uint64_t)i * sizeof(part), 1, sizeof(part));
+        const void *at = elf_at(view, head->e_phoff + (uint64_t)i * sizeof(part), 1, sizeof(part));
         if (!at)
             break;
         memcpy(&part, at, sizeof(part));
@@ -57,51 +55,50 @@ static uint64_t gv_elf_offset(const struct gv_elf_view *view, const Elf64_Ehdr *
     return UINT64_MAX;
 }
 
-static void gv_elf_needed(const struct gv_elf_view *view, const Elf64_Ehdr *head,
-                          const Elf64_Phdr *dynamic, struct gv_elf_file *elf)
+static void elf_needed(const struct gv_elf_view *view, const Elf64_Ehdr *head,
+                       const Elf64_Phdr *dynamic, struct gv_elf_file *elf)
 {
     uint64_t count = dynamic->p_filesz / sizeof(Elf64_Dyn), strings = UINT64_MAX;
-    const unsigned char *rows = gv_elf_at(view, dynamic->p_offset, count, sizeof(Elf64_Dyn));
+    const unsigned char *rows = elf_at(view, dynamic->p_offset, count, sizeof(Elf64_Dyn));
     Elf64_Dyn row;
 
     for (uint64_t i = 0; rows && i < count; i++) {
         memcpy(&row, rows + i * sizeof(row), sizeof(row));
         if (row.d_tag == DT_STRTAB)
-            strings = gv_elf_offset(view, head, row.d_un.d_ptr);
+            strings = elf_offset(view, head, row.d_un.d_ptr);
     }
     for (uint64_t i = 0; rows && i < count && strings < view->size; i++) {
         memcpy(&row, rows + i * sizeof(row), sizeof(row));
         if (row.d_tag == DT_NEEDED && elf->needed_count < GV_ELF_NEEDED &&
             row.d_un.d_val < view->size - strings)
-            gv_elf_text(view, strings + row.d_un.d_val, elf->needed[elf->needed_count++],
-                        GV_ELF_NAME_BYTES);
+            elf_text(view, strings + row.d_un.d_val, elf->needed[elf->needed_count++],
+                     GV_ELF_NAME_BYTES);
     }
 }
 
-static void gv_elf_parts(const struct gv_elf_view *view, const Elf64_Ehdr *head,
-                         struct gv_elf_file *elf)
+static void elf_parts(const struct gv_elf_view *view, const Elf64_Ehdr *head,
+                      struct gv_elf_file *elf)
 {
     for (uint16_t i = 0; i < head->e_phnum; i++) {
         Elf64_Phdr part;
-        const void *at =
-            gv_elf_at(view, head->e_phoff + (uint64_t)i * sizeof(part), 1, sizeof(part));
+        const void *at = elf_at(view, head->e_phoff + (uint64_t)i * sizeof(part), 1, sizeof(part));
         if (!at)
             break;
         memcpy(&part, at, sizeof(part));
         if (part.p_type == PT_INTERP) {
             elf->is_dynamic = true;
-            gv_elf_text(view, part.p_offset, elf->interpreter, sizeof(elf->interpreter));
+            elf_text(view, part.p_offset, elf->interpreter, sizeof(elf->interpreter));
         } else if (part.p_type == PT_DYNAMIC) {
-            gv_elf_needed(view, head, &part, elf);
+            elf_needed(view, head, &part, elf);
         }
     }
 }
 
-static void gv_elf_sections(const struct gv_elf_view *view, const Elf64_Ehdr *head,
-                            struct gv_elf_file *elf)
+static void elf_sections(const struct gv_elf_view *view, const Elf64_Ehdr *head,
+                         struct gv_elf_file *elf)
 {
     Elf64_Shdr names, section;
-    const unsigned char *rows = gv_elf_at(view, head->e_shoff, head->e_shnum, sizeof(section));
+    const unsigned char *rows = elf_at(view, head->e_shoff, head->e_shnum, sizeof(section));
     char name[16];
 
     if (!rows || head->e_shstrndx >= head->e_shnum)
@@ -110,14 +107,14 @@ static void gv_elf_sections(const struct gv_elf_view *view, const Elf64_Ehdr *he
     for (uint16_t i = 0; i < head->e_shnum; i++) {
         memcpy(&section, rows + i * sizeof(section), sizeof(section));
         if (names.sh_offset < view->size && section.sh_name < view->size - names.sh_offset)
-            gv_elf_text(view, names.sh_offset + section.sh_name, name, sizeof(name));
+            elf_text(view, names.sh_offset + section.sh_name, name, sizeof(name));
         else
             name[0] = '\0';
         elf->has_device_code |= strcmp(name, ".nv_fatbin") == 0;
     }
 }
 
-static int gv_elf_read(const struct gv_elf_view *view, struct gv_elf_file *elf)
+static int elf_read(const struct gv_elf_view *view, struct gv_elf_file *elf)
 {
     Elf64_Ehdr head;
 
@@ -129,8 +126,8 @@ static int gv_elf_read(const struct gv_elf_view *view, struct gv_elf_file *elf)
     elf->machine = head.e_machine;
     if (!elf->is_64_bit)
         return 0;
-    gv_elf_parts(view, &head, elf);
-    gv_elf_sections(view, &head, elf);
+    elf_parts(view, &head, elf);
+    elf_sections(view, &head, elf);
     elf->opens_libraries = memmem(view->bytes, view->size, "dlopen", sizeof("dlopen")) != NULL;
     return 0;
 }
@@ -155,7 +152,7 @@ int gv_elf_file_read(const char *path, struct gv_elf_file *elf)
     }
     if (!error) {
         view = (struct gv_elf_view){bytes, (size_t)status.st_size};
-        error = gv_elf_read(&view, elf);
+        error = elf_read(&view, elf);
         munmap(bytes, (size_t)status.st_size);
     }
     close(fd);

@@ -21,7 +21,7 @@
 /* With less, a busy program may lose records. */
 #define GV_SHARED_LEAST_BYTES (64 << 20)
 
-static void gv_machine_driver(struct gv_doctor *doctor)
+static void machine_driver(struct gv_doctor *doctor)
 {
     char line[256] = "";
     int fd = open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
@@ -39,7 +39,7 @@ static void gv_machine_driver(struct gv_doctor *doctor)
     gv_doctor_add(doctor, GV_CHECK_FINE, "kernel driver", "%s", line);
 }
 
-static void gv_machine_files(struct gv_doctor *doctor)
+static void machine_files(struct gv_doctor *doctor)
 {
     glob_t files;
 
@@ -55,7 +55,7 @@ static void gv_machine_files(struct gv_doctor *doctor)
 }
 
 /* The folder above the records' folder, unless that is a file system of its own. */
-static void gv_machine_shared_folder(char *directory)
+static void machine_shared_folder(char *directory)
 {
     struct stat inner, outer;
     char *slash = strrchr(directory, '/');
@@ -69,20 +69,21 @@ static void gv_machine_shared_folder(char *directory)
         *slash = '\0';
 }
 
-static void gv_machine_shared_memory(struct gv_doctor *doctor)
+static void machine_shared_memory(struct gv_doctor *doctor)
 {
     char directory[GV_SESSION_PATH_BYTES], size[GV_FORMAT_BYTES], left[GV_FORMAT_BYTES];
     struct statvfs status;
     struct statfs kind;
 
     gv_session_place_default(directory, sizeof(directory));
-    gv_machine_shared_folder(directory);
+    machine_shared_folder(directory);
     if (statvfs(directory, &status) < 0 || statfs(directory, &kind) < 0 ||
         access(directory, W_OK | X_OK) < 0) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory", "%s cannot be used: %s", directory,
                       strerror(errno));
-        gv_doctor_fix(doctor, "set GPUVERIFY_SPOOL_DIR to a folder in memory; until then, records go to "
-                              "files beside the trace, which makes calls slower");
+        gv_doctor_fix(doctor,
+                      "set GPUVERIFY_SPOOL_DIR to a folder in memory; until then, records go to "
+                      "files beside the trace, which makes calls slower");
         return;
     }
     if (kind.f_type != TMPFS_MAGIC && kind.f_type != RAMFS_MAGIC) {
@@ -103,7 +104,7 @@ static void gv_machine_shared_memory(struct gv_doctor *doctor)
                       "--shm-size=1g), or set GPUVERIFY_SPOOL_DIR");
 }
 
-static void gv_machine_library(struct gv_doctor *doctor)
+static void machine_library(struct gv_doctor *doctor)
 {
     char path[PATH_MAX];
 
@@ -118,11 +119,12 @@ static void gv_machine_library(struct gv_doctor *doctor)
         gv_doctor_fix(doctor, "install gpuverify in a folder whose path has neither");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library", "cannot find libgpuverify.so next to gpuverify");
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
+                  "cannot find libgpuverify.so next to gpuverify");
     gv_doctor_fix(doctor, "install gpuverify again, with its library");
 }
 
-static void gv_machine_profilers(struct gv_doctor *doctor)
+static void machine_profilers(struct gv_doctor *doctor)
 {
     static const char *const injections[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
     const char *preload = getenv("LD_PRELOAD");
@@ -133,19 +135,22 @@ static void gv_machine_profilers(struct gv_doctor *doctor)
             continue;
         gv_doctor_add(doctor, i == 0 ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "other profiler",
                       "%s=%.300s", injections[i], value);
-        gv_doctor_fix(doctor, "unset it: CUPTI serves one profiler at a time, and gpuverify may record "
-                              "only the calls");
+        gv_doctor_fix(doctor,
+                      "unset it: CUPTI serves one profiler at a time, and gpuverify may record "
+                      "only the calls");
     }
     if (preload && *preload) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "LD_PRELOAD", "%.400s", preload);
-        gv_doctor_fix(doctor, "gpuverify keeps it, after its own library; unset it if they conflict");
+        gv_doctor_fix(doctor,
+                      "gpuverify keeps it, after its own library; unset it if they conflict");
     }
 }
 
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "%.400s", why);
-    gv_doctor_fix(doctor, "install NVIDIA's driver; start a container with GPUs (docker run --gpus all)");
+    gv_doctor_fix(doctor,
+                  "install NVIDIA's driver; start a container with GPUs (docker run --gpus all)");
 }
 
 void gv_doctor_look_for_driver(struct gv_doctor *doctor)
@@ -163,9 +168,9 @@ void gv_doctor_look_for_driver(struct gv_doctor *doctor)
 
 void gv_doctor_look_at_machine(struct gv_doctor *doctor)
 {
-    gv_machine_library(doctor);
-    gv_machine_driver(doctor);
-    gv_machine_files(doctor);
-    gv_machine_shared_memory(doctor);
-    gv_machine_profilers(doctor);
+    machine_library(doctor);
+    machine_driver(doctor);
+    machine_files(doctor);
+    machine_shared_memory(doctor);
+    machine_profilers(doctor);
 }

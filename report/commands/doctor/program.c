@@ -17,7 +17,7 @@
 #define GV_PROGRAM_SCRIPTS 4
 
 /* Finds a program as a shell does. 0 or -errno. */
-static int gv_program_find(const char *name, char path[PATH_MAX])
+static int program_find(const char *name, char path[PATH_MAX])
 {
     const char *places = getenv("PATH");
     char candidate[PATH_MAX];
@@ -35,7 +35,7 @@ static int gv_program_find(const char *name, char path[PATH_MAX])
 }
 
 /* The interpreter of a script: its path, or with env its name. 1: found; 0: not a script. */
-static int gv_program_interpreter(const char *path, char name[PATH_MAX])
+static int program_interpreter(const char *path, char name[PATH_MAX])
 {
     char line[512], word[PATH_MAX] = "", next[PATH_MAX] = "";
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -56,16 +56,16 @@ static int gv_program_interpreter(const char *path, char name[PATH_MAX])
 }
 
 /* A script without an interpreter line. */
-static bool gv_program_is_python(const char *path)
+static bool program_is_python(const char *path)
 {
     const char *dot = strrchr(path, '.');
     char name[PATH_MAX];
 
-    return dot && strcmp(dot, ".py") == 0 && !gv_program_interpreter(path, name);
+    return dot && strcmp(dot, ".py") == 0 && !program_interpreter(path, name);
 }
 
 /* Whether the system would preload a library into it. */
-static bool gv_program_rights(struct gv_doctor *doctor, const char *path)
+static bool program_rights(struct gv_doctor *doctor, const char *path)
 {
     struct stat status;
     bool special = stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID));
@@ -79,7 +79,7 @@ static bool gv_program_rights(struct gv_doctor *doctor, const char *path)
     return false;
 }
 
-static void gv_program_runtime(struct gv_doctor *doctor, const struct gv_elf_file *elf)
+static void program_runtime(struct gv_doctor *doctor, const struct gv_elf_file *elf)
 {
     const char *runtime = gv_elf_file_needs(elf, "libcudart");
 
@@ -97,7 +97,7 @@ static void gv_program_runtime(struct gv_doctor *doctor, const struct gv_elf_fil
                       "the file itself needs none; libraries that it loads may");
 }
 
-static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_file *elf)
+static void program_libraries(struct gv_doctor *doctor, const struct gv_elf_file *elf)
 {
     const char *sanitizer = gv_elf_file_needs(elf, "libasan");
 
@@ -109,15 +109,16 @@ static void gv_program_libraries(struct gv_doctor *doctor, const struct gv_elf_f
         gv_doctor_fix(doctor, "build the program without it; UBSan may stay");
     }
     if (elf->opens_libraries) {
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "plugins",
-                      "the program can open libraries; calls of libraries opened with RTLD_DEEPBIND "
-                      "would not be recorded");
+        gv_doctor_add(
+            doctor, GV_CHECK_NOTE, "plugins",
+            "the program can open libraries; calls of libraries opened with RTLD_DEEPBIND "
+            "would not be recorded");
         gv_doctor_fix(doctor, "if calls are missing, open the libraries without RTLD_DEEPBIND");
     }
 }
 
 /* This command is built for the library's machine. */
-static bool gv_program_is_of_ours(const struct gv_elf_file *elf)
+static bool program_is_of_ours(const struct gv_elf_file *elf)
 {
     struct gv_elf_file *own = malloc(sizeof(*own));
     bool same = !own || gv_elf_file_read("/proc/self/exe", own) || own->machine == elf->machine;
@@ -126,13 +127,12 @@ static bool gv_program_is_of_ours(const struct gv_elf_file *elf)
     return same;
 }
 
-static void gv_program_elf(struct gv_doctor *doctor, const char *path,
-                           const struct gv_elf_file *elf)
+static void program_elf(struct gv_doctor *doctor, const char *path, const struct gv_elf_file *elf)
 {
     struct utsname system = {.machine = ""};
 
     uname(&system);
-    if (!elf->is_64_bit || !gv_program_is_of_ours(elf)) {
+    if (!elf->is_64_bit || !program_is_of_ours(elf)) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine",
                       "%.300s is built for another machine (ELF machine %u, %d bits)", path,
                       (unsigned)elf->machine, elf->is_64_bit ? 64 : 32);
@@ -151,14 +151,14 @@ static void gv_program_elf(struct gv_doctor *doctor, const char *path,
         gv_doctor_fix(doctor, "build it for glibc, or run it in a container with glibc");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_FINE, "linking", "%.300s is dynamic: the library can be preloaded",
-                  path);
-    gv_program_runtime(doctor, elf);
-    gv_program_libraries(doctor, elf);
+    gv_doctor_add(doctor, GV_CHECK_FINE, "linking",
+                  "%.300s is dynamic: the library can be preloaded", path);
+    program_runtime(doctor, elf);
+    program_libraries(doctor, elf);
 }
 
 /* Whether scripts of this interpreter usually start other programs. */
-static bool gv_program_is_shell(const char *path)
+static bool program_is_shell(const char *path)
 {
     static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
     const char *slash = strrchr(path, '/');
@@ -170,7 +170,7 @@ static bool gv_program_is_shell(const char *path)
 }
 
 /* python, python3, python3.12; other programs must not be started. */
-static bool gv_program_is_called_python(const char *called)
+static bool program_is_called_python(const char *called)
 {
     static const char python[] = "python";
     const char *slash = strrchr(called, '/'), *name = slash ? slash + 1 : called;
@@ -183,12 +183,12 @@ static bool gv_program_is_called_python(const char *called)
 
 /* pyenv, asdf and others put scripts called python3 before the interpreters in PATH. `called` is
  * the name by which `path` was found; `path` becomes that of the interpreter. */
-static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
+static bool program_is_shim(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
     char name[PATH_MAX], found[PATH_MAX];
 
-    if (!doctor->may_start || !gv_program_is_called_python(called) ||
-        !gv_program_interpreter(path, name) || !gv_program_is_shell(name) ||
+    if (!doctor->may_start || !program_is_called_python(called) ||
+        !program_interpreter(path, name) || !program_is_shell(name) ||
         gv_doctor_ask_python(called, found) != 0)
         return false;
     gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is a shell script that starts %.200s",
@@ -199,25 +199,26 @@ static bool gv_program_is_shim(struct gv_doctor *doctor, const char *called, cha
 
 /* Replaces a script in `path` by its interpreter. `called`: the name by which it was found. 0 or
  * -errno. */
-static int gv_program_follow(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
+static int program_follow(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
     char name[PATH_MAX];
     int error = 0;
     bool script = false;
 
     for (int i = 0; !error && i < GV_PROGRAM_SCRIPTS; i++) {
-        if (gv_program_is_shim(doctor, i ? name : called, path))
+        if (program_is_shim(doctor, i ? name : called, path))
             return 0;
-        if (!gv_program_interpreter(path, name))
+        if (!program_interpreter(path, name))
             break;
         gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is run by %.200s", path, name);
-        error = gv_program_find(name, path);
+        error = program_find(name, path);
         script = true;
     }
-    if (!error && script && gv_program_is_shell(name)) {
+    if (!error && script && program_is_shell(name)) {
         doctor->looked_not = true;
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "starts",
-                      "a shell script decides while it runs what to start, so that was not checked");
+        gv_doctor_add(
+            doctor, GV_CHECK_NOTE, "starts",
+            "a shell script decides while it runs what to start, so that was not checked");
         gv_doctor_fix(doctor,
                       "run it and see: gpuverify run -- %.300s; or name the program that the "
                       "script starts in the end",
@@ -227,7 +228,7 @@ static int gv_program_follow(struct gv_doctor *doctor, const char *called, char 
 }
 
 /* Adds a word for a shell. Skips one with a quote, which would be hard to read. */
-static bool gv_program_add_word(struct gv_doctor *doctor, const char *word)
+static bool program_add_word(struct gv_doctor *doctor, const char *word)
 {
     size_t used = strlen(doctor->command), room = sizeof(doctor->command) - sizeof(" ...");
     size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -244,15 +245,15 @@ static bool gv_program_add_word(struct gv_doctor *doctor, const char *word)
 
 /* Adds a prefix, if not NULL, and then the words; leaves out what does not fit, and everything
  * after it. */
-static void gv_program_command(struct gv_doctor *doctor, char *const *with, char *const *words)
+static void program_command(struct gv_doctor *doctor, char *const *with, char *const *words)
 {
     bool fits = true;
 
     doctor->command[0] = '\0';
     for (; with && *with && fits; with++)
-        fits = gv_program_add_word(doctor, *with);
+        fits = program_add_word(doctor, *with);
     for (; *words && fits; words++)
-        fits = gv_program_add_word(doctor, *words);
+        fits = program_add_word(doctor, *words);
 }
 
 void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
@@ -261,37 +262,37 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     char path[PATH_MAX];
     struct gv_elf_file *elf = malloc(sizeof(*elf));
 
-    gv_program_command(doctor, NULL, words);
+    program_command(doctor, NULL, words);
     bool here = !strchr(program, '/') && access(program, F_OK) == 0;
-    int error = elf ? gv_program_find(program, path) : -ENOMEM;
+    int error = elf ? program_find(program, path) : -ENOMEM;
 
     if (!error)
-        error = gv_program_follow(doctor, program, path);
-    if (!error && gv_program_is_python(path)) {
+        error = program_follow(doctor, program, path);
+    if (!error && program_is_python(path)) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
                       "%.200s has no #! line; python3 was checked for it", path);
         char *python[] = {"python3", NULL};
-        gv_program_command(doctor, python, words);
+        program_command(doctor, python, words);
         gv_doctor_fix(doctor, "start it with: gpuverify run -- %.300s", doctor->command);
-        error = gv_program_find("python3", path);
+        error = program_find("python3", path);
         if (!error)
-            error = gv_program_follow(doctor, "python3", path);
+            error = program_follow(doctor, "python3", path);
     }
     if (!error)
         error = gv_elf_file_read(path, elf);
     if (error == -ENOEXEC) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is not a program for this system", path);
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is not a program for this system",
+                      path);
         gv_doctor_fix(doctor, "name the program that gpuverify run should start");
     } else if (error == -ENOENT && here) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file",
-                      "%.300s is not on the PATH", program);
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s is not on the PATH", program);
         gv_doctor_fix(doctor, "it is in this folder: gpuverify doctor ./%.200s", program);
     } else if (error) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s: %s", program, strerror(-error));
         gv_doctor_fix(doctor, "name a program that exists and is readable");
     } else {
-        if (gv_program_rights(doctor, path))
-            gv_program_elf(doctor, path, elf);
+        if (program_rights(doctor, path))
+            program_elf(doctor, path, elf);
     }
     free(elf);
 }

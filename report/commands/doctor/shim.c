@@ -15,7 +15,7 @@
 #define GV_SHIM_MOST_MS 10000
 
 /* In the child. */
-static void gv_shim_become(const char *name, int out)
+static void shim_become(const char *name, int out)
 {
     int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -27,7 +27,7 @@ static void gv_shim_become(const char *name, int out)
     _exit(127);
 }
 
-static int64_t gv_shim_now_ms(void)
+static int64_t shim_now_ms(void)
 {
     struct timespec now;
 
@@ -36,15 +36,15 @@ static int64_t gv_shim_now_ms(void)
 }
 
 /* Reads its output until it closes it, or until it is too much. 0 or -errno. */
-static int gv_shim_listen(int from, char *out, size_t size)
+static int shim_listen(int from, char *out, size_t size)
 {
     struct pollfd ready = {.fd = from, .events = POLLIN};
-    int64_t until_ms = gv_shim_now_ms() + GV_SHIM_MOST_MS, left_ms;
+    int64_t until_ms = shim_now_ms() + GV_SHIM_MOST_MS, left_ms;
     size_t used = 0;
     ssize_t got = 1;
 
     while (got != 0 && used + 1 < size) {
-        left_ms = until_ms - gv_shim_now_ms();
+        left_ms = until_ms - shim_now_ms();
         got = left_ms > 0 ? poll(&ready, 1, (int)left_ms) : 0;
         if (got == 0)
             return -ETIMEDOUT;
@@ -67,11 +67,11 @@ int gv_doctor_ask_python(const char *name, char path[PATH_MAX])
         return -errno;
     pid_t child = fork();
     if (child == 0)
-        gv_shim_become(name, ends[1]);
+        shim_become(name, ends[1]);
     error = child < 0 ? -errno : 0;
     close(ends[1]);
     if (!error) {
-        error = gv_shim_listen(ends[0], said, sizeof(said));
+        error = shim_listen(ends[0], said, sizeof(said));
         /* It has answered, and may not end by itself. */
         kill(-child, SIGKILL);
         kill(child, SIGKILL);

@@ -27,7 +27,7 @@ struct gv_trial {
 };
 
 /* In the child. */
-static void gv_trial_become(const struct gv_trial *trial)
+static void trial_become(const struct gv_trial *trial)
 {
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -46,7 +46,7 @@ static void gv_trial_become(const struct gv_trial *trial)
 }
 
 /* 0, or -ETIMEDOUT, or -ECHILD if it crashed, or another -errno. */
-static int gv_trial_wait(pid_t child)
+static int trial_wait(pid_t child)
 {
     int status = 0;
 
@@ -64,16 +64,16 @@ static int gv_trial_wait(pid_t child)
     return -ETIMEDOUT;
 }
 
-static int gv_trial_run(const struct gv_trial *trial)
+static int trial_run(const struct gv_trial *trial)
 {
     pid_t child = fork();
 
     if (child == 0)
-        gv_trial_become(trial);
-    return child < 0 ? -errno : gv_trial_wait(child);
+        trial_become(trial);
+    return child < 0 ? -errno : trial_wait(child);
 }
 
-static void gv_trial_devices(struct gv_doctor *doctor, sqlite3 *trace)
+static void trial_devices(struct gv_doctor *doctor, sqlite3 *trace)
 {
     sqlite3_stmt *rows = NULL;
 
@@ -90,7 +90,7 @@ static void gv_trial_devices(struct gv_doctor *doctor, sqlite3 *trace)
     sqlite3_finalize(rows);
 }
 
-static void gv_trial_gpu_side(struct gv_doctor *doctor, sqlite3_stmt *row)
+static void trial_gpu_side(struct gv_doctor *doctor, sqlite3_stmt *row)
 {
     const char *mode = (const char *)sqlite3_column_text(row, 0);
     const char *why = (const char *)sqlite3_column_text(row, 1);
@@ -108,11 +108,12 @@ static void gv_trial_gpu_side(struct gv_doctor *doctor, sqlite3_stmt *row)
                   why    ? why
                   : mode ? "GPUVERIFY_GPU=off"
                          : "CUDA was not started");
-    gv_doctor_fix(doctor, "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
-                          "calls and stalls are recorded without it too");
+    gv_doctor_fix(doctor,
+                  "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
+                  "calls and stalls are recorded without it too");
 }
 
-static void gv_trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
+static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
 {
     sqlite3 *trace = NULL;
     sqlite3_stmt *row = NULL;
@@ -122,7 +123,7 @@ static void gv_trial_look(struct gv_doctor *doctor, const struct gv_trial *trial
         gv_doctor_fix(doctor, "see what it reports: GPUVERIFY_LOG=info gpuverify run true");
         return;
     }
-    gv_trial_devices(doctor, trace);
+    trial_devices(doctor, trace);
     if (sqlite3_prepare_v2(
             trace,
             "SELECT gpu, gpu_why, cupti_version, cupti_library, EXISTS (SELECT 1 FROM"
@@ -130,12 +131,12 @@ static void gv_trial_look(struct gv_doctor *doctor, const struct gv_trial *trial
             " id LIMIT 1",
             -1, &row, NULL) == SQLITE_OK &&
         sqlite3_step(row) == SQLITE_ROW)
-        gv_trial_gpu_side(doctor, row);
+        trial_gpu_side(doctor, row);
     sqlite3_finalize(row);
     sqlite3_close(trace);
 }
 
-static void gv_trial_judge(struct gv_doctor *doctor, const struct gv_trial *trial)
+static void trial_judge(struct gv_doctor *doctor, const struct gv_trial *trial)
 {
     char said[512] = "";
     int result = -1, version = 0, devices = 0;
@@ -162,7 +163,7 @@ static void gv_trial_judge(struct gv_doctor *doctor, const struct gv_trial *tria
     } else {
         gv_doctor_add(doctor, GV_CHECK_FINE, "driver", "CUDA %d.%d, %d device%s", version / 1000,
                       version % 1000 / 10, devices, devices == 1 ? "" : "s");
-        gv_trial_look(doctor, trial);
+        trial_look(doctor, trial);
     }
 }
 
@@ -177,14 +178,14 @@ void gv_doctor_try(struct gv_doctor *doctor)
     }
     snprintf(trial.trace, sizeof(trial.trace), "%s/trace.db", trial.folder);
     snprintf(trial.said, sizeof(trial.said), "%s/said", trial.folder);
-    error = gv_trial_run(&trial);
+    error = trial_run(&trial);
     if (error == -ETIMEDOUT || error == -ECHILD) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "starting CUDA %s",
                       error == -ECHILD ? "crashed" : "did not end within 30 s");
         gv_doctor_fix(doctor, "check whether a CUDA program works without gpuverify, and what "
                               "nvidia-smi and the kernel's log (dmesg) say");
     } else {
-        gv_trial_judge(doctor, &trial);
+        trial_judge(doctor, &trial);
     }
     unlink(trial.said);
     unlink(trial.trace);

@@ -14,15 +14,15 @@
 #include <string.h>
 
 /* s15, or 15. 0: it is no stall's number. */
-static int64_t gv_explain_id(const char *word)
+static int64_t explain_id(const char *word)
 {
     int64_t id = 0;
 
     return gv_value_number(word + (word[0] == 's'), &id) == 0 ? id : 0;
 }
 
-static int gv_explain_row(sqlite3 *trace, const struct gv_stall_row *row,
-                          const struct gv_explain_out *to)
+static int explain_row(sqlite3 *trace, const struct gv_stall_row *row,
+                       const struct gv_explain_out *to)
 {
     int error;
 
@@ -35,7 +35,7 @@ static int gv_explain_row(sqlite3 *trace, const struct gv_stall_row *row,
 }
 
 /* One stall: `id`, or if that is 0 the worst. */
-static int gv_explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
+static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
 {
     struct gv_stall_filter filter = {.id = id, .expected = id != 0, .limit = 1, .people = true};
     struct gv_stall_rows rows = {0};
@@ -50,7 +50,7 @@ static int gv_explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_ou
     if (!error && rows.count) {
         if (*told && !to->json)
             putchar('\n');
-        error = gv_explain_row(trace, &rows.rows[0], to);
+        error = explain_row(trace, &rows.rows[0], to);
         bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
         int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
         if (count > 1 && !to->json)
@@ -66,7 +66,7 @@ static int gv_explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_ou
 }
 
 /* The calls that have not returned, and the worst stall of those that have. */
-static int gv_explain_all(sqlite3 *trace, const struct gv_explain_out *to)
+static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
 {
     bool silent = false;
     int told = 0, error = gv_explain_flights(trace, to, &told);
@@ -74,7 +74,7 @@ static int gv_explain_all(sqlite3 *trace, const struct gv_explain_out *to)
     if (to->json)
         gv_json_close(to->json, ']');
     if (!error)
-        error = gv_explain_one(trace, 0, to, &told);
+        error = explain_one(trace, 0, to, &told);
     if (error || to->json)
         return error;
     error = gv_silence_note_print(stdout, trace, told ? "\n" : "", to->columns, &silent);
@@ -83,7 +83,7 @@ static int gv_explain_all(sqlite3 *trace, const struct gv_explain_out *to)
     return error;
 }
 
-static int gv_explain_json(sqlite3 *trace, int64_t id, struct gv_explain_out *to, int *told)
+static int explain_json(sqlite3 *trace, int64_t id, struct gv_explain_out *to, int *told)
 {
     struct gv_json json;
     int error;
@@ -97,9 +97,9 @@ static int gv_explain_json(sqlite3 *trace, int64_t id, struct gv_explain_out *to
     gv_json_open(&json, '[');
     if (id) {
         gv_json_close(&json, ']');
-        error = gv_explain_one(trace, id, to, told);
+        error = explain_one(trace, id, to, told);
     } else {
-        error = gv_explain_all(trace, to);
+        error = explain_all(trace, to);
     }
     gv_json_close(&json, '}');
     gv_json_end(&json);
@@ -115,11 +115,11 @@ int gv_command_explain(const struct gv_arguments *arguments)
     int64_t id = 0;
     int told = 0, code = GV_EXIT_FAILED, error;
 
-    if (path && !stall && gv_explain_id(path)) {
+    if (path && !stall && explain_id(path)) {
         stall = path;
         path = NULL;
     }
-    if (stall && (id = gv_explain_id(stall)) == 0)
+    if (stall && (id = explain_id(stall)) == 0)
         return gv_arguments_refuse(arguments->command,
                                    "'%s' is not a stall such as s15; 'gpuverify stalls' lists them",
                                    stall);
@@ -128,9 +128,9 @@ int gv_command_explain(const struct gv_arguments *arguments)
         return code;
     to.path = path;
     if (strcmp(format, "json") == 0)
-        error = gv_explain_json(trace, id, &to, &told);
+        error = explain_json(trace, id, &to, &told);
     else
-        error = id ? gv_explain_one(trace, id, &to, &told) : gv_explain_all(trace, &to);
+        error = id ? explain_one(trace, id, &to, &told) : explain_all(trace, &to);
     if (error)
         gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     else if (!told && id)

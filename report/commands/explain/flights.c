@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How much of a call is drawn of which nobody knows how long it took. */
+/* How much to draw of a call with an unknown duration. */
 #define GV_FLIGHT_UNKNOWN_NS 1000000
 
 enum gv_flight_column {
@@ -34,19 +34,19 @@ static const char gv_flights_sql[] =
     " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal"
     " FROM in_flight f LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
 
-static const char *gv_flight_text(sqlite3_stmt *row, enum gv_flight_column column)
+static const char *flight_text(sqlite3_stmt *row, enum gv_flight_column column)
 {
     return (const char *)sqlite3_column_text(row, column);
 }
 
-static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
+static void explain_flight_what(sqlite3_stmt *row, FILE *text)
 {
-    const char *name = gv_flight_text(row, GV_FLIGHT_NAME);
+    const char *name = flight_text(row, GV_FLIGHT_NAME);
     char kernel[GV_KERNEL_NAME_BYTES];
     bool ended = sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL;
     char elapsed[GV_FORMAT_BYTES];
 
-    gv_kernel_name_short(gv_flight_text(row, GV_FLIGHT_KERNEL), kernel, sizeof(kernel));
+    gv_kernel_name_short(flight_text(row, GV_FLIGHT_KERNEL), kernel, sizeof(kernel));
     fprintf(text,
             "thread %lld of process %lld called " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME
             " %.3f s into the run;",
@@ -59,10 +59,10 @@ static void gv_explain_flight_what(sqlite3_stmt *row, FILE *text)
                 gv_format_duration(elapsed, sqlite3_column_int64(row, GV_FLIGHT_ELAPSED)));
 }
 
-/* A call that nothing explains: how its process ended may. */
-static void gv_explain_flight_unknown(sqlite3_stmt *row, FILE *text)
+/* If nothing explains the call, the end of its process may. */
+static void explain_flight_unknown(sqlite3_stmt *row, FILE *text)
 {
-    const char *ended = gv_flight_text(row, GV_FLIGHT_ENDED);
+    const char *ended = flight_text(row, GV_FLIGHT_ENDED);
     int64_t signal = sqlite3_column_int64(row, GV_FLIGHT_SIGNAL);
     char how[64];
 
@@ -78,24 +78,24 @@ static void gv_explain_flight_unknown(sqlite3_stmt *row, FILE *text)
     fputs(" before the call returned.", text);
 }
 
-static void gv_explain_flight_why(sqlite3_stmt *row, FILE *text)
+static void explain_flight_why(sqlite3_stmt *row, FILE *text)
 {
-    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
+    const char *cause = flight_text(row, GV_FLIGHT_CAUSE);
     bool waits;
 
     if (cause && strcmp(cause, "unknown") == 0 &&
         sqlite3_column_type(row, GV_FLIGHT_ENDED) != SQLITE_NULL) {
-        gv_explain_flight_unknown(row, text);
+        explain_flight_unknown(row, text);
         return;
     }
-    fputs(gv_explain_why(gv_flight_text(row, GV_FLIGHT_CAUSE), &waits), text);
+    fputs(gv_explain_why(flight_text(row, GV_FLIGHT_CAUSE), &waits), text);
     if (sqlite3_column_type(row, GV_FLIGHT_BLOCKED_BY) != SQLITE_NULL)
         fprintf(text, ": thread %lld", sqlite3_column_int64(row, GV_FLIGHT_BLOCKED_BY));
     fputc('.', text);
 }
 
-static int gv_explain_flight_section(const struct gv_explain_out *to, const char *title,
-                                     void (*write)(sqlite3_stmt *, FILE *), sqlite3_stmt *row)
+static int explain_flight_section(const struct gv_explain_out *to, const char *title,
+                                  void (*write)(sqlite3_stmt *, FILE *), sqlite3_stmt *row)
 {
     struct gv_explain_paragraph paragraph;
     FILE *text = gv_explain_paragraph_begin(&paragraph);
@@ -106,18 +106,18 @@ static int gv_explain_flight_section(const struct gv_explain_out *to, const char
     return gv_explain_paragraph_end(&paragraph, to, title);
 }
 
-static void gv_explain_flight_title(sqlite3_stmt *row, FILE *out)
+static void explain_flight_title(sqlite3_stmt *row, FILE *out)
 {
-    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
+    const char *cause = flight_text(row, GV_FLIGHT_CAUSE);
 
     fputs("not returned   ", out);
     gv_format_text(out, cause ? cause : "unknown", 40, 0);
     fputs("   ", out);
-    gv_format_text(out, gv_flight_text(row, GV_FLIGHT_CONFIDENCE), 40, 0);
+    gv_format_text(out, flight_text(row, GV_FLIGHT_CONFIDENCE), 40, 0);
     fputc('\n', out);
 }
 
-static void gv_explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
+static void explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
 {
     static const struct {
         const char *key;
@@ -141,15 +141,15 @@ static void gv_explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
         if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
             gv_json_number(json, sqlite3_column_int64(row, fields[i].column));
         else
-            gv_json_text(json, gv_flight_text(row, fields[i].column));
+            gv_json_text(json, flight_text(row, fields[i].column));
     }
 }
 
-static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_explain_out *to)
+static int explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_explain_out *to)
 {
-    const char *cause = gv_flight_text(row, GV_FLIGHT_CAUSE);
-    const char *state = gv_flight_text(row, GV_FLIGHT_STATE);
-    const char *advice = gv_flight_text(row, GV_FLIGHT_ADVICE);
+    const char *cause = flight_text(row, GV_FLIGHT_CAUSE);
+    const char *state = flight_text(row, GV_FLIGHT_STATE);
+    const char *advice = flight_text(row, GV_FLIGHT_ADVICE);
     int64_t start_ns = sqlite3_column_int64(row, GV_FLIGHT_START);
     struct gv_timeline_focus focus = {
         .process = sqlite3_column_int64(row, GV_FLIGHT_PROCESS),
@@ -169,12 +169,12 @@ static int gv_explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_
     if (sqlite3_column_type(row, GV_FLIGHT_ELAPSED) == SQLITE_NULL)
         focus.end_ns = gv_time_sum(start_ns, GV_FLIGHT_UNKNOWN_NS);
     if (to->json)
-        gv_explain_flight_fields(row, to->json);
+        explain_flight_fields(row, to->json);
     else
-        gv_explain_flight_title(row, to->out);
-    error = gv_explain_flight_section(to, "what", gv_explain_flight_what, row);
+        explain_flight_title(row, to->out);
+    error = explain_flight_section(to, "what", explain_flight_what, row);
     if (!error && cause)
-        error = gv_explain_flight_section(to, "why", gv_explain_flight_why, row);
+        error = explain_flight_section(to, "why", explain_flight_why, row);
     if (!error)
         error = gv_timeline_print(trace, &focus, to);
     if (!error && state)
@@ -202,7 +202,7 @@ int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *tol
                 fputc('\n', to->out);
             if (to->json)
                 gv_json_open(to->json, '{');
-            error = gv_explain_flight(trace, rows, to);
+            error = explain_flight(trace, rows, to);
             if (to->json)
                 gv_json_close(to->json, '}');
         }

@@ -4,15 +4,14 @@
 #include "report/show/format.h"
 #include "report/store/database.h"
 
-/* The thread's next wait that was asked for. */
+/* The thread's next requested wait. */
 struct gv_gain_sync {
     int64_t place; /* of the operation that it waited for; 0: there is no such wait */
     int64_t start_ns, end_ns;
     char name[128];
 };
 
-static int gv_gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row,
-                             struct gv_gain_sync *sync)
+static int gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row, struct gv_gain_sync *sync)
 {
     const int64_t values[] = {row->thread, gv_time_sum(row->start_ns, row->duration_ns)};
     sqlite3_stmt *found = NULL;
@@ -34,10 +33,10 @@ static int gv_gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row,
     return gv_database_error(trace, result);
 }
 
-/* How long the stream had work from the stall's start to the wait's end; -1: the stall waited for
- * another stream, with which things could have run at the same time. */
-static int gv_gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
-                        const struct gv_gain_sync *sync, int64_t *busy_ns)
+/* How long the stream had work from the stall's start to the wait's end; -1: the stall waited
+ * for another stream, so that things could have run at the same time. */
+static int gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
+                     const struct gv_gain_sync *sync, int64_t *busy_ns)
 {
     const int64_t values[] = {sync->place, row->start_ns, sync->end_ns, row->waited_for};
     struct gv_time_union busy = {0};
@@ -59,10 +58,10 @@ static int gv_gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
     return gv_database_error(trace, result);
 }
 
-/* What a synchronisation of the call's stream, made right after it, has to wait for, the call may
- * as well. */
-static int gv_gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *syncs,
-                             const struct gv_explain_out *to)
+/* The call may as well wait for what a synchronisation of its stream, made right after it, must
+ * wait for. */
+static int gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *syncs,
+                          const struct gv_explain_out *to)
 {
     const int64_t values[] = {row->call, row->wait_ns / 10};
     sqlite3_stmt *found = NULL;
@@ -97,12 +96,12 @@ int gv_explain_gain(sqlite3 *trace, const struct gv_stall_row *row, const struct
 
     if (row->expected || row->waited_for == 0 || row->wait_ns <= 0)
         return 0;
-    error = gv_gain_next_call(trace, row, &told, to);
+    error = gain_next_call(trace, row, &told, to);
     if (error || told)
         return error;
-    error = gv_gain_find_sync(trace, row, &sync);
+    error = gain_find_sync(trace, row, &sync);
     if (!error && sync.place)
-        error = gv_gain_busy(trace, row, &sync, &busy_ns);
+        error = gain_busy(trace, row, &sync, &busy_ns);
     if (error || busy_ns < 0)
         return error;
     idle_ns = gv_time_difference(gv_time_difference(sync.end_ns, row->start_ns), busy_ns);

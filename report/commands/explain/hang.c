@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* Kernels that take so long are rare; a watchdog that is set to less speaks of shorter ones. */
+/* Kernels that take this long are rare; a shorter watchdog also reports shorter ones. */
 #define GV_HANG_LEAST_NS INT64_C(1000000000)
 
-/* The line that launched it; "": no stack was kept. */
-static int gv_explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t size)
+/* The line that launched it; "": no stack was stored. */
+static int explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t size)
 {
     sqlite3_stmt *row = NULL;
     int64_t stack = 0;
@@ -30,8 +30,8 @@ static int gv_explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t
     return gv_stack_text(trace, stack, 1, out, size);
 }
 
-static void gv_explain_hang_kernel(const struct gv_explain_hang *hang,
-                                   const struct gv_flight_work *work, const char *where, FILE *text)
+static void explain_hang_kernel(const struct gv_explain_hang *hang,
+                                const struct gv_flight_work *work, const char *where, FILE *text)
 {
     char age[GV_FORMAT_BYTES];
 
@@ -44,7 +44,7 @@ static void gv_explain_hang_kernel(const struct gv_explain_hang *hang,
         fputs(" Set GPUVERIFY_STACKS=all to record where it was launched.", text);
 }
 
-static void gv_explain_hang_look(const struct gv_explain_hang *hang, FILE *text)
+static void explain_hang_look(const struct gv_explain_hang *hang, FILE *text)
 {
     if (hang->ended)
         fputs(
@@ -70,19 +70,19 @@ int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang,
 
     if (error || work.unfinished == 0 || hang->seen_ns - work.start_ns < GV_HANG_LEAST_NS)
         return error;
-    error = gv_explain_hang_where(trace, work.call, where, sizeof(where));
+    error = explain_hang_where(trace, work.call, where, sizeof(where));
     if (error)
         return error;
     text = gv_explain_paragraph_begin(&paragraph);
     if (!text)
         return -ENOMEM;
-    gv_explain_hang_kernel(hang, &work, where, text);
+    explain_hang_kernel(hang, &work, where, text);
     error = gv_explain_paragraph_end(&paragraph, to, "kernel");
     if (error)
         return error;
     text = gv_explain_paragraph_begin(&paragraph);
     if (!text)
         return -ENOMEM;
-    gv_explain_hang_look(hang, text);
+    explain_hang_look(hang, text);
     return gv_explain_paragraph_end(&paragraph, to, "look");
 }

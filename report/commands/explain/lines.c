@@ -9,8 +9,8 @@
 
 #define GV_EXPLAIN_LEAST_COLUMNS 40
 
-/* The next piece of `text` that fits: bytes to print; *skip: bytes to leave out behind them. */
-static size_t gv_explain_piece(const char *text, size_t room, size_t *skip)
+/* The next piece of `text` that fits: bytes to print; *skip: bytes to leave out after them. */
+static size_t explain_piece(const char *text, size_t room, size_t *skip)
 {
     size_t at = 0, columns = 0, space = 0;
 
@@ -36,7 +36,7 @@ static size_t gv_explain_piece(const char *text, size_t room, size_t *skip)
 static void gv_explain_paragraph(FILE *out, const char *title, const char *text, size_t room)
 {
     do {
-        size_t skip, length = gv_explain_piece(text, room, &skip);
+        size_t skip, length = explain_piece(text, room, &skip);
 
         fprintf(out, "  %-*s%.*s\n", GV_EXPLAIN_INDENT - 2, title, (int)length, text);
         title = "";

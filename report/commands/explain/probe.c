@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-/* A result is some 50 KB; anything much larger is none. */
+/* A result has some 50 KB; a much larger file is not one. */
 #define GV_EXPLAIN_PROBE_BYTES (1u << 20)
 
-/* When the result ?1 was measured, if it speaks about the driver and a GPU of the process ?2. */
+/* When the result ?1 was measured, if it is about the driver and a GPU of the process ?2. */
 static const char gv_explain_probe_fits[] =
     "SELECT json_extract(?1, '$.unix_s') WHERE json_valid(?1)"
     " AND json_extract(?1, '$.format') = 'gpuverify probe 1'"
@@ -22,8 +22,8 @@ static const char gv_explain_probe_fits[] =
     " AND (NOT EXISTS (SELECT 1 FROM device WHERE process = ?2 AND name IS NOT NULL)"
     " OR json_extract(?1, '$.gpu') IN (SELECT name FROM device WHERE process = ?2))";
 
-/* What it says about the cause ?2; about the call ?3 if it can. The runtime's calls and the
- * driver's later versions count as the call that the probe made. */
+/* What it says about the cause ?2, if possible about the call ?3. Runtime calls and later
+ * versions of driver calls count as the call that the probe made. */
 static const char gv_explain_probe_finds[] =
     "SELECT json_extract(?1, '$.gpu'), json_extract(?1, '$.driver'),"
     " json_extract(c.value, '$.mode'), json_extract(c.value, '$.call'),"
@@ -37,8 +37,8 @@ static const char gv_explain_probe_finds[] =
     " * length(json_extract(c.value, '$.call')) DESC,"
     " json_extract(c.value, '$.mode') = 'LAZY' DESC LIMIT 1";
 
-/* The whole file, to be freed; NULL: it cannot be had, or is no result. */
-static char *gv_explain_probe_read(const char *path)
+/* The whole file, which the caller frees; NULL: unreadable, or not a result. */
+static char *explain_probe_read(const char *path)
 {
     FILE *file = fopen(path, "re");
     char *text = file ? malloc(GV_EXPLAIN_PROBE_BYTES) : NULL;
@@ -55,7 +55,7 @@ static char *gv_explain_probe_read(const char *path)
 }
 
 /* A statement about one result; NULL: this SQLite cannot read JSON. */
-static sqlite3_stmt *gv_explain_probe_ask(sqlite3 *trace, const char *sql, const char *result)
+static sqlite3_stmt *explain_probe_ask(sqlite3 *trace, const char *sql, const char *result)
 {
     sqlite3_stmt *statement = NULL;
 
@@ -68,10 +68,10 @@ static sqlite3_stmt *gv_explain_probe_ask(sqlite3 *trace, const char *sql, const
     return statement;
 }
 
-/* When it was measured; 0: it speaks about something else. */
-static int64_t gv_explain_probe_age(sqlite3 *trace, const char *result, int64_t process)
+/* When it was measured; 0: it is about something else. */
+static int64_t explain_probe_age(sqlite3 *trace, const char *result, int64_t process)
 {
-    sqlite3_stmt *statement = gv_explain_probe_ask(trace, gv_explain_probe_fits, result);
+    sqlite3_stmt *statement = explain_probe_ask(trace, gv_explain_probe_fits, result);
     int64_t unix_s = 0;
 
     if (statement && sqlite3_bind_int64(statement, 2, process) == SQLITE_OK &&
@@ -81,8 +81,8 @@ static int64_t gv_explain_probe_age(sqlite3 *trace, const char *result, int64_t 
     return unix_s;
 }
 
-/* The newest result about the process's driver, to be freed, or NULL. */
-static char *gv_explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *unix_s)
+/* The newest result about the process's driver, which the caller frees, or NULL. */
+static char *explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *unix_s)
 {
     char pattern[PATH_MAX], *chosen = NULL;
     glob_t found = {0};
@@ -94,8 +94,8 @@ static char *gv_explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *u
     if (glob(pattern, GLOB_NOSORT, NULL, &found))
         return NULL;
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        char *result = gv_explain_probe_read(found.gl_pathv[i]);
-        int64_t measured_s = result ? gv_explain_probe_age(trace, result, process) : 0;
+        char *result = explain_probe_read(found.gl_pathv[i]);
+        int64_t measured_s = result ? explain_probe_age(trace, result, process) : 0;
         if (measured_s > *unix_s) {
             free(chosen);
             chosen = result;
@@ -108,26 +108,26 @@ static char *gv_explain_probe_choose(sqlite3 *trace, int64_t process, int64_t *u
     return chosen;
 }
 
-static const char *gv_explain_probe_text(sqlite3_stmt *found, int column)
+static const char *explain_probe_text(sqlite3_stmt *found, int column)
 {
     const unsigned char *text = sqlite3_column_text(found, column);
 
     return text ? (const char *)text : "";
 }
 
-static void gv_explain_probe_say(sqlite3_stmt *found, const char *cause, time_t when, FILE *text)
+static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t when, FILE *text)
 {
     char idle[GV_FORMAT_BYTES], busy[GV_FORMAT_BYTES], kernel[GV_FORMAT_BYTES], date[16] = "";
-    const char *driver = gv_explain_probe_text(found, 1), *what = gv_explain_probe_text(found, 4);
+    const char *driver = explain_probe_text(found, 1), *what = explain_probe_text(found, 4);
     bool lock = strcmp(cause, "lock") == 0;
     struct tm day;
 
     if (gmtime_r(&when, &day))
         strftime(date, sizeof(date), "%Y-%m-%d", &day);
     fprintf(text, "gpuverify probe measured on %s, on " GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME ": ",
-            date, gv_explain_probe_text(found, 0), driver[0] ? " with driver " : "", driver);
+            date, explain_probe_text(found, 0), driver[0] ? " with driver " : "", driver);
     fprintf(text, GV_EXPLAIN_NAME "%s" GV_EXPLAIN_NAME "%s takes %s %s and %s ",
-            gv_explain_probe_text(found, 3), what[0] ? " (" : "", what, what[0] ? ")" : "",
+            explain_probe_text(found, 3), what[0] ? " (" : "", what, what[0] ? ")" : "",
             gv_format_duration(idle, sqlite3_column_int64(found, 6)),
             lock ? "alone" : "on an idle GPU",
             gv_format_duration(busy, sqlite3_column_int64(found, 7)));
@@ -136,15 +136,15 @@ static void gv_explain_probe_say(sqlite3_stmt *found, const char *cause, time_t 
             sqlite3_column_int(found, 5) ? "waits" : "does not wait");
 }
 
-static int gv_explain_probe_print(sqlite3_stmt *found, const char *cause, time_t when,
-                                  const struct gv_explain_out *to)
+static int explain_probe_print(sqlite3_stmt *found, const char *cause, time_t when,
+                               const struct gv_explain_out *to)
 {
     struct gv_explain_paragraph paragraph;
     FILE *text = gv_explain_paragraph_begin(&paragraph);
 
     if (!text)
         return -ENOMEM;
-    gv_explain_probe_say(found, cause, when, text);
+    explain_probe_say(found, cause, when, text);
     return gv_explain_paragraph_end(&paragraph, to, "probe");
 }
 
@@ -158,14 +158,14 @@ int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
 
     if (!row->cause || !row->name)
         return 0;
-    result = gv_explain_probe_choose(trace, row->process, &unix_s);
+    result = explain_probe_choose(trace, row->process, &unix_s);
     if (!result)
         return 0;
-    found = gv_explain_probe_ask(trace, gv_explain_probe_finds, result);
+    found = explain_probe_ask(trace, gv_explain_probe_finds, result);
     if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_step(found) == SQLITE_ROW)
-        error = gv_explain_probe_print(found, row->cause, (time_t)unix_s, to);
+        error = explain_probe_print(found, row->cause, (time_t)unix_s, to);
     sqlite3_finalize(found);
     free(result);
     return error;

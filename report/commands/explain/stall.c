@@ -23,7 +23,7 @@ const char *gv_explain_why(const char *cause, bool *waits)
     return known == GV_CAUSE_COUNT ? "This version does not know the cause" : gv_cause_why(known);
 }
 
-static void gv_explain_title(const struct gv_stall_row *row, FILE *out)
+static void explain_title(const struct gv_stall_row *row, FILE *out)
 {
     char lost[GV_FORMAT_BYTES];
 
@@ -35,7 +35,7 @@ static void gv_explain_title(const struct gv_stall_row *row, FILE *out)
     fputc('\n', out);
 }
 
-static void gv_explain_fields(const struct gv_stall_row *row, struct gv_json *json)
+static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
 {
     const struct {
         const char *key;
@@ -74,7 +74,7 @@ static void gv_explain_fields(const struct gv_stall_row *row, struct gv_json *js
         gv_json_null(json);
 }
 
-static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
+static void explain_what(const struct gv_stall_row *row, FILE *text)
 {
     char took[GV_FORMAT_BYTES];
 
@@ -90,7 +90,7 @@ static void gv_explain_what(const struct gv_stall_row *row, FILE *text)
             (double)row->start_ns / 1e9);
 }
 
-static void gv_explain_drained(const struct gv_stall_row *row, FILE *text)
+static void explain_drained(const struct gv_stall_row *row, FILE *text)
 {
     char span[GV_FORMAT_BYTES];
 
@@ -109,7 +109,7 @@ static void gv_explain_drained(const struct gv_stall_row *row, FILE *text)
                 (double)row->waited_end_ns / 1e9);
 }
 
-static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
+static void explain_because(const struct gv_stall_row *row, FILE *text)
 {
     char wait[GV_FORMAT_BYTES], jit[GV_FORMAT_BYTES], work[GV_FORMAT_BYTES];
     bool waits;
@@ -122,7 +122,7 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
             fprintf(text, " (stall s%" PRId64 ")", row->blocked_stall);
     }
     if (waits || row->blocked_by)
-        gv_explain_drained(row, text);
+        explain_drained(row, text);
     if (row->unsure)
         fputs("; and PTX that is new to the driver has to be compiled", text);
     if (gv_cause_is_unknown(row->cause)) {
@@ -136,7 +136,7 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
     }
     fprintf(text, ". The call waited %s%s", row->unsure ? "or compiled for " : "",
             gv_format_duration(wait, row->wait_ns));
-    /* CUPTI's records of cached code say some nanoseconds. */
+    /* CUPTI's records of cached code show some nanoseconds. */
     if (row->jit_ns > row->duration_ns / 1000)
         fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
     fprintf(text, " and worked for %s.", gv_format_duration(work, row->work_ns));
@@ -150,10 +150,10 @@ static void gv_explain_because(const struct gv_stall_row *row, FILE *text)
               text);
 }
 
-/* A paragraph that a function writes. */
-static int gv_explain_section(const struct gv_explain_out *to, const char *title,
-                              void (*write)(const struct gv_stall_row *, FILE *),
-                              const struct gv_stall_row *row)
+/* Prints a paragraph that a function writes. */
+static int explain_section(const struct gv_explain_out *to, const char *title,
+                           void (*write)(const struct gv_stall_row *, FILE *),
+                           const struct gv_stall_row *row)
 {
     struct gv_explain_paragraph paragraph;
     FILE *text = gv_explain_paragraph_begin(&paragraph);
@@ -165,8 +165,8 @@ static int gv_explain_section(const struct gv_explain_out *to, const char *title
 }
 
 /* Who else was delayed by this call. */
-static int gv_explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
-                             const struct gv_explain_out *to)
+static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
+                          const struct gv_explain_out *to)
 {
     struct gv_stall_filter filter = {
         .blocked_by = row->call, .limit = GV_EXPLAIN_BEHIND + 1, .people = true};
@@ -196,9 +196,9 @@ static int gv_explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
     return error ? error : ended;
 }
 
-/* What the call that stood in the way was itself held up by. */
-static int gv_explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
-                            const struct gv_explain_out *to)
+/* Why the blocking call was itself blocked. */
+static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
+                         const struct gv_explain_out *to)
 {
     struct gv_explain_paragraph paragraph;
     FILE *text = gv_explain_paragraph_begin(&paragraph);
@@ -246,12 +246,12 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
     int error;
 
     if (to->json)
-        gv_explain_fields(row, to->json);
+        explain_fields(row, to->json);
     else
-        gv_explain_title(row, to->out);
-    error = gv_explain_section(to, "what", gv_explain_what, row);
+        explain_title(row, to->out);
+    error = explain_section(to, "what", explain_what, row);
     if (!error)
-        error = gv_explain_section(to, "why", gv_explain_because, row);
+        error = explain_section(to, "why", explain_because, row);
     if (!error)
         error = gv_timeline_print(trace, &focus, to);
     if (!error)
@@ -259,9 +259,9 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
     if (!error && where[0])
         gv_explain_lines(to, "where", where);
     if (!error)
-        error = gv_explain_chain(trace, row, to);
+        error = explain_chain(trace, row, to);
     if (!error)
-        error = gv_explain_behind(trace, row, to);
+        error = explain_behind(trace, row, to);
     if (!error)
         error = gv_explain_probe(trace, row, to);
     if (!error)

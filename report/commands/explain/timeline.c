@@ -14,13 +14,13 @@
 #define GV_TIMELINE_TITLE_COLUMNS 12
 #define GV_TIMELINE_LEAST_COLUMNS 20
 #define GV_TIMELINE_MOST_COLUMNS  400
-#define GV_TIMELINE_LANES         64 /* that are looked at */
-#define GV_TIMELINE_SHOWN         6  /* that are printed, of threads and of streams */
+#define GV_TIMELINE_LANES         64 /* pieces to look at */
+#define GV_TIMELINE_SHOWN         6  /* lines to print, of threads and of streams */
 #define GV_TIMELINE_LABEL_BYTES   160
-/* What is shown before and after the call, as parts of its duration. */
+/* The time shown before and after the call, as parts of its duration. */
 #define GV_TIMELINE_BEFORE 6
 #define GV_TIMELINE_AFTER  10
-/* A hundred years: what is longer is no time. */
+/* A hundred years: anything longer is invalid. */
 #define GV_TIMELINE_MOST_NS (INT64_C(3155760000) * 1000000000)
 
 struct gv_timeline_lane {
@@ -45,7 +45,7 @@ struct gv_timeline {
     size_t left_out;
 };
 
-static int gv_timeline_column(const struct gv_timeline *timeline, int64_t at_ns)
+static int timeline_column(const struct gv_timeline *timeline, int64_t at_ns)
 {
     double part =
         (double)(at_ns - timeline->from_ns) / (double)(timeline->to_ns - timeline->from_ns);
@@ -54,7 +54,7 @@ static int gv_timeline_column(const struct gv_timeline *timeline, int64_t at_ns)
     return column < 0 ? 0 : column >= timeline->columns ? timeline->columns - 1 : column;
 }
 
-static int64_t gv_timeline_edge(const struct gv_timeline *timeline, int column)
+static int64_t timeline_edge(const struct gv_timeline *timeline, int column)
 {
     double span = (double)(timeline->to_ns - timeline->from_ns);
 
@@ -76,8 +76,8 @@ static struct gv_timeline_lane *gv_timeline_lane(struct gv_timeline *timeline, c
     return lane;
 }
 
-static void gv_timeline_add(struct gv_timeline *timeline, struct gv_timeline_lane *lane,
-                            int64_t start_ns, int64_t end_ns, const char *label)
+static void timeline_add(struct gv_timeline *timeline, struct gv_timeline_lane *lane,
+                         int64_t start_ns, int64_t end_ns, const char *label)
 {
     if (start_ns < timeline->from_ns)
         start_ns = timeline->from_ns;
@@ -85,13 +85,13 @@ static void gv_timeline_add(struct gv_timeline *timeline, struct gv_timeline_lan
         end_ns = timeline->to_ns;
     if (end_ns < start_ns)
         return;
-    int first = gv_timeline_column(timeline, start_ns), last = gv_timeline_column(timeline, end_ns);
+    int first = timeline_column(timeline, start_ns), last = timeline_column(timeline, end_ns);
 
     for (int column = first; column <= last; column++) {
-        int64_t left = gv_timeline_edge(timeline, column);
-        int64_t right = gv_timeline_edge(timeline, column + 1);
+        int64_t left = timeline_edge(timeline, column);
+        int64_t right = timeline_edge(timeline, column + 1);
         int64_t busy = (end_ns < right ? end_ns : right) - (start_ns > left ? start_ns : left);
-        /* what is too short to be seen still leaves a trace */
+        /* very short pieces are shown too */
         lane->busy_ns[column] = gv_time_sum(lane->busy_ns[column], busy > 0 ? busy : 1);
     }
     lane->total_ns = gv_time_sum(lane->total_ns, end_ns - start_ns);
@@ -104,8 +104,8 @@ static void gv_timeline_add(struct gv_timeline *timeline, struct gv_timeline_lan
 }
 
 /* Runs a statement that takes the process, the end and the start of the window. */
-static int gv_timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *timeline,
-                            void (*take)(struct gv_timeline *, sqlite3_stmt *))
+static int timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *timeline,
+                         void (*take)(struct gv_timeline *, sqlite3_stmt *))
 {
     sqlite3_stmt *statement = NULL;
     int result, error = 0;
@@ -125,7 +125,7 @@ static int gv_timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline 
     return error;
 }
 
-static void gv_timeline_take_call(struct gv_timeline *timeline, sqlite3_stmt *row)
+static void timeline_take_call(struct gv_timeline *timeline, sqlite3_stmt *row)
 {
     int64_t key[3] = {sqlite3_column_int64(row, 0), 0, 0};
     struct gv_timeline_lane *lane = gv_timeline_lane(timeline, key);
@@ -135,11 +135,11 @@ static void gv_timeline_take_call(struct gv_timeline *timeline, sqlite3_stmt *ro
     int64_t start_ns = sqlite3_column_int64(row, 1);
     snprintf(lane->title, sizeof(lane->title), "thread %" PRId64, key[0]);
     lane->wanted = key[0] == timeline->focus->thread || key[0] == timeline->focus->other_thread;
-    gv_timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 2)),
-                    (const char *)sqlite3_column_text(row, 3));
+    timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 2)),
+                 (const char *)sqlite3_column_text(row, 3));
 }
 
-static void gv_timeline_take_op(struct gv_timeline *timeline, sqlite3_stmt *row)
+static void timeline_take_op(struct gv_timeline *timeline, sqlite3_stmt *row)
 {
     int64_t key[3] = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
                       sqlite3_column_int64(row, 2)};
@@ -152,12 +152,12 @@ static void gv_timeline_take_op(struct gv_timeline *timeline, sqlite3_stmt *row)
         snprintf(lane->title, sizeof(lane->title), "stream %" PRId64, key[2]);
     else
         snprintf(lane->title, sizeof(lane->title), "gpu%" PRId64 " str %" PRId64, key[0], key[2]);
-    gv_timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 4)),
-                    (const char *)sqlite3_column_text(row, 5));
+    timeline_add(timeline, lane, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(row, 4)),
+                 (const char *)sqlite3_column_text(row, 5));
 }
 
 /* Wanted ones first, then the busiest. */
-static int gv_timeline_compare(const void *left, const void *right)
+static int timeline_compare(const void *left, const void *right)
 {
     const struct gv_timeline_lane *a = left, *b = right;
 
@@ -168,8 +168,8 @@ static int gv_timeline_compare(const void *left, const void *right)
     return memcmp(a->key, b->key, sizeof(a->key));
 }
 
-/* Whole, or without template arguments, or not at all: a part of a word tells nothing. */
-static void gv_timeline_label(char *cells, const struct gv_timeline_lane *lane)
+/* Whole, or without template arguments, or not at all: a part of a word is useless. */
+static void timeline_label(char *cells, const struct gv_timeline_lane *lane)
 {
     char escaped[GV_TIMELINE_LABEL_BYTES * 6];
     int room = lane->last - lane->first - 3;
@@ -180,7 +180,7 @@ static void gv_timeline_label(char *cells, const struct gv_timeline_lane *lane)
     int length = (int)strlen(escaped);
     for (int i = 0; i < length; i++)
         if ((unsigned char)escaped[i] >= 0x80)
-            return; /* a column each is what the cells are */
+            return; /* one cell per column */
     if (length == 0 || length > room)
         return;
     int at = lane->first + (lane->last - lane->first - length) / 2;
@@ -189,8 +189,8 @@ static void gv_timeline_label(char *cells, const struct gv_timeline_lane *lane)
     cells[at + length] = ' ';
 }
 
-static void gv_timeline_print_lane(const struct gv_timeline *timeline,
-                                   const struct gv_timeline_lane *lane, FILE *out, char busy)
+static void timeline_print_lane(const struct gv_timeline *timeline,
+                                const struct gv_timeline_lane *lane, FILE *out, char busy)
 {
     char cells[GV_TIMELINE_MOST_COLUMNS + 1];
     int64_t span = (timeline->to_ns - timeline->from_ns) / timeline->columns;
@@ -198,32 +198,32 @@ static void gv_timeline_print_lane(const struct gv_timeline *timeline,
     for (int i = 0; i < timeline->columns; i++)
         cells[i] = lane->busy_ns[i] == 0 ? '.' : lane->busy_ns[i] >= span / 2 ? busy : '-';
     cells[timeline->columns] = '\0';
-    gv_timeline_label(cells, lane);
+    timeline_label(cells, lane);
     if (busy == '=' && lane->key[0] == timeline->focus->thread) {
-        cells[gv_timeline_column(timeline, timeline->focus->start_ns)] = '|';
+        cells[timeline_column(timeline, timeline->focus->start_ns)] = '|';
         if (timeline->focus->call)
-            cells[gv_timeline_column(timeline, timeline->focus->end_ns)] = '|';
+            cells[timeline_column(timeline, timeline->focus->end_ns)] = '|';
     }
     fprintf(out, "  %-*s %s\n", GV_TIMELINE_TITLE_COLUMNS, lane->title, cells);
 }
 
-static void gv_timeline_print_lanes(struct gv_timeline *timeline, FILE *out, char busy,
-                                    const char *what)
+static void timeline_print_lanes(struct gv_timeline *timeline, FILE *out, char busy,
+                                 const char *what)
 {
-    qsort(timeline->lanes, timeline->count, sizeof(*timeline->lanes), gv_timeline_compare);
+    qsort(timeline->lanes, timeline->count, sizeof(*timeline->lanes), timeline_compare);
     for (size_t i = 0; i < timeline->count && i < GV_TIMELINE_SHOWN; i++)
-        gv_timeline_print_lane(timeline, &timeline->lanes[i], out, busy);
+        timeline_print_lane(timeline, &timeline->lanes[i], out, busy);
     if (timeline->count > GV_TIMELINE_SHOWN)
         fprintf(out, "  %-*s (and %zu more %s)\n", GV_TIMELINE_TITLE_COLUMNS, "",
                 timeline->count - GV_TIMELINE_SHOWN + timeline->left_out, what);
     timeline->count = timeline->left_out = 0;
 }
 
-static void gv_timeline_print_times(const struct gv_timeline *timeline, FILE *out)
+static void timeline_print_times(const struct gv_timeline *timeline, FILE *out)
 {
     char start[32], end[32];
-    int first = gv_timeline_column(timeline, timeline->focus->start_ns);
-    int last = gv_timeline_column(timeline, timeline->focus->end_ns);
+    int first = timeline_column(timeline, timeline->focus->start_ns);
+    int last = timeline_column(timeline, timeline->focus->end_ns);
     int start_bytes =
         snprintf(start, sizeof(start), "%.3f s", (double)timeline->focus->start_ns / 1e9);
     int end_bytes = snprintf(end, sizeof(end), "%.3f s", (double)timeline->focus->end_ns / 1e9);
@@ -236,7 +236,7 @@ static void gv_timeline_print_times(const struct gv_timeline *timeline, FILE *ou
 static const char gv_timeline_calls_sql[] =
     "SELECT thread, start_ns, duration_ns, name FROM calls WHERE process = ?1 AND start_ns < ?2"
     " AND start_ns + duration_ns > ?3";
-/* Its own: what has not returned has no end. */
+/* Its own end: an unfinished call has none. */
 static const char gv_timeline_flights_sql[] =
     "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"
     " AND start_ns < ?2 AND ?3 IS NOT NULL";
@@ -244,7 +244,7 @@ static const char gv_timeline_ops_sql[] =
     "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 
-/* What the characters mean. */
+/* Explains the characters. */
 static const char gv_timeline_key[] =
     "= in a call, # GPU busy, - under half a column, . idle, | where this call starts and ends";
 static const char gv_timeline_key_of_calls[] =
@@ -268,17 +268,17 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
     timeline.lanes = calloc(GV_TIMELINE_LANES, sizeof(*timeline.lanes));
     if (!timeline.lanes)
         return -ENOMEM;
-    gv_timeline_print_times(&timeline, out);
-    error = gv_timeline_each(trace, gv_timeline_calls_sql, &timeline, gv_timeline_take_call);
+    timeline_print_times(&timeline, out);
+    error = timeline_each(trace, gv_timeline_calls_sql, &timeline, timeline_take_call);
     if (!error)
-        error = gv_timeline_each(trace, gv_timeline_flights_sql, &timeline, gv_timeline_take_call);
+        error = timeline_each(trace, gv_timeline_flights_sql, &timeline, timeline_take_call);
     if (!error)
-        gv_timeline_print_lanes(&timeline, out, '=', "threads");
+        timeline_print_lanes(&timeline, out, '=', "threads");
     if (!error)
-        error = gv_timeline_each(trace, gv_timeline_ops_sql, &timeline, gv_timeline_take_op);
+        error = timeline_each(trace, gv_timeline_ops_sql, &timeline, timeline_take_op);
     if (!error) {
         bool streams = timeline.count > 0;
-        gv_timeline_print_lanes(&timeline, out, '#', "streams");
+        timeline_print_lanes(&timeline, out, '#', "streams");
         gv_explain_lines(to, "key", streams ? gv_timeline_key : gv_timeline_key_of_calls);
     }
     free(timeline.lanes);

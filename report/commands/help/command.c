@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static void gv_help_setting(const struct gv_setting *setting, const char *allowed,
-                            const char *preset, void *context)
+static void help_setting(const struct gv_setting *setting, const char *allowed, const char *preset,
+                         void *context)
 {
     (void)context;
     printf("%s", setting->name);
@@ -17,14 +17,14 @@ static void gv_help_setting(const struct gv_setting *setting, const char *allowe
     gv_command_text_wrap(stdout, setting->help, 4);
 }
 
-static int gv_help_environment(void)
+static int help_environment(void)
 {
     puts("Environment variables, with their values and defaults:\n");
-    gv_settings_describe(gv_help_setting, NULL);
+    gv_settings_describe(help_setting, NULL);
     return GV_EXIT_FINE;
 }
 
-static int gv_help_general(void)
+static int help_general(void)
 {
     puts("gpuverify shows whether a program uses the GPU, and which of its CUDA calls wait.\n\n"
          "usage: gpuverify COMMAND [ARGUMENT...]\n"
@@ -55,9 +55,9 @@ int gv_command_help(const struct gv_arguments *arguments)
         return GV_EXIT_FINE;
     }
     if (!name)
-        return gv_help_general();
+        return help_general();
     if (strcmp(name, "environment") == 0)
-        return gv_help_environment();
+        return help_environment();
     const struct gv_command *command = gv_command_find(name);
     if (!command)
         return gv_command_text_unknown(name);

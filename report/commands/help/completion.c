@@ -6,19 +6,19 @@
 #include <string.h>
 
 /* For the shells: a|b|c as "a b c". */
-static void gv_completion_choices(FILE *out, const char *choices)
+static void completion_choices(FILE *out, const char *choices)
 {
     for (; *choices; choices++)
         fputc(*choices == '|' ? ' ' : *choices, out);
 }
 
 /* The word that check takes besides the causes. */
-static const char *gv_completion_any(enum gv_option_id option)
+static const char *completion_any(enum gv_option_id option)
 {
     return option == GV_OPTION_check_no_stall ? " any" : "";
 }
 
-static void gv_completion_commands(FILE *out)
+static void completion_commands(FILE *out)
 {
     for (int i = 0; i < GV_COMMANDS_COUNT; i++)
         if (gv_commands[i].listed)
@@ -26,7 +26,7 @@ static void gv_completion_commands(FILE *out)
 }
 
 /* case "$command $before" in ...: the values of choices; of all others, files. */
-static void gv_completion_bash_values(FILE *out)
+static void completion_bash_values(FILE *out)
 {
     char name[GV_OPTION_NAME_BYTES];
 
@@ -42,17 +42,17 @@ static void gv_completion_bash_values(FILE *out)
         const char *words = gv_option_words((enum gv_option_id)i);
         if (option->kind == GV_OPTION_IS_CHOICE) {
             fputs("words='", out);
-            gv_completion_choices(out, option->value);
+            completion_choices(out, option->value);
             fputs("' ;;\n", out);
         } else if (words) {
-            fprintf(out, "words='%s%s' ;;\n", words + 1, gv_completion_any((enum gv_option_id)i));
+            fprintf(out, "words='%s%s' ;;\n", words + 1, completion_any((enum gv_option_id)i));
         } else {
             fprintf(out, "%s ;;\n", option->kind == GV_OPTION_IS_PATH ? "files=-f" : "return");
         }
     }
 }
 
-static void gv_completion_bash_options(FILE *out)
+static void completion_bash_options(FILE *out)
 {
     char name[GV_OPTION_NAME_BYTES];
 
@@ -76,15 +76,15 @@ void gv_completion_print_bash(FILE *out)
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -W '--help --version",
           out);
-    gv_completion_commands(out);
+    completion_commands(out);
     fputs("' -- \"$word\")\n"
           "        return\n"
           "    fi\n"
           "    case \"$command $before\" in\n",
           out);
-    gv_completion_bash_values(out);
+    completion_bash_values(out);
     fputs("        help\\ *) words='environment", out);
-    gv_completion_commands(out);
+    completion_commands(out);
     fputs("' ;;\n        query\\ *) files=-f words='", out);
     gv_operand_words_print(out, GV_COMMAND_query);
     fputs("' ;;\n        schema\\ *) words='", out);
@@ -97,7 +97,7 @@ void gv_completion_print_bash(FILE *out)
           "        files=''\n"
           "        case \"$command\" in\n",
           out);
-    gv_completion_bash_options(out);
+    completion_bash_options(out);
     fputs("        esac\n"
           "    fi\n"
           "    mapfile -t COMPREPLY < <(\n"
@@ -109,7 +109,7 @@ void gv_completion_print_bash(FILE *out)
 }
 
 /* A word inside '...' of zsh's _arguments: [, ] and : would end it. */
-static void gv_completion_zsh_text(FILE *out, const char *text)
+static void completion_zsh_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '\'')
@@ -121,28 +121,28 @@ static void gv_completion_zsh_text(FILE *out, const char *text)
     }
 }
 
-static void gv_completion_zsh_option(FILE *out, const struct gv_option *option)
+static void completion_zsh_option(FILE *out, const struct gv_option *option)
 {
     enum gv_option_id id = (enum gv_option_id)(option - gv_options);
     char name[GV_OPTION_NAME_BYTES];
 
     fprintf(out, "                '*--%s%s[", gv_option_name(option, name),
             option->kind == GV_OPTION_IS_FLAG ? "" : "=");
-    gv_completion_zsh_text(out, option->help);
+    completion_zsh_text(out, option->help);
     fputc(']', out);
     if (option->kind == GV_OPTION_IS_CHOICE) {
         fputs(":value:(", out);
-        gv_completion_choices(out, option->value);
+        completion_choices(out, option->value);
         fputc(')', out);
     } else if (gv_option_words(id)) {
-        fprintf(out, ":value:(%s%s)", gv_option_words(id) + 1, gv_completion_any(id));
+        fprintf(out, ":value:(%s%s)", gv_option_words(id) + 1, completion_any(id));
     } else if (option->kind != GV_OPTION_IS_FLAG) {
         fputs(option->kind == GV_OPTION_IS_PATH ? ":file:_files" : ":value: ", out);
     }
     fputs("' \\\n", out);
 }
 
-static void gv_completion_zsh_command(FILE *out, int number)
+static void completion_zsh_command(FILE *out, int number)
 {
     const struct gv_command *command = &gv_commands[number];
 
@@ -150,10 +150,10 @@ static void gv_completion_zsh_command(FILE *out, int number)
             command->name);
     for (int i = 0; i < GV_OPTIONS_COUNT; i++)
         if ((int)gv_options[i].command == number)
-            gv_completion_zsh_option(out, &gv_options[i]);
+            completion_zsh_option(out, &gv_options[i]);
     if (number == GV_COMMAND_help) {
         fputs("                '*:command:(environment", out);
-        gv_completion_commands(out);
+        completion_commands(out);
         fputs(")' ;;\n", out);
     } else if (number == GV_COMMAND_query || number == GV_COMMAND_schema) {
         fputs(number == GV_COMMAND_query ? "                '1:file:_files' '2:query:("
@@ -178,7 +178,7 @@ void gv_completion_print_zsh(FILE *out)
     for (int i = 0; i < GV_COMMANDS_COUNT; i++)
         if (gv_commands[i].listed) {
             fprintf(out, "        '%s:", gv_commands[i].name);
-            gv_completion_zsh_text(out, gv_commands[i].summary);
+            completion_zsh_text(out, gv_commands[i].summary);
             fputs("'\n", out);
         }
     fputs("    )\n"
@@ -193,7 +193,7 @@ void gv_completion_print_zsh(FILE *out)
           out);
     for (int i = 0; i < GV_COMMANDS_COUNT; i++)
         if (gv_commands[i].listed)
-            gv_completion_zsh_command(out, i);
+            completion_zsh_command(out, i);
     fputs("    esac\n"
           "}\n"
           "_gpuverify \"$@\"\n",

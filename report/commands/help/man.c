@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Escapes what roff would interpret. */
-static const char *gv_man_character(char character)
+static const char *man_character(char character)
 {
     switch (character) {
     case '-':
@@ -30,12 +30,12 @@ static const char *gv_man_character(char character)
     }
 }
 
-static void gv_man_text(FILE *out, const char *text)
+static void man_text(FILE *out, const char *text)
 {
     char last = '\n';
 
     for (; *text; last = *text++) {
-        const char *written = gv_man_character(*text);
+        const char *written = man_character(*text);
         if (last == '\n' && (*text == '.' || *text == '\''))
             fputs("\\&", out);
         if (*text == '\n' && text[1] == '\n')
@@ -47,83 +47,83 @@ static void gv_man_text(FILE *out, const char *text)
     }
 }
 
-static void gv_man_option(FILE *out, const struct gv_option *option)
+static void man_option(FILE *out, const struct gv_option *option)
 {
     char name[GV_OPTION_NAME_BYTES];
 
     fputs(".TP\n\\fB", out);
     if (option->letter)
         fprintf(out, "\\-%c\\fP, \\fB", option->letter);
-    gv_man_text(out, "--");
-    gv_man_text(out, gv_option_name(option, name));
+    man_text(out, "--");
+    man_text(out, gv_option_name(option, name));
     fputs("\\fP", out);
     if (option->kind != GV_OPTION_IS_FLAG) {
         fputs(" \\fI", out);
-        gv_man_text(out, option->value);
+        man_text(out, option->value);
         fputs("\\fP", out);
     }
     fputc('\n', out);
-    gv_man_text(out, option->help);
+    man_text(out, option->help);
     if (option->help[0] && !strchr(".)", option->help[strlen(option->help) - 1]))
         fputc('.', out);
     if (*option->preset) {
         fputs("\nDefault: ", out);
-        gv_man_text(out, option->preset);
+        man_text(out, option->preset);
         fputc('.', out);
     }
     fputc('\n', out);
 }
 
-static void gv_man_synopsis(FILE *out, const struct gv_command *command)
+static void man_synopsis(FILE *out, const struct gv_command *command)
 {
     bool options = gv_command_has_options(command);
 
     fprintf(out, "\\fBgpuverify %s\\fP ", command->name);
     if (options && command->placing == GV_PLACING_FIRST)
         fputs("[\\fIOPTION\\fP...] [\\-\\-] ", out);
-    gv_man_text(out, command->operands);
+    man_text(out, command->operands);
     if (options && command->placing != GV_PLACING_FIRST)
         fputs(" [\\fIOPTION\\fP...]", out);
     fputc('\n', out);
 }
 
-static void gv_man_command(FILE *out, const struct gv_command *command)
+static void man_command(FILE *out, const struct gv_command *command)
 {
     fprintf(out, ".SS %s\n", command->name);
-    gv_man_synopsis(out, command);
+    man_synopsis(out, command);
     fputs(".PP\n", out);
-    gv_man_text(out, command->details);
+    man_text(out, command->details);
     fputc('\n', out);
     for (int i = 0; i < GV_OPTIONS_COUNT; i++)
         if (&gv_commands[gv_options[i].command] == command)
-            gv_man_option(out, &gv_options[i]);
+            man_option(out, &gv_options[i]);
     for (size_t i = 0; i < gv_examples_count; i++) {
         const struct gv_example *example = &gv_examples[i];
         if (&gv_commands[example->command] != command)
             continue;
         fprintf(out, ".PP\n.RS 4\n\\fBgpuverify %s ", command->name);
-        gv_man_text(out, example->arguments);
+        man_text(out, example->arguments);
         fputs("\\fP\n.br\n", out);
-        gv_man_text(out, example->help);
+        man_text(out, example->help);
         fputs("\n.RE\n", out);
     }
 }
 
-static void gv_man_setting(const struct gv_setting *setting, const char *allowed,
-                           const char *preset, void *context)
+static void man_setting(const struct gv_setting *setting, const char *allowed, const char *preset,
+                        void *context)
 {
     FILE *out = context;
 
     fprintf(out, ".TP\n\\fB%s\\fP", setting->name);
     if (setting->kind != GV_SETTING_IS_TEXT) {
         fputs("=\\fI", out);
-        gv_man_text(out, allowed);
+        man_text(out, allowed);
         fputs("\\fP (", out);
-        gv_man_text(out, preset);
+        man_text(out, preset);
         fputc(')', out);
     }
     fputc('\n', out);
-    gv_man_text(out, setting->help);
+    man_text(out, setting->help);
     fputc('\n', out);
 }
 
@@ -136,7 +136,7 @@ void gv_man_print(FILE *out)
           out);
     for (int i = 0; i < GV_COMMANDS_COUNT; i++)
         if (gv_commands[i].listed) {
-            gv_man_synopsis(out, &gv_commands[i]);
+            man_synopsis(out, &gv_commands[i]);
             fputs(".br\n", out);
         }
     fputs("\\fBLD_PRELOAD=libgpuverify.so\\fP PROGRAM [ARGUMENT...]\n"
@@ -148,14 +148,14 @@ void gv_man_print(FILE *out)
           out);
     for (int i = 0; i < GV_COMMANDS_COUNT; i++)
         if (gv_commands[i].listed)
-            gv_man_command(out, &gv_commands[i]);
+            man_command(out, &gv_commands[i]);
     fputs(".SH ENVIRONMENT\n", out);
-    gv_settings_describe(gv_man_setting, out);
+    gv_settings_describe(man_setting, out);
     fputs(".TP\n\\fBCOLUMNS\\fP\nHow wide text and tables are; otherwise as wide as the terminal.\n"
           ".TP\n\\fBNO_COLOR\\fP\nIf it is set, no bold type on a terminal.\n",
           out);
     fputs(".SH EXIT STATUS\n", out);
-    gv_man_text(out, GV_EXIT_TEXT);
+    man_text(out, GV_EXIT_TEXT);
     fputs("\n\\fBgpuverify run\\fP ends as the program did.\n"
           ".SH SEE ALSO\n"
           ".BR ld.so (8),\n"

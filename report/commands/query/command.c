@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int gv_query_list(enum gv_format format)
+static int query_list(enum gv_format format)
 {
     static const struct gv_column table[] = {{"name", GV_COLUMN_TEXT},
                                              {"what it shows", GV_COLUMN_TEXT}};
@@ -28,7 +28,7 @@ static int gv_query_list(enum gv_format format)
 }
 
 /* The SQL of a name; anything that is not a single word is SQL. NULL: neither. */
-static const char *gv_query_text(const char *given)
+static const char *query_text(const char *given)
 {
     const struct gv_query *query = gv_query_find(given);
 
@@ -37,7 +37,7 @@ static const char *gv_query_text(const char *given)
     return strpbrk(given, " \t\n(;") ? given : NULL;
 }
 
-static int gv_query_unknown(const struct gv_arguments *arguments)
+static int query_unknown(const struct gv_arguments *arguments)
 {
     const char *given = arguments->operands[1];
     const struct gv_query *nearest = gv_query_nearest(given);
@@ -51,15 +51,15 @@ static int gv_query_unknown(const struct gv_arguments *arguments)
 }
 
 /* Prints why SQL failed. The text may quote the trace. */
-static int gv_query_failed(const char *why, int code)
+static int query_failed(const char *why, int code)
 {
     gv_message("the query failed: %s%s", why ? why : "out of memory",
                why && strncmp(why, "no such", 7) == 0 ? "; see 'gpuverify schema'" : "");
     return code;
 }
 
-static int gv_query_run(const struct gv_arguments *arguments, sqlite3 *trace, const char *sql,
-                        const bool *of_gpu)
+static int query_run(const struct gv_arguments *arguments, sqlite3 *trace, const char *sql,
+                     const bool *of_gpu)
 {
     bool value = gv_arguments_has(arguments, GV_OPTION_query_value), any = true;
     enum gv_format format =
@@ -69,7 +69,7 @@ static int gv_query_run(const struct gv_arguments *arguments, sqlite3 *trace, co
     int code = GV_EXIT_FINE, error = gv_query_prepare(trace, sql, &statement, &why);
 
     if (error) {
-        code = gv_query_failed(why, GV_EXIT_USAGE);
+        code = query_failed(why, GV_EXIT_USAGE);
         sqlite3_free(why);
         return code;
     }
@@ -82,13 +82,13 @@ static int gv_query_run(const struct gv_arguments *arguments, sqlite3 *trace, co
     if (!error && !any && format == GV_FORMAT_TABLE)
         gv_query_say_empty(trace, *of_gpu);
     if (error == -E2BIG)
-        code = gv_query_failed("--value needs a query of one column", GV_EXIT_USAGE);
+        code = query_failed("--value needs a query of one column", GV_EXIT_USAGE);
     else if (error == -ENODATA)
-        code = gv_query_failed("it returns no row", GV_EXIT_FAILED);
+        code = query_failed("it returns no row", GV_EXIT_FAILED);
     else if (error == -EINVAL)
-        code = gv_query_failed(sqlite3_errmsg(trace), GV_EXIT_FAILED);
+        code = query_failed(sqlite3_errmsg(trace), GV_EXIT_FAILED);
     else if (error)
-        code = gv_query_failed(strerror(-error), GV_EXIT_FAILED);
+        code = query_failed(strerror(-error), GV_EXIT_FAILED);
     sqlite3_finalize(statement);
     return code;
 }
@@ -100,19 +100,19 @@ int gv_command_query(const struct gv_arguments *arguments)
     bool of_gpu;
 
     if (gv_arguments_has(arguments, GV_OPTION_query_list))
-        return gv_query_list(
+        return query_list(
             gv_format_find(gv_arguments_text(arguments, GV_OPTION_query_format, "table")));
     if (arguments->operand_count < 2)
         return gv_arguments_refuse(arguments->command, "%s is missing",
                                    arguments->operand_count ? "the SQL, or a query's name,"
                                                             : "FILE");
-    const char *sql = gv_query_text(arguments->operands[1]);
+    const char *sql = query_text(arguments->operands[1]);
     if (!sql)
-        return gv_query_unknown(arguments);
+        return query_unknown(arguments);
     if (gv_trace_view_open(arguments->operands[0], &trace))
         return GV_EXIT_FAILED;
     if (gv_query_restrict(trace, &of_gpu) == 0)
-        code = gv_query_run(arguments, trace, sql, &of_gpu);
+        code = query_run(arguments, trace, sql, &of_gpu);
     else
         gv_message("%s cannot be opened for reading only", arguments->operands[0]);
     sqlite3_close(trace);

@@ -40,7 +40,7 @@ const struct gv_query *gv_query_nearest(const char *name)
 }
 
 /* Whether a table of the trace holds what only CUPTI tells. */
-static bool gv_query_is_of_gpu(const char *table)
+static bool query_is_of_gpu(const char *table)
 {
     static const char *const tables[] = {"gpu_op", "jit", "overhead", "gpu_module"};
 
@@ -51,14 +51,14 @@ static bool gv_query_is_of_gpu(const char *table)
 }
 
 /* SQLite calls it for each action of a statement. */
-static int gv_query_allow(void *context, int action, const char *first, const char *second,
-                          const char *database, const char *cause)
+static int query_allow(void *context, int action, const char *first, const char *second,
+                       const char *database, const char *cause)
 {
     bool *of_gpu = context;
 
     (void)database;
     (void)cause;
-    if (action == SQLITE_READ && gv_query_is_of_gpu(first))
+    if (action == SQLITE_READ && query_is_of_gpu(first))
         *of_gpu = true;
     switch (action) {
     case SQLITE_SELECT:
@@ -76,13 +76,13 @@ int gv_query_restrict(sqlite3 *trace, bool *of_gpu)
 {
     *of_gpu = false;
     if (sqlite3_exec(trace, "PRAGMA query_only = ON", NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_set_authorizer(trace, gv_query_allow, of_gpu) != SQLITE_OK)
+        sqlite3_set_authorizer(trace, query_allow, of_gpu) != SQLITE_OK)
         return -EIO;
     return 0;
 }
 
 /* Whether more than blanks and comments follows; SQLite decides. */
-static bool gv_query_goes_on(sqlite3 *trace, const char *tail)
+static bool query_goes_on(sqlite3 *trace, const char *tail)
 {
     sqlite3_stmt *next = NULL;
     int result = sqlite3_prepare_v2(trace, tail, -1, &next, NULL);
@@ -104,7 +104,7 @@ int gv_query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement, 
         *why = sqlite3_mprintf("%s", sqlite3_errmsg(trace));
     else if (!*statement)
         *why = sqlite3_mprintf("there is no SQL in it");
-    else if (gv_query_goes_on(trace, tail))
+    else if (query_goes_on(trace, tail))
         *why = sqlite3_mprintf("it is more than one statement");
     if (!*why)
         return 0;
@@ -113,7 +113,7 @@ int gv_query_prepare(sqlite3 *trace, const char *sql, sqlite3_stmt **statement, 
     return -EINVAL;
 }
 
-static void gv_query_put_blob(struct gv_rows *rows, const unsigned char *bytes, size_t count)
+static void query_put_blob(struct gv_rows *rows, const unsigned char *bytes, size_t count)
 {
     char *text = malloc(count * 2 + 4);
 
@@ -130,7 +130,7 @@ static void gv_query_put_blob(struct gv_rows *rows, const unsigned char *bytes, 
     free(text);
 }
 
-static void gv_query_put(struct gv_rows *rows, sqlite3_stmt *statement, int column)
+static void query_put(struct gv_rows *rows, sqlite3_stmt *statement, int column)
 {
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -146,7 +146,7 @@ static void gv_query_put(struct gv_rows *rows, sqlite3_stmt *statement, int colu
     }
     case SQLITE_BLOB: {
         const unsigned char *bytes = sqlite3_column_blob(statement, column);
-        gv_query_put_blob(rows, bytes, (size_t)sqlite3_column_bytes(statement, column));
+        query_put_blob(rows, bytes, (size_t)sqlite3_column_bytes(statement, column));
         break;
     }
     default:
@@ -156,7 +156,7 @@ static void gv_query_put(struct gv_rows *rows, sqlite3_stmt *statement, int colu
 }
 
 /* The first step may take long: a sort or sum reads everything before its first row. */
-static int gv_query_first(sqlite3_stmt *statement)
+static int query_first(sqlite3_stmt *statement)
 {
     sqlite3 *trace = sqlite3_db_handle(statement);
 
@@ -167,8 +167,7 @@ static int gv_query_first(sqlite3_stmt *statement)
 }
 
 /* Numbers are right-aligned, according to the first row. */
-static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column *columns,
-                             int count)
+static void query_columns(sqlite3_stmt *statement, bool row, struct gv_column *columns, int count)
 {
     for (int i = 0; i < count; i++) {
         const char *name = sqlite3_column_name(statement, i);
@@ -179,8 +178,8 @@ static void gv_query_columns(sqlite3_stmt *statement, bool row, struct gv_column
     }
 }
 
-static bool gv_query_is_taken(const struct gv_column *columns, char *const *others, int count,
-                              int at, const char *name)
+static bool query_is_taken(const struct gv_column *columns, char *const *others, int count, int at,
+                           const char *name)
 {
     for (int i = 0; i < count; i++)
         if (strcmp(columns[i].name, name) == 0 || (i < at && others[i] && !strcmp(others[i], name)))
@@ -190,7 +189,7 @@ static bool gv_query_is_taken(const struct gv_column *columns, char *const *othe
 
 /* JSON objects have unique names: others[] gets a new name for a column with an earlier one's
  * name, or NULL. The caller frees them with sqlite3_free(). 0 or -ENOMEM. */
-static int gv_query_other_names(const struct gv_column *columns, char **others, int count)
+static int query_other_names(const struct gv_column *columns, char **others, int count)
 {
     for (int i = 1; i < count; i++) {
         int number = 1;
@@ -200,7 +199,7 @@ static int gv_query_other_names(const struct gv_column *columns, char **others, 
             char *name = sqlite3_mprintf("%s_%d", columns[i].name, number++);
             if (!name)
                 return -ENOMEM;
-            if (gv_query_is_taken(columns, others, count, i, name))
+            if (query_is_taken(columns, others, count, i, name))
                 sqlite3_free(name);
             else
                 others[i] = name;
@@ -209,9 +208,9 @@ static int gv_query_other_names(const struct gv_column *columns, char **others, 
     return 0;
 }
 
-static int gv_query_name_apart(struct gv_column *columns, char **others, int count)
+static int query_name_apart(struct gv_column *columns, char **others, int count)
 {
-    int error = gv_query_other_names(columns, others, count);
+    int error = query_other_names(columns, others, count);
 
     for (int i = 0; i < count && !error; i++)
         if (others[i])
@@ -219,15 +218,15 @@ static int gv_query_name_apart(struct gv_column *columns, char **others, int cou
     return error;
 }
 
-static int gv_query_write(sqlite3_stmt *statement, FILE *out, enum gv_format format,
-                          const struct gv_column *columns, int count, int result)
+static int query_write(sqlite3_stmt *statement, FILE *out, enum gv_format format,
+                       const struct gv_column *columns, int count, int result)
 {
     struct gv_rows rows;
 
     gv_rows_begin(&rows, out, format, columns, (size_t)count, NULL);
     for (; result == SQLITE_ROW && !rows.error && !ferror(out); result = sqlite3_step(statement))
         for (int i = 0; i < count; i++)
-            gv_query_put(&rows, statement, i);
+            query_put(&rows, statement, i);
     int error = gv_rows_end(&rows);
     if (!error && result != SQLITE_DONE)
         error = ferror(out) ? -EIO : -EINVAL;
@@ -236,7 +235,7 @@ static int gv_query_write(sqlite3_stmt *statement, FILE *out, enum gv_format for
 
 int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bool *any)
 {
-    int count = sqlite3_column_count(statement), result = gv_query_first(statement), error = 0;
+    int count = sqlite3_column_count(statement), result = query_first(statement), error = 0;
     struct gv_column *columns = calloc((size_t)count + 1, sizeof(*columns));
     char **others = calloc((size_t)count + 1, sizeof(*others));
 
@@ -246,11 +245,11 @@ int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bo
     else if (result != SQLITE_ROW && result != SQLITE_DONE) /* before anything is written */
         error = -EINVAL;
     if (!error)
-        gv_query_columns(statement, result == SQLITE_ROW, columns, count);
+        query_columns(statement, result == SQLITE_ROW, columns, count);
     if (!error && format == GV_FORMAT_JSON)
-        error = gv_query_name_apart(columns, others, count);
+        error = query_name_apart(columns, others, count);
     if (!error)
-        error = gv_query_write(statement, out, format, columns, count, result);
+        error = query_write(statement, out, format, columns, count, result);
     for (int i = 0; others && i < count; i++)
         sqlite3_free(others[i]);
     free(others);
@@ -259,7 +258,7 @@ int gv_query_print(sqlite3_stmt *statement, FILE *out, enum gv_format format, bo
 }
 
 /* Text is printed unchanged for scripts; a terminal gets it escaped. */
-static int gv_query_print_text(FILE *out, const char *text, size_t bytes)
+static int query_print_text(FILE *out, const char *text, size_t bytes)
 {
     if (!isatty(fileno(out))) {
         fwrite(text, 1, bytes, out);
@@ -277,7 +276,7 @@ static int gv_query_print_text(FILE *out, const char *text, size_t bytes)
 
 int gv_query_print_value(sqlite3_stmt *statement, FILE *out)
 {
-    int result = gv_query_first(statement), error = 0;
+    int result = query_first(statement), error = 0;
     char text[GV_FORMAT_BYTES];
 
     if (result == SQLITE_DONE)
@@ -296,7 +295,7 @@ int gv_query_print_value(sqlite3_stmt *statement, FILE *out)
     default: {
         const char *found = (const char *)sqlite3_column_text(statement, 0);
         if (found)
-            error = gv_query_print_text(out, found, (size_t)sqlite3_column_bytes(statement, 0));
+            error = query_print_text(out, found, (size_t)sqlite3_column_bytes(statement, 0));
         break;
     }
     }

@@ -12,7 +12,7 @@
 #define GV_REPORT_TOP 15
 
 /* The id of the process or thread with this number; 0: none. */
-static int64_t gv_report_find(sqlite3 *trace, const char *sql, int64_t number)
+static int64_t report_find(sqlite3 *trace, const char *sql, int64_t number)
 {
     sqlite3_stmt *row = NULL;
     int64_t id = 0;
@@ -27,7 +27,7 @@ static int64_t gv_report_find(sqlite3 *trace, const char *sql, int64_t number)
 }
 
 /* Prints the numbers that exist. */
-static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
+static void report_refuse_device(sqlite3 *trace, int64_t device)
 {
     sqlite3_stmt *row = NULL;
     const char *list = NULL;
@@ -46,7 +46,7 @@ static void gv_report_refuse_device(sqlite3 *trace, int64_t device)
 }
 
 /* Reads the part of the trace to report. False: a message was printed. */
-static bool gv_report_choose_part(const struct gv_arguments *arguments, struct gv_report *report)
+static bool report_choose_part(const struct gv_arguments *arguments, struct gv_report *report)
 {
     int64_t pid = gv_arguments_number(arguments, GV_OPTION_report_process, 0);
     int64_t tid = gv_arguments_number(arguments, GV_OPTION_report_thread, 0);
@@ -57,28 +57,27 @@ static bool gv_report_choose_part(const struct gv_arguments *arguments, struct g
     part->from_ns = gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN);
     part->to_ns = gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX);
     if (gv_arguments_has(arguments, GV_OPTION_report_process))
-        part->process = gv_report_find(
+        part->process = report_find(
             report->trace, "SELECT id FROM process WHERE pid = ? ORDER BY id LIMIT 1", pid);
     if (gv_arguments_has(arguments, GV_OPTION_report_thread))
-        part->thread = gv_report_find(
-            report->trace, "SELECT id FROM threads WHERE tid = ? ORDER BY id LIMIT 1", tid);
+        part->thread = report_find(report->trace,
+                                   "SELECT id FROM threads WHERE tid = ? ORDER BY id LIMIT 1", tid);
     if (gv_arguments_has(arguments, GV_OPTION_report_process) && part->process == 0)
         gv_message("this trace has no process %lld; --section processes lists them",
                    (long long)pid);
     else if (gv_arguments_has(arguments, GV_OPTION_report_thread) && part->thread == 0)
         gv_message("this trace has no thread %lld", (long long)tid);
     else if (part->device >= 0 &&
-             gv_report_find(report->trace, "SELECT id FROM device WHERE device = ?",
-                            part->device) == 0)
-        gv_report_refuse_device(report->trace, part->device);
+             report_find(report->trace, "SELECT id FROM device WHERE device = ?", part->device) ==
+                 0)
+        report_refuse_device(report->trace, part->device);
     else
         return true;
     return false;
 }
 
 /* True, or a message was given. */
-static bool gv_report_choose_sections(const struct gv_arguments *arguments,
-                                      struct gv_report *report)
+static bool report_choose_sections(const struct gv_arguments *arguments, struct gv_report *report)
 {
     for (size_t i = 0; i < arguments->given_count; i++) {
         const struct gv_given *given = &arguments->given[i];
@@ -96,13 +95,13 @@ static bool gv_report_choose_sections(const struct gv_arguments *arguments,
     return true;
 }
 
-static int gv_report_open(const struct gv_arguments *arguments, struct gv_report *report)
+static int report_open(const struct gv_arguments *arguments, struct gv_report *report)
 {
     int error = 0;
 
     if (gv_trace_view_open(report->path, &report->trace) < 0)
         return GV_EXIT_FAILED;
-    if (!gv_report_choose_part(arguments, report)) {
+    if (!report_choose_part(arguments, report)) {
         sqlite3_close(report->trace);
         return GV_EXIT_FAILED;
     }
@@ -140,8 +139,8 @@ int gv_command_report(const struct gv_arguments *arguments)
     if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
         gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
         gv_arguments_refuse(arguments->command, "--from is not before --to");
-    else if (gv_report_choose_sections(arguments, report))
-        code = gv_report_open(arguments, report);
+    else if (report_choose_sections(arguments, report))
+        code = report_open(arguments, report);
     free(report);
     return code;
 }

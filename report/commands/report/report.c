@@ -66,7 +66,7 @@ void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows)
     }
 }
 
-static size_t gv_section_columns(const struct gv_section *section)
+static size_t section_columns(const struct gv_section *section)
 {
     size_t count = 0;
 
@@ -76,7 +76,7 @@ static size_t gv_section_columns(const struct gv_section *section)
 }
 
 /* A column's name for programs: a word with its unit. */
-static const char *gv_section_key(const struct gv_column *column, char key[GV_REPORT_KEY])
+static const char *section_key(const struct gv_column *column, char key[GV_REPORT_KEY])
 {
     size_t length = 0, tail;
     const char *unit = "";
@@ -97,7 +97,7 @@ static const char *gv_section_key(const struct gv_column *column, char key[GV_RE
 
 /* The type of the column's value. An untrusted trace may have a text in place of a number: treat
  * it as unknown. */
-static int gv_section_type(sqlite3_stmt *row, int column, enum gv_column_kind kind)
+static int section_type(sqlite3_stmt *row, int column, enum gv_column_kind kind)
 {
     int type = sqlite3_column_type(row, column);
     bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
@@ -106,9 +106,9 @@ static int gv_section_type(sqlite3_stmt *row, int column, enum gv_column_kind ki
 }
 
 /* The next value of a row, from the query's column. */
-static void gv_section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
+static void section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
 {
-    switch (gv_section_type(row, column, GV_COLUMN_KIND(rows->columns[column].kind))) {
+    switch (section_type(row, column, GV_COLUMN_KIND(rows->columns[column].kind))) {
     case SQLITE_NULL:
         gv_rows_null(rows);
         break;
@@ -124,7 +124,7 @@ static void gv_section_value(struct gv_rows *rows, sqlite3_stmt *row, int column
     }
 }
 
-static void gv_report_title(struct gv_report *report, const char *title)
+static void report_title(struct gv_report *report, const char *title)
 {
     bool bold = report->format == GV_FORMAT_TABLE && gv_terminal_has_colours(report->out);
 
@@ -136,8 +136,7 @@ static void gv_report_title(struct gv_report *report, const char *title)
 
 /* Whether an empty section shows anything: without the GPU side, it says nothing of GPU
  * activity. */
-static const char *gv_section_empty(const struct gv_report *report,
-                                    const struct gv_section *section)
+static const char *section_empty(const struct gv_report *report, const struct gv_section *section)
 {
     static const char *const of_gpu[] = {"devices", "kernels", "copies", "latency", "gaps"};
 
@@ -148,7 +147,7 @@ static const char *gv_section_empty(const struct gv_report *report,
 }
 
 /* Below the table: the meanings of the results, and what to do. */
-static int gv_section_error_words(struct gv_report *report)
+static int section_error_words(struct gv_report *report)
 {
     struct gv_error_notes notes = {
         .path = report->path,
@@ -163,7 +162,7 @@ static int gv_section_error_words(struct gv_report *report)
 }
 
 /* By default, only stalls and the first failures have stacks. */
-static void gv_section_places(struct gv_report *report, bool failed)
+static void section_places(struct gv_report *report, bool failed)
 {
     fputc('\n', report->out);
     gv_text_lines(report->out, 0, "",
@@ -174,53 +173,52 @@ static void gv_section_places(struct gv_report *report, bool failed)
 }
 
 /* Also for an empty result, if the section was named. */
-static int gv_section_table(struct gv_report *report, const struct gv_section *section,
-                            sqlite3_stmt *query)
+static int section_table(struct gv_report *report, const struct gv_section *section,
+                         sqlite3_stmt *query)
 {
     struct gv_rows rows;
     struct gv_column named[GV_REPORT_COLUMNS];
     char keys[GV_REPORT_COLUMNS][GV_REPORT_KEY];
     bool read_by_people = report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN;
-    int columns = (int)gv_section_columns(section), result = sqlite3_step(query), error;
+    int columns = (int)section_columns(section), result = sqlite3_step(query), error;
 
     if (result == SQLITE_DONE && !report->picked && read_by_people)
         return 0;
     if (result == SQLITE_DONE && report->format == GV_FORMAT_TABLE) {
-        gv_report_title(report, section->title);
-        fputs(gv_section_empty(report, section), report->out);
+        report_title(report, section->title);
+        fputs(section_empty(report, section), report->out);
         return 0;
     }
     for (int i = 0; i < columns; i++) {
         named[i] = section->columns[i];
         if (!read_by_people)
-            named[i].name = gv_section_key(&named[i], keys[i]);
+            named[i].name = section_key(&named[i], keys[i]);
     }
     bool placed = true;
-    gv_report_title(report, section->title);
+    report_title(report, section->title);
     gv_rows_begin(&rows, report->out, report->format, named, (size_t)columns,
                   report->format == GV_FORMAT_JSON ? &report->json : NULL);
     rows.fit_names = gv_kernel_names_fit;
     for (; result == SQLITE_ROW; result = sqlite3_step(query))
         for (int i = 0; i < columns; i++) {
-            gv_section_value(&rows, query, i);
+            section_value(&rows, query, i);
             placed &=
                 strcmp(named[i].name, "where") != 0 || sqlite3_column_type(query, i) != SQLITE_NULL;
         }
     error = gv_rows_end(&rows);
     if (!placed && read_by_people)
-        gv_section_places(report, strcmp(section->name, "errors") == 0);
+        section_places(report, strcmp(section->name, "errors") == 0);
     if (!error && report->format == GV_FORMAT_TABLE && strcmp(section->name, "errors") == 0)
-        error = gv_section_error_words(report);
+        error = section_error_words(report);
     return error ? error : gv_database_error(report->trace, result);
 }
 
-static void gv_section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_stmt *row,
-                                   int column)
+static void section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_stmt *row, int column)
 {
     char text[GV_FORMAT_BYTES];
     int64_t number = sqlite3_column_int64(row, column);
 
-    if (gv_section_type(row, column, kind) == SQLITE_NULL)
+    if (section_type(row, column, kind) == SQLITE_NULL)
         fputc('-', out);
     else if (kind == GV_COLUMN_DURATION || kind == GV_COLUMN_MOMENT)
         fputs(gv_format_duration(text, number), out);
@@ -233,7 +231,7 @@ static void gv_section_print_value(FILE *out, enum gv_column_kind kind, sqlite3_
 }
 
 /* A suffix for values whose column name does not say enough. */
-static const char *gv_section_gloss(const char *name)
+static const char *section_gloss(const char *name)
 {
     static const char *const glosses[][2] = {
         {"with their call", "operations whose call is known"},
@@ -246,22 +244,22 @@ static const char *gv_section_gloss(const char *name)
     return NULL;
 }
 
-static int gv_section_record(struct gv_report *report, const struct gv_section *section,
-                             sqlite3_stmt *query)
+static int section_record(struct gv_report *report, const struct gv_section *section,
+                          sqlite3_stmt *query)
 {
     int result;
 
     if (report->format != GV_FORMAT_TABLE)
-        return gv_section_table(report, section, query);
+        return section_table(report, section, query);
     result = sqlite3_step(query);
     if (result == SQLITE_ROW || report->picked)
-        gv_report_title(report, section->title);
+        report_title(report, section->title);
     if (result == SQLITE_DONE && report->picked)
-        fputs(gv_section_empty(report, section), report->out);
-    for (int i = 0; result == SQLITE_ROW && i < (int)gv_section_columns(section); i++) {
+        fputs(section_empty(report, section), report->out);
+    for (int i = 0; result == SQLITE_ROW && i < (int)section_columns(section); i++) {
         fprintf(report->out, "%-*s", GV_REPORT_LABEL, section->columns[i].name);
-        const char *gloss = gv_section_gloss(section->columns[i].name);
-        gv_section_print_value(report->out, GV_COLUMN_KIND(section->columns[i].kind), query, i);
+        const char *gloss = section_gloss(section->columns[i].name);
+        section_print_value(report->out, GV_COLUMN_KIND(section->columns[i].kind), query, i);
         if (gloss && sqlite3_column_type(query, i) != SQLITE_NULL)
             fprintf(report->out, " (%s)", gloss);
         fputc('\n', report->out);
@@ -270,7 +268,7 @@ static int gv_section_record(struct gv_report *report, const struct gv_section *
 }
 
 /* Pictures keep their form in Markdown, between fences. */
-static int gv_report_draw(struct gv_report *report, int (*draw)(struct gv_report *))
+static int report_draw(struct gv_report *report, int (*draw)(struct gv_report *))
 {
     FILE *out = report->out;
     char *text = NULL;
@@ -293,7 +291,7 @@ static int gv_report_draw(struct gv_report *report, int (*draw)(struct gv_report
     return error;
 }
 
-static int gv_section_write(struct gv_report *report, enum gv_section_id id)
+static int section_write(struct gv_report *report, enum gv_section_id id)
 {
     const struct gv_section *section = &gv_sections[id];
     sqlite3_stmt *query = NULL;
@@ -301,22 +299,22 @@ static int gv_section_write(struct gv_report *report, enum gv_section_id id)
 
     if (section->shape == GV_SHAPE_PICTURE &&
         (report->format == GV_FORMAT_TABLE || report->format == GV_FORMAT_MARKDOWN))
-        return gv_report_draw(report,
-                              id == GV_SECTION_timeline ? gv_section_timeline : gv_section_samples);
+        return report_draw(report,
+                           id == GV_SECTION_timeline ? gv_section_timeline : gv_section_samples);
     error = gv_database_error(report->trace,
                               sqlite3_prepare_v2(report->trace, section->sql, -1, &query, NULL));
     if (!error) {
         gv_report_bind(report, query);
         if (report->format == GV_FORMAT_JSON)
             gv_json_key(&report->json, section->name);
-        error = section->shape == GV_SHAPE_RECORD ? gv_section_record(report, section, query)
-                                                  : gv_section_table(report, section, query);
+        error = section->shape == GV_SHAPE_RECORD ? section_record(report, section, query)
+                                                  : section_table(report, section, query);
     }
     sqlite3_finalize(query);
     return error;
 }
 
-static int gv_report_verdict(struct gv_report *report)
+static int report_verdict(struct gv_report *report)
 {
     struct gv_summary summary = gv_report_summary(report);
 
@@ -325,13 +323,13 @@ static int gv_report_verdict(struct gv_report *report)
 
 /* A picture for people is thousands of rows for programs, so they get it only if they ask for
  * it. */
-static bool gv_report_is_for_programs(const struct gv_report *report, size_t section)
+static bool report_is_for_programs(const struct gv_report *report, size_t section)
 {
     return report->wanted[section] &&
            (report->picked || gv_sections[section].shape != GV_SHAPE_PICTURE);
 }
 
-static int gv_report_json(struct gv_report *report)
+static int report_json(struct gv_report *report)
 {
     int error = 0;
 
@@ -345,8 +343,8 @@ static int gv_report_json(struct gv_report *report)
     gv_json_key(&report->json, "sections");
     gv_json_open(&report->json, '{');
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
-        if (gv_report_is_for_programs(report, i))
-            error = gv_section_write(report, (enum gv_section_id)i);
+        if (report_is_for_programs(report, i))
+            error = section_write(report, (enum gv_section_id)i);
     gv_json_close(&report->json, '}');
     gv_json_close(&report->json, '}');
     gv_json_end(&report->json);
@@ -354,20 +352,20 @@ static int gv_report_json(struct gv_report *report)
 }
 
 /* A single section is only a table. */
-static int gv_report_csv(struct gv_report *report)
+static int report_csv(struct gv_report *report)
 {
     size_t wanted = 0, written = 0;
     int error = 0;
 
     for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
-        wanted += gv_report_is_for_programs(report, i);
+        wanted += report_is_for_programs(report, i);
     for (size_t i = 0; i < GV_SECTIONS_COUNT && !error; i++) {
-        if (!gv_report_is_for_programs(report, i))
+        if (!report_is_for_programs(report, i))
             continue;
         if (wanted > 1)
             fprintf(report->out, "%s# %s\n", written++ ? "\n" : "", gv_sections[i].name);
         error = i == GV_SECTION_verdict ? gv_report_csv_verdict(report)
-                                        : gv_section_write(report, (enum gv_section_id)i);
+                                        : section_write(report, (enum gv_section_id)i);
     }
     return error;
 }
@@ -384,13 +382,13 @@ int gv_report_write(struct gv_report *report)
         return error;
     gv_verdict_make(&report->facts, &report->verdict);
     if (report->format == GV_FORMAT_JSON)
-        return gv_report_json(report);
+        return report_json(report);
     if (report->format == GV_FORMAT_CSV)
-        return gv_report_csv(report);
+        return report_csv(report);
     if (report->wanted[GV_SECTION_verdict])
-        error = gv_report_draw(report, gv_report_verdict);
+        error = report_draw(report, report_verdict);
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
         if (report->wanted[i])
-            error = gv_section_write(report, (enum gv_section_id)i);
+            error = section_write(report, (enum gv_section_id)i);
     return error;
 }

@@ -22,7 +22,7 @@ struct gv_line {
     int64_t from_ns, to_ns;
 };
 
-static void gv_line_begin(struct gv_line *line, const struct gv_report *report, int columns)
+static void line_begin(struct gv_line *line, const struct gv_report *report, int columns)
 {
     memset(line, 0, sizeof(*line));
     line->count = columns > GV_LINE_MOST ? GV_LINE_MOST : columns > 10 ? (size_t)columns : 10;
@@ -31,7 +31,7 @@ static void gv_line_begin(struct gv_line *line, const struct gv_report *report, 
 }
 
 /* Spreads `taken` of [start, end) over the line's columns. */
-static void gv_line_add(struct gv_line *line, int64_t start_ns, int64_t end_ns, double taken_ns)
+static void line_add(struct gv_line *line, int64_t start_ns, int64_t end_ns, double taken_ns)
 {
     double column_ns = (double)(line->to_ns - line->from_ns) / (double)line->count;
     double first = ((double)start_ns - (double)line->from_ns) / column_ns;
@@ -48,7 +48,7 @@ static void gv_line_add(struct gv_line *line, int64_t start_ns, int64_t end_ns, 
     }
 }
 
-static void gv_line_print(FILE *out, const char *label, const struct gv_line *line)
+static void line_print(FILE *out, const char *label, const struct gv_line *line)
 {
     gv_format_text(out, label, GV_LINE_LABEL, 1);
     gv_sparkline(out, line->levels, line->count);
@@ -56,7 +56,7 @@ static void gv_line_print(FILE *out, const char *label, const struct gv_line *li
 }
 
 /* "busy 1" is the first device of the table device_total. */
-static void gv_line_label(struct gv_report *report, const char *lane, char label[GV_LINE_NAME])
+static void line_label(struct gv_report *report, const char *lane, char label[GV_LINE_NAME])
 {
     int number;
 
@@ -72,7 +72,7 @@ static void gv_line_label(struct gv_report *report, const char *lane, char label
                                              : lane);
 }
 
-static int gv_timeline_lanes(struct gv_report *report, struct gv_line *line)
+static int timeline_lanes(struct gv_report *report, struct gv_line *line)
 {
     sqlite3_stmt *rows = NULL;
     char lane[GV_LINE_NAME] = "", label[GV_LINE_NAME] = "";
@@ -87,21 +87,21 @@ static int gv_timeline_lanes(struct gv_report *report, struct gv_line *line)
         const char *name = (const char *)sqlite3_column_text(rows, 0);
         if (strncmp(lane, name ? name : "", sizeof(lane) - 1) != 0) {
             if (lane[0])
-                gv_line_print(report->out, label, line);
-            gv_line_begin(line, report, report->columns - GV_LINE_LABEL);
+                line_print(report->out, label, line);
+            line_begin(line, report, report->columns - GV_LINE_LABEL);
             snprintf(lane, sizeof(lane), "%s", name ? name : "");
-            gv_line_label(report, lane, label);
+            line_label(report, lane, label);
         }
-        gv_line_add(line, sqlite3_column_int64(rows, 1), sqlite3_column_int64(rows, 2),
-                    sqlite3_column_double(rows, 3));
+        line_add(line, sqlite3_column_int64(rows, 1), sqlite3_column_int64(rows, 2),
+                 sqlite3_column_double(rows, 3));
     }
     sqlite3_finalize(rows);
     if (lane[0])
-        gv_line_print(report->out, label, line);
+        line_print(report->out, label, line);
     return gv_database_error(report->trace, result);
 }
 
-static int gv_timeline_stalls(struct gv_report *report, struct gv_line *line)
+static int timeline_stalls(struct gv_report *report, struct gv_line *line)
 {
     sqlite3_stmt *rows = NULL;
     bool any = false;
@@ -113,19 +113,19 @@ static int gv_timeline_stalls(struct gv_report *report, struct gv_line *line)
                                     " :thread) ORDER BY wait_ns + jit_ns DESC LIMIT 100000",
                                     -1, &rows, NULL);
 
-    gv_line_begin(line, report, report->columns - GV_LINE_LABEL);
+    line_begin(line, report, report->columns - GV_LINE_LABEL);
     if (result == SQLITE_OK)
         gv_report_bind(report, rows);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         int64_t start_ns = sqlite3_column_int64(rows, 0);
-        gv_line_add(line, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(rows, 1)),
-                    sqlite3_column_double(rows, 2));
+        line_add(line, start_ns, gv_time_sum(start_ns, sqlite3_column_int64(rows, 1)),
+                 sqlite3_column_double(rows, 2));
         any = true;
     }
     sqlite3_finalize(rows);
     if (any)
-        gv_line_print(report->out, "stalls", line);
+        line_print(report->out, "stalls", line);
     return gv_database_error(report->trace, result);
 }
 
@@ -141,8 +141,8 @@ int gv_section_timeline(struct gv_report *report)
     fprintf(report->out, "\n%sOver time%s, from %s to %s\n", bold ? "\x1b[1m" : "",
             bold ? "\x1b[0m" : "", gv_format_duration(from, report->facts.first_ns),
             gv_format_duration(to, report->facts.last_ns));
-    error = gv_timeline_lanes(report, &line);
-    return error ? error : gv_timeline_stalls(report, &line);
+    error = timeline_lanes(report, &line);
+    return error ? error : timeline_stalls(report, &line);
 }
 
 /* One column of the samples: its title, its highest value (0: the highest seen), its unit. */
@@ -163,14 +163,14 @@ static const struct gv_sampled gv_sampled[] = {
     {"temperature", "temperature_c", 100, "C", 1},
 };
 
-static int gv_samples_line(struct gv_report *report, const struct gv_sampled *what, int64_t samples,
-                           sqlite3_stmt *rows)
+static int samples_line(struct gv_report *report, const struct gv_sampled *what, int64_t samples,
+                        sqlite3_stmt *rows)
 {
     struct gv_line line;
     int counts[GV_LINE_MOST] = {0}, result, seen = 0;
     double sum = 0, most = 0, highest = what->most;
 
-    gv_line_begin(&line, report, report->columns - GV_LINE_LABEL - GV_LINE_NUMBERS);
+    line_begin(&line, report, report->columns - GV_LINE_LABEL - GV_LINE_NUMBERS);
     if (samples > 0 && (uint64_t)samples < line.count)
         line.count = (size_t)samples;
     while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -200,7 +200,7 @@ static int gv_samples_line(struct gv_report *report, const struct gv_sampled *wh
     return gv_database_error(report->trace, result);
 }
 
-static int gv_samples_device(struct gv_report *report, const char *uuid, int64_t samples)
+static int samples_device(struct gv_report *report, const char *uuid, int64_t samples)
 {
     int error = 0;
 
@@ -214,7 +214,7 @@ static int gv_samples_device(struct gv_report *report, const char *uuid, int64_t
                                   sqlite3_prepare_v2(report->trace, sql, -1, &rows, NULL));
         if (!error) {
             sqlite3_bind_text(rows, 1, uuid, -1, SQLITE_TRANSIENT);
-            error = gv_samples_line(report, &gv_sampled[i], samples, rows);
+            error = samples_line(report, &gv_sampled[i], samples, rows);
         }
         sqlite3_finalize(rows);
     }
@@ -245,8 +245,8 @@ int gv_section_samples(struct gv_report *report)
         gv_format_text(report->out, name ? name : (const char *)sqlite3_column_text(rows, 0), 80,
                        0);
         fprintf(report->out, ", %" PRId64 "\n", (int64_t)sqlite3_column_int64(rows, 2));
-        error = gv_samples_device(report, (const char *)sqlite3_column_text(rows, 0),
-                                  sqlite3_column_int64(rows, 2));
+        error = samples_device(report, (const char *)sqlite3_column_text(rows, 0),
+                               sqlite3_column_int64(rows, 2));
     }
     sqlite3_finalize(rows);
     return error ? error : gv_database_error(report->trace, result);

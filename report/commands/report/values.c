@@ -14,7 +14,7 @@
 
 #define GV_VALUE_BYTES 2048
 
-static void gv_value_text(sqlite3_context *context, const char *text)
+static void value_text(sqlite3_context *context, const char *text)
 {
     if (text)
         sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
@@ -22,21 +22,21 @@ static void gv_value_text(sqlite3_context *context, const char *text)
         sqlite3_result_null(context);
 }
 
-static const char *gv_value_argument(sqlite3_value *value)
+static const char *value_argument(sqlite3_value *value)
 {
     return (const char *)sqlite3_value_text(value);
 }
 
-static void gv_value_duration(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_duration(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[GV_FORMAT_BYTES];
 
     (void)count;
-    gv_value_text(context, gv_format_duration(text, sqlite3_value_int64(values[0])));
+    value_text(context, gv_format_duration(text, sqlite3_value_int64(values[0])));
 }
 
 /* 13000 is "CUDA 13.0". */
-static void gv_value_version(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_version(sqlite3_context *context, int count, sqlite3_value **values)
 {
     int64_t version = sqlite3_value_int64(values[0]);
     char text[GV_FORMAT_BYTES * 2];
@@ -45,49 +45,49 @@ static void gv_value_version(sqlite3_context *context, int count, sqlite3_value 
     if (version <= 0)
         return;
     snprintf(text, sizeof(text), "%" PRId64 ".%" PRId64, version / 1000, version % 1000 / 10);
-    gv_value_text(context, text);
+    value_text(context, text);
 }
 
-static void gv_value_demangle(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_demangle(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    const char *name = gv_value_argument(values[0]);
+    const char *name = value_argument(values[0]);
     char text[GV_VALUE_BYTES];
 
     (void)count;
-    gv_value_text(context, name ? gv_demangle(name, text, sizeof(text)) : NULL);
+    value_text(context, name ? gv_demangle(name, text, sizeof(text)) : NULL);
 }
 
 /* A kernel's name: short for people, full for programs. */
-static void gv_value_kernel(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_kernel(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const struct gv_report *report = sqlite3_user_data(context);
-    const char *name = gv_value_argument(values[0]);
+    const char *name = value_argument(values[0]);
     char text[GV_KERNEL_NAME_BYTES];
 
     if (!name || report->format == GV_FORMAT_JSON || report->format == GV_FORMAT_CSV) {
-        gv_value_demangle(context, count, values);
+        value_demangle(context, count, values);
         return;
     }
     gv_kernel_name_short(name, text, sizeof(text));
-    gv_value_text(context, text);
+    value_text(context, text);
 }
 
-static void gv_value_result(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_result(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    gv_value_text(context,
-                  gv_format_result(gv_value_argument(values[0]), sqlite3_value_int64(values[1])));
+    value_text(context,
+               gv_format_result(value_argument(values[0]), sqlite3_value_int64(values[1])));
 }
 
-static void gv_value_device(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_device(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    const char *name = gv_value_argument(values[0]);
+    const char *name = value_argument(values[0]);
 
     (void)count;
-    gv_value_text(context, name && strncmp(name, "GV_SIM ", 7) == 0 ? name + 7 : name);
+    value_text(context, name && strncmp(name, "GV_SIM ", 7) == 0 ? name + 7 : name);
 }
 
-static void gv_value_where(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_where(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const struct gv_report *report = sqlite3_user_data(context);
     char text[GV_VALUE_BYTES];
@@ -96,19 +96,19 @@ static void gv_value_where(sqlite3_context *context, int count, sqlite3_value **
     if (sqlite3_value_type(values[0]) != SQLITE_NULL &&
         gv_stack_text(report->trace, sqlite3_value_int64(values[0]), 1, text, sizeof(text)) == 0 &&
         text[0])
-        gv_value_text(context, text);
+        value_text(context, text);
 }
 
-static void gv_value_ended(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_ended(sqlite3_context *context, int count, sqlite3_value **values)
 {
     char text[64];
 
     (void)count;
     if (sqlite3_value_int64(values[0]) > 0)
-        gv_value_text(context, gv_ended_say(sqlite3_value_int64(values[0]), text, sizeof(text)));
+        value_text(context, gv_ended_say(sqlite3_value_int64(values[0]), text, sizeof(text)));
 }
 
-static void gv_value_occupancy(sqlite3_context *context, int count, sqlite3_value **values)
+static void value_occupancy(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct gv_occupancy_use use = {
         sqlite3_value_int64(values[0]),
@@ -130,11 +130,11 @@ int gv_report_values_register(struct gv_report *report)
         int arguments;
         void (*function)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
-        {"gv_duration", 1, gv_value_duration}, {"gv_version", 1, gv_value_version},
-        {"gv_demangle", 1, gv_value_demangle}, {"gv_kernel", 1, gv_value_kernel},
-        {"gv_result", 2, gv_value_result},     {"gv_device", 1, gv_value_device},
-        {"gv_where", 1, gv_value_where},       {"gv_occupancy", 4, gv_value_occupancy},
-        {"gv_ended", 1, gv_value_ended},
+        {"gv_duration", 1, value_duration}, {"gv_version", 1, value_version},
+        {"gv_demangle", 1, value_demangle}, {"gv_kernel", 1, value_kernel},
+        {"gv_result", 2, value_result},     {"gv_device", 1, value_device},
+        {"gv_where", 1, value_where},       {"gv_occupancy", 4, value_occupancy},
+        {"gv_ended", 1, value_ended},
     };
     int result = SQLITE_OK;
 

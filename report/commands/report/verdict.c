@@ -45,8 +45,8 @@ struct gv_summary gv_report_summary(const struct gv_report *report)
     };
 }
 
-/* As they are told in text, each on a line of its own. */
-static int gv_report_json_notes(struct gv_report *report)
+/* As in text, each on its own line. */
+static int report_json_notes(struct gv_report *report)
 {
     struct gv_summary summary = gv_report_summary(report);
     char *text = NULL, *rest = NULL;
@@ -105,7 +105,7 @@ int gv_report_json_verdict(struct gv_report *report)
         gv_json_close(json, '}');
     }
     gv_json_close(json, ']');
-    error = gv_report_json_notes(report);
+    error = report_json_notes(report);
     gv_json_close(json, '}');
     return error;
 }

@@ -19,7 +19,7 @@ static const struct gv_limit_row {
 #include "report/analyse/verdict/limits.def"
 };
 
-static void gv_explain_limit(FILE *out, const struct gv_limit_row *row, int columns)
+static void explain_limit(FILE *out, const struct gv_limit_row *row, int columns)
 {
     char value[GV_FORMAT_BYTES], text[GV_VERDICT_TEXT_BYTES];
 
@@ -50,7 +50,7 @@ void gv_verdict_explain(FILE *out, int columns)
         }
         for (size_t j = 0; j < sizeof(gv_limit_rows) / sizeof(gv_limit_rows[0]); j++)
             if (gv_limit_rows[j].class == class)
-                gv_explain_limit(out, &gv_limit_rows[j], columns);
+                explain_limit(out, &gv_limit_rows[j], columns);
         gv_text_lines(out, 10, "  next    ", gv_verdict_next(class), columns);
     }
     fprintf(out, "\nThe %u findings that concern most of the run's time are shown.\n",

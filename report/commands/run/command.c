@@ -34,17 +34,17 @@
 static volatile sig_atomic_t gv_run_child;
 
 /* A signal meant for the program that reached only us. */
-static void gv_run_pass_on(int number)
+static void run_pass_on(int number)
 {
     if (gv_run_child > 0)
         kill((pid_t)gv_run_child, number);
 }
 
 /* The terminal's keys reach the program directly: it is in the same process group. */
-static void gv_run_set_signals(void)
+static void run_set_signals(void)
 {
     static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    struct sigaction pass = {.sa_handler = gv_run_pass_on, .sa_flags = SA_RESTART};
+    struct sigaction pass = {.sa_handler = run_pass_on, .sa_flags = SA_RESTART};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
@@ -57,7 +57,7 @@ static void gv_run_set_signals(void)
 }
 
 /* In the child. The program itself is the session's root. */
-static void gv_run_become(char **argv, uint32_t random, int report_fd, const sigset_t *mask)
+static void run_become(char **argv, uint32_t random, int report_fd, const sigset_t *mask)
 {
     char session[GV_SESSION_ID_BYTES];
     uint64_t ticks = 0;
@@ -77,7 +77,7 @@ static void gv_run_become(char **argv, uint32_t random, int report_fd, const sig
 }
 
 /* Starts the program. 0, or -errno of any failure, also in the child. */
-static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
+static int run_start(char **argv, char session[GV_SESSION_ID_BYTES])
 {
     uint32_t random = gv_session_random();
     uint64_t ticks = 0;
@@ -91,12 +91,12 @@ static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
     sigprocmask(SIG_SETMASK, &all, &mask);
     pid_t child = fork();
     if (child == 0)
-        gv_run_become(argv, random, ends[1], &mask);
+        run_become(argv, random, ends[1], &mask);
     if (child < 0)
         error = errno;
     close(ends[1]);
     gv_run_child = child;
-    gv_run_set_signals();
+    run_set_signals();
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (child > 0) {
         gv_session_read_start_ticks((uint32_t)child, &ticks);
@@ -113,7 +113,7 @@ static int gv_run_start(char **argv, char session[GV_SESSION_ID_BYTES])
 }
 
 /* Waits for the program's end, but does not reap it yet: its session is read first. */
-static int gv_run_wait(struct gv_session_watch *watch)
+static int run_wait(struct gv_session_watch *watch)
 {
     struct timespec step = {.tv_nsec = GV_RUN_LOOK_MS * 1000000};
     siginfo_t info;
@@ -140,7 +140,7 @@ static int gv_run_wait(struct gv_session_watch *watch)
     return status;
 }
 
-static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct gv_ended *ended)
+static void run_print_verdict(sqlite3 *trace, const char *path, const struct gv_ended *ended)
 {
     struct gv_report *report = calloc(1, sizeof(*report));
 
@@ -160,7 +160,7 @@ static void gv_run_print_verdict(sqlite3 *trace, const char *path, const struct 
 }
 
 /* The trace's default name: train for python3 train.py. */
-static void gv_run_name(char **program, char *name, size_t size)
+static void run_name(char **program, char *name, size_t size)
 {
     char arguments[PATH_MAX];
     size_t bytes = 0;
@@ -172,8 +172,8 @@ static void gv_run_name(char **program, char *name, size_t size)
     gv_program_name(arguments, bytes, name, size);
 }
 
-static void gv_run_summary(struct gv_session_watch *watch, char **program, int note, int64_t pid,
-                           int status)
+static void run_summary(struct gv_session_watch *watch, char **program, int note, int64_t pid,
+                        int status)
 {
     struct gv_ended ended = {pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     char path[GV_SESSION_PATH_BYTES], name[256];
@@ -184,7 +184,7 @@ static void gv_run_summary(struct gv_session_watch *watch, char **program, int n
     int error = gv_session_watch_trace(watch, path, sizeof(path));
     if (error == -ENOENT) {
         fputc('\n', stderr);
-        gv_run_name(program, name, sizeof(name));
+        run_name(program, name, sizeof(name));
         gv_summary_print_without(stderr, name, program[0], gv_run_note_read(note, status),
                                  gv_terminal_columns(stderr));
         return;
@@ -197,12 +197,12 @@ static void gv_run_summary(struct gv_session_watch *watch, char **program, int n
     if (gv_trace_view_open(path, &trace) < 0)
         return;
     fputc('\n', stderr);
-    gv_run_print_verdict(trace, path, &ended);
+    run_print_verdict(trace, path, &ended);
     sqlite3_close(trace);
 }
 
 /* Ends in the same way as the program. */
-static int gv_run_end(int status)
+static int run_end(int status)
 {
     struct rlimit none = {0, 0};
 
@@ -219,7 +219,7 @@ static int gv_run_end(int status)
 }
 
 /* Check before the program starts: it is better to know now that the trace cannot be written. */
-static int gv_run_check_place(const char *trace)
+static int run_check_place(const char *trace)
 {
     char folder[PATH_MAX];
     struct stat status;
@@ -237,7 +237,7 @@ static int gv_run_check_place(const char *trace)
 /* Never overwrites a file that is not a trace; the summary names the file written. Removes an
  * earlier run's trace now: this run may leave none, and the old one would be mistaken for its
  * own. */
-static void gv_run_check_file(const char *trace)
+static void run_check_file(const char *trace)
 {
     struct gv_trace_probe probe;
     int error = gv_trace_file_probe(trace, &probe);
@@ -265,7 +265,7 @@ int gv_command_run(const struct gv_arguments *arguments)
     struct gv_session_watch watch;
     int error;
 
-    error = wanted ? gv_run_check_place(wanted) : 0;
+    error = wanted ? run_check_place(wanted) : 0;
     if (error) {
         gv_message("cannot write %s: %s%s", wanted, strerror(-error),
                    error == -EISDIR ? "; -o takes a file" : "");
@@ -282,23 +282,23 @@ int gv_command_run(const struct gv_arguments *arguments)
         return GV_EXIT_FAILED;
     }
     if (wanted)
-        gv_run_check_file(wanted);
+        run_check_file(wanted);
     error = gv_run_set_environment(library, wanted);
     int note = gv_run_note_open();
     if (!error)
-        error = gv_run_start(program, session);
+        error = run_start(program, session);
     if (error) {
         gv_message("cannot run %s: %s", program[0], strerror(-error));
         return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
     }
     gv_session_watch_start(&watch, session);
     int64_t pid = gv_run_child;
-    int status = gv_run_wait(&watch);
+    int status = run_wait(&watch);
     if (status < 0) {
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));
         return GV_EXIT_FAILED;
     }
-    gv_run_summary(&watch, program, note, pid, status);
+    run_summary(&watch, program, note, pid, status);
     gv_session_watch_end(&watch);
-    return gv_run_end(status);
+    return run_end(status);
 }

@@ -14,7 +14,7 @@
 
 #define GV_LIBRARY "libgpuverify.so"
 
-static int gv_run_directory_of_self(char *out, size_t size)
+static int run_directory_of_self(char *out, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", out, size - 1);
 
@@ -29,7 +29,7 @@ static int gv_run_directory_of_self(char *out, size_t size)
 }
 
 /* Builds the path `directory`/`relative`, without "..". 1, or 0 if the file does not exist. */
-static int gv_run_try(const char *directory, const char *relative, char *path, size_t size)
+static int run_try(const char *directory, const char *relative, char *path, size_t size)
 {
     char candidate[2 * PATH_MAX], resolved[PATH_MAX];
 
@@ -40,7 +40,7 @@ static int gv_run_try(const char *directory, const char *relative, char *path, s
 }
 
 /* LD_PRELOAD separates its entries by these, and cannot quote them. */
-static int gv_run_check_path(const char *path)
+static int run_check_path(const char *path)
 {
     return path[strcspn(path, " \t\n:")] ? -EBADF : 0;
 }
@@ -50,17 +50,17 @@ int gv_run_find_library(char *path, size_t size)
     /* GV_LIBRARY_RELATIVE: from the installed program's folder to the library's. */
     static const char *const beside[] = {"../preload", GV_LIBRARY_RELATIVE, "../lib"};
     char directory[PATH_MAX];
-    int error = gv_run_directory_of_self(directory, sizeof(directory));
+    int error = run_directory_of_self(directory, sizeof(directory));
 
     if (error)
         return error;
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
-        if (gv_run_try(directory, beside[i], path, size))
-            return gv_run_check_path(path);
-    return gv_run_try(GV_LIBRARY_FOLDER, ".", path, size) ? gv_run_check_path(path) : -ENOENT;
+        if (run_try(directory, beside[i], path, size))
+            return run_check_path(path);
+    return run_try(GV_LIBRARY_FOLDER, ".", path, size) ? run_check_path(path) : -ENOENT;
 }
 
-static int gv_run_set_trace(const char *trace)
+static int run_set_trace(const char *trace)
 {
     char here[PATH_MAX], path[2 * PATH_MAX];
 
@@ -87,7 +87,7 @@ int gv_run_set_environment(const char *library, const char *trace)
     error = setenv("LD_PRELOAD", value, 1) < 0 ? -errno : 0;
     free(value);
     if (!error && trace)
-        error = gv_run_set_trace(trace);
+        error = run_set_trace(trace);
     return error;
 }
 

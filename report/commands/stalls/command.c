@@ -46,8 +46,8 @@ static const struct gv_column gv_stalls_fields[] = {
 #define GV_STALLS_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
 /* Where in the program; NULL: not known. */
-static const char *gv_stall_where(sqlite3 *trace, const struct gv_stall_row *row,
-                                  char where[GV_STALL_WHERE_BYTES])
+static const char *stall_where(sqlite3 *trace, const struct gv_stall_row *row,
+                               char where[GV_STALL_WHERE_BYTES])
 {
     where[0] = '\0';
     if (gv_stack_text(trace, row->stack, 1, where, GV_STALL_WHERE_BYTES))
@@ -55,7 +55,7 @@ static const char *gv_stall_where(sqlite3 *trace, const struct gv_stall_row *row
     return where[0] ? where : NULL;
 }
 
-static void gv_stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
+static void stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
 {
     char where[GV_STALL_WHERE_BYTES], id[32];
 
@@ -66,10 +66,10 @@ static void gv_stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct 
     gv_rows_text(out, row->cause);
     gv_rows_text(out, row->name);
     gv_rows_text(out, row->blocked_name ? row->blocked_name : row->waited_name);
-    gv_rows_text(out, gv_stall_where(trace, row, where));
+    gv_rows_text(out, stall_where(trace, row, where));
 }
 
-static void gv_stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
+static void stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
 {
     char where[GV_STALL_WHERE_BYTES];
 
@@ -91,19 +91,19 @@ static void gv_stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struc
     gv_rows_known(out, row->process);
     gv_rows_known(out, row->thread);
     gv_rows_text(out, row->kernel);
-    gv_rows_text(out, gv_stall_where(trace, row, where));
+    gv_rows_text(out, stall_where(trace, row, where));
     gv_rows_text(out, row->advice);
 }
 
-static bool gv_stalls_is_for_people(enum gv_format format)
+static bool stalls_is_for_people(enum gv_format format)
 {
     return format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
 }
 
-static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum gv_format format,
-                         struct gv_json *json)
+static int stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum gv_format format,
+                      struct gv_json *json)
 {
-    bool people = gv_stalls_is_for_people(format);
+    bool people = stalls_is_for_people(format);
     struct gv_rows out;
 
     if (people)
@@ -115,14 +115,14 @@ static int gv_stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum 
     out.fit_names = gv_kernel_names_fit;
     for (size_t i = 0; i < rows->count; i++) {
         if (people)
-            gv_stall_put_line(trace, &out, &rows->rows[i]);
+            stall_put_line(trace, &out, &rows->rows[i]);
         else
-            gv_stall_put_fields(trace, &out, &rows->rows[i]);
+            stall_put_fields(trace, &out, &rows->rows[i]);
     }
     return gv_rows_end(&out);
 }
 
-static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sums, bool silent)
+static void stalls_put_sums(const char *path, const struct gv_stall_sums *sums, bool silent)
 {
     int64_t known = sums->count - sums->unknown_count;
     char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], text[GV_OFFER_BYTES + 200];
@@ -165,7 +165,7 @@ static void gv_stalls_put_sums(const char *path, const struct gv_stall_sums *sum
     gv_text_lines(stdout, 0, "", text, columns);
 }
 
-static int gv_stalls_compare(const void *left, const void *right)
+static int stalls_compare(const void *left, const void *right)
 {
     const struct gv_stall_row *one = left, *other = right;
 
@@ -176,14 +176,14 @@ static int gv_stalls_compare(const void *left, const void *right)
 
 /* What the rows of a list that not all are in cost, added up as the sums of all are. Puts them in
  * the order of time. */
-static void gv_stalls_put_listed(struct gv_stall_rows *rows)
+static void stalls_put_listed(struct gv_stall_rows *rows)
 {
     int64_t asked_ns = 0, lost = 0, asked = 0;
     struct gv_time_union all = {0};
     char time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
 
     if (rows->count)
-        qsort(rows->rows, rows->count, sizeof(*rows->rows), gv_stalls_compare);
+        qsort(rows->rows, rows->count, sizeof(*rows->rows), stalls_compare);
     for (size_t i = 0; i < rows->count; i++) {
         const struct gv_stall_row *row = &rows->rows[i];
         int64_t held_ns = gv_stall_lost_ns(row);
@@ -210,10 +210,10 @@ static void gv_stalls_put_listed(struct gv_stall_rows *rows)
 }
 
 /* `found`: how many there are, those that are left out too. */
-static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_stall_rows *rows,
-                                 int64_t found, const struct gv_stall_sums *sums, bool expected)
+static int stalls_print_table(sqlite3 *trace, const char *path, struct gv_stall_rows *rows,
+                              int64_t found, const struct gv_stall_sums *sums, bool expected)
 {
-    int error = rows->count ? gv_stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
+    int error = rows->count ? stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
     int64_t more = found - (int64_t)rows->count, worst = rows->count ? rows->rows[0].id : 0;
     char command[64], text[GV_OFFER_BYTES];
     bool silent = false;
@@ -223,11 +223,11 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
     if (rows->count)
         putchar('\n');
     if ((int64_t)rows->count < sums->count + (expected ? sums->expected_count : 0))
-        gv_stalls_put_listed(rows);
+        stalls_put_listed(rows);
     error = gv_silence_note_print(stdout, trace, "", gv_terminal_columns(stdout), &silent);
     if (error)
         return error;
-    gv_stalls_put_sums(path, sums, silent);
+    stalls_put_sums(path, sums, silent);
     if (worst) {
         /* To be copied: in one line. */
         snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, worst);
@@ -238,8 +238,8 @@ static int gv_stalls_print_table(sqlite3 *trace, const char *path, struct gv_sta
     return 0;
 }
 
-static int gv_stalls_print_json(sqlite3 *trace, const char *path, const struct gv_stall_rows *rows,
-                                const struct gv_stall_sums *sums)
+static int stalls_print_json(sqlite3 *trace, const char *path, const struct gv_stall_rows *rows,
+                             const struct gv_stall_sums *sums)
 {
     struct gv_json json;
 
@@ -262,14 +262,14 @@ static int gv_stalls_print_json(sqlite3 *trace, const char *path, const struct g
     gv_json_key(&json, "expected_ns");
     gv_json_number(&json, sums->expected_ns);
     gv_json_key(&json, "stalls");
-    int error = gv_stalls_put(trace, rows, GV_FORMAT_JSON, &json);
+    int error = stalls_put(trace, rows, GV_FORMAT_JSON, &json);
     gv_json_close(&json, '}');
     gv_json_end(&json);
     return error;
 }
 
-static int gv_stalls_print(sqlite3 *trace, const char *path, const struct gv_stall_filter *filter,
-                           enum gv_format format)
+static int stalls_print(sqlite3 *trace, const char *path, const struct gv_stall_filter *filter,
+                        enum gv_format format)
 {
     struct gv_stall_filter asked = *filter;
     struct gv_stall_rows rows = {0};
@@ -277,7 +277,7 @@ static int gv_stalls_print(sqlite3 *trace, const char *path, const struct gv_sta
     int64_t found = 0;
     int error = gv_stall_sums_read(trace, &sums);
 
-    asked.people = gv_stalls_is_for_people(format);
+    asked.people = stalls_is_for_people(format);
     if (!error)
         error = gv_stall_rows_read(trace, &asked, &rows);
     if (!error && format == GV_FORMAT_TABLE)
@@ -285,18 +285,18 @@ static int gv_stalls_print(sqlite3 *trace, const char *path, const struct gv_sta
     if (error)
         goto out;
     if (format == GV_FORMAT_TABLE)
-        error = gv_stalls_print_table(trace, path, &rows, found, &sums, filter->expected);
+        error = stalls_print_table(trace, path, &rows, found, &sums, filter->expected);
     else if (format == GV_FORMAT_JSON)
-        error = gv_stalls_print_json(trace, path, &rows, &sums);
+        error = stalls_print_json(trace, path, &rows, &sums);
     else
-        error = gv_stalls_put(trace, &rows, format, NULL);
+        error = stalls_put(trace, &rows, format, NULL);
 out:
     gv_stall_rows_free(&rows);
     return error;
 }
 
 /* Programs want all of them. */
-static int64_t gv_stalls_limit(enum gv_format format)
+static int64_t stalls_limit(enum gv_format format)
 {
     return format == GV_FORMAT_TABLE ? GV_STALLS_TOP : 0;
 }
@@ -309,7 +309,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
     struct gv_stall_filter filter = {
         .cause = gv_arguments_text(arguments, GV_OPTION_stalls_cause, NULL),
         .least_ns = gv_arguments_number(arguments, GV_OPTION_stalls_min, 0),
-        .limit = gv_arguments_number(arguments, GV_OPTION_stalls_top, gv_stalls_limit(format)),
+        .limit = gv_arguments_number(arguments, GV_OPTION_stalls_top, stalls_limit(format)),
         .expected = gv_arguments_has(arguments, GV_OPTION_stalls_all),
     };
     sqlite3 *trace = NULL;
@@ -323,7 +323,7 @@ int gv_command_stalls(const struct gv_arguments *arguments)
     path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
     if (!path || gv_trace_view_open(path, &trace))
         return code;
-    int error = gv_stalls_print(trace, path, &filter, format);
+    int error = stalls_print(trace, path, &filter, format);
     if (error)
         gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
     sqlite3_close(trace);

@@ -33,8 +33,8 @@ static const char gv_error_notes_sql[] =
     " FROM error_total e JOIN api a ON a.id = e.api WHERE e.result <> 4 AND e.result <> ?1"
     " GROUP BY e.result ORDER BY times DESC, e.result";
 
-static void gv_error_note_say(FILE *out, const struct gv_error_notes *notes, sqlite3_stmt *row,
-                              const struct gv_error_words *words, int columns)
+static void error_note_say(FILE *out, const struct gv_error_notes *notes, sqlite3_stmt *row,
+                           const struct gv_error_words *words, int columns)
 {
     const char *name = (const char *)sqlite3_column_text(row, GV_ERROR_NAME);
     int64_t result = sqlite3_column_int64(row, GV_ERROR_RESULT);
@@ -69,7 +69,7 @@ int gv_error_notes_print(FILE *out, sqlite3 *trace, const struct gv_error_notes 
                                                                number);
         if (!words || !(gv_error_words_is_fatal(number) ? notes->fatal : notes->other))
             continue;
-        gv_error_note_say(out, notes, rows, words, columns);
+        error_note_say(out, notes, rows, words, columns);
         told++;
     }
     sqlite3_finalize(rows);

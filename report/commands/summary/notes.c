@@ -15,13 +15,13 @@
 #define GV_NOTES_NAME 120
 
 /* Notes on the trace. */
-static void gv_print_note(const struct gv_summary *summary, const char *text)
+static void print_note(const struct gv_summary *summary, const char *text)
 {
     gv_text_lines(summary->out, 5, GV_SUMMARY_NOTE, text, summary->columns);
 }
 
 /* How the process of a call in flight ended, if it has. */
-static const char *gv_flight_ended(const char *ended, int64_t signal, char *out, size_t size)
+static const char *flight_ended(const char *ended, int64_t signal, char *out, size_t size)
 {
     if (ended && strcmp(ended, "killed") == 0 && signal)
         return gv_ended_say(signal, out, size);
@@ -34,7 +34,7 @@ static const char *gv_flight_ended(const char *ended, int64_t signal, char *out,
 }
 
 /* Calls in which processes ended, or still are. */
-static int gv_print_flights(const struct gv_summary *summary)
+static int print_flights(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
     char text[512], elapsed[GV_FORMAT_BYTES], how[64], launched[GV_NOTES_NAME];
@@ -52,19 +52,19 @@ static int gv_print_flights(const struct gv_summary *summary)
         const char *kernel = (const char *)sqlite3_column_text(rows, 3);
         bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
         gv_kernel_name_short(kernel, launched, sizeof(launched));
-        gv_flight_ended(ended, sqlite3_column_int64(rows, 5), how, sizeof(how));
+        flight_ended(ended, sqlite3_column_int64(rows, 5), how, sizeof(how));
         snprintf(text, sizeof(text), "process %" PRId64 " %s in %.100s%s%s%s%s",
                  (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
                  kernel ? " of " : "", launched, known ? (ended ? " after " : " for ") : "",
                  known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
-        gv_print_note(summary, text);
+        print_note(summary, text);
     }
     sqlite3_finalize(rows);
     return gv_database_error(summary->trace, result);
 }
 
 /* Processes that ended badly, other than in a call; also of one without a trace. */
-static int gv_print_ended_badly(const struct gv_summary *summary)
+static int print_ended_badly(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
     char text[512], how[64];
@@ -92,19 +92,19 @@ static int gv_print_ended_badly(const struct gv_summary *summary)
         snprintf(text, sizeof(text), "process %" PRId64 " %s",
                  (int64_t)sqlite3_column_int64(rows, 0), how);
         if (++told <= 3)
-            gv_print_note(summary, text);
+            print_note(summary, text);
     }
     if (told > 3) {
         snprintf(text, sizeof(text), "%" PRId64 " more process%s ended badly", told - 3,
                  told == 4 ? "" : "es");
-        gv_print_note(summary, text);
+        print_note(summary, text);
     }
     sqlite3_finalize(rows);
     return gv_database_error(summary->trace, result);
 }
 
 /* Why the GPU's activity was not recorded, or what else to know of it. */
-static int gv_print_gpu_side(const struct gv_summary *summary)
+static int print_gpu_side(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
     char text[GV_VERDICT_TEXT_BYTES];
@@ -129,14 +129,14 @@ static int gv_print_gpu_side(const struct gv_summary *summary)
         if (count > 1)
             snprintf(text + strlen(text), sizeof(text) - strlen(text), " (%" PRId64 " processes)",
                      count);
-        gv_print_note(summary, text);
+        print_note(summary, text);
     }
     sqlite3_finalize(rows);
     return gv_database_error(summary->trace, result);
 }
 
 /* What CUPTI had not returned, and so from when on the GPU side is unknown. */
-static int gv_print_unseen(const struct gv_summary *summary)
+static int print_unseen(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
@@ -167,13 +167,13 @@ static int gv_print_unseen(const struct gv_summary *summary)
                          ? ": what was launched had not ended when its process did."
                          : " so far: what was launched since has not ended, or CUPTI has not"
                            " delivered it.");
-        gv_print_note(summary, text);
+        print_note(summary, text);
     }
     sqlite3_finalize(row);
     return gv_database_error(summary->trace, result);
 }
 
-static void gv_print_failed(const struct gv_summary *summary, bool named)
+static void print_failed(const struct gv_summary *summary, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;
     char text[GV_VERDICT_TEXT_BYTES + GV_OFFER_BYTES], see[GV_OFFER_BYTES];
@@ -182,10 +182,10 @@ static void gv_print_failed(const struct gv_summary *summary, bool named)
     snprintf(text, sizeof(text), "%" PRId64 " call%s failed%s%.100s (%s)", facts->failed,
              facts->failed == 1 ? "" : "s", facts->failed == 1 ? ": " : ", most often ",
              facts->failed_most, see);
-    gv_print_note(summary, text);
+    print_note(summary, text);
 }
 
-static void gv_print_missing(const struct gv_summary *summary)
+static void print_missing(const struct gv_summary *summary)
 {
     int64_t launches = summary->facts->launches_missing;
     char text[256];
@@ -194,10 +194,10 @@ static void gv_print_missing(const struct gv_summary *summary)
              "%" PRId64 " launch%s succeeded, but CUPTI has no record of %s: kernel counts and GPU"
              " times are too low.",
              launches, launches == 1 ? "" : "es", launches == 1 ? "it" : "them");
-    gv_print_note(summary, text);
+    print_note(summary, text);
 }
 
-static void gv_print_lost(const struct gv_summary *summary, int64_t lost)
+static void print_lost(const struct gv_summary *summary, int64_t lost)
 {
     char text[GV_VERDICT_TEXT_BYTES];
 
@@ -205,11 +205,11 @@ static void gv_print_lost(const struct gv_summary *summary, int64_t lost)
              lost, lost == 1 ? " was" : "s were", lost == 1 ? "is" : "are",
              summary->facts->full > 0 ? " Shared memory was full: set GPUVERIFY_SPOOL_MB=1024."
                                       : "");
-    gv_print_note(summary, text);
+    print_note(summary, text);
 }
 
 /* Results in words, except the one that the verdict explains. */
-static int gv_print_errors(const struct gv_summary *summary, bool fatal, bool named)
+static int print_errors(const struct gv_summary *summary, bool fatal, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;
     struct gv_error_notes notes = {
@@ -227,7 +227,7 @@ static int gv_print_errors(const struct gv_summary *summary, bool fatal, bool na
 
 int gv_summary_print_broken(const struct gv_summary *summary, bool named)
 {
-    return gv_print_errors(summary, true, named);
+    return print_errors(summary, true, named);
 }
 
 int gv_summary_print_notes(const struct gv_summary *summary, bool named)
@@ -235,28 +235,28 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     const struct gv_run_facts *facts = summary->facts;
     int64_t lost = facts->lost - facts->operations_lost;
     bool failed = facts->failed > 0 && facts->init_result == 0, silent;
-    int error = gv_print_gpu_side(summary);
+    int error = print_gpu_side(summary);
 
     if (!error && facts->known_ns < facts->window_ns)
-        error = gv_print_unseen(summary);
+        error = print_unseen(summary);
     else
         lost = facts->lost;
     if (!error && facts->in_flight > 0)
-        error = gv_print_flights(summary);
+        error = print_flights(summary);
     if (!error)
-        error = gv_print_ended_badly(summary);
+        error = print_ended_badly(summary);
     if (failed)
-        gv_print_failed(summary, named);
+        print_failed(summary, named);
     if (!error && failed)
-        error = gv_print_errors(summary, false, named);
+        error = print_errors(summary, false, named);
     if (facts->launches_missing > 0)
-        gv_print_missing(summary);
+        print_missing(summary);
     if (lost > facts->launches_missing)
-        gv_print_lost(summary, lost - facts->launches_missing);
+        print_lost(summary, lost - facts->launches_missing);
     if (!error && !facts->complete && facts->whole)
         error = gv_silence_note_print(summary->out, summary->trace, GV_SUMMARY_NOTE,
                                       summary->columns, &silent);
     if (!facts->complete)
-        gv_print_note(summary, "The trace is not complete yet.");
+        print_note(summary, "The trace is not complete yet.");
     return error;
 }

@@ -11,14 +11,14 @@
 /* The longest stalls, from which the lines are found: other lines lost little. */
 #define GV_STALL_LINES_READ 5000
 
-static bool gv_stall_lines_same(const char *one, const char *other)
+static bool stall_lines_same(const char *one, const char *other)
 {
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
 /* Most calls share a stack with an earlier one, and looking up lines takes time. */
-static void gv_stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list, int64_t stack,
-                                 char where[GV_STALL_LINES_WHERE_BYTES])
+static void stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list, int64_t stack,
+                              char where[GV_STALL_LINES_WHERE_BYTES])
 {
     where[0] = '\0';
     for (size_t i = 0; i < list->count; i++)
@@ -31,20 +31,19 @@ static void gv_stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *li
 }
 
 /* The rows are sorted, so the first of a line is its worst. */
-static int gv_stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
-                              const struct gv_stall_row *row)
+static int stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
+                           const struct gv_stall_row *row)
 {
     char where[GV_STALL_LINES_WHERE_BYTES];
     struct gv_stall_line *line = NULL;
 
-    gv_stall_lines_where(trace, list, row->stack, where);
+    stall_lines_where(trace, list, row->stack, where);
     for (size_t i = 0; i < list->count && !line; i++) {
         struct gv_stall_line *known = &list->lines[i];
         /* Without a line, the kernel says more than nothing. */
-        if (strcmp(known->where, where) == 0 &&
-            gv_stall_lines_same(known->worst->name, row->name) &&
-            gv_stall_lines_same(known->worst->cause, row->cause) &&
-            (where[0] || gv_stall_lines_same(known->kernel, row->kernel)))
+        if (strcmp(known->where, where) == 0 && stall_lines_same(known->worst->name, row->name) &&
+            stall_lines_same(known->worst->cause, row->cause) &&
+            (where[0] || stall_lines_same(known->kernel, row->kernel)))
             line = known;
     }
     if (!line) {
@@ -56,14 +55,14 @@ static int gv_stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
     }
     line->count++;
     line->lost_ns = gv_time_sum(line->lost_ns, gv_stall_lost_ns(row));
-    if (!gv_stall_lines_same(line->kernel, row->kernel))
+    if (!stall_lines_same(line->kernel, row->kernel))
         line->kernel = NULL;
     return 0;
 }
 
 /* The line whose worst stall another line's worst one waited for: most of both losses is the
  * same time. */
-static void gv_stall_lines_chain(struct gv_stall_lines *list)
+static void stall_lines_chain(struct gv_stall_lines *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct gv_stall_line *line = &list->lines[i];
@@ -79,7 +78,7 @@ static void gv_stall_lines_chain(struct gv_stall_lines *list)
     }
 }
 
-static int gv_stall_lines_compare(const void *one, const void *other)
+static int stall_lines_compare(const void *one, const void *other)
 {
     const struct gv_stall_line *a = one, *b = other;
     bool unknown = gv_cause_is_unknown(a->worst->cause);
@@ -104,9 +103,9 @@ int gv_stall_lines_read(sqlite3 *trace, struct gv_stall_lines *lines)
     if (!lines->lines)
         return -ENOMEM;
     for (size_t i = 0; i < lines->rows.count && !error; i++)
-        error = gv_stall_lines_add(trace, lines, &lines->rows.rows[i]);
-    gv_stall_lines_chain(lines);
-    qsort(lines->lines, lines->count, sizeof(*lines->lines), gv_stall_lines_compare);
+        error = stall_lines_add(trace, lines, &lines->rows.rows[i]);
+    stall_lines_chain(lines);
+    qsort(lines->lines, lines->count, sizeof(*lines->lines), stall_lines_compare);
     return error;
 }
 

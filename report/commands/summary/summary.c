@@ -18,16 +18,16 @@
 #include <string.h>
 
 #define GV_SUMMARY_NAME 120
-/* Columns of a finding's number, and of its name. */
+/* Columns of a finding's number and name. */
 #define GV_SUMMARY_INDENT 5
 #define GV_SUMMARY_WORD   15
-/* In fewer columns than these, a finding's text has lines of its own. */
+/* With fewer columns than these, a finding's text has its own lines. */
 #define GV_SUMMARY_NARROW       90
 #define GV_SUMMARY_LINE_COLUMNS 20
-/* Lines of stalls that are told. */
+/* Lines of stalls to print. */
 #define GV_SUMMARY_STALLS     3u
 #define GV_SUMMARY_TEXT_BYTES 2048
-/* What would save less than this part of the run saves little. */
+/* Saving less than this share of the run is "little". */
 #define GV_SUMMARY_LITTLE 100
 
 /* One finding as it is printed. */
@@ -42,13 +42,13 @@ struct gv_item {
     char fix[GV_SUMMARY_TEXT_BYTES];
 };
 
-static const char *gv_s(int64_t count)
+static const char *s(int64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
 /* "12 034" */
-static const char *gv_say_count(char out[GV_FORMAT_BYTES], int64_t count)
+static const char *say_count(char out[GV_FORMAT_BYTES], int64_t count)
 {
     char digits[GV_FORMAT_BYTES];
     int length = snprintf(digits, sizeof(digits), "%" PRId64, count), used = 0;
@@ -72,9 +72,9 @@ static int64_t gv_least(int64_t one, int64_t other)
     return least > 0 ? least : 0;
 }
 
-/* The GPU has its work to do all the same: without a stall the run gets shorter by no more than the
- * time in which the busiest device had nothing to do. */
-static int64_t gv_saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
+/* The GPU must do its work in any case: without a stall the run gets shorter by at most the idle
+ * time of the busiest device. */
+static int64_t saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
 {
     if (!facts->gpu_whole || facts->devices_used == 0)
         return gv_least(lost_ns, facts->window_ns);
@@ -89,14 +89,14 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
 
     switch (class) {
     case GV_VERDICT_STALLED:
-        return gv_saves_of_wait(facts, facts->wait_ns);
+        return saves_of_wait(facts, facts->wait_ns);
     case GV_VERDICT_DESCHEDULED:
-        return gv_saves_of_wait(facts, facts->delay_ns);
+        return saves_of_wait(facts, facts->delay_ns);
     case GV_VERDICT_UNEXPLAINED:
-        return gv_saves_of_wait(facts, facts->unknown_ns);
+        return saves_of_wait(facts, facts->unknown_ns);
     case GV_VERDICT_LOAD:
-        return gv_saves_of_wait(
-            facts, gv_time_sum(facts->first_use_ns - facts->start_ns, facts->unsure_ns));
+        return saves_of_wait(facts,
+                             gv_time_sum(facts->first_use_ns - facts->start_ns, facts->unsure_ns));
     case GV_VERDICT_TRANSFER:
         if (facts->operations == 0)
             return gv_least(facts->thread_copy_ns, facts->window_ns);
@@ -119,8 +119,8 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
 
 /* ---- findings ---- */
 
-/* How much of the run a finding is about; -1: it is not about time. */
-static int64_t gv_item_cost(const struct gv_run_facts *facts, enum gv_verdict_class class)
+/* The time that a finding concerns; -1: it is not about time. */
+static int64_t item_cost(const struct gv_run_facts *facts, enum gv_verdict_class class)
 {
     bool seen = facts->operations > 0;
 
@@ -150,8 +150,8 @@ static int64_t gv_item_cost(const struct gv_run_facts *facts, enum gv_verdict_cl
     }
 }
 
-static void gv_item_say(const struct gv_run_facts *facts, const struct gv_finding *finding,
-                        char *out, size_t size)
+static void item_say(const struct gv_run_facts *facts, const struct gv_finding *finding, char *out,
+                     size_t size)
 {
     char one[GV_FORMAT_BYTES], two[GV_FORMAT_BYTES], three[GV_FORMAT_BYTES];
     int64_t loading_ns = facts->loading_ns - facts->compiling_ns;
@@ -164,11 +164,11 @@ static void gv_item_say(const struct gv_run_facts *facts, const struct gv_findin
         break;
     case GV_VERDICT_DESCHEDULED:
         snprintf(out, size, "%" PRId64 " call%s: the thread was ready to run, but waited for a CPU",
-                 facts->delays, gv_s(facts->delays));
+                 facts->delays, s(facts->delays));
         break;
     case GV_VERDICT_UNEXPLAINED:
         snprintf(out, size, "%" PRId64 " call%s took too long; nothing recorded explains it",
-                 facts->unknowns, gv_s(facts->unknowns));
+                 facts->unknowns, s(facts->unknowns));
         break;
     case GV_VERDICT_LOAD:
         if (facts->gpu_whole)
@@ -195,14 +195,14 @@ static void gv_item_say(const struct gv_run_facts *facts, const struct gv_findin
             snprintf(out, size, "%s", finding->evidence);
         else
             snprintf(out, size, "%s kernels of %s each, %s apart",
-                     gv_say_count(one, facts->kernels_run),
+                     say_count(one, facts->kernels_run),
                      gv_format_duration(two, facts->kernel_time_ns / facts->kernels_run),
                      gv_format_duration(three, facts->launch_gaps_ns / facts->launch_gaps));
         break;
     case GV_VERDICT_UNDERFILLED:
         if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
             snprintf(out, size, "%" PRId64 " block%s on %" PRId64 " multiprocessors: %.200s",
-                     facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
+                     facts->least_blocks, s(facts->least_blocks), facts->multiprocessors,
                      facts->top_kernel);
         else
             snprintf(out, size,
@@ -227,21 +227,21 @@ static void gv_item_say(const struct gv_run_facts *facts, const struct gv_findin
     }
 }
 
-static void gv_item_make(const struct gv_summary *summary, const struct gv_finding *finding,
-                         struct gv_item *item)
+static void item_make(const struct gv_summary *summary, const struct gv_finding *finding,
+                      struct gv_item *item)
 {
     char fix[GV_OFFER_BYTES];
 
     *item = (struct gv_item){
         .name = gv_verdict_name(finding->class),
-        .cost_ns = gv_item_cost(summary->facts, finding->class),
+        .cost_ns = item_cost(summary->facts, finding->class),
         .saves_ns = gv_summary_saves(summary->facts, finding->class),
         .good = finding->class == GV_VERDICT_ACCELERATED,
         .may = finding->class == GV_VERDICT_UNEXPLAINED ||
                (finding->class == GV_VERDICT_LOAD && summary->facts->unsure_ns > 0),
         .evidence = finding->evidence,
     };
-    gv_item_say(summary->facts, finding, item->text, sizeof(item->text));
+    item_say(summary->facts, finding, item->text, sizeof(item->text));
     if (strncmp(item->text, finding->evidence, strlen(item->text)) == 0) {
         if (summary->evidence)
             snprintf(item->text, sizeof(item->text), "%s", finding->evidence);
@@ -251,8 +251,8 @@ static void gv_item_make(const struct gv_summary *summary, const struct gv_findi
              gv_offer_fill(fix, sizeof(fix), finding->next, summary->path, false));
 }
 
-static void gv_item_of_line(const struct gv_summary *summary, const struct gv_stall_line *line,
-                            const char *evidence, struct gv_item *item)
+static void item_of_line(const struct gv_summary *summary, const struct gv_stall_line *line,
+                         const char *evidence, struct gv_item *item)
 {
     const struct gv_stall_row *worst = line->worst;
     char calls[40] = "", behind[128] = "", lost[GV_FORMAT_BYTES];
@@ -261,7 +261,7 @@ static void gv_item_of_line(const struct gv_summary *summary, const struct gv_st
     *item = (struct gv_item){
         .name = gv_verdict_name(GV_VERDICT_STALLED),
         .cost_ns = line->lost_ns,
-        .saves_ns = gv_saves_of_wait(summary->facts, line->lost_ns),
+        .saves_ns = saves_of_wait(summary->facts, line->lost_ns),
         .may = inferred || worst->unsure,
         .evidence = evidence,
     };
@@ -269,7 +269,7 @@ static void gv_item_of_line(const struct gv_summary *summary, const struct gv_st
         snprintf(calls, sizeof(calls), " (%" PRId64 " calls)", line->count);
     if (line->behind_count > 0)
         snprintf(behind, sizeof(behind), "; %" PRId64 " call%s behind %s lost %s",
-                 line->behind_count, gv_s(line->behind_count), line->count > 1 ? "them" : "it",
+                 line->behind_count, s(line->behind_count), line->count > 1 ? "them" : "it",
                  gv_format_duration(lost, line->behind_ns));
     snprintf(item->text, sizeof(item->text), "s%" PRId64 " %.40s: %.200s%s%.200s%s%.600s%s%s",
              worst->id, worst->cause ? worst->cause : "?", worst->name ? worst->name : "a call",
@@ -281,9 +281,9 @@ static void gv_item_of_line(const struct gv_summary *summary, const struct gv_st
 
 /* ---- printing ---- */
 
-/* A finding's text in its lines, with what it saves at the end of the first. */
-static void gv_item_print_text(const struct gv_summary *summary, int column, const char *text,
-                               const char *saves)
+/* Prints a finding's text, with what it saves at the end of the first line. */
+static void item_print_text(const struct gv_summary *summary, int column, const char *text,
+                            const char *saves)
 {
     int room = summary->columns - (saves[0] ? (int)strlen(saves) + 2 : 0);
     char *lines = NULL, *end;
@@ -305,14 +305,13 @@ static void gv_item_print_text(const struct gv_summary *summary, int column, con
     free(lines);
 }
 
-static void gv_item_print_more(const struct gv_summary *summary, const char *text)
+static void item_print_more(const struct gv_summary *summary, const char *text)
 {
     fprintf(summary->out, "%*s", GV_SUMMARY_INDENT, "");
     gv_text_lines_on(summary->out, GV_SUMMARY_INDENT, GV_SUMMARY_INDENT, text, summary->columns);
 }
 
-static void gv_item_print(const struct gv_summary *summary, size_t number,
-                          const struct gv_item *item)
+static void item_print(const struct gv_summary *summary, size_t number, const struct gv_item *item)
 {
     FILE *out = summary->out;
     char cost[GV_FORMAT_BYTES] = "", saves[64] = "", text[GV_SUMMARY_TEXT_BYTES];
@@ -335,21 +334,21 @@ static void gv_item_print(const struct gv_summary *summary, size_t number,
              (strlen(cost) > 8 ? (int)strlen(cost) : 8) + 2;
     if (summary->columns < GV_SUMMARY_NARROW) {
         fprintf(out, "%s%s\n%*s", saves[0] ? "   " : "", saves, GV_SUMMARY_INDENT, "");
-        gv_item_print_text(summary, GV_SUMMARY_INDENT, item->text, "");
+        item_print_text(summary, GV_SUMMARY_INDENT, item->text, "");
     } else {
         fputs("  ", out);
-        gv_item_print_text(summary, column, item->text, saves);
+        item_print_text(summary, column, item->text, saves);
     }
     if (summary->evidence && item->evidence) {
         snprintf(text, sizeof(text), "%s.", item->evidence);
-        gv_item_print_more(summary, text);
+        item_print_more(summary, text);
     }
     if (item->fix[0])
-        gv_item_print_more(summary, item->fix);
+        item_print_more(summary, item->fix);
 }
 
-/* Descheduled and unexplained calls are findings of their own; `waits`: compiling is, too. */
-static bool gv_line_is_wait(const struct gv_stall_line *line, bool waits)
+/* Descheduled and unexplained calls have their own findings; `waits`: so does compiling. */
+static bool line_is_wait(const struct gv_stall_line *line, bool waits)
 {
     return !line->waits_behind && !(waits && line->worst->wait_ns == 0) &&
            !gv_cause_is_unknown(line->worst->cause) &&
@@ -357,9 +356,9 @@ static bool gv_line_is_wait(const struct gv_stall_line *line, bool waits)
              strcmp(line->worst->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0);
 }
 
-/* Returns the number of the next finding; *first: the first stall that was told. */
-static size_t gv_print_stalls(const struct gv_summary *summary, size_t number, const char *evidence,
-                              int64_t *first)
+/* Returns the number of the next finding; *first: the first stall printed. */
+static size_t print_stalls(const struct gv_summary *summary, size_t number, const char *evidence,
+                           int64_t *first)
 {
     struct gv_stall_lines lines;
     struct gv_item *item = malloc(sizeof(*item));
@@ -372,10 +371,10 @@ static size_t gv_print_stalls(const struct gv_summary *summary, size_t number, c
     for (size_t i = 0; i < summary->verdict->count && i < GV_VERDICT_TOLD; i++)
         waits |= summary->verdict->findings[i].class == GV_VERDICT_LOAD;
     for (size_t i = 0; item && !error && i < lines.count; i++) {
-        if (!gv_line_is_wait(&lines.lines[i], waits) || ++found > GV_SUMMARY_STALLS)
+        if (!line_is_wait(&lines.lines[i], waits) || ++found > GV_SUMMARY_STALLS)
             continue;
-        gv_item_of_line(summary, &lines.lines[i], printed ? NULL : evidence, item);
-        gv_item_print(summary, number++, item);
+        item_of_line(summary, &lines.lines[i], printed ? NULL : evidence, item);
+        item_print(summary, number++, item);
         if (printed++ == 0)
             *first = lines.lines[i].worst->id;
     }
@@ -384,15 +383,15 @@ static size_t gv_print_stalls(const struct gv_summary *summary, size_t number, c
         snprintf(text, sizeof(text), "%s%s", more,
                  gv_offer_fill(see, sizeof(see), "gpuverify query FILE stall-lines", summary->path,
                                true));
-        gv_item_print_more(summary, text);
+        item_print_more(summary, text);
     }
     gv_stall_lines_free(&lines);
     free(item);
     return number;
 }
 
-/* *stall: the first that was told; *flight: a call that did not return was. */
-static void gv_print_items(const struct gv_summary *summary, int64_t *stall, bool *flight)
+/* *stall: the first stall printed; *flight: an unfinished call was printed. */
+static void print_items(const struct gv_summary *summary, int64_t *stall, bool *flight)
 {
     const struct gv_verdict *verdict = summary->verdict;
     bool lines = summary->facts->whole, told = false;
@@ -406,13 +405,13 @@ static void gv_print_items(const struct gv_summary *summary, int64_t *stall, boo
             fputc('\n', summary->out);
         *flight |= finding->class == GV_VERDICT_UNFINISHED;
         if (finding->class == GV_VERDICT_STALLED && lines) {
-            number = gv_print_stalls(summary, number, finding->evidence, stall);
+            number = print_stalls(summary, number, finding->evidence, stall);
             told = true;
         }
         if (finding->class == GV_VERDICT_STALLED && *stall)
             continue;
-        gv_item_make(summary, finding, item);
-        gv_item_print(summary, number++, item);
+        item_make(summary, finding, item);
+        item_print(summary, number++, item);
     }
     free(item);
     if (told || !lines || gv_stall_sums_read(summary->trace, &sums) != 0 ||
@@ -420,11 +419,11 @@ static void gv_print_items(const struct gv_summary *summary, int64_t *stall, boo
         return;
     if (number == 1)
         fputc('\n', summary->out);
-    gv_print_stalls(summary, number, NULL, stall);
+    print_stalls(summary, number, NULL, stall);
 }
 
 /* The program's name, how long it took, and where. */
-static int gv_print_head(const struct gv_summary *summary)
+static int print_head(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
@@ -441,7 +440,7 @@ static int gv_print_head(const struct gv_summary *summary)
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
         length = snprintf(text, sizeof(text), "%.*s ran", GV_SUMMARY_NAME, name ? name : "-");
-        /* Not of a process that was killed before its first call. */
+        /* Not for a process that was killed before its first call. */
         if (sqlite3_column_int64(row, 1) > 0)
             length += snprintf(text + length, sizeof(text) - (size_t)length, " %s",
                                gv_format_duration(took, sqlite3_column_int64(row, 1)));
@@ -461,8 +460,7 @@ static int gv_print_head(const struct gv_summary *summary)
 }
 
 /* How busy the devices were over the time of the run. */
-static int gv_read_activity(const struct gv_summary *summary,
-                            double levels[GV_SUMMARY_LINE_COLUMNS])
+static int read_activity(const struct gv_summary *summary, double levels[GV_SUMMARY_LINE_COLUMNS])
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *rows = NULL;
@@ -489,8 +487,8 @@ static int gv_read_activity(const struct gv_summary *summary,
     return gv_database_error(summary->trace, result);
 }
 
-/* Pieces of a line, each after three blanks, or in a new line. */
-static void gv_print_piece(const struct gv_summary *summary, int *column, const char *piece)
+/* Adds pieces to a line, each after three blanks, or on a new line. */
+static void print_piece(const struct gv_summary *summary, int *column, const char *piece)
 {
     int width = (int)gv_text_width(piece);
 
@@ -505,7 +503,7 @@ static void gv_print_piece(const struct gv_summary *summary, int *column, const 
     *column += width;
 }
 
-static void gv_print_busy(const struct gv_summary *summary, int *column)
+static void print_busy(const struct gv_summary *summary, int *column)
 {
     const struct gv_run_facts *facts = summary->facts;
     int64_t device_ns = gv_run_facts_device_ns(facts);
@@ -521,17 +519,17 @@ static void gv_print_busy(const struct gv_summary *summary, int *column)
     snprintf(text, sizeof(text), "GPU%s busy %s%.*f %%%s", facts->devices_used > 1 ? "s" : "",
              facts->gpu_lost > facts->operations_lost ? "at least " : "",
              percent > 0 && percent < 9.95 ? 1 : 0, percent, part);
-    gv_print_piece(summary, column, text);
+    print_piece(summary, column, text);
     if (summary->columns < GV_SUMMARY_NARROW - GV_SUMMARY_LINE_COLUMNS ||
-        gv_read_activity(summary, levels) != 0)
+        read_activity(summary, levels) != 0)
         return;
     fputs("  ", summary->out);
     gv_sparkline(summary->out, levels, GV_SUMMARY_LINE_COLUMNS);
     *column += GV_SUMMARY_LINE_COLUMNS + 2;
 }
 
-/* Whether the GPU did the work, how busy it was, and what was counted. */
-static void gv_print_numbers(const struct gv_summary *summary)
+/* Prints whether the GPU did the work, how busy it was, and the counts. */
+static void print_numbers(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     bool ran = facts->operations > 0 && facts->kernels_run + facts->graphs > 0;
@@ -547,39 +545,36 @@ static void gv_print_numbers(const struct gv_summary *summary)
         fputs("  ", summary->out);
     }
     if (ran)
-        gv_print_busy(summary, &column);
+        print_busy(summary, &column);
     if (ran && facts->kernels_run > 0) {
-        snprintf(text, sizeof(text), "%s%s kernel%s", least,
-                 gv_say_count(count, facts->kernels_run), gv_s(facts->kernels_run));
-        gv_print_piece(summary, &column, text);
+        snprintf(text, sizeof(text), "%s%s kernel%s", least, say_count(count, facts->kernels_run),
+                 s(facts->kernels_run));
+        print_piece(summary, &column, text);
     }
     if (ran && facts->graphs > 0) {
-        snprintf(text, sizeof(text), "%s graph%s", gv_say_count(count, facts->graphs),
-                 gv_s(facts->graphs));
-        gv_print_piece(summary, &column, text);
+        snprintf(text, sizeof(text), "%s graph%s", say_count(count, facts->graphs),
+                 s(facts->graphs));
+        print_piece(summary, &column, text);
     }
     if (!ran) {
-        snprintf(text, sizeof(text), "%s call%s", gv_say_count(count, facts->calls),
-                 gv_s(facts->calls));
-        gv_print_piece(summary, &column, text);
+        snprintf(text, sizeof(text), "%s call%s", say_count(count, facts->calls), s(facts->calls));
+        print_piece(summary, &column, text);
     }
-    snprintf(text, sizeof(text), "%s stall%s", gv_say_count(count, facts->stalls),
-             gv_s(facts->stalls));
-    gv_print_piece(summary, &column, text);
-    snprintf(text, sizeof(text), "%s error%s", gv_say_count(count, facts->failed),
-             gv_s(facts->failed));
-    gv_print_piece(summary, &column, text);
+    snprintf(text, sizeof(text), "%s stall%s", say_count(count, facts->stalls), s(facts->stalls));
+    print_piece(summary, &column, text);
+    snprintf(text, sizeof(text), "%s error%s", say_count(count, facts->failed), s(facts->failed));
+    print_piece(summary, &column, text);
     if (facts->lost > 0)
-        snprintf(text, sizeof(text), "%s record%s lost", gv_say_count(count, facts->lost),
-                 gv_s(facts->lost));
+        snprintf(text, sizeof(text), "%s record%s lost", say_count(count, facts->lost),
+                 s(facts->lost));
     else
         snprintf(text, sizeof(text), "nothing lost");
-    gv_print_piece(summary, &column, text);
+    print_piece(summary, &column, text);
     fputc('\n', summary->out);
 }
 
-/* Where to go on, and where the trace is. */
-static void gv_print_next(const struct gv_summary *summary, int64_t stall, bool flight)
+/* Prints the next command, and the trace's path. */
+static void print_next(const struct gv_summary *summary, int64_t stall, bool flight)
 {
     FILE *out = summary->out;
     char next[GV_OFFER_BYTES], trace[GV_SHELL_WORD_BYTES], command[64] = "";
@@ -601,8 +596,8 @@ static void gv_print_next(const struct gv_summary *summary, int64_t stall, bool 
 }
 
 /* A paragraph that a function prints, after an empty line. */
-static int gv_print_paragraph(const struct gv_summary *summary,
-                              int (*print)(const struct gv_summary *, bool))
+static int print_paragraph(const struct gv_summary *summary,
+                           int (*print)(const struct gv_summary *, bool))
 {
     struct gv_summary part = *summary;
     char *text = NULL;
@@ -625,27 +620,27 @@ int gv_summary_print(const struct gv_summary *summary)
 {
     bool flight = false;
     int64_t stall = 0;
-    int error = gv_print_head(summary);
+    int error = print_head(summary);
 
     if (error)
         return error;
-    gv_print_numbers(summary);
-    error = gv_print_paragraph(summary, gv_summary_print_broken);
+    print_numbers(summary);
+    error = print_paragraph(summary, gv_summary_print_broken);
     if (error)
         return error;
-    gv_print_items(summary, &stall, &flight);
-    error = gv_print_paragraph(summary, gv_summary_print_notes);
+    print_items(summary, &stall, &flight);
+    error = print_paragraph(summary, gv_summary_print_notes);
     if (error)
         return error;
     fputc('\n', summary->out);
-    gv_print_next(summary, stall, flight);
+    print_next(summary, stall, flight);
     return 0;
 }
 
 /* ---- without a trace ---- */
 
-/* The next step, with the program that was meant in the place of PROGRAM. */
-static void gv_say_next(char *out, size_t size, const char *next, const char *program)
+/* The next step, with the program in place of PROGRAM. */
+static void say_next(char *out, size_t size, const char *next, const char *program)
 {
     const char *place = strstr(next, "PROGRAM");
 
@@ -669,6 +664,6 @@ void gv_summary_print_without(FILE *out, const char *name, const char *program,
     snprintf(text, sizeof(text), "%s%s", gv_verdict_meaning(class),
              missing ? " NVIDIA's driver, libcuda.so.1, is not on this machine." : "");
     gv_text_lines(out, 2, "  ", text, columns);
-    gv_say_next(text, sizeof(text), gv_verdict_next(class), program);
+    say_next(text, sizeof(text), gv_verdict_next(class), program);
     gv_text_lines(out, 2, "  ", gv_offer_fill(offered, sizeof(offered), text, "", true), columns);
 }

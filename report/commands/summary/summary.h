@@ -17,23 +17,22 @@ struct gv_summary {
     const struct gv_run_facts *facts;
     const struct gv_verdict *verdict;
     const struct gv_ended *ended; /* how one of its processes ended, if that is known */
-    bool evidence;                /* below each finding, what it follows from */
+    bool evidence;                /* below each finding, its evidence */
 };
 
 /* The whole summary. 0 or -errno. */
 int gv_summary_print(const struct gv_summary *summary);
 
-/* What the run would save at most without what a finding tells of; -1: not known, or nothing to
- * save. */
+/* The most that the run would save without a finding; -1: unknown, or nothing. */
 int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class class);
 
-/* The summary of a program that left no trace: what to call it, and how it was started. */
+/* The summary of a program that left no trace: its name, and how it was started. */
 void gv_summary_print_without(FILE *out, const char *name, const char *program,
                               enum gv_verdict_class class, int columns);
 
-/* report/commands/summary/notes.c: what else to know of the trace, each in a line with
- * GV_SUMMARY_NOTE before it if `columns` is INT_MAX. The first are the results after which nothing
- * on the GPU can go on. `named`: the commands that are offered name the trace. 0 or -errno. */
+/* report/commands/summary/notes.c: other notes on the trace, each on a line after
+ * GV_SUMMARY_NOTE if `columns` is INT_MAX. The first are results that break the context.
+ * `named`: printed commands name the trace. 0 or -errno. */
 #define GV_SUMMARY_NOTE "  !"
 int gv_summary_print_broken(const struct gv_summary *summary, bool named);
 int gv_summary_print_notes(const struct gv_summary *summary, bool named);

@@ -1,4 +1,4 @@
-"""Loads a module from each of eight pieces of code that live no longer than they run."""
+"""Loads a module from each of eight pieces of code that are freed after they run."""
 
 import ctypes
 import sys

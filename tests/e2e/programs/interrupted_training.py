@@ -1,4 +1,4 @@
-"""Sets memory on the GPU a hundred times, and waits to be interrupted."""
+"""Sets GPU memory a hundred times, then waits to be interrupted."""
 
 import ctypes
 import sys

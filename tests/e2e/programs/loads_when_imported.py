@@ -1,4 +1,4 @@
-"""slow_loads.py imports it."""
+"""Imported by slow_loads.py."""
 
 import __main__
 

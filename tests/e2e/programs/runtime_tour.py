@@ -1,6 +1,6 @@
-"""kernels/runtime_tour.c once more, from Python through ctypes.
+"""kernels/runtime_tour.c in Python, through ctypes.
 
-runtime_tour.py PROGRAM: the same calls in the same order as PROGRAM makes, with its image of code.
+runtime_tour.py PROGRAM: the same calls in the same order as PROGRAM, with its image of code.
 """
 
 import ctypes
@@ -109,7 +109,7 @@ def tour_library(stream, image):
 
 
 def image_of(program):
-    """The PTX that the C program carries, byte for byte: hashes are to be compared."""
+    """The C program's PTX, byte for byte, because hashes are compared."""
     with open(program, "rb") as file:
         texts = re.findall(rb"\.version [^\0]*\0", file.read())
     return next(text for text in texts if b"tour_table" in text)

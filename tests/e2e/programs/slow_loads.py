@@ -66,7 +66,7 @@ def on_a_thread():
 
 
 def handling():
-    """One exception is handled while another one goes through."""
+    """Handles one exception while another one propagates."""
     try:
         try:
             raise KeyError(1)
@@ -124,14 +124,14 @@ async def asynchronous_generator():
 
 
 def traced():
-    """Code that is told of every line is other code than it was."""
+    """Traced code differs from untraced code."""
     sys.settrace(lambda *_: lambda *_: None)
     Loader.still()
     sys.settrace(None)
 
 
 def often():
-    """And code that has run often is another once more."""
+    """Code that has run often differs again."""
     for _ in range(3000):
         cached(0)
     Loader.still()
