@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs kernels/soak with seed after seed, without the library and with it, and compares its output
-with itself and its own log with the trace.
+"""Runs kernels/soak with one seed after the other, without the library and with it. Compares both outputs,
+and the program's own log with the trace.
 
   tests/soak.py [--build FOLDER] [--seconds N] [--from SEED] [--without LETTERS] [-v]
   tests/soak.py [--build FOLDER] --seed SEED [--times N] [--keep]
 
-Says which seed failed; --seed repeats it. Where a seed decides about time, as signals do, it may take
-several attempts (--times). The last line says how much was compared; the exit status is 0 if all agreed.
+Prints a seed that fails; --seed repeats it. If the failure depends on timing, as with signals, it may
+need several attempts (--times). The last line says how much was compared; the exit status is 0 if all
+agreed.
 """
 
 import argparse
@@ -27,8 +28,8 @@ import soak_logs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = 100
-# These are run first: they take a second each and have every feature between them. Then come those of
-# the clock.
+# These seeds come first: they take a second each and together have every feature. Then come seeds from the
+# clock.
 FIRST_SEEDS = (1, 2, 4, 5, 7, 12, 7001, 7006, 7024, 7027, 7030)
 
 WITHOUT = set()  # --without
@@ -53,7 +54,7 @@ def plan_of(seed):
     environment = {"GV_SIM_KERNEL_NS": dice.choice(("0", "2000")),
                    "GV_SIM_REUSE_HANDLES": dice.choice("01"),
                    "GPUVERIFY_CLOCK": dice.choice(("auto", "auto", "monotonic"))}
-    if gpu == "off":  # the simulated CUPTI is not told of a call that is left
+    if gpu == "off":  # the simulated CUPTI does not learn of a call that was left
         features += "".join(letter for letter in "jt" if dice.random() < 0.5)
     else:
         environment["GPUVERIFY_FLUSH_MS"] = dice.choice(("10", "200"))
@@ -70,7 +71,7 @@ def plan_of(seed):
 
 
 class Soak:
-    """Where the programs are, and what came of them."""
+    """The programs, and their results."""
 
     def __init__(self, build):
         self.build = os.path.abspath(build)
@@ -95,7 +96,7 @@ class Soak:
         return values
 
     def run(self, seed, plan, folder, traced):
-        """(exit status, stdout, stderr). A program that hangs is ended with its children."""
+        """(exit status, stdout, stderr). A program that hangs is killed with its children."""
         words = [self.path(plan.program), str(seed), str(plan.steps), plan.features]
         with subprocess.Popen(words, cwd=folder, env=self.environment(plan, folder, traced), text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -157,7 +158,7 @@ def seeds_of(options):
 
 
 def attempt(soak, seed, options):
-    """Says what came of a seed; False if it failed."""
+    """Prints the result of a seed; False if it failed."""
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="gv-soak-", dir=shared)
     kept = False

@@ -1,9 +1,9 @@
-"""The logs that a program of kernels/soak keeps of its calls, compared with the trace of its run.
+"""Compares the logs that a program of kernels/soak writes of its calls with the trace of its run.
 
-A call of the log must be a row of the trace, in the order of its thread, with its result; also what it
-launched, loaded, or moved. Polls that were answered "not ready" may be folded into rows with a count;
-their order among each other is not compared then. Calls that a signal handler made in the middle of
-another call may be rows, or part of that call, or lost.
+Each call of the log must be a row of the trace, in the order of its thread, with its result, and with
+what it launched, loaded or moved. Polls that returned "not ready" may share rows with a count; their
+order is then not compared. Calls that a signal handler made during another call may be rows, parts of
+that call, or lost.
 """
 
 import collections
@@ -25,7 +25,7 @@ Row = collections.namedtuple("Row", "id name result kernel bytes times")
 
 
 class Mismatch(AssertionError):
-    """The trace does not hold what the program did."""
+    """The trace differs from what the program did."""
 
 
 def expect(condition, message):

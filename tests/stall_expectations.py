@@ -45,14 +45,14 @@ SLOW = re.compile(r"^slow (\S+) ([\d.]+)$", re.M)
 STRICT = (2.0, 0.05, False)
 # On a machine that does other things beside, as continuous integration's.
 WIDE = (10.0, 0.15, True)
-# Causes that a program has while it sets itself up, before anything is timed.
+# Causes while a program sets itself up, before anything is timed.
 SETTING_UP = ("jit", "context", "module-load", "lazy-load", "lock", "unknown", "descheduled")
-# Those of a machine that does other things.
+# Causes of a busy machine.
 OTHERS_DOING = ("unknown", "descheduled")
 
 
 class Mismatch(AssertionError):
-    """The trace does not say what it should."""
+    """The trace differs from the expectation."""
 
 
 def names():
@@ -76,7 +76,7 @@ def base(name):
 
 
 class Told:
-    """One trace and what the program said of itself."""
+    """One trace and its program's output."""
 
     def __init__(self, path, output, mode, state, busy_ms, margin):
         self.database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
@@ -192,7 +192,7 @@ class Told:
             need(stall["jit_ns"] > 0, f"{told}: nothing was compiled")
 
     def begins_ns(self, calls):
-        """When the program had set itself up."""
+        """When the program had finished its setup."""
         if self.begins:
             ends = [row["start_ns"] + row["duration_ns"] for row in self.calls_of(self.begins.group(1))]
             need(ends, f"no call {self.begins.group(1)} in the trace")
@@ -207,7 +207,7 @@ class Told:
                    for label, name, ms in self.timed)
 
     def check_others(self, calls, labels):
-        """No finding that the program's own timing does not bear out."""
+        """Checks that each finding agrees with the program's own timing."""
         begins_ns = self.begins_ns(calls)
         known = {call["id"] for call in calls}
         slow = list(self.slow)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds everything and runs all tests; scripts/test calls this after it brought the tools.
+"""Builds everything and runs the tests; scripts/test calls it after installing the tools.
 
-Each part is a function of PARTS. It reports results by name; what it runs goes to a log file of its
-own under build/test-logs/.
+Each part is a function in PARTS. It reports results by name; its output goes to a log file under
+build/test-logs/.
 """
 
 import argparse
@@ -160,7 +160,7 @@ def part_e2e(run):
 
 
 def part_pythons(run):
-    """What test_stacks.py tells of Python, with each version that a distribution has."""
+    """The Python tests of test_stacks.py, with each version that a distribution has."""
     folder = os.path.join(BUILD, "pythons")
     text = run.must("fetch", "python3", "tests/fetch_pythons.py", folder,
                     os.environ.get("GV_PYTHONS_SECONDS", "30"))
@@ -210,7 +210,7 @@ def part_bench(run):
 
 
 def part_soak(run):
-    """Programs that seeds lead through CUDA; GV_SOAK_SECONDS says for how long."""
+    """Random CUDA programs from seeds, for GV_SOAK_SECONDS."""
     run.test("soak", "python3", "tests/soak.py", "--build", BUILD, "--seconds",
              os.environ.get("GV_SOAK_SECONDS", "20"))
 
@@ -223,7 +223,7 @@ UBSAN_CASES = ("test_constructors.", "test_edges.", "test_gpu_side.", "test_host
 
 
 def part_ubsan(run):
-    # Undefined behaviour traps: so the library needs libc only, here too.
+    # Undefined behaviour traps, so the library needs only libc here too.
     trap = "-fsanitize-undefined-trap-on-error"
     folder = compile_in(run, "build-ubsan", "-Db_sanitize=undefined", *SANITIZED,
                         f"-Dc_args={trap}", f"-Dc_link_args={trap}", f"-Dcpp_args={trap}",
@@ -238,7 +238,7 @@ def part_asan(run):
                         "-Dnvcc=disabled", "-Dc_args=-fno-sanitize-recover=all",
                         *SANITIZED)
     run.passed("build with ASan")
-    # The command is tested with the library, which cannot be built so.
+    # The command is tested with a library that is not built like this.
     os.makedirs(os.path.dirname(os.path.join(folder, PRELOAD)), exist_ok=True)
     shutil.copy(os.path.join(BUILD, PRELOAD), os.path.join(folder, PRELOAD))
     leaks = os.path.join(CHECKOUT, "tests/leaks-allowed.txt")
@@ -246,8 +246,8 @@ def part_asan(run):
 
 
 def tsan_wrapper(run):
-    """What a program with ThreadSanitizer must be started with: where addresses are too random for
-    it, it can only be run without that."""
+    """The prefix for programs with ThreadSanitizer: if addresses are too random for it, they run without
+    randomisation."""
     with tempfile.TemporaryDirectory() as place:
         source, program = os.path.join(place, "empty.c"), os.path.join(place, "empty")
         with open(source, "w", encoding="utf-8") as file:
@@ -392,10 +392,10 @@ def part_aarch64(run):
                 run.failed(f"aarch64 under qemu: {call} of {program} in the trace", tail(text))
 
 
-# When a part runs: with --quick and always, when nothing is asked for, or only with --all.
+# When a part runs: with --quick and always, by default, or only with --all.
 QUICK, USUAL, LONG = range(3)
 Part = collections.namedtuple("Part", "name function when after")
-# Those that take longest come first, so that not one of them is left for the end.
+# The slowest ones come first, so that none of them is left for the end.
 PARTS = (
     Part("build", part_build, QUICK, None),
     Part("e2e", part_e2e, QUICK, "build"),

@@ -16,18 +16,18 @@ CASES = min(16, CPUS + 2)  # end-to-end tests at a time: they wait more than the
 PRELOAD = "preload/libgpuverify.so"
 COMMAND = "report/gpuverify"
 
-# Sanitizers make gcc warn of what cannot happen; the other builds are the ones without warnings.
+# With sanitizers gcc warns of impossible things; the other builds have no warnings.
 SANITIZED = ("-Dwerror=false", "-Db_lundef=false")
 
 Result = collections.namedtuple("Result", "status name reason")
 
 
 class Skip(Exception):
-    """The rest of a part cannot be run here; the text says why."""
+    """The rest of a part cannot run here; the text says why."""
 
 
 class Failure(Exception):
-    """A step that the rest of a part depends on went wrong."""
+    """A step failed that the rest of a part needs."""
 
 
 class Run:
@@ -114,7 +114,7 @@ def meson():
 
 
 def sources(*endings):
-    """The checkout's files with one of these endings, without what was built or fetched."""
+    """The checkout's files with one of these endings, without built or fetched ones."""
     for folder, folders, files in os.walk(CHECKOUT):
         folders[:] = sorted(name for name in folders if name == ".ci" or not name.startswith(
             (".", "build", "__pycache__")))
@@ -124,7 +124,7 @@ def sources(*endings):
 
 
 def compile_in(run, folder, *options, env=None, targets=()):
-    """Configures a build folder when it is new, and builds it, or only some targets. Returns its path."""
+    """Configures a new build folder, and builds it, or only some targets. Returns its path."""
     jobs = () if folder == "build" else ("-j", str(JOBS))  # that one is built alone
     folder = os.path.join(CHECKOUT, folder)
     if not os.path.exists(os.path.join(folder, "build.ninja")):

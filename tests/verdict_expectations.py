@@ -1,9 +1,9 @@
-"""What a verdict must say of each behaviour of kernels/verdicts, on the simulator and on a real GPU."""
+"""The expected verdict of each behaviour of kernels/verdicts, on the simulator and on a real GPU."""
 
 import json
 import re
 
-# argument of the workload: (finding that must be told, a part of its evidence)
+# argument of the workload: (expected finding, a part of its evidence)
 SEEN = {
     "no-kernel": ("no kernel", "no launch"),
     "idle": ("GPU mostly idle", "had nothing to do for"),
@@ -18,10 +18,10 @@ SEEN = {
     "accelerated": ("accelerated", "computed for"),
 }
 
-# The same of host-only traces; what cannot be known must not be guessed.
+# The same for host-only traces; unknown things must not be guessed.
 UNSEEN = {"no-kernel": "no kernel", "stalled": "stalled", "load": "load/JIT-bound",
           "refused": "no kernel", "copies": "transfer-bound"}
-# What must not come before what was wanted.
+# What must not come before the expected finding.
 BEHIND = {"copies": "launch-bound", "launch": "transfer-bound"}
 NOTHING_RAN = {"no-kernel", "refused", "recorded"}
 GUESSES = {"GPU mostly idle", "under-filled", "accelerated"}
@@ -29,7 +29,7 @@ TOLD = 3
 
 
 def findings(report):
-    """{class: evidence} of what is told, of a report's JSON."""
+    """{class: evidence} of the findings in a report's JSON."""
     document = json.loads(report)
     told = document["verdict"]["findings"][:TOLD]
     return document, {finding["class"]: finding["evidence"] for finding in told}

@@ -55,7 +55,7 @@ VERSION = re.compile(r"(_v\d+)?(_ptsz|_ptds)?$")
 
 
 class Mismatch(AssertionError):
-    """The trace does not hold what the program says."""
+    """The trace differs from the program's claims."""
 
 
 def agree(table, found, amount):
@@ -65,8 +65,8 @@ def agree(table, found, amount):
 
 
 def check(output, trace, gpu):
-    """`output` of the program, its open trace, and whether the GPU's side must be in it. Returns how
-    many comparisons were made."""
+    """`output` of the program, its open trace, and whether the GPU side must be in it. Returns the number
+    of comparisons."""
     trace.create_function("base_name", 1, lambda name: VERSION.sub("", name))
     claims = CLAIM.findall(output)
     if not claims:

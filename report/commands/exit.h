@@ -4,12 +4,12 @@
 
 enum gv_exit {
     GV_EXIT_FINE = 0,
-    GV_EXIT_FINDING = 1, /* fine, and there is something to look at */
+    GV_EXIT_FINDING = 1, /* no error, but something to look at */
     GV_EXIT_USAGE = 2,
     GV_EXIT_FAILED = 3, /* something could not be read or written */
 };
 
-/* What every help says about them. */
+/* The text of every help about them. */
 #define GV_EXIT_TEXT                                                                               \
     "0: fine. 1: fine, with findings. 2: usage error. 3: something could not be read or written."
 

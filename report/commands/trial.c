@@ -1,4 +1,4 @@
-/* What gpuverify doctor starts, with the library: CUDA, and nothing else. */
+/* Started by gpuverify doctor, with the library: only starts CUDA. */
 #include "report/commands/commands.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@ typedef int gv_trial_get(int *);
 typedef int gv_trial_retain(void **, int);
 typedef int gv_trial_take(void *);
 
-/* The context makes the driver load what it loads for every program. */
+/* Makes a context, so that the driver loads what it loads for every program. */
 static void trial_context(void *driver)
 {
     gv_trial_retain *retain = (gv_trial_retain *)dlsym(driver, "cuDevicePrimaryCtxRetain");

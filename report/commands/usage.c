@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Help is no wider, and no narrower, than these. */
+/* The widest and the narrowest help. */
 #define GV_TEXT_COLUMNS     78u
 #define GV_TEXT_LEAST       40u
 #define GV_TEXT_HELP_INDENT 24u
@@ -65,7 +65,7 @@ static unsigned int text_columns(FILE *out)
     return width < GV_TEXT_LEAST ? GV_TEXT_LEAST : width;
 }
 
-/* One paragraph, which ends at its first line end. `column` is where the line stands already. */
+/* One paragraph, which ends at its first newline. `column` is the current column. */
 static const char *text_paragraph(FILE *out, const char *text, unsigned int indent,
                                   unsigned int column)
 {

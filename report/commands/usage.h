@@ -11,9 +11,9 @@ void gv_command_text_usage(FILE *out, const struct gv_command *command);
 void gv_command_text_help(FILE *out, const struct gv_command *command);
 /* A line for each command that is listed. */
 void gv_command_text_list(FILE *out);
-/* Says that there is no such command, and which was probably meant. Returns GV_EXIT_USAGE. */
+/* Prints that there is no such command, and which was probably meant. Returns GV_EXIT_USAGE. */
 int gv_command_text_unknown(const char *word);
-/* A text of the tables in lines of the help's width, indented; paragraphs are kept. */
+/* Prints a text of the tables, wrapped to the help's width and indented; keeps paragraphs. */
 void gv_command_text_wrap(FILE *out, const char *text, unsigned int indent);
 
 bool gv_command_has_options(const struct gv_command *command);

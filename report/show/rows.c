@@ -19,7 +19,7 @@ enum gv_format gv_format_find(const char *text)
     return strcmp(text, "markdown") == 0 ? GV_FORMAT_MARKDOWN : GV_FORMAT_TABLE;
 }
 
-/* A field of CSV, in quotes if it has to be. Control characters would reach the terminal. */
+/* A CSV field, quoted if needed. Control characters would reach the terminal. */
 static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
 {
     bool quoted = bytes == 0;
@@ -48,21 +48,21 @@ static void rows_csv_next(struct gv_rows *rows)
     fputc(rows->at == rows->count ? '\n' : ',', rows->out);
 }
 
-/* ---- tables and markdown: cells are kept until the widths of the columns are known ---- */
+/* ---- tables and Markdown: cells are stored until the widths of the columns are known ---- */
 
-/* A cell is no wider than this, even where the output is. */
+/* The widest cell, even if the output is wider. */
 #define GV_CELL_COLUMNS   120u
 #define GV_CELL_BYTES_MAX (GV_CELL_COLUMNS * 6u + 8u)
 /* Columns between two of a table. */
 #define GV_CELL_GAP 2u
 #define GV_CELL_CUT "..."
-/* So much is shown before the place at which two texts differ, if no word begins there. */
+/* Characters shown before the difference of two texts, if no word starts there. */
 #define GV_CELL_BEFORE 10u
-/* What is shorter is short. */
+/* A shorter text counts as short. */
 #define GV_CELL_LONG 24u
-/* Before a text that has a line of its own. */
+/* Before a text on its own line. */
 #define GV_CELL_INDENT 4
-/* So many rows decide how wide the columns are; what comes later has to fit in. */
+/* The first rows, which decide the widths of the columns; later ones must fit. */
 #define GV_CELLS_ROWS  1000u
 #define GV_CELLS_NAMES 1000u
 
@@ -131,8 +131,8 @@ static const char *cell_end(const char *text, size_t columns)
     return text + cell_prefix(text, gv_text_width(text) - columns);
 }
 
-/* A text in `width` columns, to be freed: without its middle up to byte `from`, or if that is 0, of
- * a path without the start and of all else without the end. */
+/* A text in `width` columns, which the caller frees: without its middle up to byte `from`; if
+ * that is 0, a path without its start, and any other text without its end. */
 static char *cell_cut(const char *text, unsigned int width, size_t from)
 {
     unsigned int room = width > 3 ? width - 3 : 0, head = room / 3;
@@ -173,9 +173,7 @@ static size_t cell_differs(const char *one, const char *other)
     return at;
 }
 
-/* Where a text that is cut differs from the one that is most like it; 0: its start tells them
- * apart.
- */
+/* Where a cut text differs from the most similar one; 0: their starts differ. */
 static size_t cells_looks_like(char *const *texts, size_t step, size_t count, size_t own,
                                unsigned int width)
 {
@@ -190,7 +188,7 @@ static size_t cells_looks_like(char *const *texts, size_t step, size_t count, si
     return from > width / 2 ? from : 0;
 }
 
-/* Cuts a column's texts. Of names that look alike, what they have in common goes. */
+/* Cuts a column's texts. Similar names lose what they have in common. */
 static void cells_cut_column(const struct gv_rows *rows, size_t column)
 {
     struct gv_row_cells *cells = rows->cells;
@@ -233,7 +231,7 @@ static void cells_measure(const struct gv_rows *rows)
     }
 }
 
-/* Of the columns in a row, with the gaps between them. */
+/* The width of a row's columns, with the gaps. */
 static unsigned int cells_total(const struct gv_rows *rows, bool least)
 {
     unsigned int total = 0;
@@ -246,8 +244,8 @@ static unsigned int cells_total(const struct gv_rows *rows, bool least)
     return total;
 }
 
-/* Leaves columns out until the rest fits: those that give way, in their order and from the right;
- * `all`: numbers that do not, too. */
+/* Leaves columns out until the rest fits: those that may be dropped, in their order and from the
+ * right; `all`: other numbers too. */
 static bool cells_give_way(const struct gv_rows *rows, bool all)
 {
     unsigned int last = 0;
@@ -265,8 +263,8 @@ static bool cells_give_way(const struct gv_rows *rows, bool all)
     return cells_total(rows, true) <= rows->width;
 }
 
-/* The text for which a line of its own is best: the widest but the first column's, the last of
- * several; if that is short, the first column's if it is not. rows->count: there is none. */
+/* The text that goes onto its own line: the widest one except the first column's, the last of
+ * several; if that is short, the first column's, unless that is short too. rows->count: none. */
 static size_t cells_widest(const struct gv_rows *rows)
 {
     const struct gv_cell_column *columns = rows->cells->columns;
@@ -284,7 +282,7 @@ static size_t cells_widest(const struct gv_rows *rows)
                : widest;
 }
 
-/* Numbers give way first; text for which there is still no room goes below its row. */
+/* Numbers are dropped first; text that still does not fit goes below its row. */
 static void cells_choose(const struct gv_rows *rows)
 {
     struct gv_cell_column *columns = rows->cells->columns;
@@ -299,7 +297,7 @@ static void cells_choose(const struct gv_rows *rows)
     cells_give_way(rows, true);
 }
 
-/* Takes columns away from the widest text until the row fits. */
+/* Narrows the widest text until the row fits. */
 static void cells_shrink(const struct gv_rows *rows)
 {
     struct gv_cell_column *columns = rows->cells->columns;
@@ -409,7 +407,7 @@ static void cells_table_line(const struct gv_rows *rows, char *const *texts, boo
                     gv_colour(rows->out, GV_COLOUR_NONE), texts[i]);
 }
 
-/* What markdown would take for something else. */
+/* Escapes what Markdown would interpret. */
 static void cells_markdown_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -441,7 +439,7 @@ static void cells_line(const struct gv_rows *rows, char *const *texts, bool head
         cells_table_line(rows, texts, head);
 }
 
-/* Writes the whole rows that are kept. */
+/* Writes the stored whole rows. */
 static int cells_flush(struct gv_rows *rows)
 {
     struct gv_row_cells *cells = rows->cells;
@@ -458,7 +456,7 @@ static int cells_flush(struct gv_rows *rows)
     return 0;
 }
 
-/* Says which columns a narrow terminal does not show. */
+/* Prints which columns a narrow terminal does not show. */
 static void cells_left_out(const struct gv_rows *rows)
 {
     char names[GV_CELLS_NAMES] = "";
@@ -472,7 +470,7 @@ static void cells_left_out(const struct gv_rows *rows)
         gv_text_lines(rows->out, 2, "not shown here: ", names, (int)rows->width);
 }
 
-/* A copy that no terminal obeys, cut to a cell's width. */
+/* An escaped copy, cut to a cell's width. */
 static char *cell_text(const char *text, size_t bytes)
 {
     char escaped[GV_CELL_BYTES_MAX], part[GV_CELL_BYTES_MAX];
@@ -487,7 +485,7 @@ static char *cell_text(const char *text, size_t bytes)
     return strdup(escaped);
 }
 
-/* Takes a cell for the next column; the text is copied and made harmless. 0 or -errno. */
+/* Stores a cell for the next column; copies and escapes the text. 0 or -errno. */
 static int cells_add(struct gv_rows *rows, const char *text, size_t bytes)
 {
     struct gv_row_cells *cells = rows->cells;

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #define GV_TERMINAL_MOST 10000
-/* How wide text is where nothing says it, and at least and most. */
+/* The default width of text, the least and the most. */
 #define GV_TERMINAL_TEXT       100
 #define GV_TERMINAL_TEXT_LEAST 40
 #define GV_TERMINAL_TEXT_MOST  160
 
-/* What COLUMNS asks for; 0: nothing that makes sense. */
+/* The value of COLUMNS; 0: invalid. */
 static unsigned int terminal_asked(void)
 {
     const char *columns = getenv("COLUMNS");

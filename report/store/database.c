@@ -99,7 +99,7 @@ static int gv_database_number(struct gv_database *database, const char *sql, int
     return gv_database_error(database->handle, result);
 }
 
-/* Empty: make the schema. Otherwise it must be a trace of this version. */
+/* If it is empty, make the schema. Otherwise it must be a trace of this version. */
 static int gv_database_check(struct gv_database *database, gv_database_begun *begun, void *context)
 {
     int64_t application = 0, version = 0, tables = 0;
@@ -142,10 +142,10 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
     if (!error) {
         sqlite3_extended_result_codes(database->handle, 1);
         sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
-        /* The file may be anybody's that waits for records: ours has no triggers. */
+        /* The file may be anybody's; ours has no triggers. */
         sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-        /* A killed collector leaves its pages in the page cache, so that the journal rolls back
-         * without any sync; only a machine that loses its power can damage the file. */
+        /* A killed collector leaves its pages in the page cache, so the journal can roll back
+         * without any sync. Only a power failure can damage the file. */
         error = gv_database_execute(database, "PRAGMA page_size = 4096;"
                                               "PRAGMA journal_mode = DELETE;"
                                               "PRAGMA synchronous = OFF;"

@@ -26,8 +26,7 @@ static int gv_trusted_number(sqlite3 *trace, const char *sql, int64_t *number)
 static const char gv_trusted_plain_api[] =
     "CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL)";
 
-/* Whether the file has the name of an object of ours, and whether it does once, in our own words.
- */
+/* Whether the file has an object with the name of one of ours, exactly once, with our text. */
 static int gv_trusted_compare(sqlite3_stmt *theirs, const char *const words[3], bool *found,
                               bool *same)
 {
@@ -64,7 +63,8 @@ static int gv_trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
     return error ? error : gv_api_meaning_fill(trace);
 }
 
-/* A view of an earlier version is always hidden: it may ask tables that only ours have. */
+/* A view of an earlier version is always hidden, because it may query tables that only ours
+ * have. */
 static int gv_trusted_object(sqlite3 *trace, bool is_earlier, const char *const words[3],
                              sqlite3_stmt *theirs)
 {

@@ -1,4 +1,4 @@
-"""The GPU's side: its times against the programs' own and CUDA's, and whose work it was."""
+"""The GPU side: its times against the programs' own and CUDA's, and whose work it was."""
 
 import os
 import re

@@ -11,7 +11,7 @@ from ground import ROOT, check
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import probe_expectations as expected  # noqa: E402
 
-# What has held with every driver: a program that is told otherwise is told something wrong.
+# True for every driver: if the probe says otherwise, the probe is wrong.
 ALWAYS = {("cuModuleLoadData", "a cubin"), ("cuModuleUnload", ""), ("cuMemFree", "1 MB"),
           ("cuCtxSynchronize", "")}
 NEVER = {("cuStreamQuery", "of the busy stream"), ("cuEventQuery", ""),

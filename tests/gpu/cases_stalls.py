@@ -1,4 +1,4 @@
-"""Each workload of kernels/stalls, busy and idle, with the GPU's side and without, against its .expect."""
+"""Each workload of kernels/stalls, busy and idle, with the GPU side and without, against its .expect file."""
 
 import os
 import sys
@@ -16,8 +16,8 @@ MANY_LAUNCHES = {"measured": "1000000", "inferred": "250000"}
 
 
 def second_try(case):
-    """Times are held to 5 %: what stopped the program once, on a machine that others use too, is told,
-    and not held against it."""
+    """Times must agree to 5 %. A program that was stopped once, on a shared machine, is reported, and does
+    not fail."""
     def twice(bench, folder):
         places = [os.path.join(folder, word) for word in ("first", "second")]
         for place in places:

@@ -1,4 +1,4 @@
-"""Every class of a verdict is earned by a workload on a real GPU."""
+"""Every class of the verdict has a workload on a real GPU."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ def case(behaviour):
 
 
 def summary_case(program, words, **environment):
-    """What `gpuverify run` says of a program that came to no kernel."""
+    """What `gpuverify run` prints about a program that came to no kernel."""
     def run(bench, folder):
         done = bench.run([bench.command, "run", "-o", os.path.join(folder, "trace.db"), "--", *program],
                          folder, False, **environment)

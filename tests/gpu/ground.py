@@ -1,5 +1,4 @@
-"""What the cases of the GPU suite stand on: where the programs are, how one is run, and what every
-trace of a run must fulfil."""
+"""Shared by the cases of the GPU suite: the programs, running one, and the conditions for every trace."""
 
 import collections
 import concurrent.futures
@@ -18,16 +17,16 @@ TIMES = re.compile(r"\d+\.\d+ (ms|us|ns|s)\b|\d+(\.\d+)? ns per launch|\d+ handl
                    r"|^timed .*$|^claim polls .*$", re.M)
 
 
-# The status of a program that cannot show its point on this machine, and says why.
+# The exit status of a program that does not apply to this machine, and says why.
 SKIPPED = 77
 
 
 class Skip(Exception):
-    """A case that cannot be shown here; says why."""
+    """A case that does not apply here; says why."""
 
 
 class Failure(Exception):
-    """A case that did not show what it should."""
+    """A failed case."""
 
 
 def check(condition, message):
@@ -99,7 +98,7 @@ def one(trace, query, *values):
 
 
 def both(bench, command, folder, **environment):
-    """Runs it plain and traced; the output must be the same but for times."""
+    """Runs it plain and traced; the output must be the same except for times."""
     plain = bench.run(command, folder, False, **environment)
     if plain.returncode == SKIPPED:
         raise Skip(plain.stdout.strip()[-100:].removeprefix("skipped: "))
@@ -107,7 +106,7 @@ def both(bench, command, folder, **environment):
 
 
 def both_at_once(bench, command, folder, **environment):
-    """As both(), for what takes long to start and is held to no times."""
+    """Like both(), for programs that start slowly and whose times do not matter."""
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         plain = pool.submit(bench.run, command, folder, False, **environment)
         traced = bench.run(command, folder, True, **environment)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The workloads on a real GPU, with and without the library.
+"""Runs the workloads on a real GPU, with and without the library.
 
   tests/gpu/run.py [--build FOLDER] [--programs FOLDER] [-k PART-OF-A-NAME] [--clock-seconds N]
 
-FOLDER is a build or an unpacked bundle; --programs says where the built workloads are if not there.
-Needs the built library, command and workloads, and nothing else but Python's own modules. One line
-for each case; last 'N passed, N failed, N skipped'. Without a GPU everything is skipped.
+FOLDER is a build or an unpacked bundle; --programs names the built workloads if they are elsewhere.
+Needs the built library, command and workloads, and only Python's own modules. Prints one line for each
+case; the last is 'N passed, N failed, N skipped'. Without a GPU everything is skipped.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A debootstrap that is killed while scripts/build-root.sh makes a root leaves nothing mounted there.
 
-Exits 77 where nobody can have a mount namespace of his own.
+Exits 77 without a mount namespace.
 """
 
 import os

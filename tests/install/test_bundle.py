@@ -23,7 +23,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 ROOT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 SIMULATOR = os.path.join(BUILD, "tests", "sim")
-# Of the root's distribution, Debian 11.
+# The glibc of the root's distribution, Debian 11.
 GLIBC_OF_ROOT = (2, 31)
 LIMIT_BYTES = 5 << 20
 LIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux.*")
@@ -221,7 +221,7 @@ class Bundle(unittest.TestCase):
 
     @unittest.skipUnless(ROOT, "the libraries are those of the other end-to-end tests")
     def test_end_to_end_tests_with_its_libraries(self):
-        """An older distribution's SQLite, say, does not know all that ours does."""
+        """For example, an older distribution's SQLite does not know everything."""
         place = self.unpack()
         build = os.path.join(self.folder, "build")
         shutil.copytree(BUILD, build, symlinks=True, copy_function=os.symlink,

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/bench makes of its numbers: comparisons, charts, and docs/performance.md; and that it
-measures other profilers where they are."""
+"""Tests scripts/bench: comparisons, charts, docs/performance.md, and that it measures other profilers."""
 
 import contextlib
 import io
@@ -125,7 +124,7 @@ UNDER_NSYS=yes exec "$@"
 
 
 class OtherProfilers(unittest.TestCase):
-    """The columns of nsys and rpd_tracer, with programs that stand for them."""
+    """The columns of nsys and rpd_tracer, with programs in their place."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="gpuverify-test-bench-")

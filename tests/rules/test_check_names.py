@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/rules/check-names must notice what is told from a call's name."""
+"""tests/rules/check-names must notice code that derives a meaning from a call's name."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the GPU suite looks for in a trace and in a measurement is found, without a GPU."""
+"""The checks of the GPU suite find what they look for, without a GPU."""
 
 import json
 import os
@@ -53,7 +53,7 @@ class Launches(unittest.TestCase):
 
 
 class Measurement:
-    """Stands for a bench: its probe finds what the page says, but for `changed` rows."""
+    """In place of a bench: its probe finds what the page says, except for `changed` rows."""
 
     command = "gpuverify"
     runtime = None

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tests/soak.py compares: a trace that differs from the program's log is noticed, whatever differs."""
+"""tests/soak.py notices every kind of difference between a trace and the program's log."""
 
 import os
 import sqlite3

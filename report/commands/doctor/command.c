@@ -1,4 +1,4 @@
-/* gpuverify doctor [PROGRAM]: what is here, and what would and would not be seen. */
+/* gpuverify doctor [PROGRAM]: checks what can be recorded on this machine, and of a program. */
 #include "report/commands/commands.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/show/rows.h"

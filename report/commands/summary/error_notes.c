@@ -21,8 +21,9 @@ enum gv_error_note_column {
     GV_ERROR_MOST,
 };
 
-/* A result has the name and the class of the call that returned it most often (SQLite's rule for
- * bare columns beside a max()). Not 4, which every program with a runtime sees at its end. */
+/* Each result has the name and the class of the call that returned it most often (SQLite's rule
+ * for bare columns beside a max()). Leaves out 4, which every program with a runtime gets at its
+ * end. */
 static const char gv_error_notes_sql[] =
     "SELECT e.result, a.name, a.class, CAST(total(e.count) AS INTEGER) AS times, count(*),"
     " CASE WHEN e.result = 3 THEN EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread"
