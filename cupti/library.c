@@ -208,7 +208,7 @@ static bool is_library(const char *path)
     bool is = false;
 
     snprintf(open_error, sizeof open_error, "%.150s: %s", path,
-             fd < 0 ? strerror(errno) : "it is no library");
+             fd < 0 ? strerror(errno) : "not a library");
     if (fd < 0)
         return false;
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&

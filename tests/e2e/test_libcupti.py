@@ -125,7 +125,7 @@ class Places(harness.Case):
             with self.subTest(path):
                 os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
                 gpu, _, why = self.found(GPUVERIFY_CUPTI=path)
-                self.assertEqual((gpu, why), ("host-only", f"GPUVERIFY_CUPTI: {path}: it is no library"))
+                self.assertEqual((gpu, why), ("host-only", f"GPUVERIFY_CUPTI: {path}: not a library"))
 
 
 if __name__ == "__main__":

@@ -130,9 +130,9 @@ static void tell_state(const struct gv_flights *flights, size_t i, char *out, si
 
     out[0] = '\0';
     if (by != i)
-        used =
-            (size_t)snprintf(out, size, "Thread %" PRId64 " is in %s since %.3f s into the run. ",
-                             waits->thread, flights->list[by].name, (double)waits->start_ns / 1e9);
+        used = (size_t)snprintf(
+            out, size, "Thread %" PRId64 " has been in %s since %.3f s into the run. ",
+            waits->thread, flights->list[by].name, (double)waits->start_ns / 1e9);
     if (used >= size || waits->cause == GV_CAUSE_UNKNOWN)
         return;
     if (work->unfinished == 0) {
@@ -149,8 +149,7 @@ static void tell_state(const struct gv_flights *flights, size_t i, char *out, si
     gv_kernel_name_short(flights->list[by].kernel, kernel, sizeof(kernel));
     if (used < size &&
         (waits->cause == GV_CAUSE_LAZY_LOAD || waits->cause == GV_CAUSE_LOCAL_MEMORY))
-        snprintf(out + used, size - used,
-                 ". If it waits for %s in its turn, neither can ever go on.",
+        snprintf(out + used, size - used, ". If it waits for %s in turn, this is a deadlock.",
                  kernel[0] ? kernel : "this kernel");
     else if (used < size)
         snprintf(out + used, size - used, ".");

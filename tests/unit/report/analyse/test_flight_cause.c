@@ -112,9 +112,9 @@ static void advice_is_only_what_can_be_done(void **state)
     execute("UPDATE kernel SET name = 'a. Load b' WHERE id = 1");
     add_calls(1, 1);
     expect_told("It waits for a. Load b, launched 0.000 s into the run, which is not known to have "
-                "ended. If it waits for new in its turn, neither can ever go on.",
-                "Load new before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
-                "or CUDA_MODULE_LOADING=EAGER.");
+                "ended. If it waits for new in turn, this is a deadlock.",
+                "Load new at the program's start: call cudaFuncGetAttributes or "
+                "cuKernelGetFunction for it, or set CUDA_MODULE_LOADING=EAGER.");
     execute("UPDATE api SET name = 'cuMemFree_v2', class = 'free' WHERE id = 1;"
             "INSERT INTO api (id, name, class) VALUES (2, 'cuLaunchKernel', 'launch');"
             "UPDATE call SET api = 2");
@@ -176,9 +176,9 @@ static void an_operation_that_ended_ends_those_before_it(void **state)
     execute("UPDATE call SET stream = 1");
     execute("INSERT INTO gpu_op (place, kind, start_ns, duration_ns, call) VALUES (1, 1, 2, 3, 3)");
     expect_told("It waits for old, launched 0.000 s into the run, which is not known to have ended."
-                " If it waits for new in its turn, neither can ever go on.",
-                "Load new before: cudaFuncGetAttributes or cuKernelGetFunction of it at the start, "
-                "or CUDA_MODULE_LOADING=EAGER.");
+                " If it waits for new in turn, this is a deadlock.",
+                "Load new at the program's start: call cudaFuncGetAttributes or "
+                "cuKernelGetFunction for it, or set CUDA_MODULE_LOADING=EAGER.");
     execute("INSERT INTO gpu_op (place, kind, start_ns, duration_ns, call) VALUES (1, 1, 6, 3, 4)");
     expect_told("No launch is known to be unfinished.", NULL);
 }
