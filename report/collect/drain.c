@@ -2,7 +2,6 @@
 
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
-#include "report/collect/sessions.h"
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"
 #include "report/store/api_meaning.h"
