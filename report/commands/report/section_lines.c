@@ -1,6 +1,7 @@
 /* Sections drawn as lines of heights for people: the run over time, and samples. */
 #include "report/analyse/time_sum.h"
 #include "report/commands/report/report.h"
+#include "report/commands_report_section_lines.inc"
 #include "report/show/format.h"
 #include "report/show/sparkline.h"
 #include "report/show/terminal.h"
@@ -76,11 +77,7 @@ static int gv_timeline_lanes(struct gv_report *report, struct gv_line *line)
 {
     sqlite3_stmt *rows = NULL;
     char lane[GV_LINE_NAME] = "", label[GV_LINE_NAME] = "";
-    int result = sqlite3_prepare_v2(report->trace,
-                                    "SELECT lane, stretch * s.value, (stretch + 1) * s.value, "
-                                    "taken_ns FROM timeline, fact s WHERE"
-                                    " s.key = 'stretch_ns' ORDER BY lane, stretch",
-                                    -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(report->trace, sql_lanes, -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -105,13 +102,7 @@ static int gv_timeline_stalls(struct gv_report *report, struct gv_line *line)
 {
     sqlite3_stmt *rows = NULL;
     bool any = false;
-    int result = sqlite3_prepare_v2(report->trace,
-                                    "SELECT start_ns, duration_ns, wait_ns + jit_ns FROM stalls "
-                                    "WHERE NOT expected AND start_ns >="
-                                    " :from AND start_ns < :to AND (:process = 0 OR process = "
-                                    ":process) AND (:thread = 0 OR thread ="
-                                    " :thread) ORDER BY wait_ns + jit_ns DESC LIMIT 100000",
-                                    -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(report->trace, sql_longest_stalls, -1, &rows, NULL);
 
     gv_line_begin(line, report, report->columns - GV_LINE_LABEL);
     if (result == SQLITE_OK)
@@ -227,12 +218,7 @@ int gv_section_samples(struct gv_report *report)
     int error = 0, result;
     bool bold = gv_terminal_has_colours(report->out);
 
-    result =
-        sqlite3_prepare_v2(report->trace,
-                           "SELECT s.uuid, (SELECT gv_device(d.name) FROM device d WHERE d.uuid ="
-                           " s.uuid), count(*) FROM sample s WHERE s.at_ns BETWEEN ?1 AND ?2 GROUP"
-                           " BY 1 ORDER BY 1 LIMIT 64",
-                           -1, &rows, NULL);
+    result = sqlite3_prepare_v2(report->trace, sql_sampled_devices, -1, &rows, NULL);
     if (result == SQLITE_OK) {
         sqlite3_bind_int64(rows, 1, report->facts.first_ns);
         sqlite3_bind_int64(rows, 2, report->facts.last_ns);
