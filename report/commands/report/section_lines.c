@@ -124,13 +124,13 @@ int gv_section_timeline(struct gv_report *report)
 {
     struct gv_line line;
     char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES];
-    bool bold = gv_terminal_has_colours(report->out);
     int error;
 
     if (report->facts.calls == 0)
         return 0;
-    fprintf(report->out, "\n%sOver time%s, from %s to %s\n", bold ? "\x1b[1m" : "",
-            bold ? "\x1b[0m" : "", gv_format_duration(from, report->facts.first_ns),
+    fprintf(report->out, "\n%sOver time%s, from %s to %s\n", gv_colour(report->out, GV_COLOUR_BOLD),
+            gv_colour(report->out, GV_COLOUR_NONE),
+            gv_format_duration(from, report->facts.first_ns),
             gv_format_duration(to, report->facts.last_ns));
     error = gv_timeline_lanes(report, &line);
     return error ? error : gv_timeline_stalls(report, &line);
@@ -216,7 +216,6 @@ int gv_section_samples(struct gv_report *report)
 {
     sqlite3_stmt *rows = NULL;
     int error = 0, result;
-    bool bold = gv_terminal_has_colours(report->out);
 
     result = sqlite3_prepare_v2(report->trace, sql_sampled_devices, -1, &rows, NULL);
     if (result == SQLITE_OK) {
@@ -226,8 +225,8 @@ int gv_section_samples(struct gv_report *report)
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(rows, 1);
-        fprintf(report->out, "\n%sSamples of the device%s ", bold ? "\x1b[1m" : "",
-                bold ? "\x1b[0m" : "");
+        fprintf(report->out, "\n%sSamples of the device%s ", gv_colour(report->out, GV_COLOUR_BOLD),
+                gv_colour(report->out, GV_COLOUR_NONE));
         gv_format_text(report->out, name ? name : (const char *)sqlite3_column_text(rows, 0), 80,
                        0);
         fprintf(report->out, ", %" PRId64 "\n", (int64_t)sqlite3_column_int64(rows, 2));
