@@ -266,7 +266,7 @@ static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
         is_last(drain)) {
         error = end_process(drain, spool);
         if (!error)
-            complete_trace(drain);
+            complete_trace(drain); /* after a failure, gv_drain_finish() tries again */
     }
     if (is_gone(drain))
         return -ESTALE;
