@@ -108,8 +108,3 @@ bool gv_output_text(const char *text, uint32_t bytes)
     }
     return true;
 }
-
-void gv_output_close(void)
-{
-    leave_segment();
-}

@@ -30,7 +30,4 @@ void gv_output_count_lost(void);
 /* From now on nothing waits. */
 void gv_output_hurry(void);
 
-/* Ends the output: no more records will come. */
-void gv_output_close(void);
-
 #endif

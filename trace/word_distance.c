@@ -4,7 +4,8 @@
 
 #define GV_WORD_LIMIT 31u
 
-size_t gv_word_distance(const char *left, const char *right)
+/* The number of letters to insert, delete or replace. Words that are too long are far away. */
+static size_t distance_between(const char *left, const char *right)
 {
     size_t row[GV_WORD_LIMIT + 1], width = strlen(right);
 
@@ -30,7 +31,7 @@ size_t gv_word_distance(const char *left, const char *right)
 
 bool gv_word_is_nearer(const char *word, const char *known, size_t *least)
 {
-    size_t distance = gv_word_distance(word, known);
+    size_t distance = distance_between(word, known);
 
     if (distance >= *least || distance >= strlen(known))
         return false;

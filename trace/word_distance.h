@@ -9,9 +9,6 @@
  * change. */
 #define GV_WORD_TYPO 3u
 
-/* The number of letters to insert, delete or replace. Words that are too long are far away. */
-size_t gv_word_distance(const char *left, const char *right);
-
 /* For a search through known words, with *least GV_WORD_TYPO at the start: whether this word is
  * the nearest so far, and near enough. */
 bool gv_word_is_nearer(const char *word, const char *known, size_t *least);

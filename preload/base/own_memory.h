@@ -17,9 +17,4 @@ bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes);
 unsigned gv_own_memory_read_several(const struct iovec *here, const struct iovec *there,
                                     unsigned count);
 
-static inline bool gv_own_memory_pointer(uintptr_t from, uintptr_t *value)
-{
-    return gv_own_memory_read(value, from, sizeof(*value));
-}
-
 #endif

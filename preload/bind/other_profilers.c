@@ -7,7 +7,7 @@
 
 #include "preload/base/objects.h"
 #include "preload/base/own_process.h"
-#include "preload/bind/entry_points.h"
+#include "preload/bind/plt_slots.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

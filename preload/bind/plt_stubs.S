@@ -5,7 +5,6 @@
  * Slots are struct gv_plt_slot: target, low, bytes, lazy; plt_slots.h explains why `bytes` is read
  * twice, first and last.
  */
-#define GV_ASSEMBLY
 
 #if defined(__x86_64__)
 

@@ -2,7 +2,6 @@
  * Wraps dlclose(): after it, stored addresses may mean something else. It does not depend on its
  * caller, so an ordinary function can wrap it, unlike dlopen() and dlsym().
  */
-#include "preload/bind/dlsym_filter.h"
 #include "preload/bind/entry_points.h"
 #include "preload/bind/libc_calls.h"
 #include "preload/stacks/python_runtime.h"

@@ -9,10 +9,10 @@
  * exec there are only system calls, on a stack of ours. Signals are unblocked when none of the
  * program's handlers is left.
  */
+#include "preload/bind/plt_slots.h"
 #include "preload/process/attach.h"
 
 #include "preload/base/objects.h"
-#include "preload/bind/entry_points.h"
 #include "preload/process/warnings.h"
 
 #include <errno.h>

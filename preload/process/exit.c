@@ -8,7 +8,6 @@
 
 #include "preload/base/clock.h"
 #include "preload/base/loader_lock.h"
-#include "preload/base/objects.h"
 #include "preload/base/own_work.h"
 #include "preload/bind/libc_calls.h"
 #include "preload/process/gpu_start.h"

@@ -6,7 +6,6 @@
 #include "preload/base/objects.h"
 #include "preload/base/thread.h"
 #include "preload/bind/dlsym_filter.h"
-#include "preload/bind/entry_points.h"
 #include "preload/bind/libc_calls.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"

@@ -6,7 +6,7 @@
 #include "preload/base/log.h"
 #include "preload/base/objects.h"
 #include "preload/base/own_work.h"
-#include "preload/bind/entry_points.h"
+#include "preload/bind/plt_slots.h"
 #include "preload/stacks/python_frames.h"
 #include "preload/stacks/stack_objects.h"
 #include "trace/call_table.h"

@@ -2,7 +2,6 @@
 
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
-#include "report/collect/sessions.h"
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"
 #include "report/store/api_meaning.h"
@@ -267,7 +266,7 @@ static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
         is_last(drain)) {
         error = end_process(drain, spool);
         if (!error)
-            complete_trace(drain);
+            complete_trace(drain); /* after a failure, gv_drain_finish() tries again */
     }
     if (is_gone(drain))
         return -ESTALE;

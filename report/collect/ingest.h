@@ -37,7 +37,7 @@ struct gv_ingest_thread {
     uint64_t position; /* records of the thread that are in the trace, or skipped for ever */
     uint64_t stored_position;
     char name[GV_SPOOL_COMM_BYTES];
-    bool awake; /* it has a segment; valid only inside gv_ingest_forget_threads() */
+    bool awake; /* it has a segment; valid only while idle threads are forgotten */
     /* loads whose outermost call has not come yet */
     struct gv_ingest_pending_load *pending;
     uint32_t pending_count;

@@ -1,5 +1,6 @@
 #include "report/show/terminal.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -46,7 +47,7 @@ int gv_terminal_columns(FILE *out)
     return (int)(width > GV_TERMINAL_TEXT_MOST ? GV_TERMINAL_TEXT_MOST : width);
 }
 
-bool gv_terminal_has_colours(FILE *out)
+static bool has_colours(FILE *out)
 {
     const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
     int fd = fileno(out);
@@ -61,5 +62,5 @@ const char *gv_colour(FILE *out, enum gv_colour colour)
         [GV_COLOUR_COST] = "\033[31m", [GV_COLOUR_MAY] = "\033[33m",
     };
 
-    return gv_terminal_has_colours(out) ? codes[colour] : "";
+    return has_colours(out) ? codes[colour] : "";
 }

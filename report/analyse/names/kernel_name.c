@@ -182,7 +182,8 @@ static void gv_kernel_name_fit(const char *name, unsigned int width, char *out)
         gv_kernel_name_fold(name, --depth, out);
 }
 
-void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size)
+/* As gv_kernel_name_short(), in about `width` columns, whatever other kernels are called. */
+static void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size)
 {
     char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
 

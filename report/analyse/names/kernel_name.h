@@ -25,9 +25,6 @@ void gv_kernel_name_qualified(const char *name, char *out, size_t size);
  */
 void gv_kernel_name_short(const char *name, char *out, size_t size);
 
-/* The same in about `width` columns, whatever other kernels are called. */
-void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size);
-
 /* A host function: unchanged, unless it is too wide; then shortened like a kernel, with
  * namespaces. */
 void gv_function_name_short(const char *name, char *out, size_t size);

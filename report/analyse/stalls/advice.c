@@ -4,7 +4,6 @@
  */
 #include "report/analyse/stalls/advice.h"
 
-#include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/run.h"
 #include "report/show/format.h"
 #include "trace/call_table.h"

@@ -553,7 +553,7 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
     return error;
 }
 
-int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
+static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const struct {
         const char *kind, *name;
@@ -590,5 +590,5 @@ int gv_stalls_ensure(sqlite3 *trace)
     sqlite3_finalize(statement);
     if (done || gv_stall_error(trace, result))
         return gv_stall_error(trace, result);
-    return gv_stalls_analyse_temporary(trace, threshold_ns);
+    return analyse_temporary(trace, threshold_ns);
 }

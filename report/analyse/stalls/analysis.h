@@ -8,7 +8,6 @@
 #define GV_ANALYSE_STALLS_ANALYSIS_H
 
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Goes up when the rules change; meta row "stalls". */
@@ -19,12 +18,9 @@
  * unchanged. */
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns);
 
-/* The same for a trace that is only read: the results are in temporary tables and views with the
- * same names, which hide the trace's own. */
-int gv_stalls_analyse_temporary(sqlite3 *trace, int64_t threshold_ns);
-
 /* Makes `stalls` of a read-only trace usable: analyses it, unless that was done when the trace
- * was finished. */
+ * was finished. The results are then in temporary tables and views with the same names, which hide
+ * the trace's own. 0 or -errno. */
 int gv_stalls_ensure(sqlite3 *trace);
 
 /* The value of GPUVERIFY_STALL_US. */

@@ -3,6 +3,7 @@
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
 #include "report/analyse/totals/totals.h"
+#include "report/analyse_stalls_sums.inc"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -124,19 +125,10 @@ int gv_stall_sums_read(sqlite3 *trace, struct gv_stall_sums *sums)
     int error;
 
     memset(sums, 0, sizeof(*sums));
-    error = each_row(trace,
-                     "SELECT coalesce(sum(NOT expected), 0), coalesce(sum(expected != 0), 0),"
-                     " CAST(total(CASE WHEN expected THEN wait_ns + jit_ns ELSE 0 END) AS INTEGER),"
-                     " (SELECT count(*) FROM flight),"
-                     " CAST(total(CASE WHEN expected THEN 0 ELSE jit_ns END) AS INTEGER),"
-                     " count(CASE WHEN cause = 'unknown' AND NOT expected THEN 1 END) FROM stall",
-                     take_counts, sums);
+    error = each_row(trace, sql_counts, take_counts, sums);
     /* In a call, the lost time comes first, its own work last. */
     if (!error)
-        error = each_row(trace,
-                         "SELECT process, start_ns, wait_ns + jit_ns, cause = 'unknown'"
-                         " FROM stalls WHERE NOT expected ORDER BY process, start_ns",
-                         take_lost, &lost);
+        error = each_row(trace, sql_lost, take_lost, &lost);
     sums->lost_ns = lost.all.sum_ns;
     sums->known_ns = lost.known.sum_ns;
     sums->unknown_ns = lost.unknown.sum_ns;

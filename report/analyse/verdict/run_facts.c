@@ -3,6 +3,7 @@
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/time_sum.h"
 #include "report/analyse/time_union.h"
+#include "report/analyse/totals/totals.h"
 #include "report/analyse_verdict_waits.inc"
 #include "report/store/database.h"
 

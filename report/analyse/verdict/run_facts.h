@@ -6,7 +6,7 @@
 #define GV_ANALYSE_VERDICT_RUN_FACTS_H
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/totals/totals.h"
+#include "report/analyse/totals/part.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>

@@ -4,7 +4,6 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/totals/totals.h"
 #include "report/show/format.h"
-#include "trace/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

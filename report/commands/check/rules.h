@@ -16,7 +16,7 @@ enum gv_check_needs {
     GV_CHECK_NEEDS_GPU_MOST,  /* more of the GPU side can only break it */
 };
 
-/* One of check_rules.def. */
+/* A row of rules.def. */
 struct gv_check {
     enum gv_option_id option;
     enum gv_check_needs needs;

@@ -142,12 +142,11 @@ static void diff_print_freed(const struct gv_diff *diff, const struct gv_diff_st
 
 static void diff_print_title(const struct gv_diff_style *style, const char *title)
 {
-    bool bold = style->format == GV_FORMAT_TABLE && gv_terminal_has_colours(style->out);
-
     if (style->format == GV_FORMAT_MARKDOWN)
         fprintf(style->out, "\n## %s\n\n", title);
     else
-        fprintf(style->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
+        fprintf(style->out, "\n%s%s%s\n", gv_colour(style->out, GV_COLOUR_BOLD), title,
+                gv_colour(style->out, GV_COLOUR_NONE));
 }
 
 /* The row of a count next to those of times says what it counts. */

@@ -1,4 +1,5 @@
 #include "report/commands/explain/explain.h"
+#include "report/commands_explain_probe.inc"
 #include "report/probe/store.h"
 #include "report/show/format.h"
 
@@ -12,30 +13,6 @@
 
 /* A result has some 50 KB; a much larger file is not one. */
 #define GV_EXPLAIN_PROBE_BYTES (1u << 20)
-
-/* When the result ?1 was measured, if it is about the driver and a GPU of the process ?2. */
-static const char gv_explain_probe_fits[] =
-    "SELECT json_extract(?1, '$.unix_s') WHERE json_valid(?1)"
-    " AND json_extract(?1, '$.format') = 'gpuverify probe 1'"
-    " AND json_extract(?1, '$.driver_version') ="
-    " (SELECT driver_version FROM process WHERE id = ?2)"
-    " AND (NOT EXISTS (SELECT 1 FROM device WHERE process = ?2 AND name IS NOT NULL)"
-    " OR json_extract(?1, '$.gpu') IN (SELECT name FROM device WHERE process = ?2))";
-
-/* What it says about the cause ?2, if possible about the call ?3. Runtime calls and later
- * versions of driver calls count as the call that the probe made. */
-static const char gv_explain_probe_finds[] =
-    "SELECT json_extract(?1, '$.gpu'), json_extract(?1, '$.driver'),"
-    " json_extract(c.value, '$.mode'), json_extract(c.value, '$.call'),"
-    " json_extract(c.value, '$.with'), json_extract(c.value, '$.waits'),"
-    " json_extract(c.value, '$.idle_ns'), json_extract(c.value, '$.busy_ns'),"
-    " json_extract(c.value, '$.kernel_ns')"
-    " FROM json_each(?1, '$.calls') c"
-    " WHERE json_extract(c.value, '$.cause') = ?2"
-    " AND json_extract(c.value, '$.status') = 'measured'"
-    " ORDER BY (?3 GLOB json_extract(c.value, '$.call') || '*')"
-    " * length(json_extract(c.value, '$.call')) DESC,"
-    " json_extract(c.value, '$.mode') = 'LAZY' DESC LIMIT 1";
 
 /* The whole file, which the caller frees; NULL: unreadable, or not a result. */
 static char *explain_probe_read(const char *path)
@@ -71,7 +48,7 @@ static sqlite3_stmt *explain_probe_ask(sqlite3 *trace, const char *sql, const ch
 /* When it was measured; 0: it is about something else. */
 static int64_t explain_probe_age(sqlite3 *trace, const char *result, int64_t process)
 {
-    sqlite3_stmt *statement = explain_probe_ask(trace, gv_explain_probe_fits, result);
+    sqlite3_stmt *statement = explain_probe_ask(trace, sql_probe_fits, result);
     int64_t unix_s = 0;
 
     if (statement && sqlite3_bind_int64(statement, 2, process) == SQLITE_OK &&
@@ -161,7 +138,7 @@ int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
     result = explain_probe_choose(trace, row->process, &unix_s);
     if (!result)
         return 0;
-    found = explain_probe_ask(trace, gv_explain_probe_finds, result);
+    found = explain_probe_ask(trace, sql_probe_finds, result);
     if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_step(found) == SQLITE_ROW)

@@ -2,7 +2,6 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/time_sum.h"
-#include "report/show/format.h"
 #include "trace/text.h"
 
 #include <errno.h>

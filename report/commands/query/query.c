@@ -1,6 +1,7 @@
 #include "report/commands/query/query.h"
 
 #include "report/commands/progress.h"
+#include "report/commands_query_empty.inc"
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "trace/text.h"
@@ -303,24 +304,12 @@ int gv_query_print_value(sqlite3_stmt *statement, FILE *out)
     return error;
 }
 
-/* What of the GPU's side is missing, in words; no row: nothing is. */
-static const char gv_query_unseen_sql[] =
-    "SELECT 'GPU activity of process ' || pid || ' was not recorded: ' || coalesce(gpu_why,"
-    " CASE gpu WHEN 'off' THEN 'GPUVERIFY_GPU=off' ELSE gpu END) FROM processes WHERE gpu <> "
-    "'cupti'"
-    " UNION ALL SELECT 'process ' || pid || ' still runs: its GPU activity comes later'"
-    " FROM processes WHERE ended IS NULL"
-    " AND (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'"
-    " UNION ALL SELECT 'part of the GPU activity of process ' || pid || ' is missing' FROM"
-    " processes WHERE ended = 'killed' OR id IN (SELECT process FROM losses WHERE what LIKE 'GPU %'"
-    " AND count > 0) LIMIT 1";
-
 void gv_query_say_empty(sqlite3 *trace, bool of_gpu)
 {
     sqlite3_stmt *row = NULL;
     const char *why = NULL;
 
-    if (of_gpu && sqlite3_prepare_v2(trace, gv_query_unseen_sql, -1, &row, NULL) == SQLITE_OK &&
+    if (of_gpu && sqlite3_prepare_v2(trace, sql_unseen, -1, &row, NULL) == SQLITE_OK &&
         sqlite3_step(row) == SQLITE_ROW)
         why = (const char *)sqlite3_column_text(row, 0);
     if (why)

@@ -126,12 +126,11 @@ static void section_value(struct gv_rows *rows, sqlite3_stmt *row, int column)
 
 static void report_title(struct gv_report *report, const char *title)
 {
-    bool bold = report->format == GV_FORMAT_TABLE && gv_terminal_has_colours(report->out);
-
     if (report->format == GV_FORMAT_MARKDOWN)
         fprintf(report->out, "\n## %s\n\n", title);
     else if (report->format == GV_FORMAT_TABLE)
-        fprintf(report->out, "\n%s%s%s\n", bold ? "\x1b[1m" : "", title, bold ? "\x1b[0m" : "");
+        fprintf(report->out, "\n%s%s%s\n", gv_colour(report->out, GV_COLOUR_BOLD), title,
+                gv_colour(report->out, GV_COLOUR_NONE));
 }
 
 /* Whether an empty section shows anything: without the GPU side, it says nothing of GPU

@@ -1,6 +1,7 @@
 /* Sections drawn as lines of heights for people: the run over time, and samples. */
 #include "report/analyse/time_sum.h"
 #include "report/commands/report/report.h"
+#include "report/commands_report_section_lines.inc"
 #include "report/show/format.h"
 #include "report/show/sparkline.h"
 #include "report/show/terminal.h"
@@ -76,11 +77,7 @@ static int timeline_lanes(struct gv_report *report, struct gv_line *line)
 {
     sqlite3_stmt *rows = NULL;
     char lane[GV_LINE_NAME] = "", label[GV_LINE_NAME] = "";
-    int result = sqlite3_prepare_v2(report->trace,
-                                    "SELECT lane, stretch * s.value, (stretch + 1) * s.value, "
-                                    "taken_ns FROM timeline, fact s WHERE"
-                                    " s.key = 'stretch_ns' ORDER BY lane, stretch",
-                                    -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(report->trace, sql_lanes, -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -105,13 +102,7 @@ static int timeline_stalls(struct gv_report *report, struct gv_line *line)
 {
     sqlite3_stmt *rows = NULL;
     bool any = false;
-    int result = sqlite3_prepare_v2(report->trace,
-                                    "SELECT start_ns, duration_ns, wait_ns + jit_ns FROM stalls "
-                                    "WHERE NOT expected AND start_ns >="
-                                    " :from AND start_ns < :to AND (:process = 0 OR process = "
-                                    ":process) AND (:thread = 0 OR thread ="
-                                    " :thread) ORDER BY wait_ns + jit_ns DESC LIMIT 100000",
-                                    -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(report->trace, sql_longest_stalls, -1, &rows, NULL);
 
     line_begin(line, report, report->columns - GV_LINE_LABEL);
     if (result == SQLITE_OK)
@@ -133,13 +124,13 @@ int gv_section_timeline(struct gv_report *report)
 {
     struct gv_line line;
     char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES];
-    bool bold = gv_terminal_has_colours(report->out);
     int error;
 
     if (report->facts.calls == 0)
         return 0;
-    fprintf(report->out, "\n%sOver time%s, from %s to %s\n", bold ? "\x1b[1m" : "",
-            bold ? "\x1b[0m" : "", gv_format_duration(from, report->facts.first_ns),
+    fprintf(report->out, "\n%sOver time%s, from %s to %s\n", gv_colour(report->out, GV_COLOUR_BOLD),
+            gv_colour(report->out, GV_COLOUR_NONE),
+            gv_format_duration(from, report->facts.first_ns),
             gv_format_duration(to, report->facts.last_ns));
     error = timeline_lanes(report, &line);
     return error ? error : timeline_stalls(report, &line);
@@ -225,14 +216,8 @@ int gv_section_samples(struct gv_report *report)
 {
     sqlite3_stmt *rows = NULL;
     int error = 0, result;
-    bool bold = gv_terminal_has_colours(report->out);
 
-    result =
-        sqlite3_prepare_v2(report->trace,
-                           "SELECT s.uuid, (SELECT gv_device(d.name) FROM device d WHERE d.uuid ="
-                           " s.uuid), count(*) FROM sample s WHERE s.at_ns BETWEEN ?1 AND ?2 GROUP"
-                           " BY 1 ORDER BY 1 LIMIT 64",
-                           -1, &rows, NULL);
+    result = sqlite3_prepare_v2(report->trace, sql_sampled_devices, -1, &rows, NULL);
     if (result == SQLITE_OK) {
         sqlite3_bind_int64(rows, 1, report->facts.first_ns);
         sqlite3_bind_int64(rows, 2, report->facts.last_ns);
@@ -240,8 +225,8 @@ int gv_section_samples(struct gv_report *report)
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(rows, 1);
-        fprintf(report->out, "\n%sSamples of the device%s ", bold ? "\x1b[1m" : "",
-                bold ? "\x1b[0m" : "");
+        fprintf(report->out, "\n%sSamples of the device%s ", gv_colour(report->out, GV_COLOUR_BOLD),
+                gv_colour(report->out, GV_COLOUR_NONE));
         gv_format_text(report->out, name ? name : (const char *)sqlite3_column_text(rows, 0), 80,
                        0);
         fprintf(report->out, ", %" PRId64 "\n", (int64_t)sqlite3_column_int64(rows, 2));

@@ -1,6 +1,7 @@
 #include "report/commands/summary/error_notes.h"
 
 #include "report/commands/offer.h"
+#include "report/commands_summary_summary.inc"
 #include "report/show/error_words.h"
 #include "report/show/format.h"
 #include "report/show/text_lines.h"
@@ -20,19 +21,6 @@ enum gv_error_note_column {
     GV_ERROR_FORKED,
     GV_ERROR_MOST,
 };
-
-/* Each result has the name and the class of the call that returned it most often (SQLite's rule
- * for bare columns beside a max()). Leaves out 4, which every program with a runtime gets at its
- * end. */
-static const char gv_error_notes_sql[] =
-    "SELECT e.result, a.name, a.class, CAST(total(e.count) AS INTEGER) AS times, count(*),"
-    " CASE WHEN e.result = 3 THEN EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread"
-    "  JOIN process p ON p.id = t.process JOIN process q ON q.pid = p.parent_pid WHERE c.result = 3"
-    "  AND p.forked AND EXISTS (SELECT 1 FROM call k JOIN thread u ON u.id = k.thread WHERE "
-    "u.process ="
-    "  q.id AND k.result = 0 AND k.start_ns < p.start_ns)) ELSE 0 END, max(e.count)"
-    " FROM error_total e JOIN api a ON a.id = e.api WHERE e.result <> 4 AND e.result <> ?1"
-    " GROUP BY e.result ORDER BY times DESC, e.result";
 
 static void error_note_say(FILE *out, const struct gv_error_notes *notes, sqlite3_stmt *row,
                            const struct gv_error_words *words, int columns)
@@ -55,7 +43,7 @@ static void error_note_say(FILE *out, const struct gv_error_notes *notes, sqlite
 int gv_error_notes_print(FILE *out, sqlite3 *trace, const struct gv_error_notes *notes, int columns)
 {
     sqlite3_stmt *rows = NULL;
-    int told = 0, result = sqlite3_prepare_v2(trace, gv_error_notes_sql, -1, &rows, NULL);
+    int told = 0, result = sqlite3_prepare_v2(trace, sql_errors, -1, &rows, NULL);
 
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(rows, 1, notes->told);

@@ -4,6 +4,7 @@
 #include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/summary/error_notes.h"
+#include "report/commands_summary_summary.inc"
 #include "report/show/format.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
@@ -38,12 +39,9 @@ static int print_flights(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
     char text[512], elapsed[GV_FORMAT_BYTES], how[64], launched[GV_NOTES_NAME];
-    int result = gv_database_ask(
-        summary->trace,
-        "SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns, coalesce(p.exit_signal, CASE p.pid"
-        " WHEN ?1 THEN ?2 END) FROM in_flight f LEFT JOIN processes p ON p.id = f.process"
-        " ORDER BY f.start_ns LIMIT 3",
-        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
+    int result =
+        gv_database_ask(summary->trace, sql_flights,
+                        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -69,17 +67,9 @@ static int print_ended_badly(const struct gv_summary *summary)
     sqlite3_stmt *rows = NULL;
     char text[512], how[64];
     int64_t told = 0;
-    int result = gv_database_ask(
-        summary->trace,
-        "WITH ended AS (SELECT id, pid, coalesce(exit_signal, CASE pid WHEN ?1 THEN ?2 END) AS "
-        "number,"
-        "  ended, exit_code FROM processes WHERE ended = 'killed' OR ended = 'exit' AND exit_code "
-        "<> 0"
-        " UNION ALL SELECT NULL, ?1, ?2, 'killed', NULL WHERE ?2 > 0 AND NOT EXISTS (SELECT 1 FROM"
-        "  processes WHERE pid = ?1 AND ended = 'killed')) SELECT pid, number, exit_code FROM ended"
-        " WHERE id IS NULL OR ended = 'exit' OR id NOT IN (SELECT process FROM in_flight)"
-        " ORDER BY id IS NULL DESC, ended = 'exit', id",
-        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
+    int result =
+        gv_database_ask(summary->trace, sql_ended_badly,
+                        (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -108,11 +98,7 @@ static int print_gpu_side(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
     char text[GV_VERDICT_TEXT_BYTES];
-    int result = sqlite3_prepare_v2(
-        summary->trace,
-        "SELECT gpu, gpu_why, count(*) FROM process WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR"
-        " gpu_why IS NOT NULL) GROUP BY gpu, gpu_why ORDER BY min(id) LIMIT 3",
-        -1, &rows, NULL);
+    int result = sqlite3_prepare_v2(summary->trace, sql_gpu_side, -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -141,11 +127,7 @@ static int print_unseen(const struct gv_summary *summary)
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
     char text[256], known[GV_FORMAT_BYTES];
-    int result = sqlite3_prepare_v2(
-        summary->trace,
-        "SELECT CAST(total(count) AS INTEGER), count(*), max(p.pid), max(p.ended = 'killed') FROM"
-        " loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation'",
-        -1, &row, NULL);
+    int result = sqlite3_prepare_v2(summary->trace, sql_unseen, -1, &row, NULL);
 
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
         int64_t count = sqlite3_column_int64(row, 0);

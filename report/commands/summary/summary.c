@@ -4,6 +4,7 @@
 #include "report/analyse/stalls/sums.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/offer.h"
+#include "report/commands_summary_summary.inc"
 #include "report/show/format.h"
 #include "report/show/shown_path.h"
 #include "report/show/sparkline.h"
@@ -429,11 +430,7 @@ static int print_head(const struct gv_summary *summary)
     sqlite3_stmt *row = NULL;
     FILE *out = summary->out;
     char text[4 * GV_SUMMARY_NAME], took[GV_FORMAT_BYTES];
-    int length, result = sqlite3_prepare_v2(summary->trace,
-                                            "SELECT (SELECT value FROM meta WHERE key = "
-                                            "'program'), max(coalesce(max(end_ns), 0), ?1)"
-                                            " FROM process",
-                                            -1, &row, NULL);
+    int length, result = sqlite3_prepare_v2(summary->trace, sql_head, -1, &row, NULL);
 
     if (result == SQLITE_OK)
         sqlite3_bind_int64(row, 1, facts->last_ns);

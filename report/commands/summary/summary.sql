@@ -1,0 +1,53 @@
+-- What the summary asks of a trace besides the run's facts.
+
+-- name: head
+-- ?1: the end of the last call.
+SELECT (SELECT value FROM meta WHERE key = 'program'), max(coalesce(max(end_ns), 0), ?1)
+FROM process;
+
+-- ---- notes ----
+
+-- define: signal_of(process)
+-- The signal that ended it. The one of the process ?1 may be known before the trace knows: ?2.
+coalesce({process}.exit_signal, CASE {process}.pid WHEN ?1 THEN ?2 END)
+
+-- name: flights
+SELECT p.pid, p.ended, f.name, f.kernel, f.elapsed_ns, {signal_of(p)}
+FROM in_flight f LEFT JOIN processes p ON p.id = f.process
+ORDER BY f.start_ns LIMIT 3;
+
+-- name: ended_badly
+WITH ended AS (
+    SELECT p.id, p.pid, {signal_of(p)} AS number, p.ended, p.exit_code FROM processes p
+    WHERE p.ended = 'killed' OR p.ended = 'exit' AND p.exit_code <> 0
+    UNION ALL
+    SELECT NULL, ?1, ?2, 'killed', NULL
+    WHERE ?2 > 0 AND NOT EXISTS (SELECT 1 FROM processes WHERE pid = ?1 AND ended = 'killed'))
+SELECT pid, number, exit_code FROM ended
+WHERE id IS NULL OR ended = 'exit' OR id NOT IN (SELECT process FROM in_flight)
+ORDER BY id IS NULL DESC, ended = 'exit', id;
+
+-- name: gpu_side
+SELECT gpu, gpu_why, count(*) FROM process
+WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR gpu_why IS NOT NULL)
+GROUP BY gpu, gpu_why ORDER BY min(id) LIMIT 3;
+
+-- name: unseen
+SELECT CAST(total(count) AS INTEGER), count(*), max(p.pid), max(p.ended = 'killed')
+FROM loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation';
+
+-- define: child_of_initialised
+-- A forked process got the result 3, and CUDA had started in its parent.
+EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread JOIN process p ON p.id = t.process
+        JOIN process q ON q.pid = p.parent_pid
+    WHERE c.result = 3 AND p.forked AND EXISTS (SELECT 1 FROM call k JOIN thread u ON u.id = k.thread
+        WHERE u.process = q.id AND k.result = 0 AND k.start_ns < p.start_ns))
+
+-- name: errors
+-- The columns are those of enum gv_error_note_column. A result has the name and the class of the
+-- call that returned it most often (SQLite's rule for bare columns beside a max()). Not 4, which
+-- every program with a runtime sees at its end.
+SELECT e.result, a.name, a.class, CAST(total(e.count) AS INTEGER) AS times, count(*),
+    CASE WHEN e.result = 3 THEN {child_of_initialised} ELSE 0 END, max(e.count)
+FROM error_total e JOIN api a ON a.id = e.api WHERE e.result <> 4 AND e.result <> ?1
+GROUP BY e.result ORDER BY times DESC, e.result;
