@@ -9,7 +9,7 @@
 
 size_t gv_program_read_arguments(uint32_t pid, char *arguments, size_t size)
 {
-    char path[32] = "/proc/self/cmdline";
+    char path[32] = "/proc/thread-self/cmdline";
     size_t total = 0;
     int fd;
 

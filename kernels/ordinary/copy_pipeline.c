@@ -35,7 +35,7 @@ static void run(struct gv_workload *workload, CUstream *streams, unsigned char *
         uint32_t word = (uint32_t)(i / BLOCK_BYTES);
         unsigned long at = i % BLOCK_BYTES;
         bool written = at < sizeof(word) && !workload->simulated;
-        unsigned char wanted = written ? (unsigned char)(word >> (8 * at)) : (unsigned char)(i * 7);
+        unsigned char wanted = (unsigned char)(written ? word >> (8 * at) : i * 7);
         if (memory[i] != wanted) {
             printf("wrong: byte %lu is %u, %u expected\n", i, memory[i], wanted);
             exit(1);

@@ -29,7 +29,7 @@ void gv_process_describe(struct gv_spool_header *header)
     if (gv_session_read_start_ticks(header->pid, &header->process_start_ticks) < 0)
         header->process_start_ticks = 0;
     header->attached_ns = gv_clock_now_ns();
-    length = readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
+    length = readlink("/proc/thread-self/exe", header->executable, sizeof header->executable - 1);
     header->executable[length > 0 ? length : 0] = 0;
     header->arguments_bytes =
         (uint32_t)gv_program_read_arguments(0, header->arguments, sizeof header->arguments);

@@ -83,7 +83,7 @@ static uint64_t pid_namespace(void)
 {
     struct stat status;
 
-    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+    return stat("/proc/thread-self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
 static void fill_session(const struct gv_process *process, const char *trace)
@@ -136,7 +136,7 @@ static int map_session(struct gv_process *process, int fd)
     error = -posix_fallocate(fd, 0, (off_t)bytes);
     if (error)
         return error;
-    snprintf(again, sizeof again, "/proc/self/fd/%d", fd);
+    snprintf(again, sizeof again, "/proc/thread-self/fd/%d", fd);
     other = open(again, O_RDWR | O_CLOEXEC);
     if (other < 0)
         return -errno;

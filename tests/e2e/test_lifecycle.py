@@ -58,6 +58,12 @@ class Endings(harness.Case):
     def test_main_thread_leaves_first(self):
         self.ended("pthread_exit", 8, 5)
 
+    def test_main_thread_leaves_before_the_first_call(self):
+        """Then /proc/self shows nothing."""
+        program = harness.program("ending")
+        trace = self.ended("before", 8, 5)
+        self.assertEqual(trace.rows("SELECT executable FROM processes"), [(program,)])
+
     def test_calls_made_by_atexit(self):
         trace = self.ended("atexit", 7, 5)
         self.assertEqual(trace.count("cuCtxSynchronize"), 2)

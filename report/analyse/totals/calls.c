@@ -126,8 +126,12 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
                     : 0;
     if (gv_id_table_get(&run->starts, api, 0))
         gv_totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
-    return error ? error
-                 : gv_duration_total_add(&run->api_times[api], (end_ns - start_ns) / count, count);
+    if (!error)
+        error = gv_duration_total_add(&run->api_times[api], (end_ns - start_ns) / count, count);
+    if (!error) /* what the division lost */
+        run->api_times[api].total_ns =
+            gv_time_sum(run->api_times[api].total_ns, (end_ns - start_ns) % count);
+    return error;
 }
 
 /* An unfinished call is not in the tables, but its time belongs to the run. */

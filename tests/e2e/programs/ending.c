@@ -28,6 +28,14 @@ static void *outlive_main(void *unused)
     exit(8);
 }
 
+static void *begin_after_main(void *unused)
+{
+    usleep(100 * 1000);
+    e2e_open(&gpu);
+    e2e_tick(&gpu, 3);
+    return outlive_main(unused);
+}
+
 static void call_at_exit(void)
 {
     e2e_tick(&gpu, 2);
@@ -184,6 +192,10 @@ static void end(const char *how)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "before")) {
+        start_thread(begin_after_main);
+        pthread_exit(NULL);
+    }
     e2e_open(&gpu);
     e2e_tick(&gpu, 3);
     OK(cuCtxSynchronize());

@@ -379,6 +379,9 @@ static void summaries_are_the_same_with_totals_and_without(void **state)
                                    " FROM after)"),
                      4 + 3 + 4);
     assert_int_equal(totals_number("SELECT count(*) FROM after"), 4 + 3 + 4);
+    /* No nanosecond of a folded poll is lost. */
+    assert_int_equal(totals_number("SELECT sum(total_ns) FROM before WHERE kind = 'call'"),
+                     totals_number("SELECT sum(duration_ns) FROM call"));
     /* They do read the totals. */
     totals_execute("DELETE FROM call; DELETE FROM gpu_op");
     assert_int_equal(totals_number("SELECT sum(count) FROM api_summary"),
