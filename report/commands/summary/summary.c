@@ -650,10 +650,10 @@ static void gv_say_next(char *out, size_t size, const char *next, const char *pr
     const char *place = strstr(next, "PROGRAM");
 
     if (place)
-        snprintf(out, size, "Next: %.*s%.200s%s.", (int)(place - next), next, program,
+        snprintf(out, size, "Next: %.*s%.200s%s", (int)(place - next), next, program,
                  place + strlen("PROGRAM"));
     else
-        snprintf(out, size, "Next: %s.", next);
+        snprintf(out, size, "Next: %s", next);
 }
 
 void gv_summary_print_without(FILE *out, const char *name, const char *program,
