@@ -12,6 +12,7 @@
 #define GV_TEXT_COLUMNS     78u
 #define GV_TEXT_LEAST       40u
 #define GV_TEXT_HELP_INDENT 24u
+#define GV_TEXT_LIST_INDENT 11u
 
 bool gv_command_has_options(const struct gv_command *command)
 {
@@ -32,13 +33,6 @@ void gv_command_text_usage(FILE *out, const struct gv_command *command)
         fprintf(out, "%s%s %s\n", command->operands[0] ? " " : "", command->operands, options);
     else
         fprintf(out, " %s\n", command->operands);
-}
-
-void gv_command_text_list(FILE *out)
-{
-    for (int i = 0; i < GV_COMMANDS_COUNT; i++)
-        if (gv_commands[i].listed)
-            fprintf(out, "  %-8s %s\n", gv_commands[i].name, gv_commands[i].summary);
 }
 
 int gv_command_text_unknown(const char *word)
@@ -87,6 +81,14 @@ static const char *text_paragraph(FILE *out, const char *text, unsigned int inde
     }
     fputc('\n', out);
     return text;
+}
+
+void gv_command_text_list(FILE *out)
+{
+    for (int i = 0; i < GV_COMMANDS_COUNT; i++)
+        if (gv_commands[i].listed)
+            text_paragraph(out, gv_commands[i].summary, GV_TEXT_LIST_INDENT,
+                           (unsigned int)fprintf(out, "  %s", gv_commands[i].name));
 }
 
 void gv_command_text_wrap(FILE *out, const char *text, unsigned int indent)

@@ -2,8 +2,8 @@
 
 #include "trace/text.h"
 
+#include <ctype.h>
 #include <stdbool.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,13 +27,64 @@ static size_t text_lines_word(const char *text)
     return end ? (size_t)(end - text) + strcspn(end, " ") : strcspn(text, " ");
 }
 
+/* Whether a word is gpuverify's name, alone or at the end of a path. */
+static bool text_lines_is_name(const char *word, size_t bytes)
+{
+    static const char name[] = "gpuverify";
+    size_t rest = bytes - (sizeof(name) - 1);
+
+    return bytes >= sizeof(name) - 1 && memcmp(word + rest, name, sizeof(name) - 1) == 0 &&
+           (rest == 0 || word[rest - 1] == '/');
+}
+
+/* Whether a word after a command's is an option, a path, a stall, or stands for one of them. */
+static bool text_lines_is_operand(const char *word, size_t bytes)
+{
+    char copy[256];
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)bytes, word);
+    return strncmp(word, "--", 2) == 0 || *word == '\'' || strstr(copy, ".db") ||
+           strchr(copy, '/') || (word[0] == 's' && isdigit((unsigned char)word[1])) ||
+           (isupper((unsigned char)word[0]) && isupper((unsigned char)word[1]));
+}
+
+static bool text_lines_ends_sentence(const char *text, size_t bytes)
+{
+    bool dots = bytes >= 3 && memcmp(text + bytes - 3, "...", 3) == 0;
+
+    return bytes > 0 && !dots && strchr(".,;:)", text[bytes - 1]);
+}
+
+/* The length of the first word; of all of them, if a command of gpuverify begins there. */
+static size_t text_lines_unit(const char *text)
+{
+    size_t bytes = text_lines_word(text);
+    bool any = true; /* the next word: a command's name, or an option's value */
+
+    if (!text_lines_is_name(text, bytes))
+        return bytes;
+    while (!text_lines_ends_sentence(text, bytes)) {
+        const char *word = text + bytes + strspn(text + bytes, " ");
+        size_t length = text_lines_word(word);
+        if (length == 0 || (!any && !text_lines_is_operand(word, length)))
+            break;
+        any = length > 2 && strncmp(word, "--", 2) == 0;
+        bytes = (size_t)(word - text) + length;
+    }
+    return bytes;
+}
+
 static void text_lines_break(FILE *out, int indent, int column, const char *text, int columns)
 {
     bool begun = false;
 
     while (*text) {
-        size_t bytes = text_lines_word(text);
+        size_t bytes = text_lines_unit(text);
         int width = text_lines_width(text, bytes);
+        if (width > columns - indent) {
+            bytes = text_lines_word(text);
+            width = text_lines_width(text, bytes);
+        }
         if (begun && column + 1 + width > columns) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;

@@ -1,4 +1,5 @@
-/* Wraps text to a width, and escapes it for printing. */
+/* Wraps text to a width, and escapes it for printing. A command of gpuverify stays in one line if
+ * it fits there, so that it can be pasted. */
 #ifndef GV_SHOW_TEXT_LINES_H
 #define GV_SHOW_TEXT_LINES_H
 

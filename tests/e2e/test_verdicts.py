@@ -64,8 +64,15 @@ class Verdicts(harness.Case):
         self.assertEqual(result.status, 127)
         self.assertIn("The program could not be started", said)
         self.assertIn("NVIDIA's driver, libcuda.so.1, is not on this machine", said)
-        self.assertIn(f"Next: gpuverify doctor {harness.workload('driver_tour')}.", said)
+        self.assertTrue(said.endswith(f"Next: gpuverify doctor {harness.workload('driver_tour')}"), said)
         self.assertNotIn("static", said)
+
+    def test_a_small_stall_is_not_the_next_step(self):
+        for behaviour, command in (("idle", "report"), ("stalled", r"explain s\d+")):
+            result = self.run_program(
+                [harness.gpuverify(), "run", "-o", self.path(f"{behaviour}.db"), "--",
+                 harness.workload("verdicts/verdict"), behaviour], preload=False, env=REALISTIC)
+            self.assertRegex(result.err, f"Next: gpuverify {command}   trace: {behaviour}.db\n")
 
     def test_program_that_is_killed_first(self):
         result = self.run_program([harness.gpuverify(), "run", "--", "/bin/sh", "-c", "kill -9 $$"],

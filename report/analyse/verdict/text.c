@@ -303,10 +303,12 @@ void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
            gv_format_duration(window, facts->window_ns));
 }
 
-/* Estimates the time of the same work with all code loaded. */
+/* Estimates the run with CUDA started and all code loaded: what it spent otherwise, and no less
+ * than its work takes. */
 static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
 {
     int64_t again_ns = gv_time_product(facts->launch_median_ns, facts->launch_calls);
+    int64_t rest_ns = gv_time_difference(facts->window_ns, facts->first_use_ns);
     char again[GV_FORMAT_BYTES];
 
     out[0] = '\0';
@@ -314,6 +316,8 @@ static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t si
         again_ns /= facts->processes;
     if (facts->busiest_ns > again_ns)
         again_ns = facts->busiest_ns;
+    if (rest_ns > again_ns)
+        again_ns = rest_ns;
     if (facts->gpu_whole && facts->kernels_run + facts->graphs > 0)
         snprintf(out, size, "; without that, the run takes about %s",
                  gv_format_duration(again, again_ns));

@@ -195,6 +195,9 @@ static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
         return "if it compiled, ship machine code (SASS) for this GPU, not PTX; only CUPTI shows "
                "whether"
                " it did (gpuverify doctor)";
+    if (facts->start_ns >= half_ns && facts->compiling_ns >= facts->first_use_ns / 10)
+        return "keep the process alive: CUDA starts once in each; ship machine code (SASS) for this"
+               " GPU, not PTX";
     if (facts->start_ns >= half_ns)
         return "CUDA starts once in each process: keep the process alive, and give it more to do";
     if (facts->compiling_ns >= half_ns)

@@ -8,6 +8,7 @@
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
 #include "report/show/terminal.h"
+#include "report/show/text_lines.h"
 #include "report/show/value_text.h"
 
 #include <inttypes.h>
@@ -40,7 +41,7 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
     struct gv_stall_filter filter = {.id = id, .expected = id != 0, .limit = 1, .people = true};
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums = {0};
-    char text[GV_OFFER_BYTES];
+    char offer[GV_OFFER_BYTES], text[GV_OFFER_BYTES + 64];
     int error = id ? 0 : gv_stall_sums_read(trace, &sums);
 
     if (!error)
@@ -53,10 +54,13 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
         error = explain_row(trace, &rows.rows[0], to);
         bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
         int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
-        if (count > 1 && !to->json)
-            printf("\nThe worst of %" PRId64 " %sstalls; %s lists them.\n", count,
-                   unknown ? "unexplained " : "",
-                   gv_offer_fill(text, sizeof(text), "gpuverify stalls FILE", to->path, false));
+        if (count > 1 && !to->json) {
+            snprintf(text, sizeof(text), "The worst of %" PRId64 " %sstalls; %s lists them.", count,
+                     unknown ? "unexplained " : "",
+                     gv_offer_fill(offer, sizeof(offer), "gpuverify stalls FILE", to->path, false));
+            putchar('\n');
+            gv_text_lines(stdout, 0, "", text, to->columns);
+        }
         *told += 1;
     } else if (to->json) {
         gv_json_null(to->json);

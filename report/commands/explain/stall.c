@@ -134,11 +134,14 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
                 gv_format_duration(wait, row->wait_ns));
         return;
     }
-    fprintf(text, ". The call waited %s%s", row->unsure ? "or compiled for " : "",
-            gv_format_duration(wait, row->wait_ns));
-    /* CUPTI's records of cached code show some nanoseconds. */
-    if (row->jit_ns > row->duration_ns / 1000)
-        fprintf(text, ", compiled for %s", gv_format_duration(jit, row->jit_ns));
+    /* CUPTI's records of cached code say some nanoseconds. */
+    bool compiled = row->jit_ns > row->duration_ns / 1000;
+    fputs(". The call ", text);
+    if (row->wait_ns > 0 || !compiled)
+        fprintf(text, "waited %s%s%s", row->unsure ? "or compiled for " : "",
+                gv_format_duration(wait, row->wait_ns), compiled ? ", " : "");
+    if (compiled)
+        fprintf(text, "compiled for %s", gv_format_duration(jit, row->jit_ns));
     fprintf(text, " and worked for %s.", gv_format_duration(work, row->work_ns));
     if (row->unsure)
         fputs(" GPU activity was not recorded, so it may be either.", text);

@@ -26,15 +26,19 @@ static int help_environment(void)
 
 static int help_general(void)
 {
-    puts("gpuverify shows whether a program uses the GPU, and which of its CUDA calls wait.\n\n"
-         "usage: gpuverify COMMAND [ARGUMENT...]\n"
+    gv_command_text_wrap(
+        stdout, "gpuverify shows whether a program uses the GPU, and which of its CUDA calls wait.",
+        0);
+    puts("\nusage: gpuverify COMMAND [ARGUMENT...]\n"
          "       LD_PRELOAD=libgpuverify.so PROGRAM\n");
     gv_command_text_list(stdout);
-    puts("\n  --version  the version\n\n"
-         "'gpuverify help COMMAND' explains a command, 'gpuverify help environment' lists the "
-         "variables.\n"
-         "Text and tables are as wide as the terminal, or as COLUMNS says.");
-    gv_command_text_wrap(stdout, "Exit code: " GV_EXIT_TEXT, 0);
+    puts("\n  --version  the version\n");
+    gv_command_text_wrap(stdout,
+                         "'gpuverify help COMMAND' explains a command, 'gpuverify help "
+                         "environment' lists the variables.\n"
+                         "Text and tables are as wide as the terminal, or as COLUMNS says.\n"
+                         "Exit code: " GV_EXIT_TEXT,
+                         0);
     return GV_EXIT_FINE;
 }
 

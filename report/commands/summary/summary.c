@@ -399,6 +399,11 @@ static void print_items(const struct gv_summary *summary, int64_t *stall, bool *
     struct gv_item *item = malloc(sizeof(*item));
     struct gv_stall_sums sums;
     size_t number = 1;
+    int64_t small = 0;
+    /* After a run, the whole report comes before a stall that is no finding, unless nothing else
+     * held up the GPU. */
+    bool alone = summary->evidence || verdict->count == 0 ||
+                 verdict->findings[0].class == GV_VERDICT_ACCELERATED;
 
     for (size_t i = 0; item && i < verdict->count && i < GV_VERDICT_TOLD; i++) {
         const struct gv_finding *finding = &verdict->findings[i];
@@ -420,7 +425,7 @@ static void print_items(const struct gv_summary *summary, int64_t *stall, bool *
         return;
     if (number == 1)
         fputc('\n', summary->out);
-    print_stalls(summary, number, NULL, stall);
+    print_stalls(summary, number, NULL, alone ? stall : &small);
 }
 
 /* The program's name, how long it took, and where. */
@@ -642,10 +647,10 @@ static void say_next(char *out, size_t size, const char *next, const char *progr
     const char *place = strstr(next, "PROGRAM");
 
     if (place)
-        snprintf(out, size, "Next: %.*s%.200s%s.", (int)(place - next), next, program,
+        snprintf(out, size, "Next: %.*s%.200s%s", (int)(place - next), next, program,
                  place + strlen("PROGRAM"));
     else
-        snprintf(out, size, "Next: %s.", next);
+        snprintf(out, size, "Next: %s", next);
 }
 
 void gv_summary_print_without(FILE *out, const char *name, const char *program,

@@ -176,6 +176,39 @@ static void a_quoted_name_stays_in_one_line(void **state)
     free(text);
 }
 
+static void a_command_stays_in_one_line(void **state)
+{
+    static const struct {
+        const char *text, *lines;
+        int columns;
+    } cases[] = {
+        {"see it: gpuverify report a.db --section gaps",
+         "see it:\ngpuverify report a.db --section gaps\n", 40},
+        {"see it: gpuverify report a.db --section gaps",
+         "see it: gpuverify report a.db\n--section gaps\n", 30},
+        {"The worst; ./b/gpuverify stalls lists them.",
+         "The worst;\n./b/gpuverify stalls\nlists them.\n", 24},
+        {"several: gpuverify diff BEFORE... -- AFTER... now",
+         "several:\ngpuverify diff BEFORE... -- AFTER...\nnow\n", 38},
+        {"use gpuverify explain s1. Also gpuverify.",
+         "use gpuverify explain s1.\nAlso gpuverify.\n", 26},
+        {"it: gpuverify doctor ./program now", "it:\ngpuverify doctor ./program\nnow\n", 28},
+        {"gpuverify", "gpuverify\n", 4},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_non_null(out);
+        gv_text_lines(out, 0, "", cases[i].text, cases[i].columns);
+        fclose(out);
+        assert_string_equal(text, cases[i].lines);
+        free(text);
+    }
+}
+
 static void a_path_is_shown_from_here(void **state)
 {
     static const struct {
@@ -199,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shell_reads_a_word_back),
         cmocka_unit_test(a_quoted_name_stays_in_one_line),
+        cmocka_unit_test(a_command_stays_in_one_line),
         cmocka_unit_test(a_path_is_shown_from_here),
         cmocka_unit_test(valid_text_stays_as_it_is),
         cmocka_unit_test(invalid_bytes_are_replaced),

@@ -234,6 +234,17 @@ static void loading(void **state)
     assert_true(is_told(GV_VERDICT_LOAD));
     /* The next step depends on what took the time. */
     assert_non_null(strstr(verdict.findings[verdict.count - 1].next, "keep the process alive"));
+    assert_null(strstr(verdict.findings[verdict.count - 1].next, "SASS"));
+    facts.compiling_ns = 20000000;
+    assert_true(is_told(GV_VERDICT_LOAD));
+    assert_non_null(strstr(verdict.findings[verdict.count - 1].next, "keep the process alive"));
+    assert_non_null(strstr(verdict.findings[verdict.count - 1].next, "SASS"));
+    /* The rest of the run stays. */
+    set_busy(1000);
+    facts.busiest_ns = 1000;
+    assert_true(is_told(GV_VERDICT_LOAD));
+    assert_non_null(strstr(verdict.findings[1].evidence, "the run takes about 899 ms"));
+    set_busy(900000000);
     facts.loading_ns = 900000000;
     facts.first_use_ns = 999000000;
     facts.compiling_ns = 890000000;
