@@ -44,7 +44,6 @@ extern __typeof__(cuGetProcAddress_v2) *gv_rt_ask;
 /* Makes the driver usable; with _context, with a context of the current device. */
 cudaError_t gv_rt_start(void);
 cudaError_t gv_rt_context(void);
-cudaError_t gv_rt_not_supported(const char *symbol);
 
 /* Stores the error for cudaGetLastError, and returns it. */
 cudaError_t gv_rt_failed(cudaError_t error);
