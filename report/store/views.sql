@@ -345,15 +345,15 @@ WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
         AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),
 each AS (
-    SELECT api, duration_ns, sum(duration_ns) AS total_ns, count(*) AS count,
+    SELECT api, duration_ns, 0 AS rest_ns, count(*) AS count,
         count(CASE WHEN result NOT IN (0, 4, 600) THEN 1 END) AS errors
     FROM totals CROSS JOIN call
     WHERE stored = 0 AND (result IS NOT 600 OR id NOT IN (SELECT call FROM call_fold))
     GROUP BY api, duration_ns
-    UNION ALL SELECT c.api, c.duration_ns / f.count, c.duration_ns, f.count, 0
+    UNION ALL SELECT c.api, c.duration_ns / f.count, c.duration_ns % f.count, f.count, 0
     FROM totals CROSS JOIN call_fold f CROSS JOIN call c ON c.id = f.call WHERE stored = 0),
 counted AS (
-    SELECT api, duration_ns, sum(total_ns) AS total_ns, sum(count) AS count,
+    SELECT api, duration_ns, total(rest_ns) AS rest_ns, sum(count) AS count,
         sum(errors) AS errors
     FROM each GROUP BY api, duration_ns),
 ranked AS (
@@ -361,7 +361,8 @@ ranked AS (
         sum(count) OVER (PARTITION BY api ORDER BY duration_ns) AS rank
     FROM counted),
 computed AS (
-    SELECT api, sum(count) AS count, sum(total_ns) AS total_ns,
+    SELECT api, sum(count) AS count,
+        sum(count * duration_ns) + CAST(total(rest_ns) AS INTEGER) AS total_ns,
         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, sum(errors) AS errors
     FROM counted GROUP BY api),
 total AS (
