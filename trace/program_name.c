@@ -32,7 +32,7 @@ size_t gv_program_read_arguments(uint32_t pid, char *arguments, size_t size)
 }
 
 /* The part of an argument after its last slash. */
-static const char *gv_program_last_part(const char *path)
+static const char *program_last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -40,7 +40,7 @@ static const char *gv_program_last_part(const char *path)
 }
 
 /* The script of "python3 -u -X dev train.py": the first argument that belongs to no option. */
-static const char *gv_program_script(const char *arguments, const char *end)
+static const char *program_script(const char *arguments, const char *end)
 {
     const char *argument = arguments + strlen(arguments) + 1;
 
@@ -62,12 +62,12 @@ void gv_program_name(char *arguments, size_t bytes, char *name, size_t size)
 
     if (bytes > 0) {
         arguments[bytes - 1] = '\0';
-        program = gv_program_last_part(arguments);
+        program = program_last_part(arguments);
         if (strncmp(program, "python", 6) == 0)
-            script = gv_program_script(arguments, arguments + bytes);
+            script = program_script(arguments, arguments + bytes);
     }
     if (script) {
-        program = gv_program_last_part(script);
+        program = program_last_part(script);
         size_t stem = strlen(program);
         if (stem > 3 && strcmp(program + stem - 3, ".py") == 0)
             stem -= 3;

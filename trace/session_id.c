@@ -22,7 +22,7 @@ struct gv_process_stat {
 #define GV_STAT_THREADS 20u
 #define GV_STAT_START   22u
 
-static uint64_t gv_session_digits(const char **text)
+static uint64_t session_digits(const char **text)
 {
     uint64_t value = 0;
 
@@ -31,7 +31,7 @@ static uint64_t gv_session_digits(const char **text)
     return value;
 }
 
-static int gv_session_parse_stat(const char *line, struct gv_process_stat *stat)
+static int session_parse_stat(const char *line, struct gv_process_stat *stat)
 {
     const char *at = strrchr(line, ')');
 
@@ -45,15 +45,15 @@ static int gv_session_parse_stat(const char *line, struct gv_process_stat *stat)
         if (field == GV_STAT_STATE)
             stat->state = *at;
         else if (field == GV_STAT_THREADS)
-            stat->threads = gv_session_digits(&at);
+            stat->threads = session_digits(&at);
         else if (field == GV_STAT_START)
-            stat->start_ticks = gv_session_digits(&at);
+            stat->start_ticks = session_digits(&at);
         at += strcspn(at, " ");
     }
     return 0;
 }
 
-static int gv_session_read_stat(uint32_t pid, struct gv_process_stat *stat)
+static int session_read_stat(uint32_t pid, struct gv_process_stat *stat)
 {
     int saved = errno;
     char path[32], line[1024];
@@ -76,13 +76,13 @@ static int gv_session_read_stat(uint32_t pid, struct gv_process_stat *stat)
     if (result < 0)
         return result;
     line[got] = '\0';
-    return gv_session_parse_stat(line, stat);
+    return session_parse_stat(line, stat);
 }
 
 int gv_session_read_start_ticks(uint32_t pid, uint64_t *ticks)
 {
     struct gv_process_stat stat = {0};
-    int result = gv_session_read_stat(pid, &stat);
+    int result = session_read_stat(pid, &stat);
 
     *ticks = stat.start_ticks;
     return result;
@@ -128,11 +128,11 @@ int gv_session_id_parse(const char *id, uint32_t *pid, uint64_t *start_ticks)
 
     if (strnlen(id, GV_SESSION_ID_BYTES) >= GV_SESSION_ID_BYTES)
         return -EINVAL;
-    number = gv_session_digits(&at);
+    number = session_digits(&at);
     if (at == id || number == 0 || number > INT32_MAX || *at++ != '-')
         return -EINVAL;
     const char *second = at;
-    ticks = gv_session_digits(&at);
+    ticks = session_digits(&at);
     if (at == second || *at++ != '-')
         return -EINVAL;
     if (strlen(at) != 8 || strspn(at, "0123456789abcdef") != 8)
@@ -142,7 +142,7 @@ int gv_session_id_parse(const char *id, uint32_t *pid, uint64_t *start_ticks)
     return 0;
 }
 
-static bool gv_session_has_pid(uint32_t pid)
+static bool session_has_pid(uint32_t pid)
 {
     int saved = errno;
     bool has = kill((pid_t)pid, 0) == 0 || errno != ESRCH;
@@ -154,13 +154,13 @@ static bool gv_session_has_pid(uint32_t pid)
 enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
 {
     struct gv_process_stat stat = {0};
-    int result = gv_session_read_stat(pid, &stat);
+    int result = session_read_stat(pid, &stat);
 
     if (result == -ESRCH)
         return GV_SESSION_GONE;
     /* If it cannot be read (no descriptor left, hidden /proc), only the pid is known. */
     if (result < 0)
-        return gv_session_has_pid(pid) ? GV_SESSION_ALIVE : GV_SESSION_GONE;
+        return session_has_pid(pid) ? GV_SESSION_ALIVE : GV_SESSION_GONE;
     if (stat.start_ticks != start_ticks)
         return GV_SESSION_GONE;
     /* A main thread that has ended looks like a zombie while other threads continue. */

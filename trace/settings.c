@@ -12,7 +12,7 @@
 
 #define GV_MS_DIGITS 3u
 
-static const struct gv_setting gv_settings_table[] = {
+static const struct gv_setting settings_table[] = {
 #define GV_SETTING_TEXT(field, title, preset_value, words)                                         \
     {.kind = GV_SETTING_IS_TEXT,                                                                   \
      .name = GV_SETTING_PREFIX #title,                                                             \
@@ -38,21 +38,21 @@ static const struct gv_setting gv_settings_table[] = {
 #include "trace/settings.def"
 };
 
-#define GV_SETTINGS_COUNT (sizeof(gv_settings_table) / sizeof(gv_settings_table[0]))
+#define GV_SETTINGS_COUNT (sizeof(settings_table) / sizeof(settings_table[0]))
 
-static bool gv_settings_is_digit(char c)
+static bool settings_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 /* Reads digits, and up to `decimals` more after a point, as one number scaled by 10^decimals.
  * strtod() would depend on the program's locale. Further decimals are dropped. */
-static bool gv_settings_parse(const char *text, unsigned int decimals, int64_t *out)
+static bool settings_parse(const char *text, unsigned int decimals, int64_t *out)
 {
     int64_t value = 0;
     bool seen = false;
 
-    for (; gv_settings_is_digit(*text); text++, seen = true)
+    for (; settings_is_digit(*text); text++, seen = true)
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *text - '0', &value))
             return false;
@@ -60,7 +60,7 @@ static bool gv_settings_parse(const char *text, unsigned int decimals, int64_t *
         text++;
     for (unsigned int i = 0; i < decimals; i++) {
         int digit = 0;
-        if (gv_settings_is_digit(*text)) {
+        if (settings_is_digit(*text)) {
             digit = *text++ - '0';
             seen = true;
         }
@@ -68,14 +68,14 @@ static bool gv_settings_parse(const char *text, unsigned int decimals, int64_t *
             __builtin_add_overflow(value, digit, &value))
             return false;
     }
-    while (decimals > 0 && gv_settings_is_digit(*text))
+    while (decimals > 0 && settings_is_digit(*text))
         text++;
     *out = value;
     return seen && *text == '\0';
 }
 
 /* The index of `value` in "a|b|c", or -1. */
-static int32_t gv_settings_choose(const char *choices, const char *value)
+static int32_t settings_choose(const char *choices, const char *value)
 {
     size_t length = strlen(value);
 
@@ -90,7 +90,7 @@ static int32_t gv_settings_choose(const char *choices, const char *value)
 }
 
 /* Whether the value was accepted. */
-static bool gv_settings_take(const struct gv_setting *setting, const char *value, char *field)
+static bool settings_take(const struct gv_setting *setting, const char *value, char *field)
 {
     unsigned int decimals = setting->unit == GV_UNIT_SECONDS ? GV_MS_DIGITS : 0;
     int64_t number;
@@ -103,13 +103,13 @@ static bool gv_settings_take(const struct gv_setting *setting, const char *value
         strcpy(field, value);
         return true;
     case GV_SETTING_IS_NUMBER:
-        if (!gv_settings_parse(value, decimals, &number) || number < setting->lowest ||
+        if (!settings_parse(value, decimals, &number) || number < setting->lowest ||
             number > setting->highest)
             return false;
         memcpy(field, &number, sizeof(number));
         return true;
     case GV_SETTING_IS_CHOICE:
-        choice = gv_settings_choose(setting->choices, value);
+        choice = settings_choose(setting->choices, value);
         if (choice < 0)
             return false;
         memcpy(field, &choice, sizeof(choice));
@@ -118,7 +118,7 @@ static bool gv_settings_take(const struct gv_setting *setting, const char *value
     return false;
 }
 
-static void gv_settings_preset(const struct gv_setting *setting, char *field)
+static void settings_preset(const struct gv_setting *setting, char *field)
 {
     int32_t choice = (int32_t)setting->preset;
 
@@ -135,8 +135,8 @@ static void gv_settings_preset(const struct gv_setting *setting, char *field)
     }
 }
 
-static void gv_settings_put_number(const struct gv_setting *setting, int64_t number, char *out,
-                                   size_t size)
+static void settings_put_number(const struct gv_setting *setting, int64_t number, char *out,
+                                size_t size)
 {
     if (setting->unit == GV_UNIT_SECONDS && number % 1000 != 0)
         snprintf(out, size, "%lld.%03lld", (long long)(number / 1000), (long long)(number % 1000));
@@ -147,7 +147,7 @@ static void gv_settings_put_number(const struct gv_setting *setting, int64_t num
 
 #define GV_ALLOWED_BYTES 128u
 
-static void gv_settings_put_allowed(const struct gv_setting *setting, char out[GV_ALLOWED_BYTES])
+static void settings_put_allowed(const struct gv_setting *setting, char out[GV_ALLOWED_BYTES])
 {
     char low[32], high[32];
 
@@ -156,8 +156,8 @@ static void gv_settings_put_allowed(const struct gv_setting *setting, char out[G
         snprintf(out, GV_ALLOWED_BYTES, "text");
         return;
     case GV_SETTING_IS_NUMBER:
-        gv_settings_put_number(setting, setting->lowest, low, sizeof(low));
-        gv_settings_put_number(setting, setting->highest, high, sizeof(high));
+        settings_put_number(setting, setting->lowest, low, sizeof(low));
+        settings_put_number(setting, setting->highest, high, sizeof(high));
         snprintf(out, GV_ALLOWED_BYTES, "%s to %s", low, high);
         return;
     case GV_SETTING_IS_CHOICE:
@@ -166,12 +166,12 @@ static void gv_settings_put_allowed(const struct gv_setting *setting, char out[G
     }
 }
 
-static void gv_settings_refuse(const struct gv_setting *setting, const char *value,
-                               gv_settings_complain *complain, void *context)
+static void settings_refuse(const struct gv_setting *setting, const char *value,
+                            gv_settings_complain *complain, void *context)
 {
     char allowed[GV_ALLOWED_BYTES], why[GV_ALLOWED_BYTES + 32];
 
-    gv_settings_put_allowed(setting, allowed);
+    settings_put_allowed(setting, allowed);
     if (setting->kind == GV_SETTING_IS_TEXT)
         snprintf(why, sizeof(why), "it is longer than %u bytes", GV_SETTING_TEXT_BYTES - 1);
     else
@@ -183,24 +183,24 @@ void gv_settings_read(struct gv_settings *settings, gv_settings_complain *compla
 {
     memset(settings, 0, sizeof(*settings));
     for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
-        const struct gv_setting *setting = &gv_settings_table[i];
+        const struct gv_setting *setting = &settings_table[i];
         char *field = (char *)settings + setting->offset;
         const char *value = getenv(setting->name);
 
-        gv_settings_preset(setting, field);
-        if (value && *value && !gv_settings_take(setting, value, field) && complain)
-            gv_settings_refuse(setting, value, complain, context);
+        settings_preset(setting, field);
+        if (value && *value && !settings_take(setting, value, field) && complain)
+            settings_refuse(setting, value, complain, context);
     }
 }
 
-static const char *gv_settings_nearest(const char *name)
+static const char *settings_nearest(const char *name)
 {
     const char *nearest = NULL;
     size_t least = GV_WORD_TYPO;
 
     for (size_t i = 0; i < GV_SETTINGS_COUNT; i++)
-        if (gv_word_is_nearer(name, gv_settings_table[i].name, &least))
-            nearest = gv_settings_table[i].name;
+        if (gv_word_is_nearer(name, settings_table[i].name, &least))
+            nearest = settings_table[i].name;
     return nearest;
 }
 
@@ -216,14 +216,14 @@ void gv_settings_find_unknown(gv_settings_unknown *unknown, void *context)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)),
                  *variable);
-        const char *nearest = gv_settings_nearest(name);
+        const char *nearest = settings_nearest(name);
         if (strcmp(name, GV_SETTING_SESSION) != 0 && strcmp(name, GV_RUN_NOTE) != 0 &&
             (!nearest || strcmp(name, nearest) != 0))
             unknown(name, nearest, context);
     }
 }
 
-static void gv_settings_put_choice(const struct gv_setting *setting, char *out, size_t size)
+static void settings_put_choice(const struct gv_setting *setting, char *out, size_t size)
 {
     const char *choice = setting->choices;
 
@@ -235,20 +235,20 @@ static void gv_settings_put_choice(const struct gv_setting *setting, char *out, 
 void gv_settings_describe(gv_settings_row *row, void *context)
 {
     for (size_t i = 0; i < GV_SETTINGS_COUNT; i++) {
-        const struct gv_setting *setting = &gv_settings_table[i];
+        const struct gv_setting *setting = &settings_table[i];
         char preset[64], allowed[GV_ALLOWED_BYTES];
 
-        gv_settings_put_allowed(setting, allowed);
+        settings_put_allowed(setting, allowed);
         switch (setting->kind) {
         case GV_SETTING_IS_TEXT:
             row(setting, allowed, setting->preset_text, context);
             break;
         case GV_SETTING_IS_NUMBER:
-            gv_settings_put_number(setting, setting->preset, preset, sizeof(preset));
+            settings_put_number(setting, setting->preset, preset, sizeof(preset));
             row(setting, allowed, preset, context);
             break;
         case GV_SETTING_IS_CHOICE:
-            gv_settings_put_choice(setting, preset, sizeof(preset));
+            settings_put_choice(setting, preset, sizeof(preset));
             row(setting, allowed, preset, context);
             break;
         }

@@ -8,28 +8,28 @@
 
 #define GV_SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:,@%="
 
-static bool gv_shell_is_harmful(const char *text, size_t bytes, size_t *length)
+static bool shell_is_harmful(const char *text, size_t bytes, size_t *length)
 {
     uint32_t character = gv_text_decode(text, bytes, length);
 
     return character == GV_TEXT_NO_CHARACTER || gv_text_is_harmful(character);
 }
 
-static bool gv_shell_any_harmful(const char *text)
+static bool shell_any_harmful(const char *text)
 {
     size_t length;
 
     for (size_t left = strlen(text); left > 0; text += length, left -= length)
-        if (gv_shell_is_harmful(text, left, &length))
+        if (shell_is_harmful(text, left, &length))
             return true;
     return false;
 }
 
 /* Writes one character between quotes. Returns how many bytes of the text it is. */
-static size_t gv_shell_quote_one(char piece[32], const char *text, bool escapes)
+static size_t shell_quote_one(char piece[32], const char *text, bool escapes)
 {
     size_t length, used = 0;
-    bool harmful = gv_shell_is_harmful(text, strlen(text), &length);
+    bool harmful = shell_is_harmful(text, strlen(text), &length);
 
     if (escapes && (harmful || *text == ' ')) {
         for (size_t i = 0; i < length; i++)
@@ -50,14 +50,14 @@ const char *gv_shell_word(char word[GV_SHELL_WORD_BYTES], const char *text)
     const char *folder = *text == '-' ? "./" : ""; /* it is not an option */
     size_t used, length = strlen(text);
     bool plain = length > 0 && strspn(text, GV_SHELL_PLAIN) == length;
-    bool escapes = !plain && gv_shell_any_harmful(text);
+    bool escapes = !plain && shell_any_harmful(text);
 
     used = (size_t)snprintf(word, GV_SHELL_WORD_BYTES, "%s%s%s", escapes ? "$" : "",
                             plain ? "" : "'", folder);
     while (*text) {
         char piece[32];
 
-        text += plain ? 1 : gv_shell_quote_one(piece, text, escapes);
+        text += plain ? 1 : shell_quote_one(piece, text, escapes);
         if (plain)
             snprintf(piece, sizeof(piece), "%c", text[-1]);
         if (used + strlen(piece) + 2 > GV_SHELL_WORD_BYTES)

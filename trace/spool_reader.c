@@ -17,13 +17,12 @@
 #define GV_READER_ALIGNMENT     64u
 #define GV_READER_SEGMENT_LIMIT (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
 
-static struct gv_spool_header *gv_reader_header(const struct gv_spool_reader *reader)
+static struct gv_spool_header *reader_header(const struct gv_spool_reader *reader)
 {
     return (struct gv_spool_header *)(void *)reader->base;
 }
 
-static struct gv_spool_segment *gv_reader_segment(const struct gv_spool_reader *reader,
-                                                  uint32_t index)
+static struct gv_spool_segment *reader_segment(const struct gv_spool_reader *reader, uint32_t index)
 {
     size_t offset = reader->segments_offset + (size_t)index * GV_SPOOL_SEGMENT_BYTES;
 
@@ -31,22 +30,22 @@ static struct gv_spool_segment *gv_reader_segment(const struct gv_spool_reader *
 }
 
 /* Copies a text that may lack its NUL. */
-static void gv_reader_copy_text(char *out, const char *text, size_t bytes)
+static void reader_copy_text(char *out, const char *text, size_t bytes)
 {
     memcpy(out, text, bytes);
     out[bytes - 1] = '\0';
 }
 
-static bool gv_reader_range_fits(uint64_t offset, uint64_t bytes, uint64_t lowest, uint64_t size)
+static bool reader_range_fits(uint64_t offset, uint64_t bytes, uint64_t lowest, uint64_t size)
 {
     return offset >= lowest && offset <= size && bytes <= size - offset;
 }
 
 /* Reads the geometry from the header once, and refuses an impossible one. */
-static int gv_reader_check(struct gv_spool_reader *reader)
+static int reader_check(struct gv_spool_reader *reader)
 {
     static const char none[8];
-    const struct gv_spool_header *header = gv_reader_header(reader);
+    const struct gv_spool_header *header = reader_header(reader);
     uint64_t size = reader->mapped_bytes;
 
     if (memcmp(header->magic, none, sizeof(none)) == 0)
@@ -67,18 +66,18 @@ static int gv_reader_check(struct gv_spool_reader *reader)
     if (reader->slots_offset % GV_READER_ALIGNMENT != 0 ||
         reader->segments_offset % GV_READER_ALIGNMENT != 0)
         return -EUCLEAN;
-    if (!gv_reader_range_fits(reader->names_offset,
-                              (uint64_t)reader->names_count * sizeof(struct gv_spool_name),
-                              sizeof(*header), size) ||
-        !gv_reader_range_fits(reader->slots_offset,
-                              (uint64_t)reader->slots_count * sizeof(struct gv_spool_slot),
-                              sizeof(*header), size) ||
-        !gv_reader_range_fits(reader->segments_offset, 0, sizeof(*header), size))
+    if (!reader_range_fits(reader->names_offset,
+                           (uint64_t)reader->names_count * sizeof(struct gv_spool_name),
+                           sizeof(*header), size) ||
+        !reader_range_fits(reader->slots_offset,
+                           (uint64_t)reader->slots_count * sizeof(struct gv_spool_slot),
+                           sizeof(*header), size) ||
+        !reader_range_fits(reader->segments_offset, 0, sizeof(*header), size))
         return -EUCLEAN;
     return 0;
 }
 
-static int gv_reader_map(struct gv_spool_reader *reader, size_t bytes)
+static int reader_map(struct gv_spool_reader *reader, size_t bytes)
 {
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
 
@@ -93,7 +92,7 @@ static int gv_reader_map(struct gv_spool_reader *reader, size_t bytes)
 
 /* A file shorter than a header: -EAGAIN, or -EUCLEAN if it was longer before. The writer writes
  * the magic last. */
-static int gv_reader_check_short(int fd)
+static int reader_check_short(int fd)
 {
     char magic[sizeof(GV_SPOOL_MAGIC)];
     ssize_t got = pread(fd, magic, sizeof(magic), 0);
@@ -103,7 +102,7 @@ static int gv_reader_check_short(int fd)
     return got > 0 && memcmp(magic, GV_SPOOL_MAGIC, (size_t)got) == 0 ? -EUCLEAN : -EAGAIN;
 }
 
-static int gv_reader_attach(struct gv_spool_reader *reader)
+static int reader_attach(struct gv_spool_reader *reader)
 {
     struct stat status;
     int result;
@@ -113,13 +112,13 @@ static int gv_reader_attach(struct gv_spool_reader *reader)
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
         return -EPERM;
     if (status.st_size < (off_t)sizeof(struct gv_spool_header))
-        return gv_reader_check_short(reader->fd);
+        return reader_check_short(reader->fd);
     if (flock(reader->fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    result = gv_reader_map(reader, (size_t)status.st_size);
+    result = reader_map(reader, (size_t)status.st_size);
     if (result < 0)
         return result;
-    result = gv_reader_check(reader);
+    result = reader_check(reader);
     if (result < 0)
         return result;
     return gv_spool_reader_refresh(reader);
@@ -133,7 +132,7 @@ int gv_spool_reader_open(struct gv_spool_reader *reader, int directory_fd, const
     reader->fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (reader->fd < 0)
         return -errno;
-    result = gv_reader_attach(reader);
+    result = reader_attach(reader);
     if (result < 0)
         gv_spool_reader_close(reader);
     return result;
@@ -158,7 +157,7 @@ bool gv_spool_reader_is_discarded(const struct gv_spool_reader *reader)
 
 int gv_spool_reader_refresh(struct gv_spool_reader *reader)
 {
-    struct gv_spool_header *header = gv_reader_header(reader);
+    struct gv_spool_header *header = reader_header(reader);
     struct stat status;
     int result;
 
@@ -174,7 +173,7 @@ int gv_spool_reader_refresh(struct gv_spool_reader *reader)
     allocated -= reader->segments_cut;
     size_t needed = reader->segments_offset + (size_t)allocated * GV_SPOOL_SEGMENT_BYTES;
     if (needed > reader->mapped_bytes) {
-        result = gv_reader_map(reader, (size_t)status.st_size);
+        result = reader_map(reader, (size_t)status.st_size);
         if (result < 0)
             return result;
     }
@@ -184,9 +183,9 @@ int gv_spool_reader_refresh(struct gv_spool_reader *reader)
 
 void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool_facts *facts)
 {
-    const struct gv_spool_header *header = gv_reader_header(reader);
+    const struct gv_spool_header *header = reader_header(reader);
 
-    gv_reader_copy_text(facts->session, header->session, sizeof(facts->session));
+    reader_copy_text(facts->session, header->session, sizeof(facts->session));
     facts->identity = header->identity;
     facts->pid = header->pid;
     facts->parent_pid = header->parent_pid;
@@ -199,14 +198,14 @@ void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool
         facts->arguments_bytes = GV_SPOOL_ARGUMENTS_BYTES;
     memcpy(facts->arguments, header->arguments, GV_SPOOL_ARGUMENTS_BYTES);
     facts->arguments[GV_SPOOL_ARGUMENTS_BYTES] = '\0';
-    gv_reader_copy_text(facts->executable, header->executable, sizeof(facts->executable));
-    gv_reader_copy_text(facts->directory, header->directory, sizeof(facts->directory));
-    gv_reader_copy_text(facts->program, header->program, sizeof(facts->program));
+    reader_copy_text(facts->executable, header->executable, sizeof(facts->executable));
+    reader_copy_text(facts->directory, header->directory, sizeof(facts->directory));
+    reader_copy_text(facts->program, header->program, sizeof(facts->program));
 }
 
 void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status)
 {
-    struct gv_spool_header *header = gv_reader_header(reader);
+    struct gv_spool_header *header = reader_header(reader);
 
     uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
 
@@ -243,14 +242,13 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
 void gv_spool_reader_gpu(const struct gv_spool_reader *reader, char why[GV_SPOOL_WHY_BYTES],
                          char library[GV_SPOOL_PATH_BYTES])
 {
-    const struct gv_spool_header *header = gv_reader_header(reader);
+    const struct gv_spool_header *header = reader_header(reader);
 
-    gv_reader_copy_text(why, header->gpu.why, GV_SPOOL_WHY_BYTES);
-    gv_reader_copy_text(library, header->gpu.library, GV_SPOOL_PATH_BYTES);
+    reader_copy_text(why, header->gpu.why, GV_SPOOL_WHY_BYTES);
+    reader_copy_text(library, header->gpu.library, GV_SPOOL_PATH_BYTES);
 }
 
-static const struct gv_spool_name *gv_reader_name(const struct gv_spool_reader *reader,
-                                                  uint32_t api)
+static const struct gv_spool_name *reader_name(const struct gv_spool_reader *reader, uint32_t api)
 {
     return (const struct gv_spool_name *)(const void *)(reader->base + reader->names_offset) + api;
 }
@@ -263,7 +261,7 @@ void gv_spool_reader_name(const struct gv_spool_reader *reader, uint32_t api, ch
         strcpy(class_name, "?");
         return;
     }
-    const struct gv_spool_name *from = gv_reader_name(reader, api);
+    const struct gv_spool_name *from = reader_name(reader, api);
     memcpy(name, from->name, 64);
     name[64] = '\0';
     memcpy(class_name, from->class_name, 15);
@@ -274,7 +272,7 @@ bool gv_spool_reader_class(const struct gv_spool_reader *reader, uint32_t class_
                            char class_name[16])
 {
     for (uint32_t api = 0; api < reader->names_count; api++) {
-        const struct gv_spool_name *name = gv_reader_name(reader, api);
+        const struct gv_spool_name *name = reader_name(reader, api);
         if (name->class_index != class_index)
             continue;
         memcpy(class_name, name->class_name, 15);
@@ -287,7 +285,7 @@ bool gv_spool_reader_class(const struct gv_spool_reader *reader, uint32_t class_
 bool gv_spool_reader_look(const struct gv_spool_reader *reader, uint32_t index,
                           struct gv_spool_view *view)
 {
-    const struct gv_spool_segment *segment = gv_reader_segment(reader, index);
+    const struct gv_spool_segment *segment = reader_segment(reader, index);
 
     if (atomic_load_explicit(&segment->state, memory_order_acquire) == GV_SEGMENT_FREE)
         return false;
@@ -296,14 +294,14 @@ bool gv_spool_reader_look(const struct gv_spool_reader *reader, uint32_t index,
     view->thread = segment->thread;
     view->first_record = segment->first_record;
     view->tid = segment->tid;
-    gv_reader_copy_text(view->comm, segment->comm, sizeof(view->comm));
+    reader_copy_text(view->comm, segment->comm, sizeof(view->comm));
     return true;
 }
 
 uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_t index,
                                    bool *closed)
 {
-    const struct gv_spool_segment *segment = gv_reader_segment(reader, index);
+    const struct gv_spool_segment *segment = reader_segment(reader, index);
 
     /* Read the state first: what a closed segment has published is final. */
     *closed = atomic_load_explicit(&segment->state, memory_order_acquire) == GV_SEGMENT_CLOSED;
@@ -314,7 +312,7 @@ uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_
 void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
                             union gv_record *out)
 {
-    union gv_record *from = &gv_reader_segment(reader, index)->records[record];
+    union gv_record *from = &reader_segment(reader, index)->records[record];
     uint64_t count;
 
     if (from->head.kind != GV_RECORD_POLL) {
@@ -336,10 +334,10 @@ void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index
 
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index)
 {
-    struct gv_spool_segment *segment = gv_reader_segment(reader, index);
+    struct gv_spool_segment *segment = reader_segment(reader, index);
 
     atomic_store_explicit(&segment->state, GV_SEGMENT_FREE, memory_order_relaxed);
-    gv_spool_free_list_push(gv_reader_header(reader), gv_reader_segment(reader, 0), index);
+    gv_spool_free_list_push(reader_header(reader), reader_segment(reader, 0), index);
 }
 
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
@@ -361,7 +359,7 @@ bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index
     flight->tid = atomic_load_explicit(&slot->tid, memory_order_acquire);
     for (size_t i = 0; i < sizeof(comm) / sizeof(comm[0]); i++)
         comm[i] = atomic_load_explicit(&slot->comm[i], memory_order_acquire);
-    gv_reader_copy_text(flight->comm, (const char *)comm, sizeof(flight->comm));
+    reader_copy_text(flight->comm, (const char *)comm, sizeof(flight->comm));
     /* Read the start last: `api` may belong to a next call of the same function. */
     return atomic_load_explicit(&slot->thread, memory_order_relaxed) == thread &&
            atomic_load_explicit(&slot->api_plus_one, memory_order_acquire) == api &&
@@ -371,7 +369,7 @@ bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index
 void gv_spool_reader_set_drained(struct gv_spool_reader *reader,
                                  const struct gv_spool_status *status)
 {
-    struct gv_spool_header *header = gv_reader_header(reader);
+    struct gv_spool_header *header = reader_header(reader);
     uint32_t ends = status->ends;
 
     if (atomic_exchange_explicit(&header->drained, ends, memory_order_release) != ends)

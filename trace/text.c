@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const unsigned char gv_text_replacement[] = {0xef, 0xbf, 0xbd};
+static const unsigned char text_replacement[] = {0xef, 0xbf, 0xbd};
 
 uint32_t gv_text_decode(const char *start, size_t bytes, size_t *length)
 {
@@ -47,11 +47,11 @@ size_t gv_text_repair(char *out, size_t size, const char *text, size_t bytes)
     for (size_t at = 0; at < bytes && text[at] != '\0'; at += length) {
         const char *from = text + at;
         bool valid = gv_text_decode(from, bytes - at, &length) != GV_TEXT_NO_CHARACTER;
-        size_t room = valid ? length : sizeof(gv_text_replacement);
+        size_t room = valid ? length : sizeof(text_replacement);
 
         if (used + room >= size)
             break;
-        memcpy(out + used, valid ? (const void *)from : gv_text_replacement, room);
+        memcpy(out + used, valid ? (const void *)from : text_replacement, room);
         used += room;
     }
     out[used] = '\0';

@@ -10,7 +10,7 @@
 #define GV_TRACE_BESIDE  "/.gpuverify-"
 
 /* A path that the Linux kernel calls "(unreachable)" is unusable. */
-static bool gv_trace_path_is_known(const char *directory)
+static bool trace_path_is_known(const char *directory)
 {
     return directory && *directory == '/';
 }
@@ -20,7 +20,7 @@ struct gv_expansion {
     size_t left;
 };
 
-static int gv_expansion_add(struct gv_expansion *to, const char *text)
+static int expansion_add(struct gv_expansion *to, const char *text)
 {
     size_t length = strlen(text);
 
@@ -32,8 +32,7 @@ static int gv_expansion_add(struct gv_expansion *to, const char *text)
     return 0;
 }
 
-static int gv_expansion_add_one(struct gv_expansion *to, char what,
-                                const struct gv_trace_owner *owner)
+static int expansion_add_one(struct gv_expansion *to, char what, const struct gv_trace_owner *owner)
 {
     char text[256] = {'%', what, 0};
     bool known = true;
@@ -50,7 +49,7 @@ static int gv_expansion_add_one(struct gv_expansion *to, char what,
         known = what == 'h';
     for (char *slash = text; known && (slash = strchr(slash, '/')); slash++)
         *slash = '_'; /* a name of a host or program must not select another directory */
-    return gv_expansion_add(to, text);
+    return expansion_add(to, text);
 }
 
 int gv_trace_path_expand(char *path, size_t size, const char *pattern,
@@ -63,19 +62,19 @@ int gv_trace_path_expand(char *path, size_t size, const char *pattern,
     if (!*pattern)
         pattern = GV_TRACE_DEFAULT;
     if (*pattern != '/') {
-        if (!gv_trace_path_is_known(owner->directory))
+        if (!trace_path_is_known(owner->directory))
             return -ENOENT;
-        error = gv_expansion_add(&to, owner->directory);
+        error = expansion_add(&to, owner->directory);
         if (!error)
-            error = gv_expansion_add(&to, "/");
+            error = expansion_add(&to, "/");
     }
     for (const char *c = pattern; *c && !error; c++) {
         char plain[2] = {*c, 0};
 
         if (*c == '%' && c[1])
-            error = gv_expansion_add_one(&to, *++c, owner);
+            error = expansion_add_one(&to, *++c, owner);
         else
-            error = gv_expansion_add(&to, plain);
+            error = expansion_add(&to, plain);
     }
     if (error)
         *path = 0;
@@ -87,7 +86,7 @@ int gv_trace_path_absolute(char *path, size_t size, const char *directory, const
 {
     size_t used = 0;
 
-    if (!gv_trace_path_is_known(directory))
+    if (!trace_path_is_known(directory))
         return -ENOENT;
     for (const char *c = directory; *c; c++) {
         if (used + 3 > size)
@@ -109,7 +108,7 @@ int gv_trace_path_shared(char *path, size_t size, const struct gv_settings *sett
         length = snprintf(path, size, "/dev/shm/gpuverify-%u", (unsigned int)geteuid());
     else if (settings->spool_dir[0] == '/')
         length = snprintf(path, size, "%s", settings->spool_dir);
-    else if (gv_trace_path_is_known(directory))
+    else if (trace_path_is_known(directory))
         length = snprintf(path, size, "%s/%s", directory, settings->spool_dir);
     else
         return -ENOENT;

@@ -17,7 +17,7 @@ int gv_captured_close(sqlite3 *trace)
 }
 
 /* Sorted by start. */
-static int gv_captured_add(struct gv_captured_times *times, struct gv_captured_time time)
+static int captured_add(struct gv_captured_times *times, struct gv_captured_time time)
 {
     struct gv_captured_time *last = times->count ? &times->list[times->count - 1] : NULL;
 
@@ -47,7 +47,7 @@ int gv_captured_times_read(struct gv_captured_times *times, sqlite3 *trace)
     while (result == SQLITE_OK && !error) {
         int step = sqlite3_step(rows);
         if (step == SQLITE_ROW)
-            error = gv_captured_add(
+            error = captured_add(
                 times, (struct gv_captured_time){.start_ns = sqlite3_column_int64(rows, 0),
                                                  .end_ns = sqlite3_column_int64(rows, 1)});
         else

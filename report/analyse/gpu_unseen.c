@@ -9,8 +9,8 @@
 
 /* The first two columns of a query's only row for a process; *any: whether the first is not
  * NULL. */
-static int gv_gpu_unseen_query(sqlite3 *trace, const char *sql, int64_t process, int64_t values[2],
-                               bool *any)
+static int gpu_unseen_query(sqlite3 *trace, const char *sql, int64_t process, int64_t values[2],
+                            bool *any)
 {
     sqlite3_stmt *row = NULL;
     int result = gv_database_ask(trace, sql, &process, 1, &row);
@@ -32,13 +32,13 @@ int gv_gpu_unseen_each(sqlite3 *trace, gv_gpu_unseen_take *take, void *context)
     struct gv_gpu_unseen unseen = {0};
     int64_t next[2] = {INT64_MIN}, first[2];
     bool another, any = false;
-    int error = gv_gpu_unseen_query(trace, sql_next, INT64_MIN, next, &another);
+    int error = gpu_unseen_query(trace, sql_next, INT64_MIN, next, &another);
 
     while (!error && another) {
         unseen.process = next[0];
         error = gv_captured_open(trace, unseen.process);
         if (!error)
-            error = gv_gpu_unseen_query(trace, sql_unseen, unseen.process, first, &any);
+            error = gpu_unseen_query(trace, sql_unseen, unseen.process, first, &any);
         if (!error)
             error = gv_captured_close(trace);
         if (!error && any) {
@@ -47,7 +47,7 @@ int gv_gpu_unseen_each(sqlite3 *trace, gv_gpu_unseen_take *take, void *context)
             take(context, &unseen);
         }
         if (!error)
-            error = gv_gpu_unseen_query(trace, sql_next, unseen.process, next, &another);
+            error = gpu_unseen_query(trace, sql_next, unseen.process, next, &another);
     }
     return error;
 }

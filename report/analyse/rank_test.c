@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double gv_rank_distance(double one, double other)
+static double rank_distance(double one, double other)
 {
     return one > other ? one - other : other - one;
 }
 
 /* Twice the rank of each value, which makes it an integer. Equal values get the mean of their
  * ranks. */
-static void gv_rank_find(const double *values, size_t count, size_t *ranks)
+static void rank_find(const double *values, size_t count, size_t *ranks)
 {
     for (size_t i = 0; i < count; i++) {
         size_t less = 0, equal = 0;
@@ -23,7 +23,7 @@ static void gv_rank_find(const double *values, size_t count, size_t *ranks)
 }
 
 /* ways[k * sums + s]: the number of sets of k ranks with the sum s. */
-static double *gv_rank_count(const size_t *ranks, size_t count, size_t taken, size_t sums)
+static double *rank_count(const size_t *ranks, size_t count, size_t taken, size_t sums)
 {
     double *ways = calloc((taken + 1) * sums, sizeof(*ways));
 
@@ -48,18 +48,18 @@ double gv_rank_test(const double *left, size_t left_count, const double *right, 
         return 1;
     memcpy(values, left, left_count * sizeof(*left));
     memcpy(values + left_count, right, right_count * sizeof(*right));
-    gv_rank_find(values, count, ranks);
+    rank_find(values, count, ranks);
     for (size_t i = 0; i < left_count; i++)
         found += ranks[i];
-    double *ways = gv_rank_count(ranks, count, left_count, sums);
+    double *ways = rank_count(ranks, count, left_count, sums);
     if (!ways)
         return 1;
     /* The mean of the sum of doubled ranks. */
-    double mean = (double)(left_count * (count + 1)), far = gv_rank_distance((double)found, mean);
+    double mean = (double)(left_count * (count + 1)), far = rank_distance((double)found, mean);
     for (size_t sum = 0; sum < sums; sum++) {
         double how_many = ways[left_count * sums + sum];
         all += how_many;
-        if (gv_rank_distance((double)sum, mean) >= far)
+        if (rank_distance((double)sum, mean) >= far)
             as_far += how_many;
     }
     free(ways);

@@ -1,8 +1,8 @@
 #include "report/collect/call_batch.h"
 
 /* Inserts rows[0 .. count): as many as the statement has. */
-static int gv_call_batch_insert(struct gv_database *database, enum gv_statement statement,
-                                const struct gv_call_row *rows, unsigned count)
+static int call_batch_insert(struct gv_database *database, enum gv_statement statement,
+                             const struct gv_call_row *rows, unsigned count)
 {
     int error = 0;
     sqlite3_stmt *add = gv_database_prepare(database, statement, &error);
@@ -30,9 +30,9 @@ int gv_call_batch_flush(struct gv_call_batch *batch, struct gv_database *databas
 
     batch->count = 0;
     if (count == GV_CALL_BATCH_ROWS)
-        return gv_call_batch_insert(database, GV_STATEMENT_CALL_ADD_BATCH, batch->rows, count);
+        return call_batch_insert(database, GV_STATEMENT_CALL_ADD_BATCH, batch->rows, count);
     for (unsigned i = 0; i < count && !error; i++)
-        error = gv_call_batch_insert(database, GV_STATEMENT_CALL_ADD, &batch->rows[i], 1);
+        error = call_batch_insert(database, GV_STATEMENT_CALL_ADD, &batch->rows[i], 1);
     return error;
 }
 

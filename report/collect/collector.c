@@ -47,7 +47,7 @@ struct gv_collector {
     int64_t alone_since_ms; /* no process can still record */
 };
 
-static int64_t gv_collector_now_ms(void)
+static int64_t collector_now_ms(void)
 {
     struct timespec now;
 
@@ -56,7 +56,7 @@ static int64_t gv_collector_now_ms(void)
 }
 
 /* Raised as far as possible, because the limit was meant for the program. */
-static void gv_collector_lift_limit(int which)
+static void collector_lift_limit(int which)
 {
     const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
     struct rlimit limit;
@@ -71,7 +71,7 @@ static void gv_collector_lift_limit(int which)
 }
 
 /* Detaches from the program: nothing of the program affects us, and we keep nothing of it. */
-static void gv_collector_detach(void)
+static void collector_detach(void)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGTSTP};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -92,7 +92,7 @@ static void gv_collector_detach(void)
     sched_setscheduler(0, SCHED_BATCH, &plain);
     setpriority(PRIO_PROCESS, 0, 19);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-        gv_collector_lift_limit(limits[i]);
+        collector_lift_limit(limits[i]);
     /* Large blocks are temporary, so they are returned at once. */
     mallopt(M_MMAP_THRESHOLD, GV_COLLECTOR_LARGE_BYTES);
     prctl(PR_SET_NAME, "gpuverify");
@@ -101,7 +101,7 @@ static void gv_collector_detach(void)
         umask(077); /* failure does not matter: every path here is absolute */
 }
 
-static int gv_collector_prepare(struct gv_collector *collector, const char *path, int lock_fd)
+static int collector_prepare(struct gv_collector *collector, const char *path, int lock_fd)
 {
     const char *slash = strrchr(path, '/');
     char session[GV_SESSION_ID_BYTES];
@@ -124,11 +124,11 @@ static int gv_collector_prepare(struct gv_collector *collector, const char *path
     return error;
 }
 
-static bool gv_collector_root_lives(struct gv_collector *collector)
+static bool collector_root_lives(struct gv_collector *collector)
 {
     enum gv_session_life life =
         gv_session_process_life(collector->session->root_pid, collector->session->root_start_ticks);
-    int64_t now = gv_collector_now_ms();
+    int64_t now = collector_now_ms();
 
     if (life != GV_SESSION_ZOMBIE)
         return life == GV_SESSION_ALIVE;
@@ -137,12 +137,12 @@ static bool gv_collector_root_lives(struct gv_collector *collector)
     return now - collector->zombie_since_ms < GV_COLLECTOR_ZOMBIE_MS;
 }
 
-static bool gv_collector_is_child_of_root(const struct gv_collector *collector)
+static bool collector_is_child_of_root(const struct gv_collector *collector)
 {
     return (uint32_t)getppid() == collector->session->root_pid;
 }
 
-static bool gv_collector_any_lives(const struct gv_collector *collector)
+static bool collector_any_lives(const struct gv_collector *collector)
 {
     for (size_t i = 0; i < collector->drain.count; i++) {
         const struct gv_drain_spool *spool = collector->drain.spools[i];
@@ -153,7 +153,7 @@ static bool gv_collector_any_lives(const struct gv_collector *collector)
 }
 
 /* Sleeps until a process rings, or the time is over. `bell` was read before the last look. */
-static void gv_collector_wait(struct gv_collector *collector, uint32_t bell, int64_t ms)
+static void collector_wait(struct gv_collector *collector, uint32_t bell, int64_t ms)
 {
     struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
@@ -161,7 +161,7 @@ static void gv_collector_wait(struct gv_collector *collector, uint32_t bell, int
 }
 
 /* Programs read this path only after the collector has set it. */
-static void gv_collector_tell_path(struct gv_collector *collector)
+static void collector_tell_path(struct gv_collector *collector)
 {
     const char *path = collector->drain.path;
 
@@ -172,9 +172,9 @@ static void gv_collector_tell_path(struct gv_collector *collector)
 
 /* 0: try again after a while; otherwise give up. Never sleeps on the bell, which may ring all
  * the time. */
-static int gv_collector_after_error(struct gv_collector *collector, int error)
+static int collector_after_error(struct gv_collector *collector, int error)
 {
-    int64_t now = gv_collector_now_ms();
+    int64_t now = collector_now_ms();
 
     if (collector->failing_since_ms == 0)
         collector->failing_since_ms = now;
@@ -183,7 +183,7 @@ static int gv_collector_after_error(struct gv_collector *collector, int error)
         atomic_store(&collector->session->trace_error, -error);
     if (error == -ESTALE)
         return error;
-    if (gv_collector_any_lives(collector))
+    if (collector_any_lives(collector))
         collector->alone_since_ms = 0;
     else if (collector->alone_since_ms == 0)
         collector->alone_since_ms = now;
@@ -197,13 +197,13 @@ static int gv_collector_after_error(struct gv_collector *collector, int error)
 }
 
 /* Drains until no process is left. */
-static int gv_collector_drain(struct gv_collector *collector)
+static int collector_drain(struct gv_collector *collector)
 {
     struct gv_drain *drain = &collector->drain;
 
     for (;;) {
         uint32_t bell = atomic_load(&collector->session->doorbell);
-        bool root_lives = gv_collector_root_lives(collector);
+        bool root_lives = collector_root_lives(collector);
         size_t stored = 0, exiting = 0;
         int error = gv_drain_find(drain);
 
@@ -211,9 +211,9 @@ static int gv_collector_drain(struct gv_collector *collector)
             error = gv_drain_pass(drain, &stored, &exiting);
         if (!error)
             error = gv_watchdog_look(&collector->watchdog, drain);
-        gv_collector_tell_path(collector);
+        collector_tell_path(collector);
         if (error) {
-            error = gv_collector_after_error(collector, error);
+            error = collector_after_error(collector, error);
             if (error)
                 return error;
             continue;
@@ -221,17 +221,17 @@ static int gv_collector_drain(struct gv_collector *collector)
         atomic_store(&collector->session->trace_error, 0);
         collector->failing_since_ms = collector->alone_since_ms = 0;
         /* A root that collects the orphans of its session is our parent, and may wait for us. */
-        if (drain->count == 0 && (!root_lives || gv_collector_is_child_of_root(collector)))
+        if (drain->count == 0 && (!root_lives || collector_is_child_of_root(collector)))
             return 0;
         /* A zombie root still exists. */
         if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
             gv_samples_take(&collector->samples, &drain->database,
                             collector->session->clock.epoch_ns);
         if (stored < GV_COLLECTOR_BACKLOG)
-            gv_collector_wait(collector, bell,
-                              exiting || !root_lives || collector->zombie_since_ms
-                                  ? GV_COLLECTOR_EXITING_MS
-                                  : GV_COLLECTOR_IDLE_MS);
+            collector_wait(collector, bell,
+                           exiting || !root_lives || collector->zombie_since_ms
+                               ? GV_COLLECTOR_EXITING_MS
+                               : GV_COLLECTOR_IDLE_MS);
     }
 }
 
@@ -241,7 +241,7 @@ static int gv_collector_drain(struct gv_collector *collector)
  * back, unless a new collector has one, which then has all spools. 1: continue collecting. -errno:
  * unknown.
  */
-static int gv_collector_close_session(struct gv_collector *collector)
+static int collector_close_session(struct gv_collector *collector)
 {
     char aside[NAME_MAX + 16];
     int directory = collector->drain.directory_fd, again = 0, error;
@@ -263,17 +263,17 @@ int gv_collector_run(const char *path, int lock_fd)
 
     if (!collector)
         return -ENOMEM;
-    gv_collector_detach();
+    collector_detach();
     collector->drain.directory_fd = -1;
     gv_watchdog_start(&collector->watchdog);
-    error = gv_collector_prepare(collector, path, lock_fd);
+    error = collector_prepare(collector, path, lock_fd);
     while (!error && again) {
-        error = gv_collector_drain(collector);
+        error = collector_drain(collector);
         gv_drain_note_root(&collector->drain, collector->session);
         if (!error)
             error = gv_drain_finish(&collector->drain);
         if (!error)
-            again = gv_collector_close_session(collector);
+            again = collector_close_session(collector);
         if (again < 0)
             error = again;
     }

@@ -25,18 +25,18 @@ void gv_correlate_free(struct gv_correlate *correlate)
 }
 
 /* A chain is sorted by number: after an abandoned one, all are abandoned. */
-static bool gv_correlate_waits(const struct gv_correlate *correlate, uint64_t number)
+static bool correlate_waits(const struct gv_correlate *correlate, uint64_t number)
 {
     return number != 0 && correlate->waited - number < GV_CORRELATE_WAITING;
 }
 
-static int gv_correlate_tell(struct gv_correlate *correlate, struct gv_database *database,
-                             uint32_t correlation, int64_t call)
+static int correlate_tell(struct gv_correlate *correlate, struct gv_database *database,
+                          uint32_t correlation, int64_t call)
 {
     uint64_t *link = &correlate->chains[correlation % GV_CORRELATE_WAITING];
     int error = 0;
 
-    while (!error && gv_correlate_waits(correlate, *link)) {
+    while (!error && correlate_waits(correlate, *link)) {
         struct gv_correlate_waiting *waiting = &correlate->waiting[*link % GV_CORRELATE_WAITING];
 
         if (waiting->correlation != correlation) {
@@ -62,8 +62,7 @@ int gv_correlate_add(struct gv_correlate *correlate, struct gv_database *databas
     correlate->calls[correlation % GV_CORRELATE_CALLS] =
         (struct gv_correlate_call){.correlation = correlation, .call = (uint32_t)call};
     correlate->newest_call = call;
-    return correlate->outstanding > 0 ? gv_correlate_tell(correlate, database, correlation, call)
-                                      : 0;
+    return correlate->outstanding > 0 ? correlate_tell(correlate, database, correlation, call) : 0;
 }
 
 int64_t gv_correlate_find(const struct gv_correlate *correlate, uint32_t correlation)
@@ -79,7 +78,7 @@ int64_t gv_correlate_find(const struct gv_correlate *correlate, uint32_t correla
 }
 
 /* A later call has the slot: its own call came before, or is not read yet, or lost. */
-static bool gv_correlate_is_late(const struct gv_correlate *correlate, uint32_t correlation)
+static bool correlate_is_late(const struct gv_correlate *correlate, uint32_t correlation)
 {
     uint32_t other =
         correlate->calls ? correlate->calls[correlation % GV_CORRELATE_CALLS].correlation : 0;
@@ -93,7 +92,7 @@ int gv_correlate_wait(struct gv_correlate *correlate, uint32_t correlation,
     struct gv_correlate_waiting *waiting;
     uint64_t *chain;
 
-    if (gv_correlate_is_late(correlate, correlation)) {
+    if (correlate_is_late(correlate, correlation)) {
         correlate->given_up = true;
         return 0;
     }

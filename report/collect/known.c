@@ -1,15 +1,15 @@
 #include "report/collect/known.h"
 
-static const char gv_known_table_sql[] =
+static const char known_table_sql[] =
     "CREATE TEMP TABLE IF NOT EXISTS known (known, part_1, part_2, part_3, value,"
     " PRIMARY KEY (known, part_1, part_2, part_3)) WITHOUT ROWID";
 
 /* Moves everything in memory to the table. */
-static int gv_known_spill(struct gv_known *known, struct gv_database *database)
+static int known_spill(struct gv_known *known, struct gv_database *database)
 {
     static int64_t last;
     int error = gv_database_error(
-        database->handle, sqlite3_exec(database->handle, gv_known_table_sql, NULL, NULL, NULL));
+        database->handle, sqlite3_exec(database->handle, known_table_sql, NULL, NULL, NULL));
 
     if (!known->number)
         known->number = ++last;
@@ -32,7 +32,7 @@ int gv_known_add(struct gv_known *known, struct gv_database *database, const str
     int error = 0;
 
     if (known->recent.used >= GV_KNOWN_MOST)
-        error = gv_known_spill(known, database);
+        error = known_spill(known, database);
     return error ? error : gv_key_map_add(&known->recent, key, value);
 }
 

@@ -15,8 +15,8 @@
 
 /* Takes the session's lock, so that no collector starts meanwhile. *fd is -1 without a session
  * file: then only the spools' own locks show work in progress. */
-static int gv_recovery_lock(const char *directory, const char *session, int *fd,
-                            struct gv_session_file **file)
+static int recovery_lock(const char *directory, const char *session, int *fd,
+                         struct gv_session_file **file)
 {
     struct stat status;
 
@@ -41,7 +41,7 @@ static int gv_recovery_lock(const char *directory, const char *session, int *fd,
     return 0;
 }
 
-static int gv_recovery_drain(struct gv_drain *drain, struct gv_recovery *recovery)
+static int recovery_drain(struct gv_drain *drain, struct gv_recovery *recovery)
 {
     size_t stored, exiting;
     int error = gv_drain_find(drain);
@@ -62,8 +62,8 @@ static int gv_recovery_drain(struct gv_drain *drain, struct gv_recovery *recover
 }
 
 /* Nothing more can come: the trace is complete, even if all spools were stored before. */
-static int gv_recovery_finish(struct gv_drain *drain, const char *wanted, bool has_session_file,
-                              const char *directory)
+static int recovery_finish(struct gv_drain *drain, const char *wanted, bool has_session_file,
+                           const char *directory)
 {
     char session_path[GV_SESSION_PATH_BYTES * 2];
     int error;
@@ -83,7 +83,7 @@ static int gv_recovery_finish(struct gv_drain *drain, const char *wanted, bool h
     return error;
 }
 
-static bool gv_recovery_root_lives(const char *session)
+static bool recovery_root_lives(const char *session)
 {
     uint32_t pid;
     uint64_t ticks;
@@ -110,16 +110,16 @@ int gv_recovery_run(const char *directory, const char *session, const char *want
         return -EPROTO;
     }
     drain->directory_fd = -1;
-    error = gv_recovery_lock(directory, session, &fd, &file);
+    error = recovery_lock(directory, session, &fd, &file);
     if (!error)
         error = gv_drain_open(drain, directory, session,
                               wanted ? wanted : (file ? file->trace_path : NULL));
     if (!error)
-        error = gv_recovery_drain(drain, recovery);
+        error = recovery_drain(drain, recovery);
     if (file)
         gv_drain_note_root(drain, file);
-    if (!error && drain->count == 0 && drain->damaged == 0 && !gv_recovery_root_lives(session))
-        error = gv_recovery_finish(drain, wanted, fd >= 0, directory);
+    if (!error && drain->count == 0 && drain->damaged == 0 && !recovery_root_lives(session))
+        error = recovery_finish(drain, wanted, fd >= 0, directory);
     gv_drain_close(drain);
     free(drain);
     gv_session_place_unmap(file);

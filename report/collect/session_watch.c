@@ -28,7 +28,7 @@ void gv_session_watch_start(struct gv_session_watch *watch, const char *session)
         watch->root_directory[0] = '\0';
 }
 
-static bool gv_session_watch_try(struct gv_session_watch *watch, const char *directory)
+static bool session_watch_try(struct gv_session_watch *watch, const char *directory)
 {
     int fd = gv_session_place_open(directory, watch->session);
 
@@ -41,7 +41,7 @@ static bool gv_session_watch_try(struct gv_session_watch *watch, const char *dir
 }
 
 /* The program's name; the last one after its end. */
-static void gv_session_watch_note_root(struct gv_session_watch *watch)
+static void session_watch_note_root(struct gv_session_watch *watch)
 {
     char arguments[GV_SPOOL_ARGUMENTS_BYTES];
     size_t bytes = gv_program_read_arguments(watch->root, arguments, sizeof(arguments));
@@ -58,13 +58,13 @@ bool gv_session_watch_look(struct gv_session_watch *watch)
 
     if (watch->file)
         return true;
-    gv_session_watch_note_root(watch);
+    session_watch_note_root(watch);
     gv_settings_read(&settings, NULL, NULL);
     bool is_known = gv_trace_path_expand(trace, sizeof(trace), settings.trace, &owner) == 0;
     for (int which = 0; which < GV_SESSION_PLACES; which++)
         if (gv_session_place_folder(which, watch->root_directory, is_known ? trace : NULL,
                                     directory, sizeof(directory)) == 0 &&
-            gv_session_watch_try(watch, directory))
+            session_watch_try(watch, directory))
             return true;
     return false;
 }
@@ -76,7 +76,7 @@ void gv_session_watch_tell_signal(struct gv_session_watch *watch, int number)
 }
 
 /* Whether the file at the session's path is a trace of this session. */
-static bool gv_session_watch_has_trace(struct gv_session_watch *watch, char *path, size_t size)
+static bool session_watch_has_trace(struct gv_session_watch *watch, char *path, size_t size)
 {
     struct gv_trace_probe probe;
 
@@ -92,7 +92,7 @@ int gv_session_watch_trace(struct gv_session_watch *watch, char *path, size_t si
     if (!watch->file)
         return -ENOENT;
     for (int waited_ms = 0; waited_ms < GV_WATCH_MOST_MS; waited_ms += GV_WATCH_STEP_MS) {
-        if (gv_session_watch_has_trace(watch, path, size))
+        if (session_watch_has_trace(watch, path, size))
             return 0;
         error = -atomic_load(&watch->file->trace_error);
         /* If its collector is dead or never started, we store the records. */

@@ -8,7 +8,7 @@
 #define GV_WATCHDOG_AGAIN_MS 1000
 #define GV_WATCHDOG_LEAST_MS 50
 
-static uint64_t gv_watchdog_now_ns(void)
+static uint64_t watchdog_now_ns(void)
 {
     struct timespec now;
 
@@ -25,8 +25,8 @@ void gv_watchdog_start(struct gv_watchdog *watchdog)
     watchdog->next_ms = 0;
 }
 
-static bool gv_watchdog_is_overdue(const struct gv_watchdog *watchdog,
-                                   const struct gv_spool_reader *reader, uint64_t now_ns)
+static bool watchdog_is_overdue(const struct gv_watchdog *watchdog,
+                                const struct gv_spool_reader *reader, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < reader->slots_count; i++) {
         struct gv_spool_flight flight;
@@ -38,7 +38,7 @@ static bool gv_watchdog_is_overdue(const struct gv_watchdog *watchdog,
     return false;
 }
 
-static int gv_watchdog_write(struct gv_drain *drain, struct gv_ingest *ingest, bool overdue)
+static int watchdog_write(struct gv_drain *drain, struct gv_ingest *ingest, bool overdue)
 {
     int error = gv_database_begin(&drain->database);
 
@@ -51,7 +51,7 @@ static int gv_watchdog_write(struct gv_drain *drain, struct gv_ingest *ingest, b
 
 int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain)
 {
-    uint64_t now_ns = gv_watchdog_now_ns();
+    uint64_t now_ns = watchdog_now_ns();
     int64_t now_ms = (int64_t)(now_ns / 1000000u), step_ms = watchdog->limit_ms / 10;
     bool any = false;
     int error = 0;
@@ -64,10 +64,10 @@ int gv_watchdog_look(struct gv_watchdog *watchdog, struct gv_drain *drain)
         struct gv_ingest *ingest = &drain->spools[i]->ingest;
         if (!drain->spools[i]->ingesting)
             continue;
-        bool overdue = gv_watchdog_is_overdue(watchdog, ingest->reader, now_ns);
+        bool overdue = watchdog_is_overdue(watchdog, ingest->reader, now_ns);
         /* The end of a process has stored its unfinished calls: they stay. */
         if (overdue || (ingest->flights_shape && !drain->spools[i]->ended))
-            error = gv_watchdog_write(drain, ingest, overdue);
+            error = watchdog_write(drain, ingest, overdue);
         any |= overdue;
     }
     if (error)

@@ -10,7 +10,7 @@
 
 typedef int gv_command_function(const struct gv_arguments *arguments);
 
-static gv_command_function *const gv_command_functions[GV_COMMANDS_COUNT] = {
+static gv_command_function *const command_functions[GV_COMMANDS_COUNT] = {
 #define GV_COMMAND(name, function, operands, fewest, most, placing, summary, listed)               \
     [GV_COMMAND_##name] = function,
 #include "report/commands/commands.def"
@@ -44,7 +44,7 @@ static int command_run_by_name(const char *name, int argc, char **argv)
     if (!command)
         return gv_command_text_unknown(name);
     if (gv_arguments_parse(command, argc, argv, &arguments, &code))
-        code = gv_command_functions[command - gv_commands](&arguments);
+        code = command_functions[command - gv_commands](&arguments);
     gv_arguments_free(&arguments);
     return finish_output(code);
 }

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *gv_offer_name = "gpuverify";
+static const char *offer_name = "gpuverify";
 
 void gv_offer_called(const char *name)
 {
     /* A name that the shell found in PATH is printed unchanged; so is a path. */
     if (name && strchr(name, '/'))
-        gv_offer_name = name;
+        offer_name = name;
 }
 
 /* Damage is reported when the trace is read. */
@@ -92,7 +92,7 @@ const char *gv_offer_fill(char *out, size_t size, const char *text, const char *
     bool finds = false, newest = !named && strstr(text, file) && offer_is_newest(path);
     size_t used = 0;
 
-    gv_shell_word(program, gv_offer_name);
+    gv_shell_word(program, offer_name);
     gv_shown_word(trace, path);
     out[0] = '\0';
     while (*text && used + 1 < size) {

@@ -6,22 +6,22 @@
 
 #define GV_WORDS_NAME 64
 
-static const char gv_words_causes[] = ""
+static const char words_causes[] = ""
 #define GV_CAUSE(name, text, ...) " " text
 #include "report/analyse/stalls/causes.def"
     ;
 
-static const char gv_words_sections[] = " verdict"
+static const char words_sections[] = " verdict"
 #define GV_SECTION(name, shape, title, ...) " " #name
 #include "report/commands/report/sections.def"
     ;
 
-static const char gv_words_queries[] = ""
+static const char words_queries[] = ""
 #define GV_SQL(name, help, text) " " #name
 #include "report/commands_query_queries.inc"
     ;
 
-static const char gv_words_areas[] = ""
+static const char words_areas[] = ""
 #define GV_DIFF_AREA(name, title, what, counted, kernels) " " #name
 #include "report/commands/diff/areas.def"
     ;
@@ -30,12 +30,12 @@ const char *gv_option_words(enum gv_option_id option)
 {
     switch (option) {
     case GV_OPTION_report_section:
-        return gv_words_sections;
+        return words_sections;
     case GV_OPTION_diff_section:
-        return gv_words_areas;
+        return words_areas;
     case GV_OPTION_stalls_cause:
     case GV_OPTION_check_no_stall:
-        return gv_words_causes;
+        return words_causes;
     default:
         return NULL;
     }
@@ -61,7 +61,7 @@ void gv_operand_words_print(FILE *out, enum gv_command_id command)
     struct gv_words_view view = {.out = out};
 
     if (command == GV_COMMAND_query)
-        fputs(gv_words_queries + 1, out);
+        fputs(words_queries + 1, out);
     else if (command == GV_COMMAND_schema && gv_schema_describe(NULL, false, words_put_view, &view))
         return;
 }

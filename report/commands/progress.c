@@ -15,7 +15,7 @@ struct gv_progress {
     time_t shown; /* seconds shown on the line; 0: no line */
 };
 
-static struct gv_progress gv_progress_now;
+static struct gv_progress progress_now;
 
 static time_t progress_clock(void)
 {
@@ -43,14 +43,14 @@ void gv_progress_begin(sqlite3 *database, const char *what)
 {
     if (!isatty(STDERR_FILENO))
         return;
-    gv_progress_now = (struct gv_progress){.what = what, .begun = progress_clock()};
-    sqlite3_progress_handler(database, GV_PROGRESS_STEPS, progress_look, &gv_progress_now);
+    progress_now = (struct gv_progress){.what = what, .begun = progress_clock()};
+    sqlite3_progress_handler(database, GV_PROGRESS_STEPS, progress_look, &progress_now);
 }
 
 void gv_progress_end(sqlite3 *database)
 {
     sqlite3_progress_handler(database, 0, NULL, NULL);
-    if (gv_progress_now.shown)
+    if (progress_now.shown)
         fputs("\r\033[K", stderr);
-    gv_progress_now.shown = 0;
+    progress_now.shown = 0;
 }

@@ -14,7 +14,7 @@
 #define GV_SCHEMA_NAME_COLUMNS 22
 #define GV_SCHEMA_LAST_BYTES   128
 
-static const struct gv_column gv_schema_fields[] = {
+static const struct gv_column schema_fields[] = {
     {"object", GV_COLUMN_TEXT}, {"kind", GV_COLUMN_TEXT}, {"row", GV_COLUMN_TEXT},
     {"column", GV_COLUMN_TEXT}, {"type", GV_COLUMN_TEXT}, {"help", GV_COLUMN_TEXT},
 };
@@ -74,7 +74,7 @@ struct gv_schema_guess {
     char nearest[GV_SCHEMA_LAST_BYTES];
 };
 
-static void gv_schema_guess(const struct gv_schema_column *column, void *context)
+static void schema_guess(const struct gv_schema_column *column, void *context)
 {
     struct gv_schema_guess *guess = context;
 
@@ -93,7 +93,7 @@ static int schema_refuse(const struct gv_command *command, const char *only, boo
 {
     struct gv_schema_guess guess = {.word = only, .least = GV_WORD_TYPO};
     bool table = !tables && gv_schema_describe(only, true, schema_ignore, NULL) == 0;
-    int error = gv_schema_describe(NULL, tables, gv_schema_guess, &guess);
+    int error = gv_schema_describe(NULL, tables, schema_guess, &guess);
 
     if (error || !guess.nearest[0])
         return gv_arguments_refuse(
@@ -121,8 +121,8 @@ int gv_command_schema(const struct gv_arguments *arguments)
     if (strcmp(format, "text") == 0) {
         error = gv_schema_describe(only, tables, schema_print, &page);
     } else {
-        gv_rows_begin(&page.rows, stdout, gv_format_find(format), gv_schema_fields,
-                      sizeof(gv_schema_fields) / sizeof(gv_schema_fields[0]), NULL);
+        gv_rows_begin(&page.rows, stdout, gv_format_find(format), schema_fields,
+                      sizeof(schema_fields) / sizeof(schema_fields[0]), NULL);
         error = gv_schema_describe(only, tables, schema_put, &page);
         int written = gv_rows_end(&page.rows);
         error = error ? error : written;

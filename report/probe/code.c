@@ -12,7 +12,7 @@
 #define GV_PROBE_PTX_STEPS 400u
 #define GV_PROBE_PTX_BYTES (4096u + GV_PROBE_PTX_STEPS * 64u)
 
-static uint64_t gv_probe_tag(struct gv_probe_stage *stage)
+static uint64_t probe_tag(struct gv_probe_stage *stage)
 {
     struct timespec now;
 
@@ -21,7 +21,7 @@ static uint64_t gv_probe_tag(struct gv_probe_stage *stage)
            (stage->serial++ & 0xfff);
 }
 
-static int gv_probe_write_late(struct gv_probe_stage *stage, uint64_t tag)
+static int probe_write_late(struct gv_probe_stage *stage, uint64_t tag)
 {
     size_t used;
     char *text = malloc(GV_PROBE_PTX_BYTES);
@@ -52,7 +52,7 @@ static int gv_probe_write_late(struct gv_probe_stage *stage, uint64_t tag)
 
 int gv_probe_write_ptx(struct gv_probe_stage *stage)
 {
-    return gv_probe_write_late(stage, gv_probe_tag(stage));
+    return probe_write_late(stage, probe_tag(stage));
 }
 
 /* Writes its local memory and reads it back, so that the compiler keeps all of it. */
@@ -82,13 +82,13 @@ int gv_probe_write_deep(struct gv_probe_stage *stage)
 
 void gv_probe_code_renew(struct gv_probe_stage *stage, struct gv_probe_code *code)
 {
-    uint64_t tag = gv_probe_tag(stage);
+    uint64_t tag = probe_tag(stage);
 
     if (code->tag_at)
         memcpy(code->bytes + code->tag_at, &tag, sizeof(tag));
 }
 
-static int gv_probe_code_link(struct gv_probe_stage *stage, struct gv_probe_code *code)
+static int probe_code_link(struct gv_probe_stage *stage, struct gv_probe_code *code)
 {
     CUlinkState link;
     void *linked;
@@ -112,8 +112,7 @@ static int gv_probe_code_link(struct gv_probe_stage *stage, struct gv_probe_code
 }
 
 /* If a driver refuses code with another tag, it gets the code unchanged. */
-static void gv_probe_find_tag(struct gv_probe_stage *stage, struct gv_probe_code *code,
-                              uint64_t tag)
+static void probe_find_tag(struct gv_probe_stage *stage, struct gv_probe_code *code, uint64_t tag)
 {
     const unsigned char *found = memmem(code->bytes, code->size, &tag, sizeof(tag));
     CUmodule module;
@@ -132,12 +131,12 @@ static void gv_probe_find_tag(struct gv_probe_stage *stage, struct gv_probe_code
 
 int gv_probe_code_make(struct gv_probe_stage *stage, struct gv_probe_code *code)
 {
-    uint64_t tag = gv_probe_tag(stage);
-    int error = gv_probe_write_late(stage, tag);
+    uint64_t tag = probe_tag(stage);
+    int error = probe_write_late(stage, tag);
 
     if (!error)
-        error = gv_probe_code_link(stage, code);
+        error = probe_code_link(stage, code);
     if (!error)
-        gv_probe_find_tag(stage, code, tag);
+        probe_find_tag(stage, code, tag);
     return error;
 }

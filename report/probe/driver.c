@@ -13,15 +13,15 @@
 
 struct gv_probe_driver gv_probe_cuda;
 
-static int gv_probe_not_found(void)
+static int probe_not_found(void)
 {
     return CUDA_ERROR_NOT_FOUND;
 }
 
-static void *gv_probe_find(void *library, const char *symbol)
+static void *probe_find(void *library, const char *symbol)
 {
     void *found = library ? dlsym(library, symbol) : NULL;
-    int (*missing)(void) = gv_probe_not_found;
+    int (*missing)(void) = probe_not_found;
 
     if (!found)
         memcpy(&found, &missing, sizeof(found));
@@ -29,27 +29,27 @@ static void *gv_probe_find(void *library, const char *symbol)
 }
 
 /* Whether this runtime works with the driver: a newer major version refuses. */
-static bool gv_probe_runtime_suits(void *driver, void *runtime)
+static bool probe_runtime_suits(void *driver, void *runtime)
 {
     int (*driver_version)(int *), (*runtime_version)(int *);
-    void *found = gv_probe_find(driver, "cuDriverGetVersion");
+    void *found = probe_find(driver, "cuDriverGetVersion");
     int driver_is = 0, runtime_is = 0;
 
     memcpy(&driver_version, &found, sizeof(found));
-    found = gv_probe_find(runtime, "cudaRuntimeGetVersion");
+    found = probe_find(runtime, "cudaRuntimeGetVersion");
     memcpy(&runtime_version, &found, sizeof(found));
     return driver_version(&driver_is) == 0 && runtime_version(&runtime_is) == 0 &&
            runtime_is / 1000 <= driver_is / 1000;
 }
 
-static void *gv_probe_open_runtime(void *driver)
+static void *probe_open_runtime(void *driver)
 {
     static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0",
                                         "libcudart.so"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         void *runtime = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (runtime && gv_probe_runtime_suits(driver, runtime))
+        if (runtime && probe_runtime_suits(driver, runtime))
             return runtime;
         if (runtime)
             dlclose(runtime);
@@ -61,12 +61,12 @@ void gv_probe_driver_version(char *out, size_t size)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     int (*begin)(void), (*ask)(char *, unsigned int);
-    void *found = gv_probe_find(library, "nvmlInit_v2");
+    void *found = probe_find(library, "nvmlInit_v2");
     FILE *file;
 
     out[0] = '\0';
     memcpy(&begin, &found, sizeof(found));
-    found = gv_probe_find(library, "nvmlSystemGetDriverVersion");
+    found = probe_find(library, "nvmlSystemGetDriverVersion");
     memcpy(&ask, &found, sizeof(found));
     if (begin() == 0 && ask(out, (unsigned int)size) == 0)
         return;
@@ -84,9 +84,9 @@ int gv_probe_driver_open(void)
 
     if (!driver)
         return -ENOENT;
-    runtime = gv_probe_open_runtime(driver);
+    runtime = probe_open_runtime(driver);
 #define GV_PROBE_FIND(library, symbol)                                                             \
-    found = gv_probe_find(library, GV_PROBE_TEXT(symbol));                                         \
+    found = probe_find(library, GV_PROBE_TEXT(symbol));                                            \
     memcpy(&gv_probe_cuda.symbol, &found, sizeof(found));
 #define GV_PROBE_DRIVER(call)                GV_PROBE_FIND(driver, call)
 #define GV_PROBE_BY_HAND(symbol, parameters) GV_PROBE_FIND(driver, symbol)

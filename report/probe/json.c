@@ -2,7 +2,7 @@
 #include "report/probe/probe.h"
 #include "report/show/json.h"
 
-static const char *gv_probe_json_status(const struct gv_probe_row *row)
+static const char *probe_json_status(const struct gv_probe_row *row)
 {
     switch (row->status) {
     case GV_PROBE_MEASURED:
@@ -22,20 +22,20 @@ static const char *gv_probe_json_status(const struct gv_probe_row *row)
     }
 }
 
-static void gv_probe_json_text(struct gv_json *json, const char *key, const char *text)
+static void probe_json_text(struct gv_json *json, const char *key, const char *text)
 {
     gv_json_key(json, key);
     gv_json_text(json, text);
 }
 
-static void gv_probe_json_number(struct gv_json *json, const char *key, int64_t number)
+static void probe_json_number(struct gv_json *json, const char *key, int64_t number)
 {
     gv_json_key(json, key);
     gv_json_number(json, number);
 }
 
 /* Null if `known` is 0. */
-static void gv_probe_json_known(struct gv_json *json, const char *key, int64_t number, int known)
+static void probe_json_known(struct gv_json *json, const char *key, int64_t number, int known)
 {
     gv_json_key(json, key);
     if (known)
@@ -44,31 +44,31 @@ static void gv_probe_json_known(struct gv_json *json, const char *key, int64_t n
         gv_json_null(json);
 }
 
-static void gv_probe_json_row(struct gv_json *json, const struct gv_probe_result *result, int mode,
-                              int call)
+static void probe_json_row(struct gv_json *json, const struct gv_probe_result *result, int mode,
+                           int call)
 {
     const struct gv_probe_row *row = &result->rows[mode][call];
     const struct gv_probe_subject *subject = &gv_probe_subjects[call];
     int measured = row->status == GV_PROBE_MEASURED;
 
     gv_json_open(json, '{');
-    gv_probe_json_text(json, "mode", gv_probe_mode_names[mode]);
-    gv_probe_json_text(json, "beside", subject->beside == GV_PROBE_BESIDE_GPU ? "gpu" : "load");
-    gv_probe_json_text(json, "call", subject->call);
-    gv_probe_json_text(json, "with", subject->what);
-    gv_probe_json_text(json, "cause", subject->cause[0] ? subject->cause : NULL);
-    gv_probe_json_text(json, "status", gv_probe_json_status(row));
-    gv_probe_json_known(json, "error", row->status, row->status > 0);
+    probe_json_text(json, "mode", gv_probe_mode_names[mode]);
+    probe_json_text(json, "beside", subject->beside == GV_PROBE_BESIDE_GPU ? "gpu" : "load");
+    probe_json_text(json, "call", subject->call);
+    probe_json_text(json, "with", subject->what);
+    probe_json_text(json, "cause", subject->cause[0] ? subject->cause : NULL);
+    probe_json_text(json, "status", probe_json_status(row));
+    probe_json_known(json, "error", row->status, row->status > 0);
     gv_json_key(json, "waits");
     if (measured)
         gv_json_bool(json, gv_probe_waits(row));
     else
         gv_json_null(json);
-    gv_probe_json_known(json, "rounds", row->rounds, measured);
-    gv_probe_json_known(json, "waited", row->waited, measured);
-    gv_probe_json_known(json, "idle_ns", row->idle_ns, measured);
-    gv_probe_json_known(json, "busy_ns", row->busy_ns, measured);
-    gv_probe_json_known(json, "kernel_ns", row->kernel_ns, measured);
+    probe_json_known(json, "rounds", row->rounds, measured);
+    probe_json_known(json, "waited", row->waited, measured);
+    probe_json_known(json, "idle_ns", row->idle_ns, measured);
+    probe_json_known(json, "busy_ns", row->busy_ns, measured);
+    probe_json_known(json, "kernel_ns", row->kernel_ns, measured);
     gv_json_close(json, '}');
 }
 
@@ -78,22 +78,22 @@ int gv_probe_print_json(const struct gv_probe_result *result, FILE *out)
 
     gv_json_begin(&json, out);
     gv_json_open(&json, '{');
-    gv_probe_json_text(&json, "format", "gpuverify probe 1");
-    gv_probe_json_text(&json, "gpuverify", GV_VERSION);
-    gv_probe_json_text(&json, "gpu", result->machine.gpu);
-    gv_probe_json_text(&json, "driver", result->machine.driver[0] ? result->machine.driver : NULL);
-    gv_probe_json_known(&json, "driver_version", result->machine.cuda_version,
-                        result->machine.cuda_version);
-    gv_probe_json_known(&json, "runtime_version", result->machine.runtime_version,
-                        result->machine.runtime_version);
-    gv_probe_json_number(&json, "unix_s", (int64_t)result->when);
-    gv_probe_json_number(&json, "kernel_ns", result->kernel_ns);
-    gv_probe_json_number(&json, "took_ns", result->took_ns);
+    probe_json_text(&json, "format", "gpuverify probe 1");
+    probe_json_text(&json, "gpuverify", GV_VERSION);
+    probe_json_text(&json, "gpu", result->machine.gpu);
+    probe_json_text(&json, "driver", result->machine.driver[0] ? result->machine.driver : NULL);
+    probe_json_known(&json, "driver_version", result->machine.cuda_version,
+                     result->machine.cuda_version);
+    probe_json_known(&json, "runtime_version", result->machine.runtime_version,
+                     result->machine.runtime_version);
+    probe_json_number(&json, "unix_s", (int64_t)result->when);
+    probe_json_number(&json, "kernel_ns", result->kernel_ns);
+    probe_json_number(&json, "took_ns", result->took_ns);
     gv_json_key(&json, "calls");
     gv_json_open(&json, '[');
     for (int mode = 0; mode < GV_PROBE_MODES; mode++)
         for (int call = 0; call < GV_PROBE_CALLS; call++)
-            gv_probe_json_row(&json, result, mode, call);
+            probe_json_row(&json, result, mode, call);
     gv_json_close(&json, ']');
     gv_json_close(&json, '}');
     gv_json_end(&json);

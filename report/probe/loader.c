@@ -6,7 +6,7 @@
 /* From entering the load to its wait; measured as 0.2 ms on an idle GPU. */
 #define GV_PROBE_INSIDE_US 5000
 
-static void *gv_probe_load_beside(void *context)
+static void *probe_load_beside(void *context)
 {
     struct gv_probe_loader *loader = context;
     CUmodule module;
@@ -27,7 +27,7 @@ int gv_probe_loader_start(struct gv_probe_loader *loader, struct gv_probe_stage 
     memset(loader, 0, sizeof(*loader));
     loader->stage = stage;
     gv_probe_code_renew(stage, &stage->loader);
-    if (pthread_create(&loader->thread, NULL, gv_probe_load_beside, loader))
+    if (pthread_create(&loader->thread, NULL, probe_load_beside, loader))
         return CUDA_ERROR_OUT_OF_MEMORY;
     while (!atomic_load(&loader->entered_ns))
         usleep(100);

@@ -22,7 +22,7 @@ struct gv_probe_call {
     int (*clean)(struct gv_probe_stage *stage);
 };
 
-static const struct gv_probe_call gv_probe_calls[] = {
+static const struct gv_probe_call probe_calls[] = {
 #define GV_PROBE_CALL(beside, cause, call, what, prepare, act, clean)                              \
     {GV_PROBE_BESIDE_##beside, gv_probe_##prepare, gv_probe_##act, gv_probe_##clean},
 #include "report/probe/calls.def"
@@ -43,8 +43,8 @@ int64_t gv_probe_clock_ns(void)
 }
 
 /* Times the call; with an idle GPU if kernel_ns is 0. */
-static int gv_probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *call,
-                        int64_t kernel_ns, struct gv_probe_round *round)
+static int probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                     int64_t kernel_ns, struct gv_probe_round *round)
 {
     struct gv_probe_loader loader;
     bool beside = kernel_ns && call->beside == GV_PROBE_BESIDE_LOAD;
@@ -69,8 +69,8 @@ static int gv_probe_act(struct gv_probe_stage *stage, const struct gv_probe_call
     return error;
 }
 
-static int gv_probe_round(struct gv_probe_stage *stage, const struct gv_probe_call *call,
-                          int64_t kernel_ns, struct gv_probe_round *round)
+static int probe_round(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                       int64_t kernel_ns, struct gv_probe_round *round)
 {
     int error;
 
@@ -80,7 +80,7 @@ static int gv_probe_round(struct gv_probe_stage *stage, const struct gv_probe_ca
     if (!error)
         error = (int)gv_probe_cuda.cuCtxSynchronize();
     if (!error)
-        error = gv_probe_act(stage, call, kernel_ns, round);
+        error = probe_act(stage, call, kernel_ns, round);
     if (!error)
         error = (int)gv_probe_cuda.cuCtxSynchronize();
     if (!error)
@@ -88,47 +88,47 @@ static int gv_probe_round(struct gv_probe_stage *stage, const struct gv_probe_ca
     return error;
 }
 
-static int gv_probe_compare(const void *left, const void *right)
+static int probe_compare(const void *left, const void *right)
 {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
 
     return (a > b) - (a < b);
 }
 
-static int64_t gv_probe_median(int64_t *values, int count)
+static int64_t probe_median(int64_t *values, int count)
 {
-    qsort(values, (size_t)count, sizeof(*values), gv_probe_compare);
+    qsort(values, (size_t)count, sizeof(*values), probe_compare);
     return values[count / 2];
 }
 
 /* The first round does what happens only once. */
-static int gv_probe_idle(struct gv_probe_stage *stage, const struct gv_probe_call *call,
-                         struct gv_probe_row *row, int64_t *longest_ns)
+static int probe_idle(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                      struct gv_probe_row *row, int64_t *longest_ns)
 {
     int64_t took_ns[GV_PROBE_ROUNDS];
     struct gv_probe_round round;
-    int error = gv_probe_round(stage, call, 0, &round);
+    int error = probe_round(stage, call, 0, &round);
 
     for (int i = 0; i < GV_PROBE_ROUNDS && !error; i++) {
-        error = gv_probe_round(stage, call, 0, &round);
+        error = probe_round(stage, call, 0, &round);
         took_ns[i] = round.took_ns;
     }
     if (!error) {
-        row->idle_ns = gv_probe_median(took_ns, GV_PROBE_ROUNDS);
+        row->idle_ns = probe_median(took_ns, GV_PROBE_ROUNDS);
         *longest_ns = took_ns[GV_PROBE_ROUNDS - 1];
     }
     return error;
 }
 
-static int gv_probe_busy(struct gv_probe_stage *stage, const struct gv_probe_call *call,
-                         struct gv_probe_row *row)
+static int probe_busy(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                      struct gv_probe_row *row)
 {
     int64_t took_ns[GV_PROBE_ALL_ROUNDS];
     struct gv_probe_round round;
     int wanted = GV_PROBE_ROUNDS, voids = 0, error = 0;
 
     while (row->rounds < wanted && !error) {
-        error = gv_probe_round(stage, call, row->kernel_ns, &round);
+        error = probe_round(stage, call, row->kernel_ns, &round);
         if (!error && round.void_) {
             if (++voids > GV_PROBE_ROUNDS)
                 error = GV_PROBE_NO_LOAD;
@@ -140,15 +140,15 @@ static int gv_probe_busy(struct gv_probe_stage *stage, const struct gv_probe_cal
             wanted = GV_PROBE_ALL_ROUNDS;
     }
     if (!error)
-        row->busy_ns = gv_probe_median(took_ns, row->rounds);
+        row->busy_ns = probe_median(took_ns, row->rounds);
     return error;
 }
 
-static void gv_probe_row(struct gv_probe_stage *stage, const struct gv_probe_call *call,
-                         int64_t kernel_ns, struct gv_probe_row *row)
+static void probe_row(struct gv_probe_stage *stage, const struct gv_probe_call *call,
+                      int64_t kernel_ns, struct gv_probe_row *row)
 {
     int64_t longest_ns = 0;
-    int error = gv_probe_idle(stage, call, row, &longest_ns);
+    int error = probe_idle(stage, call, row, &longest_ns);
 
     row->kernel_ns = kernel_ns;
     if (longest_ns * GV_PROBE_OUTLAST > kernel_ns)
@@ -156,12 +156,11 @@ static void gv_probe_row(struct gv_probe_stage *stage, const struct gv_probe_cal
     if (row->kernel_ns > GV_PROBE_LONGEST_NS)
         row->kernel_ns = GV_PROBE_LONGEST_NS;
     if (!error)
-        error = gv_probe_busy(stage, call, row);
+        error = probe_busy(stage, call, row);
     row->status = error == CUDA_ERROR_NOT_FOUND ? GV_PROBE_NOT_HERE : error;
 }
 
-static void gv_probe_read_machine(const struct gv_probe_stage *stage,
-                                  struct gv_probe_machine *machine)
+static void probe_read_machine(const struct gv_probe_stage *stage, struct gv_probe_machine *machine)
 {
     if (gv_probe_cuda.cuDeviceGetName(machine->gpu, sizeof(machine->gpu), stage->device))
         strcpy(machine->gpu, "unknown");
@@ -172,19 +171,19 @@ static void gv_probe_read_machine(const struct gv_probe_stage *stage,
     gv_probe_driver_version(machine->driver, sizeof(machine->driver));
 }
 
-static void gv_probe_send(int out, const struct gv_probe_message *message)
+static void probe_send(int out, const struct gv_probe_message *message)
 {
     if (write(out, message, sizeof(*message)) != (ssize_t)sizeof(*message))
         _exit(1);
 }
 
-static void gv_probe_fail(int out, const char *text, int error) __attribute__((noreturn));
-static void gv_probe_fail(int out, const char *text, int error)
+static void probe_fail(int out, const char *text, int error) __attribute__((noreturn));
+static void probe_fail(int out, const char *text, int error)
 {
     struct gv_probe_message message = {.kind = GV_PROBE_FAILED, .error = error};
 
     snprintf(message.text, sizeof(message.text), "%s", text);
-    gv_probe_send(out, &message);
+    probe_send(out, &message);
     _exit(1);
 }
 
@@ -200,18 +199,18 @@ void gv_probe_run(const struct gv_probe_request *request, enum gv_probe_mode mod
         setenv("CUDA_CACHE_DISABLE", "1", 1))
         _exit(1);
     if (gv_probe_driver_open())
-        gv_probe_fail(out, "this machine has no CUDA driver (libcuda.so.1)", 0);
+        probe_fail(out, "this machine has no CUDA driver (libcuda.so.1)", 0);
     error = gv_probe_stage_open(&stage, request->gpu);
     if (error)
-        gv_probe_fail(out, "the GPU cannot be used", error);
-    gv_probe_read_machine(&stage, &message.machine);
-    gv_probe_send(out, &message);
+        probe_fail(out, "the GPU cannot be used", error);
+    probe_read_machine(&stage, &message.machine);
+    probe_send(out, &message);
     message.kind = GV_PROBE_ROW;
     for (int call = first; call < GV_PROBE_CALLS; call++) {
         memset(&message.row, 0, sizeof(message.row));
         message.call = call;
-        gv_probe_row(&stage, &gv_probe_calls[call], request->kernel_ns, &message.row);
-        gv_probe_send(out, &message);
+        probe_row(&stage, &probe_calls[call], request->kernel_ns, &message.row);
+        probe_send(out, &message);
     }
     _exit(0);
 }

@@ -4,18 +4,18 @@
 #include <string.h>
 
 /* Runs for that long by the GPU's clock. */
-static const char gv_probe_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                                   ".visible .entry empty()\n{\n    ret;\n}\n"
-                                   ".visible .entry spin(.param .u64 spin_ns)\n{\n"
-                                   "    .reg .pred %p<2>;\n    .reg .b64 %rd<5>;\n"
-                                   "    ld.param.u64 %rd1, [spin_ns];\n"
-                                   "    mov.u64 %rd2, %globaltimer;\n"
-                                   "    add.u64 %rd3, %rd2, %rd1;\n"
-                                   "AGAIN:\n"
-                                   "    mov.u64 %rd4, %globaltimer;\n"
-                                   "    setp.lt.u64 %p1, %rd4, %rd3;\n"
-                                   "    @%p1 bra AGAIN;\n"
-                                   "    ret;\n}\n";
+static const char probe_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                                ".visible .entry empty()\n{\n    ret;\n}\n"
+                                ".visible .entry spin(.param .u64 spin_ns)\n{\n"
+                                "    .reg .pred %p<2>;\n    .reg .b64 %rd<5>;\n"
+                                "    ld.param.u64 %rd1, [spin_ns];\n"
+                                "    mov.u64 %rd2, %globaltimer;\n"
+                                "    add.u64 %rd3, %rd2, %rd1;\n"
+                                "AGAIN:\n"
+                                "    mov.u64 %rd4, %globaltimer;\n"
+                                "    setp.lt.u64 %p1, %rd4, %rd3;\n"
+                                "    @%p1 bra AGAIN;\n"
+                                "    ret;\n}\n";
 
 /* Returns the driver's error, if any. */
 #define GV_PROBE_TRY(call)                                                                         \
@@ -25,7 +25,7 @@ static const char gv_probe_ptx[] = ".version 7.0\n.target sm_70\n.address_size 6
             return try_result;                                                                     \
     } while (0)
 
-static int gv_probe_stage_context(struct gv_probe_stage *stage, int gpu)
+static int probe_stage_context(struct gv_probe_stage *stage, int gpu)
 {
     GV_PROBE_TRY(gv_probe_cuda.cuInit(0));
     GV_PROBE_TRY(gv_probe_cuda.cuDeviceGet(&stage->device, gpu));
@@ -36,13 +36,13 @@ static int gv_probe_stage_context(struct gv_probe_stage *stage, int gpu)
     GV_PROBE_TRY(gv_probe_cuda.cuEventCreate(&stage->ended, CU_EVENT_DISABLE_TIMING));
     GV_PROBE_TRY(gv_probe_cuda.cuEventCreate(&stage->early, CU_EVENT_DISABLE_TIMING));
     GV_PROBE_TRY(gv_probe_cuda.cuEventRecord(stage->early, stage->other));
-    GV_PROBE_TRY(gv_probe_cuda.cuModuleLoadData(&stage->module, gv_probe_ptx));
+    GV_PROBE_TRY(gv_probe_cuda.cuModuleLoadData(&stage->module, probe_ptx));
     GV_PROBE_TRY(gv_probe_cuda.cuModuleGetFunction(&stage->spin, stage->module, "spin"));
     GV_PROBE_TRY(gv_probe_cuda.cuModuleGetFunction(&stage->empty, stage->module, "empty"));
     return CUDA_SUCCESS;
 }
 
-static int gv_probe_stage_memory(struct gv_probe_stage *stage)
+static int probe_stage_memory(struct gv_probe_stage *stage)
 {
     void *pinned;
 
@@ -60,8 +60,8 @@ static int gv_probe_stage_memory(struct gv_probe_stage *stage)
 int gv_probe_stage_open(struct gv_probe_stage *stage, int gpu)
 {
     memset(stage, 0, sizeof(*stage));
-    GV_PROBE_TRY(gv_probe_stage_context(stage, gpu));
-    GV_PROBE_TRY(gv_probe_stage_memory(stage));
+    GV_PROBE_TRY(probe_stage_context(stage, gpu));
+    GV_PROBE_TRY(probe_stage_memory(stage));
     GV_PROBE_TRY(gv_probe_code_make(stage, &stage->code));
     GV_PROBE_TRY(gv_probe_code_make(stage, &stage->loader));
     GV_PROBE_TRY(gv_probe_cuda.cuCtxGetLimit(&stage->stack_bytes, CU_LIMIT_STACK_SIZE));

@@ -97,7 +97,7 @@ int gv_probe_kernel_function(struct gv_probe_stage *stage)
     return (int)gv_probe_cuda.cuKernelGetFunction(&stage->made.function, stage->made.kernel);
 }
 
-static int gv_probe_launch_one(CUfunction function, CUstream stream, void **parameters)
+static int probe_launch_one(CUfunction function, CUstream stream, void **parameters)
 {
     return (int)gv_probe_cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters,
                                              NULL);
@@ -108,12 +108,12 @@ int gv_probe_kernel_launch(struct gv_probe_stage *stage)
     CUdeviceptr nowhere = 0;
     void *parameters[] = {&nowhere};
 
-    return gv_probe_launch_one((CUfunction)stage->made.kernel, stage->other, parameters);
+    return probe_launch_one((CUfunction)stage->made.kernel, stage->other, parameters);
 }
 
 int gv_probe_second_launch(struct gv_probe_stage *stage)
 {
-    return gv_probe_launch_one((CUfunction)stage->made.second, stage->other, NULL);
+    return probe_launch_one((CUfunction)stage->made.second, stage->other, NULL);
 }
 
 int gv_probe_used_library(struct gv_probe_stage *stage)
@@ -199,12 +199,12 @@ int gv_probe_deep_launch(struct gv_probe_stage *stage)
 
 int gv_probe_launch(struct gv_probe_stage *stage)
 {
-    return gv_probe_launch_one(stage->empty, stage->other, NULL);
+    return probe_launch_one(stage->empty, stage->other, NULL);
 }
 
 int gv_probe_launch_behind(struct gv_probe_stage *stage)
 {
-    return gv_probe_launch_one(stage->empty, stage->busy, NULL);
+    return probe_launch_one(stage->empty, stage->busy, NULL);
 }
 
 int gv_probe_launch_many(struct gv_probe_stage *stage)

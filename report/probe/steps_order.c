@@ -2,7 +2,7 @@
 #include "report/probe/steps.h"
 
 /* "Not ready" is not an error. */
-static int gv_probe_answered(CUresult result)
+static int probe_answered(CUresult result)
 {
     return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : (int)result;
 }
@@ -19,7 +19,7 @@ int gv_probe_stream_destroy(struct gv_probe_stage *stage)
 
 int gv_probe_stream_query(struct gv_probe_stage *stage)
 {
-    return gv_probe_answered(gv_probe_cuda.cuStreamQuery(stage->busy));
+    return probe_answered(gv_probe_cuda.cuStreamQuery(stage->busy));
 }
 
 int gv_probe_stream_synchronize(struct gv_probe_stage *stage)
@@ -49,7 +49,7 @@ int gv_probe_event_record(struct gv_probe_stage *stage)
 
 int gv_probe_event_query(struct gv_probe_stage *stage)
 {
-    return gv_probe_answered(gv_probe_cuda.cuEventQuery(stage->early));
+    return probe_answered(gv_probe_cuda.cuEventQuery(stage->early));
 }
 
 int gv_probe_graph(struct gv_probe_stage *stage)

@@ -26,7 +26,7 @@ int gv_probe_store_folder(char *out, size_t size)
 }
 
 /* mkdir -p */
-static int gv_probe_store_make(char *folder)
+static int probe_store_make(char *folder)
 {
     for (char *at = strchr(folder + 1, '/');; at = strchr(at + 1, '/')) {
         int made;
@@ -42,7 +42,7 @@ static int gv_probe_store_make(char *folder)
 }
 
 /* Keeps letters, digits and dots; replaces others by a minus. */
-static void gv_probe_store_plain(const char *text, char *out, size_t size)
+static void probe_store_plain(const char *text, char *out, size_t size)
 {
     size_t used = 0;
 
@@ -57,14 +57,14 @@ int gv_probe_store_path(const struct gv_probe_machine *machine, char *out, size_
     int error = gv_probe_store_folder(folder, sizeof(folder)), length;
 
     if (!error)
-        error = gv_probe_store_make(folder);
+        error = probe_store_make(folder);
     if (error)
         return error;
     if (machine->driver[0])
-        gv_probe_store_plain(machine->driver, driver, sizeof(driver));
+        probe_store_plain(machine->driver, driver, sizeof(driver));
     else
         snprintf(driver, sizeof(driver), "cuda-%d", machine->cuda_version);
-    gv_probe_store_plain(machine->gpu, gpu, sizeof(gpu));
+    probe_store_plain(machine->gpu, gpu, sizeof(gpu));
     length = snprintf(out, size, "%s/probe-%s-%s.json", folder, driver, gpu);
     return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }

@@ -17,10 +17,10 @@ struct gv_probe_style {
     const char *empty; /* for nothing measured */
 };
 
-static const struct gv_probe_style gv_probe_as_text = {
+static const struct gv_probe_style probe_as_text = {
     "%-31s %-43s %9s %9s  %s\n", "%-31s %-43s %9s %9s  %s\n", "", "", "",
 };
-static const struct gv_probe_style gv_probe_as_markdown = {
+static const struct gv_probe_style probe_as_markdown = {
     "| %s | %s | %s | %s | %s |\n|---|---|---|---|---|\n",
     "| %s | %s | %s | %s | %s |\n",
     "`",
@@ -28,7 +28,7 @@ static const struct gv_probe_style gv_probe_as_markdown = {
     "-",
 };
 
-static const char *gv_probe_failure(const struct gv_probe_row *row, const char *call, char *out)
+static const char *probe_failure(const struct gv_probe_row *row, const char *call, char *out)
 {
     const char *name;
 
@@ -52,14 +52,14 @@ static const char *gv_probe_failure(const struct gv_probe_row *row, const char *
     return out;
 }
 
-static const char *gv_probe_verdict(const struct gv_probe_result *result,
-                                    const struct gv_probe_row *row, const char *call, char *out)
+static const char *probe_verdict(const struct gv_probe_result *result,
+                                 const struct gv_probe_row *row, const char *call, char *out)
 {
     char kernel[GV_FORMAT_BYTES];
     size_t used;
 
     if (row->status != GV_PROBE_MEASURED)
-        return gv_probe_failure(row, call, out);
+        return probe_failure(row, call, out);
     used = (size_t)snprintf(out, GV_PROBE_WORD_BYTES, "%s", gv_probe_waits(row) ? "yes" : "no");
     if (row->waited && row->waited < row->rounds)
         used += (size_t)snprintf(out + used, GV_PROBE_WORD_BYTES - used,
@@ -71,8 +71,8 @@ static const char *gv_probe_verdict(const struct gv_probe_result *result,
     return out;
 }
 
-static void gv_probe_print_row(const struct gv_probe_result *result, int mode, int call,
-                               const struct gv_probe_style *style, FILE *out)
+static void probe_print_row(const struct gv_probe_result *result, int mode, int call,
+                            const struct gv_probe_style *style, FILE *out)
 {
     const struct gv_probe_row *row = &result->rows[mode][call];
     const struct gv_probe_subject *subject = &gv_probe_subjects[call];
@@ -83,10 +83,10 @@ static void gv_probe_print_row(const struct gv_probe_result *result, int mode, i
     fprintf(out, style->row, name, subject->what,
             measured ? gv_format_duration(idle, row->idle_ns) : style->empty,
             measured ? gv_format_duration(busy, row->busy_ns) : style->empty,
-            gv_probe_verdict(result, row, subject->call, word));
+            probe_verdict(result, row, subject->call, word));
 }
 
-static bool gv_probe_differs(const struct gv_probe_result *result, int call)
+static bool probe_differs(const struct gv_probe_result *result, int call)
 {
     const struct gv_probe_row *lazy = &result->rows[GV_PROBE_LAZY][call];
     const struct gv_probe_row *eager = &result->rows[GV_PROBE_EAGER][call];
@@ -94,24 +94,24 @@ static bool gv_probe_differs(const struct gv_probe_result *result, int call)
     return lazy->status != eager->status || gv_probe_waits(lazy) != gv_probe_waits(eager);
 }
 
-static void gv_probe_print_table(const struct gv_probe_result *result, enum gv_probe_beside beside,
-                                 const struct gv_probe_style *style, FILE *out)
+static void probe_print_table(const struct gv_probe_result *result, enum gv_probe_beside beside,
+                              const struct gv_probe_style *style, FILE *out)
 {
     fprintf(out, style->head, "call", "with", beside == GV_PROBE_BESIDE_GPU ? "idle GPU" : "alone",
             beside == GV_PROBE_BESIDE_GPU ? "busy GPU" : "beside it", "waits");
     for (int call = 0; call < GV_PROBE_CALLS; call++)
         if (gv_probe_subjects[call].beside == beside)
-            gv_probe_print_row(result, GV_PROBE_LAZY, call, style, out);
+            probe_print_row(result, GV_PROBE_LAZY, call, style, out);
 }
 
-static void gv_probe_print_eager(const struct gv_probe_result *result,
-                                 const struct gv_probe_style *style, FILE *out)
+static void probe_print_eager(const struct gv_probe_result *result,
+                              const struct gv_probe_style *style, FILE *out)
 {
     int differing = 0;
 
     fprintf(out, "\n%sWith CUDA_MODULE_LOADING=EAGER\n\n", style->title);
     for (int call = 0; call < GV_PROBE_CALLS; call++)
-        differing += gv_probe_differs(result, call);
+        differing += probe_differs(result, call);
     if (differing == 0) {
         fputs("The answers are the same.\n", out);
         return;
@@ -119,11 +119,11 @@ static void gv_probe_print_eager(const struct gv_probe_result *result,
     fputs("The answers are the same, except:\n\n", out);
     fprintf(out, style->head, "call", "with", "idle", "busy", "waits");
     for (int call = 0; call < GV_PROBE_CALLS; call++)
-        if (gv_probe_differs(result, call))
-            gv_probe_print_row(result, GV_PROBE_EAGER, call, style, out);
+        if (probe_differs(result, call))
+            probe_print_row(result, GV_PROBE_EAGER, call, style, out);
 }
 
-static void gv_probe_print_machine(const struct gv_probe_result *result, FILE *out)
+static void probe_print_machine(const struct gv_probe_result *result, FILE *out)
 {
     const struct gv_probe_machine *machine = &result->machine;
     char date[32] = "", took[GV_FORMAT_BYTES];
@@ -145,28 +145,28 @@ static void gv_probe_print_machine(const struct gv_probe_result *result, FILE *o
             gv_format_duration(took, result->took_ns));
 }
 
-static int gv_probe_print_as(const struct gv_probe_result *result,
-                             const struct gv_probe_style *style, FILE *out)
+static int probe_print_as(const struct gv_probe_result *result, const struct gv_probe_style *style,
+                          FILE *out)
 {
     char kernel[GV_FORMAT_BYTES];
 
-    gv_probe_print_machine(result, out);
+    probe_print_machine(result, out);
     fprintf(out, "\n%sBeside a kernel of %s on a stream of its own\n\n", style->title,
             gv_format_duration(kernel, result->kernel_ns));
-    gv_probe_print_table(result, GV_PROBE_BESIDE_GPU, style, out);
+    probe_print_table(result, GV_PROBE_BESIDE_GPU, style, out);
     fprintf(out, "\n%sBeside another thread's cuModuleLoadData, which waits for such a kernel\n\n",
             style->title);
-    gv_probe_print_table(result, GV_PROBE_BESIDE_LOAD, style, out);
-    gv_probe_print_eager(result, style, out);
+    probe_print_table(result, GV_PROBE_BESIDE_LOAD, style, out);
+    probe_print_eager(result, style, out);
     return ferror(out) ? -1 : 0;
 }
 
 int gv_probe_print(const struct gv_probe_result *result, FILE *out)
 {
-    return gv_probe_print_as(result, &gv_probe_as_text, out);
+    return probe_print_as(result, &probe_as_text, out);
 }
 
 int gv_probe_print_markdown(const struct gv_probe_result *result, FILE *out)
 {
-    return gv_probe_print_as(result, &gv_probe_as_markdown, out);
+    return probe_print_as(result, &probe_as_markdown, out);
 }

@@ -26,7 +26,7 @@ struct gv_probe_child {
     bool ready;
 };
 
-static int64_t gv_probe_now_ms(void)
+static int64_t probe_now_ms(void)
 {
     struct timespec now;
 
@@ -34,8 +34,8 @@ static int64_t gv_probe_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int gv_probe_child_start(struct gv_probe_child *child,
-                                const struct gv_probe_request *request, enum gv_probe_mode mode)
+static int probe_child_start(struct gv_probe_child *child, const struct gv_probe_request *request,
+                             enum gv_probe_mode mode)
 {
     pid_t parent = getpid();
     int ends[2];
@@ -61,7 +61,7 @@ static int gv_probe_child_start(struct gv_probe_child *child,
 }
 
 /* A process inside the driver may take a while to end after the kill. */
-static void gv_probe_child_end(struct gv_probe_child *child)
+static void probe_child_end(struct gv_probe_child *child)
 {
     kill(child->pid, SIGKILL);
     close(child->in);
@@ -70,26 +70,26 @@ static void gv_probe_child_end(struct gv_probe_child *child)
 }
 
 /* 1: a message; 0: no more messages; -ETIMEDOUT. */
-static int gv_probe_child_read(struct gv_probe_child *child, int64_t limit_ms,
-                               struct gv_probe_message *message)
+static int probe_child_read(struct gv_probe_child *child, int64_t limit_ms,
+                            struct gv_probe_message *message)
 {
     struct pollfd poll_in = {.fd = child->in, .events = POLLIN};
-    int64_t until_ms = gv_probe_now_ms() + limit_ms, left_ms = limit_ms;
+    int64_t until_ms = probe_now_ms() + limit_ms, left_ms = limit_ms;
     int ready = -1;
 
     while (ready < 0) {
         ready = poll(&poll_in, 1, left_ms > 0 ? (int)left_ms : 0);
         if (ready < 0 && errno != EINTR)
             return -errno;
-        left_ms = until_ms - gv_probe_now_ms();
+        left_ms = until_ms - probe_now_ms();
     }
     if (ready == 0)
         return -ETIMEDOUT;
     return read(child->in, message, sizeof(*message)) == (ssize_t)sizeof(*message);
 }
 
-static int gv_probe_take(struct gv_probe_child *child, const struct gv_probe_message *message,
-                         enum gv_probe_mode mode, struct gv_probe_result *result)
+static int probe_take(struct gv_probe_child *child, const struct gv_probe_message *message,
+                      enum gv_probe_mode mode, struct gv_probe_result *result)
 {
     if (message->kind == GV_PROBE_FAILED) {
         if (message->error)
@@ -110,18 +110,18 @@ static int gv_probe_take(struct gv_probe_child *child, const struct gv_probe_mes
 }
 
 /* Runs one child to its end. The row that stopped it gets the reason. */
-static int gv_probe_follow(struct gv_probe_child *child, const struct gv_probe_limits *limits,
-                           enum gv_probe_mode mode, int64_t end_ms, struct gv_probe_result *result)
+static int probe_follow(struct gv_probe_child *child, const struct gv_probe_limits *limits,
+                        enum gv_probe_mode mode, int64_t end_ms, struct gv_probe_result *result)
 {
     struct gv_probe_message message;
     int error = 0;
 
     while (child->next < GV_PROBE_CALLS && !error) {
         int64_t limit_ms = child->ready ? limits->call_ms : limits->start_ms;
-        int64_t left_ms = end_ms - gv_probe_now_ms();
-        int got = gv_probe_child_read(child, left_ms < limit_ms ? left_ms : limit_ms, &message);
+        int64_t left_ms = end_ms - probe_now_ms();
+        int got = probe_child_read(child, left_ms < limit_ms ? left_ms : limit_ms, &message);
         if (got == 1) {
-            error = gv_probe_take(child, &message, mode, result);
+            error = probe_take(child, &message, mode, result);
             continue;
         }
         if (!child->ready) {
@@ -129,7 +129,7 @@ static int gv_probe_follow(struct gv_probe_child *child, const struct gv_probe_l
                        got ? "did not answer" : "ended the process");
             return -ENODEV;
         }
-        if (gv_probe_now_ms() >= end_ms)
+        if (probe_now_ms() >= end_ms)
             return -ETIMEDOUT;
         result->rows[mode][child->next++].status = got ? GV_PROBE_HUNG : GV_PROBE_DIED;
         return 0;
@@ -137,27 +137,27 @@ static int gv_probe_follow(struct gv_probe_child *child, const struct gv_probe_l
     return error;
 }
 
-static int gv_probe_measure_mode(const struct gv_probe_request *request, enum gv_probe_mode mode,
-                                 int64_t end_ms, struct gv_probe_result *result)
+static int probe_measure_mode(const struct gv_probe_request *request, enum gv_probe_mode mode,
+                              int64_t end_ms, struct gv_probe_result *result)
 {
     struct gv_probe_child child = {0};
     int error = 0;
 
     while (child.next < GV_PROBE_CALLS && !error) {
-        error = gv_probe_child_start(&child, request, mode);
+        error = probe_child_start(&child, request, mode);
         if (error) {
             gv_message("cannot start a process: %s", strerror(-error));
             return error;
         }
-        error = gv_probe_follow(&child, &request->limits, mode, end_ms, result);
-        gv_probe_child_end(&child);
+        error = probe_follow(&child, &request->limits, mode, end_ms, result);
+        probe_child_end(&child);
     }
     return error;
 }
 
 int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_result *result)
 {
-    int64_t start_ms = gv_probe_now_ms();
+    int64_t start_ms = probe_now_ms();
     int error = 0;
 
     memset(result, 0, sizeof(*result));
@@ -167,13 +167,13 @@ int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_res
     result->when = time(NULL);
     result->kernel_ns = request->kernel_ns;
     for (int mode = 0; mode < GV_PROBE_MODES && !error; mode++)
-        error = gv_probe_measure_mode(request, (enum gv_probe_mode)mode,
-                                      start_ms + request->limits.whole_ms, result);
+        error = probe_measure_mode(request, (enum gv_probe_mode)mode,
+                                   start_ms + request->limits.whole_ms, result);
     if (error == -ETIMEDOUT) {
         gv_message("time ran out before all calls were measured");
         error = 0;
     }
-    result->took_ns = (gv_probe_now_ms() - start_ms) * 1000000;
+    result->took_ns = (probe_now_ms() - start_ms) * 1000000;
     return error;
 }
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct gv_error_words gv_error_words_all[] = {
+static const struct gv_error_words error_words_all[] = {
 #define GV_ERROR_WORDS(result, class, meaning, remedy) {result, class, meaning, remedy},
 #include "report/show/error_words.def"
 };
@@ -12,8 +12,8 @@ const struct gv_error_words *gv_error_words_of(const char *class, int64_t result
 {
     const struct gv_error_words *found = NULL;
 
-    for (size_t i = 0; i < sizeof(gv_error_words_all) / sizeof(gv_error_words_all[0]); i++) {
-        const struct gv_error_words *words = &gv_error_words_all[i];
+    for (size_t i = 0; i < sizeof(error_words_all) / sizeof(error_words_all[0]); i++) {
+        const struct gv_error_words *words = &error_words_all[i];
         if (words->result == result && strcmp(words->class, class) == 0)
             return words;
         if (words->result == result && !words->class[0])

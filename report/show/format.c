@@ -12,7 +12,7 @@ struct gv_result_name {
     const char *runtime;
 };
 
-static const struct gv_result_name gv_result_names[] = {
+static const struct gv_result_name result_names[] = {
 #define GV_CUDA_ERROR(number, driver, runtime) {number, driver, runtime},
 #include "report/show/cuda_errors.def"
 };
@@ -101,8 +101,8 @@ const char *gv_format_result(const char *call, int64_t result)
 {
     int runtime = call && strncmp(call, "cuda", 4) == 0;
 
-    for (size_t i = 0; i < sizeof(gv_result_names) / sizeof(gv_result_names[0]); i++) {
-        const struct gv_result_name *name = &gv_result_names[i];
+    for (size_t i = 0; i < sizeof(result_names) / sizeof(result_names[0]); i++) {
+        const struct gv_result_name *name = &result_names[i];
         if (name->result != result)
             continue;
         const char *first = runtime ? name->runtime : name->driver;

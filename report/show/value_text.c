@@ -12,7 +12,7 @@ struct gv_unit {
     double ns;
 };
 
-static const struct gv_unit gv_units[] = {
+static const struct gv_unit units[] = {
     {"ns", 1},  {"us", 1e3},   {"\xc2\xb5s", 1e3}, {"ms", 1e6},
     {"s", 1e9}, {"min", 60e9}, {"h", 3600e9},
 };
@@ -60,10 +60,10 @@ int gv_value_duration(const char *text, int64_t *ns)
     if (!*unit && value <= 0)
         return 0;
     unit += *unit == ' ';
-    for (size_t i = 0; i < sizeof(gv_units) / sizeof(gv_units[0]); i++) {
-        if (strcmp(unit, gv_units[i].name) != 0)
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(unit, units[i].name) != 0)
             continue;
-        value *= gv_units[i].ns;
+        value *= units[i].ns;
         if (value > GV_VALUE_NS_LIMIT)
             return -ERANGE;
         *ns = (int64_t)(value + 0.5);

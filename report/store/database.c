@@ -9,7 +9,7 @@
 
 #define GV_DATABASE_BUSY_MS 2000
 
-static const char *const gv_database_sql[] = {
+static const char *const database_sql[] = {
 #define GV_SQL(name, help, text) text,
 #include "report/store_statements.inc"
 };
@@ -47,15 +47,15 @@ int gv_database_error(sqlite3 *handle, int result)
     }
 }
 
-static int gv_database_execute(struct gv_database *database, const char *sql)
+static int database_execute(struct gv_database *database, const char *sql)
 {
     int result = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
 
     return gv_database_error(database->handle, result);
 }
 
-static int gv_database_prepare_next(sqlite3 *handle, const char **sql, const int64_t *values,
-                                    int count, sqlite3_stmt **rows)
+static int database_prepare_next(sqlite3 *handle, const char **sql, const int64_t *values,
+                                 int count, sqlite3_stmt **rows)
 {
     int result = sqlite3_prepare_v2(handle, *sql, -1, rows, sql);
 
@@ -69,7 +69,7 @@ static int gv_database_prepare_next(sqlite3 *handle, const char **sql, const int
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows)
 {
-    return gv_database_prepare_next(handle, &sql, values, count, rows);
+    return database_prepare_next(handle, &sql, values, count, rows);
 }
 
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count)
@@ -78,7 +78,7 @@ int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, 
 
     while (*sql && (result == SQLITE_OK || result == SQLITE_DONE)) {
         sqlite3_stmt *rows = NULL;
-        result = gv_database_prepare_next(handle, &sql, values, count, &rows);
+        result = database_prepare_next(handle, &sql, values, count, &rows);
         while (rows && (result == SQLITE_OK || result == SQLITE_ROW))
             result = sqlite3_step(rows);
         sqlite3_finalize(rows);
@@ -86,7 +86,7 @@ int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, 
     return gv_database_error(handle, result);
 }
 
-static int gv_database_number(struct gv_database *database, const char *sql, int64_t *number)
+static int database_number(struct gv_database *database, const char *sql, int64_t *number)
 {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL);
@@ -100,22 +100,22 @@ static int gv_database_number(struct gv_database *database, const char *sql, int
 }
 
 /* If it is empty, make the schema. Otherwise it must be a trace of this version. */
-static int gv_database_check(struct gv_database *database, gv_database_begun *begun, void *context)
+static int database_check(struct gv_database *database, gv_database_begun *begun, void *context)
 {
     int64_t application = 0, version = 0, tables = 0;
     int error;
 
-    error = gv_database_number(database, "SELECT count(*) FROM sqlite_schema", &tables);
+    error = database_number(database, "SELECT count(*) FROM sqlite_schema", &tables);
     if (!error)
-        error = gv_database_number(database, "PRAGMA application_id", &application);
+        error = database_number(database, "PRAGMA application_id", &application);
     if (!error)
-        error = gv_database_number(database, "PRAGMA user_version", &version);
+        error = database_number(database, "PRAGMA user_version", &version);
     if (error)
         return error;
     if (tables == 0 && application == 0) {
         error = gv_database_begin(database);
         if (!error)
-            error = gv_database_execute(database, gv_schema_sql);
+            error = database_execute(database, gv_schema_sql);
         if (!error && begun)
             error = begun(database, context);
         if (!error)
@@ -146,15 +146,15 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
         sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
         /* A killed collector leaves its pages in the page cache, so the journal can roll back
          * without any sync. Only a power failure can damage the file. */
-        error = gv_database_execute(database, "PRAGMA page_size = 4096;"
-                                              "PRAGMA journal_mode = DELETE;"
-                                              "PRAGMA synchronous = OFF;"
-                                              "PRAGMA cache_size = -16384;"
-                                              "PRAGMA temp_store = FILE;"
-                                              "PRAGMA trusted_schema = OFF;");
+        error = database_execute(database, "PRAGMA page_size = 4096;"
+                                           "PRAGMA journal_mode = DELETE;"
+                                           "PRAGMA synchronous = OFF;"
+                                           "PRAGMA cache_size = -16384;"
+                                           "PRAGMA temp_store = FILE;"
+                                           "PRAGMA trusted_schema = OFF;");
     }
     if (!error)
-        error = gv_database_check(database, begun, context);
+        error = database_check(database, begun, context);
     if (error)
         gv_database_close(database);
     return error;
@@ -170,12 +170,12 @@ void gv_database_close(struct gv_database *database)
 
 int gv_database_begin(struct gv_database *database)
 {
-    return gv_database_execute(database, "BEGIN");
+    return database_execute(database, "BEGIN");
 }
 
 int gv_database_commit(struct gv_database *database)
 {
-    return gv_database_execute(database, "COMMIT");
+    return database_execute(database, "COMMIT");
 }
 
 void gv_database_rollback(struct gv_database *database)
@@ -198,13 +198,13 @@ sqlite3_stmt *gv_database_prepare(struct gv_database *database, enum gv_statemen
         sqlite3_reset(*prepared);
         return *prepared;
     }
-    result = sqlite3_prepare_v3(database->handle, gv_database_sql[statement], -1,
+    result = sqlite3_prepare_v3(database->handle, database_sql[statement], -1,
                                 SQLITE_PREPARE_PERSISTENT, prepared, NULL);
     *error = gv_database_error(database->handle, result);
     return *prepared;
 }
 
-static int gv_database_bind(sqlite3_stmt *prepared, const char *types, va_list arguments)
+static int database_bind(sqlite3_stmt *prepared, const char *types, va_list arguments)
 {
     int result = SQLITE_OK;
 
@@ -242,7 +242,7 @@ int gv_database_run(struct gv_database *database, enum gv_statement statement, c
     if (!prepared)
         return error;
     va_start(arguments, types);
-    result = gv_database_bind(prepared, types, arguments);
+    result = database_bind(prepared, types, arguments);
     va_end(arguments);
     if (result == SQLITE_OK)
         result = sqlite3_step(prepared);

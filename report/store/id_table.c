@@ -12,7 +12,7 @@
 #define GV_ID_TABLE_SPARE   (INT64_C(1) << 16)
 #define GV_ID_TABLE_FOR_ROW 64
 
-static int gv_id_table_grow(struct gv_id_table *table, size_t rows)
+static int id_table_grow(struct gv_id_table *table, size_t rows)
 {
     size_t room = table->rows ? table->rows : 64;
 
@@ -31,7 +31,7 @@ static int gv_id_table_grow(struct gv_id_table *table, size_t rows)
 }
 
 /* One more than the highest id that such a query can return. 0 or -errno. */
-static int gv_id_table_limit(sqlite3 *trace, const char *sql, int64_t *limit)
+static int id_table_limit(sqlite3 *trace, const char *sql, int64_t *limit)
 {
     char *counting = sqlite3_mprintf("SELECT count(*) FROM (%s)", sql);
     sqlite3_stmt *row = NULL;
@@ -54,7 +54,7 @@ int gv_id_table_read(struct gv_id_table *table, sqlite3 *trace, const char *sql)
 {
     sqlite3_stmt *rows = NULL;
     int64_t limit = 0;
-    int result, error = gv_id_table_limit(trace, sql, &limit);
+    int result, error = id_table_limit(trace, sql, &limit);
 
     if (error)
         return error;
@@ -65,7 +65,7 @@ int gv_id_table_read(struct gv_id_table *table, sqlite3 *trace, const char *sql)
             int64_t id = sqlite3_column_int64(rows, 0);
             if (id <= 0 || id >= limit)
                 continue;
-            error = gv_id_table_grow(table, (size_t)id + 1);
+            error = id_table_grow(table, (size_t)id + 1);
             for (size_t i = 0; !error && i < table->columns; i++)
                 table->values[(size_t)id * table->columns + i] =
                     sqlite3_column_int64(rows, (int)i + 1);

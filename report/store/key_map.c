@@ -9,7 +9,7 @@
 #define GV_KEY_MAP_FIRST_PLACES 64u
 
 /* The key's slot, or the empty slot for it. */
-static struct gv_key_entry *gv_key_map_place(const struct gv_key_map *map, const struct gv_key *key)
+static struct gv_key_entry *key_map_place(const struct gv_key_map *map, const struct gv_key *key)
 {
     size_t place = gv_mix_bytes(0, key, sizeof(*key)) & (map->places - 1);
 
@@ -21,10 +21,10 @@ static struct gv_key_entry *gv_key_map_place(const struct gv_key_map *map, const
 
 int64_t gv_key_map_find(const struct gv_key_map *map, const struct gv_key *key)
 {
-    return map->places == 0 ? 0 : gv_key_map_place(map, key)->value;
+    return map->places == 0 ? 0 : key_map_place(map, key)->value;
 }
 
-static int gv_key_map_grow(struct gv_key_map *map)
+static int key_map_grow(struct gv_key_map *map)
 {
     struct gv_key_map larger = {.places = map->places ? map->places * 2 : GV_KEY_MAP_FIRST_PLACES};
 
@@ -33,7 +33,7 @@ static int gv_key_map_grow(struct gv_key_map *map)
         return -ENOMEM;
     for (size_t i = 0; i < map->places; i++)
         if (map->entries[i].value != 0)
-            *gv_key_map_place(&larger, &map->entries[i].key) = map->entries[i];
+            *key_map_place(&larger, &map->entries[i].key) = map->entries[i];
     larger.used = map->used;
     free(map->entries);
     *map = larger;
@@ -43,11 +43,11 @@ static int gv_key_map_grow(struct gv_key_map *map)
 int gv_key_map_add(struct gv_key_map *map, const struct gv_key *key, int64_t value)
 {
     if ((map->used + 1) * 4 > map->places * 3) {
-        int error = gv_key_map_grow(map);
+        int error = key_map_grow(map);
         if (error)
             return error;
     }
-    struct gv_key_entry *place = gv_key_map_place(map, key);
+    struct gv_key_entry *place = key_map_place(map, key);
     place->key = *key;
     place->value = value;
     map->used++;
@@ -57,7 +57,7 @@ int gv_key_map_add(struct gv_key_map *map, const struct gv_key *key, int64_t val
 /* Moves up later entries that could not be found past the gap. */
 void gv_key_map_remove(struct gv_key_map *map, const struct gv_key *key)
 {
-    struct gv_key_entry *gap = map->places ? gv_key_map_place(map, key) : NULL;
+    struct gv_key_entry *gap = map->places ? key_map_place(map, key) : NULL;
 
     if (!gap || gap->value == 0)
         return;

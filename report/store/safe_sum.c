@@ -13,7 +13,7 @@ struct gv_safe_sum {
     int64_t reals; /* non-integers; any makes the sum a real number */
 };
 
-static void gv_safe_sum_change(sqlite3_context *context, sqlite3_value *value, int sign)
+static void safe_sum_change(sqlite3_context *context, sqlite3_value *value, int sign)
 {
     struct gv_safe_sum *sum = sqlite3_aggregate_context(context, sizeof(*sum));
     int type = sqlite3_value_numeric_type(value);
@@ -29,19 +29,19 @@ static void gv_safe_sum_change(sqlite3_context *context, sqlite3_value *value, i
     }
 }
 
-static void gv_safe_sum_step(sqlite3_context *context, int count, sqlite3_value **values)
+static void safe_sum_step(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    gv_safe_sum_change(context, values[0], 1);
+    safe_sum_change(context, values[0], 1);
 }
 
-static void gv_safe_sum_inverse(sqlite3_context *context, int count, sqlite3_value **values)
+static void safe_sum_inverse(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    gv_safe_sum_change(context, values[0], -1);
+    safe_sum_change(context, values[0], -1);
 }
 
-static void gv_safe_sum_value(sqlite3_context *context)
+static void safe_sum_value(sqlite3_context *context)
 {
     const struct gv_safe_sum *sum = sqlite3_aggregate_context(context, 0);
 
@@ -60,8 +60,8 @@ static void gv_safe_sum_value(sqlite3_context *context)
 int gv_safe_sum_install(sqlite3 *database)
 {
     return sqlite3_create_window_function(database, "sum", 1, SQLITE_UTF8 | SQLITE_INNOCUOUS, NULL,
-                                          gv_safe_sum_step, gv_safe_sum_value, gv_safe_sum_value,
-                                          gv_safe_sum_inverse, NULL) == SQLITE_OK
+                                          safe_sum_step, safe_sum_value, safe_sum_value,
+                                          safe_sum_inverse, NULL) == SQLITE_OK
                ? 0
                : -EIO;
 }

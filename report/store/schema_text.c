@@ -12,7 +12,7 @@
 #define GV_SCHEMA_MARK       " -- "
 
 /* The comment of the line that ends with this column's name, or that begins the view. */
-static void gv_schema_comment(const char *sql, const char *name, char help[GV_SCHEMA_HELP_BYTES])
+static void schema_comment(const char *sql, const char *name, char help[GV_SCHEMA_HELP_BYTES])
 {
     size_t wanted = strlen(name);
 
@@ -37,31 +37,31 @@ static void gv_schema_comment(const char *sql, const char *name, char help[GV_SC
     }
 }
 
-static const char *gv_schema_cell(sqlite3_stmt *statement, int column)
+static const char *schema_cell(sqlite3_stmt *statement, int column)
 {
     const char *text = (const char *)sqlite3_column_text(statement, column);
 
     return text ? text : "";
 }
 
-static int gv_schema_columns(sqlite3_stmt *statement, gv_schema_take *take, void *context,
-                             size_t *count)
+static int schema_columns(sqlite3_stmt *statement, gv_schema_take *take, void *context,
+                          size_t *count)
 {
     int result;
 
     while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
         char row[GV_SCHEMA_HELP_BYTES] = "", help[GV_SCHEMA_HELP_BYTES] = "";
         struct gv_schema_column column = {
-            .view = strcmp(gv_schema_cell(statement, 0), "view") == 0,
-            .object = gv_schema_cell(statement, 1),
+            .view = strcmp(schema_cell(statement, 0), "view") == 0,
+            .object = schema_cell(statement, 1),
             .row = row,
-            .name = gv_schema_cell(statement, 3),
-            .type = gv_schema_cell(statement, 4),
+            .name = schema_cell(statement, 3),
+            .type = schema_cell(statement, 4),
             .help = help,
         };
         if (column.view) {
-            gv_schema_comment(gv_schema_cell(statement, 2), "AS", row);
-            gv_schema_comment(gv_schema_cell(statement, 2), column.name, help);
+            schema_comment(schema_cell(statement, 2), "AS", row);
+            schema_comment(schema_cell(statement, 2), column.name, help);
         }
         take(&column, context);
         ++*count;
@@ -86,7 +86,7 @@ int gv_schema_describe(const char *only, bool tables, gv_schema_take *take, void
         sqlite3_prepare_v2(database, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, only, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_int(statement, 2, tables) == SQLITE_OK)
-        error = gv_schema_columns(statement, take, context, &count);
+        error = schema_columns(statement, take, context, &count);
     sqlite3_finalize(statement);
     sqlite3_close(database);
     return !error && count == 0 ? -ENOENT : error;

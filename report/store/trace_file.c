@@ -26,7 +26,7 @@
 
 /* 0: the first bytes are a trace's, or not written yet; -ENODATA: the file is empty; -EPROTO;
  * -errno. */
-static int gv_trace_file_check_header(int fd)
+static int trace_file_check_header(int fd)
 {
     unsigned char header[GV_SQLITE_HEADER_BYTES];
     ssize_t got = pread(fd, header, sizeof(header), 0);
@@ -48,7 +48,7 @@ static int gv_trace_file_check_header(int fd)
 }
 
 /* SQLite would open it, and wait for ever for the other end of a pipe. 0 or -EMEDIUMTYPE. */
-static int gv_trace_file_check_journals(const char *path)
+static int trace_file_check_journals(const char *path)
 {
     static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
     char journal[PATH_MAX + 16];
@@ -62,7 +62,7 @@ static int gv_trace_file_check_journals(const char *path)
     return 0;
 }
 
-static int gv_trace_file_open_checked(const char *path, int *fd)
+static int trace_file_open_checked(const char *path, int *fd)
 {
     struct stat status;
     int error;
@@ -75,9 +75,9 @@ static int gv_trace_file_open_checked(const char *path, int *fd)
     else if (!S_ISREG(status.st_mode))
         error = -EPROTO;
     else
-        error = gv_trace_file_check_header(*fd);
+        error = trace_file_check_header(*fd);
     if (!error || error == -ENODATA)
-        error = gv_trace_file_check_journals(path) ? -EMEDIUMTYPE : error;
+        error = trace_file_check_journals(path) ? -EMEDIUMTYPE : error;
     if (error && error != -ENODATA) {
         close(*fd);
         *fd = -1;
@@ -85,7 +85,7 @@ static int gv_trace_file_open_checked(const char *path, int *fd)
     return error;
 }
 
-static void gv_trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *probe)
+static void trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *probe)
 {
     const char *key = (const char *)sqlite3_column_text(rows, 0);
     const char *value = (const char *)sqlite3_column_text(rows, 1);
@@ -101,7 +101,7 @@ static void gv_trace_file_take_row(sqlite3_stmt *rows, struct gv_trace_probe *pr
 }
 
 /* The file may be anybody's: a view or a virtual table with that name could do anything. */
-static int gv_trace_file_check_meta(sqlite3 *handle)
+static int trace_file_check_meta(sqlite3 *handle)
 {
     sqlite3_stmt *found = NULL;
     int result = sqlite3_prepare_v2(handle,
@@ -115,7 +115,7 @@ static int gv_trace_file_check_meta(sqlite3 *handle)
     return result == SQLITE_ROW ? SQLITE_OK : result == SQLITE_DONE ? SQLITE_NOTADB : result;
 }
 
-static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_trace_probe *probe)
+static int trace_file_read_meta_as(const char *path, int flags, struct gv_trace_probe *probe)
 {
     sqlite3 *handle = NULL;
     sqlite3_stmt *rows = NULL;
@@ -124,7 +124,7 @@ static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_tra
     if (result == SQLITE_OK) {
         sqlite3_busy_timeout(handle, GV_TRACE_FILE_BUSY_MS);
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, GV_TRACE_FILE_VALUE_BYTES);
-        result = gv_trace_file_check_meta(handle);
+        result = trace_file_check_meta(handle);
     }
     if (result == SQLITE_OK) {
         result = sqlite3_prepare_v2(handle,
@@ -135,7 +135,7 @@ static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_tra
     while (result == SQLITE_OK || result == SQLITE_ROW) {
         result = sqlite3_step(rows);
         if (result == SQLITE_ROW)
-            gv_trace_file_take_row(rows, probe);
+            trace_file_take_row(rows, probe);
     }
     sqlite3_finalize(rows);
     sqlite3_close(handle);
@@ -147,24 +147,24 @@ static int gv_trace_file_read_meta_as(const char *path, int flags, struct gv_tra
 }
 
 /* Writing is only needed to roll back what a killed collector had not committed. */
-static int gv_trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
+static int trace_file_read_meta(const char *path, struct gv_trace_probe *probe)
 {
-    int error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
+    int error = trace_file_read_meta_as(path, SQLITE_OPEN_READONLY, probe);
 
     if (error == -EPROTO || error == -EUCLEAN)
-        error = gv_trace_file_read_meta_as(path, SQLITE_OPEN_READWRITE, probe);
+        error = trace_file_read_meta_as(path, SQLITE_OPEN_READWRITE, probe);
     return error;
 }
 
 /* As above. -EEXIST: its owner is at work. -ENODATA: nothing that a killed collector wrote was
  * committed, and it is rolled back. */
-static int gv_trace_file_read_rest(const char *path, int fd, struct gv_trace_probe *probe)
+static int trace_file_read_rest(const char *path, int fd, struct gv_trace_probe *probe)
 {
-    int error = gv_trace_file_read_meta(path, probe);
+    int error = trace_file_read_meta(path, probe);
 
     if (error == -EBUSY)
         return -EEXIST;
-    if (error && gv_trace_file_check_header(fd) == -ENODATA)
+    if (error && trace_file_check_header(fd) == -ENODATA)
         return -ENODATA;
     return error;
 }
@@ -174,10 +174,10 @@ int gv_trace_file_probe(const char *path, struct gv_trace_probe *probe)
     int fd, error;
 
     memset(probe, 0, sizeof(*probe));
-    error = gv_trace_file_open_checked(path, &fd);
+    error = trace_file_open_checked(path, &fd);
     if (fd >= 0)
         close(fd);
-    return error ? error : gv_trace_file_read_meta(path, probe);
+    return error ? error : trace_file_read_meta(path, probe);
 }
 
 bool gv_trace_file_session_remains(const char *directory, const char *session)
@@ -206,14 +206,14 @@ static struct {
     ino_t inode;
 } gv_trace_file_own = {.fd = -1};
 
-static bool gv_trace_file_is_own(const struct stat *status)
+static bool trace_file_is_own(const struct stat *status)
 {
     return gv_trace_file_own.fd >= 0 && status->st_dev == gv_trace_file_own.device &&
            status->st_ino == gv_trace_file_own.inode;
 }
 
 /* 0; -EAGAIN: another process mistook the new file for an old one, and removed it. */
-static int gv_trace_file_keep(const char *path, int fd)
+static int trace_file_keep(const char *path, int fd)
 {
     struct stat opened, named;
 
@@ -229,13 +229,13 @@ static int gv_trace_file_keep(const char *path, int fd)
 }
 
 /* Removes the file open on `fd`, unless its path now has another file. */
-static int gv_trace_file_remove(const char *path, int fd)
+static int trace_file_remove(const char *path, int fd)
 {
     struct stat opened, named;
 
     if (fstat(fd, &opened) < 0 || lstat(path, &named) < 0)
         return -errno;
-    if (gv_trace_file_is_own(&opened)) { /* another session's, which this process has finished */
+    if (trace_file_is_own(&opened)) { /* another session's, which this process has finished */
         close(gv_trace_file_own.fd);
         gv_trace_file_own.fd = -1;
     }
@@ -248,13 +248,13 @@ static int gv_trace_file_remove(const char *path, int fd)
 
 /* Decides what to do with the file at `path`. 0: it is this session's; 1: it was removed;
  * -EBUSY: a process that may be about to end has it; -EEXIST: leave it alone. */
-static int gv_trace_file_consider(const char *path, const char *session)
+static int trace_file_consider(const char *path, const char *session)
 {
     struct gv_trace_probe probe = {0};
     struct stat status;
     int fd, error;
 
-    error = gv_trace_file_open_checked(path, &fd);
+    error = trace_file_open_checked(path, &fd);
     if (error == -ENOENT)
         return 1;
     if (fd < 0)
@@ -262,9 +262,9 @@ static int gv_trace_file_consider(const char *path, const char *session)
     if (fstat(fd, &status) < 0 || status.st_uid != geteuid() || status.st_nlink != 1)
         error = -EEXIST;
     else if (!error)
-        error = gv_trace_file_read_rest(path, fd, &probe);
+        error = trace_file_read_rest(path, fd, &probe);
     if ((!error && strcmp(probe.session, session) == 0) ||
-        (error == -ENODATA && gv_trace_file_is_own(&status))) {
+        (error == -ENODATA && trace_file_is_own(&status))) {
         close(fd);
         return 0;
     }
@@ -272,7 +272,7 @@ static int gv_trace_file_consider(const char *path, const char *session)
         gv_trace_file_session_remains(probe.spool_directory, probe.session))
         error = -EEXIST;
     if (!error || error == -ENODATA)
-        error = gv_trace_file_remove(path, fd);
+        error = trace_file_remove(path, fd);
     close(fd);
     if (error == -EBUSY)
         return error;
@@ -283,15 +283,15 @@ static int gv_trace_file_consider(const char *path, const char *session)
  * A killed collector looks gone as a zombie while a thread of it still has the lock. One that has
  * finished a trace ends some time later.
  */
-static int gv_trace_file_try(const char *path, const char *session)
+static int trace_file_try(const char *path, const char *session)
 {
     static const struct timespec pause = {.tv_nsec = GV_TRACE_FILE_PAUSE_NS};
 
-    if (gv_trace_file_check_journals(path))
+    if (trace_file_check_journals(path))
         return -EEXIST;
     for (int tries = 0, pauses = 0; tries < GV_TRACE_FILE_TRIES; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 && gv_trace_file_keep(path, fd) == 0)
+        if (fd >= 0 && trace_file_keep(path, fd) == 0)
             return 0;
         if (fd >= 0) {
             close(fd);
@@ -299,7 +299,7 @@ static int gv_trace_file_try(const char *path, const char *session)
         }
         if (errno != EEXIST)
             return -errno;
-        int verdict = gv_trace_file_consider(path, session);
+        int verdict = trace_file_consider(path, session);
         if (verdict == -EBUSY && pauses++ < GV_TRACE_FILE_PAUSES) {
             nanosleep(&pause, NULL);
             tries--;
@@ -321,13 +321,13 @@ int gv_trace_file_drop(const char *path)
     for (int pauses = 0; verdict == -EBUSY && pauses < GV_TRACE_FILE_PAUSES; pauses++) {
         if (pauses > 0)
             nanosleep(&pause, NULL);
-        verdict = gv_trace_file_consider(path, "");
+        verdict = trace_file_consider(path, "");
     }
     return verdict == 1 ? 0 : verdict == 0 ? -EEXIST : verdict;
 }
 
 /* The directory of a path, without links; and the name in it. */
-static int gv_trace_file_split(const char *wanted, char *directory, const char **name)
+static int trace_file_split(const char *wanted, char *directory, const char **name)
 {
     char parent[GV_SESSION_PATH_BYTES];
     const char *slash = strrchr(wanted, '/');
@@ -347,7 +347,7 @@ static int gv_trace_file_split(const char *wanted, char *directory, const char *
 
 /* A trace cannot be a folder, a device or a pipe, and cannot be beside one, also through a link
  * such as /dev/stdout. 0 or -errno. */
-static int gv_trace_file_refuse(const char *path)
+static int trace_file_refuse(const char *path)
 {
     struct stat status;
 
@@ -360,11 +360,11 @@ int gv_trace_file_claim(const char *wanted, const char *session, char *path, siz
 {
     char directory[PATH_MAX];
     const char *name;
-    int error = gv_trace_file_split(wanted, directory, &name);
+    int error = trace_file_split(wanted, directory, &name);
 
     if (error)
         return error;
-    error = gv_trace_file_refuse(wanted);
+    error = trace_file_refuse(wanted);
     if (error)
         return error;
     const char *extension = strrchr(name, '.');
@@ -379,7 +379,7 @@ int gv_trace_file_claim(const char *wanted, const char *session, char *path, siz
                      (int)(extension - name), name, suffix, extension);
         if (length < 0 || (size_t)length >= size)
             return -ENAMETOOLONG;
-        error = gv_trace_file_try(path, session);
+        error = trace_file_try(path, session);
         if (error != -EEXIST)
             return error;
     }

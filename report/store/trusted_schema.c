@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static int gv_trusted_number(sqlite3 *trace, const char *sql, int64_t *number)
+static int trusted_number(sqlite3 *trace, const char *sql, int64_t *number)
 {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
@@ -23,12 +23,12 @@ static int gv_trusted_number(sqlite3 *trace, const char *sql, int64_t *number)
 }
 
 /* The table api, without what calls mean. */
-static const char gv_trusted_plain_api[] =
+static const char trusted_plain_api[] =
     "CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL)";
 
 /* Whether the file has an object with the name of one of ours, exactly once, with our text. */
-static int gv_trusted_compare(sqlite3_stmt *theirs, const char *const words[3], bool *found,
-                              bool *same)
+static int trusted_compare(sqlite3_stmt *theirs, const char *const words[3], bool *found,
+                           bool *same)
 {
     int result = sqlite3_reset(theirs);
 
@@ -42,14 +42,14 @@ static int gv_trusted_compare(sqlite3_stmt *theirs, const char *const words[3], 
 }
 
 /* Hides a table api that lacks what calls mean by one that has it. */
-static int gv_trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
+static int trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
 {
-    static const char *const plain[3] = {"table", "api", gv_trusted_plain_api};
+    static const char *const plain[3] = {"table", "api", trusted_plain_api};
     int64_t lacking = 1;
     bool found = true;
-    int error = same ? gv_trusted_number(
-                           trace, "SELECT count(*) FROM main.api WHERE gpu_work IS NULL", &lacking)
-                     : gv_trusted_compare(theirs, plain, &found, &same);
+    int error = same ? trusted_number(trace, "SELECT count(*) FROM main.api WHERE gpu_work IS NULL",
+                                      &lacking)
+                     : trusted_compare(theirs, plain, &found, &same);
 
     if (error || lacking == 0)
         return error;
@@ -65,25 +65,25 @@ static int gv_trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
 
 /* A view of an earlier version is always hidden, because it may query tables that only ours
  * have. */
-static int gv_trusted_object(sqlite3 *trace, bool is_earlier, const char *const words[3],
-                             sqlite3_stmt *theirs)
+static int trusted_object(sqlite3 *trace, bool is_earlier, const char *const words[3],
+                          sqlite3_stmt *theirs)
 {
     const char *type = words[0], *name = words[1];
     bool found, same;
-    int error = type && name ? gv_trusted_compare(theirs, words, &found, &same) : -ENOMEM;
+    int error = type && name ? trusted_compare(theirs, words, &found, &same) : -ENOMEM;
 
     if (error)
         return error;
     if (strcmp(type, "view") == 0)
         return same && !is_earlier ? 0 : gv_shadow_make(trace, "VIEW", name);
     if (strcmp(name, "api") == 0)
-        return gv_trusted_api(trace, theirs, same);
+        return trusted_api(trace, theirs, same);
     if (!found && is_earlier)
         return gv_shadow_make(trace, "TABLE", name);
     return same ? 0 : -EBADMSG;
 }
 
-static int gv_trusted_objects(sqlite3 *trace, bool is_earlier, sqlite3 *own)
+static int trusted_objects(sqlite3 *trace, bool is_earlier, sqlite3 *own)
 {
     sqlite3_stmt *ours = NULL, *theirs = NULL;
     int error = 0, result;
@@ -104,7 +104,7 @@ static int gv_trusted_objects(sqlite3 *trace, bool is_earlier, sqlite3 *own)
                                       (const char *)sqlite3_column_text(ours, 1),
                                       (const char *)sqlite3_column_text(ours, 2)};
         if (step == SQLITE_ROW)
-            error = gv_trusted_object(trace, is_earlier, words, theirs);
+            error = trusted_object(trace, is_earlier, words, theirs);
         else
             result = step;
     }
@@ -116,7 +116,7 @@ static int gv_trusted_objects(sqlite3 *trace, bool is_earlier, sqlite3 *own)
 int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version)
 {
     sqlite3 *own = NULL;
-    int error = gv_trusted_number(trace, "PRAGMA main.user_version", version);
+    int error = trusted_number(trace, "PRAGMA main.user_version", version);
 
     if (error)
         return error;
@@ -126,7 +126,7 @@ int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version)
         sqlite3_exec(own, gv_schema_sql, NULL, NULL, NULL) != SQLITE_OK)
         error = -ENOMEM;
     if (!error)
-        error = gv_trusted_objects(trace, *version < GV_SCHEMA_VERSION, own);
+        error = trusted_objects(trace, *version < GV_SCHEMA_VERSION, own);
     sqlite3_close(own);
     return error;
 }

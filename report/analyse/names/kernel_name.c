@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The start of the parameter list that ends the name, or the name's length. */
-static size_t gv_kernel_name_parameters(const char *name, size_t length)
+static size_t kernel_name_parameters(const char *name, size_t length)
 {
     size_t at = length, depth = 0;
 
@@ -25,7 +25,7 @@ static size_t gv_kernel_name_parameters(const char *name, size_t length)
 }
 
 /* A cut name ends in "...", if there is room. */
-static void gv_kernel_name_copy(const char *name, size_t length, char *out, size_t size)
+static void kernel_name_copy(const char *name, size_t length, char *out, size_t size)
 {
     static const char cut[] = "...";
     bool dots = length >= size && size > 2 * sizeof(cut);
@@ -46,17 +46,17 @@ void gv_kernel_name_qualified(const char *name, char *out, size_t size)
 
     if (strncmp(plain, returned, sizeof(returned) - 1) == 0)
         plain += sizeof(returned) - 1;
-    gv_kernel_name_copy(plain, gv_kernel_name_parameters(plain, strlen(plain)), out, size);
+    kernel_name_copy(plain, kernel_name_parameters(plain, strlen(plain)), out, size);
 }
 
 /* Whether `text` starts with `part`. */
-static bool gv_kernel_name_begins(const char *text, const char *part)
+static bool kernel_name_begins(const char *text, const char *part)
 {
     return strncmp(text, part, strlen(part)) == 0;
 }
 
 /* The length of a bracketed group; 1 if it has no end. */
-static size_t gv_kernel_name_group(const char *text, char open, char close)
+static size_t kernel_name_group(const char *text, char open, char close)
 {
     size_t depth = 0;
 
@@ -71,23 +71,23 @@ static size_t gv_kernel_name_group(const char *text, char open, char close)
 
 /* Parts to leave out: parameters, call operators of lambdas, ABI tags. Returns the length; 0:
  * the name continues. */
-static size_t gv_kernel_name_clutter(const char *text)
+static size_t kernel_name_clutter(const char *text)
 {
     static const char call[] = "operator()", constant[] = " const";
 
-    if (gv_kernel_name_begins(text, call))
+    if (kernel_name_begins(text, call))
         return sizeof(call) - 1;
-    if (gv_kernel_name_begins(text, "[abi:"))
-        return gv_kernel_name_group(text, '[', ']');
+    if (kernel_name_begins(text, "[abi:"))
+        return kernel_name_group(text, '[', ']');
     if (*text == '(')
-        return gv_kernel_name_group(text, '(', ')');
-    if (gv_kernel_name_begins(text, constant) && strchr(":,>", text[sizeof(constant) - 1]))
+        return kernel_name_group(text, '(', ')');
+    if (kernel_name_begins(text, constant) && strchr(":,>", text[sizeof(constant) - 1]))
         return sizeof(constant) - 1;
     return text[0] == ' ' && text[1] == '>';
 }
 
 /* The length of `out` without the namespace or class at its end. */
-static size_t gv_kernel_name_unqualified(const char *out, size_t used)
+static size_t kernel_name_unqualified(const char *out, size_t used)
 {
     size_t depth = 0;
 
@@ -102,9 +102,9 @@ static size_t gv_kernel_name_unqualified(const char *out, size_t used)
 /* "{lambda(int, float)#2}" becomes "{lambda#2}". Of nested lambdas it keeps the innermost,
  * unless all are asked for. Moves `*at` behind it. Returns the new length of `out`, which is
  * never longer than what was read. */
-static size_t gv_kernel_name_lambda(const char **at, char *out, size_t used, bool all)
+static size_t kernel_name_lambda(const char **at, char *out, size_t used, bool all)
 {
-    const char *start = *at, *end = start + gv_kernel_name_group(start, '{', '}');
+    const char *start = *at, *end = start + kernel_name_group(start, '{', '}');
     const char *number = end - 1, *outer = NULL;
 
     *at = end;
@@ -126,23 +126,23 @@ static size_t gv_kernel_name_lambda(const char **at, char *out, size_t used, boo
 }
 
 /* Removes namespaces and clutter; returns the new length. */
-static size_t gv_kernel_name_strip(const char *qualified, bool all, char *out)
+static size_t kernel_name_strip(const char *qualified, bool all, char *out)
 {
     size_t used = 0, length;
 
     for (const char *at = qualified; *at;) {
-        if (at != qualified && (length = gv_kernel_name_clutter(at)) > 0) {
+        if (at != qualified && (length = kernel_name_clutter(at)) > 0) {
             at += length;
         } else if (*at == '{') {
-            used = gv_kernel_name_lambda(&at, out, used, all);
-        } else if (gv_kernel_name_begins(at, "::") && at[2]) {
+            used = kernel_name_lambda(&at, out, used, all);
+        } else if (kernel_name_begins(at, "::") && at[2]) {
             at += 2;
             if (*at == '{') {
                 memcpy(out + used, "::", 2);
                 used += 2;
-            } else if (!gv_kernel_name_clutter(at) ||
-                       gv_kernel_name_begins(at, "(anonymous namespace)")) {
-                used = gv_kernel_name_unqualified(out, used);
+            } else if (!kernel_name_clutter(at) ||
+                       kernel_name_begins(at, "(anonymous namespace)")) {
+                used = kernel_name_unqualified(out, used);
             }
         } else {
             out[used++] = *at++;
@@ -154,7 +154,7 @@ static size_t gv_kernel_name_strip(const char *qualified, bool all, char *out)
 
 /* Replaces template arguments nested deeper than that by "<...>". Returns how deep they are
  * nested. */
-static unsigned int gv_kernel_name_fold(const char *name, unsigned int deepest, char *out)
+static unsigned int kernel_name_fold(const char *name, unsigned int deepest, char *out)
 {
     static const char folded[] = "...>";
     const char *last = out + GV_KERNEL_NAME_LONG - sizeof(folded);
@@ -174,23 +174,23 @@ static unsigned int gv_kernel_name_fold(const char *name, unsigned int deepest, 
 }
 
 /* As much as fits. */
-static void gv_kernel_name_fit(const char *name, unsigned int width, char *out)
+static void kernel_name_fit(const char *name, unsigned int width, char *out)
 {
-    unsigned int depth = gv_kernel_name_fold(name, GV_KERNEL_NAME_LONG, out);
+    unsigned int depth = kernel_name_fold(name, GV_KERNEL_NAME_LONG, out);
 
     while (depth > 0 && gv_text_width(out) > width)
-        gv_kernel_name_fold(name, --depth, out);
+        kernel_name_fold(name, --depth, out);
 }
 
 /* As gv_kernel_name_short(), in about `width` columns, whatever other kernels are called. */
-static void gv_kernel_name_within(const char *name, unsigned int width, char *out, size_t size)
+static void kernel_name_within(const char *name, unsigned int width, char *out, size_t size)
 {
     char qualified[GV_KERNEL_NAME_LONG], stripped[GV_KERNEL_NAME_LONG], folded[GV_KERNEL_NAME_LONG];
 
     gv_kernel_name_qualified(name, qualified, sizeof(qualified));
-    gv_kernel_name_strip(qualified, false, stripped);
-    gv_kernel_name_fit(stripped, width, folded);
-    gv_kernel_name_copy(folded, strlen(folded), out, size);
+    kernel_name_strip(qualified, false, stripped);
+    kernel_name_fit(stripped, width, folded);
+    kernel_name_copy(folded, strlen(folded), out, size);
 }
 
 void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *out, size_t size)
@@ -199,7 +199,7 @@ void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *ou
     const char *shown = stripped;
 
     if (part == GV_KERNEL_NAME_FITTING) {
-        gv_kernel_name_within(name, GV_KERNEL_NAME_WIDE, out, size);
+        kernel_name_within(name, GV_KERNEL_NAME_WIDE, out, size);
         return;
     }
     gv_kernel_name_qualified(name, qualified, sizeof(qualified));
@@ -208,9 +208,9 @@ void gv_kernel_name_of(const char *name, enum gv_kernel_name_part part, char *ou
     } else if (part == GV_KERNEL_NAME_SCOPED) {
         shown = qualified;
     } else {
-        gv_kernel_name_strip(qualified, part == GV_KERNEL_NAME_LAMBDAS, stripped);
+        kernel_name_strip(qualified, part == GV_KERNEL_NAME_LAMBDAS, stripped);
     }
-    gv_kernel_name_copy(shown, strlen(shown), out, size);
+    kernel_name_copy(shown, strlen(shown), out, size);
 }
 
 void gv_function_name_short(const char *name, char *out, size_t size)
@@ -220,10 +220,10 @@ void gv_function_name_short(const char *name, char *out, size_t size)
 
     if (gv_text_width(name) > GV_KERNEL_NAME_WIDE) {
         gv_kernel_name_qualified(name, qualified, sizeof(qualified));
-        gv_kernel_name_fit(qualified, GV_KERNEL_NAME_WIDE, folded);
+        kernel_name_fit(qualified, GV_KERNEL_NAME_WIDE, folded);
         shown = folded;
     }
-    gv_kernel_name_copy(shown, strlen(shown), out, size);
+    kernel_name_copy(shown, strlen(shown), out, size);
 }
 
 /* ---- distinct short names for the kernels of all traces read ---- */
@@ -236,7 +236,7 @@ void gv_function_name_short(const char *name, char *out, size_t size)
 #define GV_PART_ROUNDS 24
 
 struct gv_known_kernel {
-    char *name;  /* spelled by gv_kernel_names_plain() */
+    char *name;  /* spelled by kernel_names_plain() */
     char *shown; /* NULL: like any other */
     char *source;
     enum gv_kernel_name_part part; /* of the source */
@@ -255,11 +255,11 @@ struct gv_slice_parts {
 };
 
 /* Sorted by name. */
-static struct gv_known_kernel *gv_known_kernels;
-static size_t gv_known_count;
+static struct gv_known_kernel *known_kernels;
+static size_t known_count;
 
 /* One spelling of a name: the linked one, or the written one. */
-static const char *gv_kernel_names_plain(const char *name, char room[GV_KERNEL_NAME_LONG])
+static const char *kernel_names_plain(const char *name, char room[GV_KERNEL_NAME_LONG])
 {
     const char *plain = gv_demangle(name, room, GV_KERNEL_NAME_LONG);
     size_t length = strnlen(plain, GV_KERNEL_NAME_LONG - 1);
@@ -269,14 +269,14 @@ static const char *gv_kernel_names_plain(const char *name, char room[GV_KERNEL_N
     return room;
 }
 
-static int gv_kernel_names_by_name(const void *left, const void *right)
+static int kernel_names_by_name(const void *left, const void *right)
 {
     const struct gv_known_kernel *one = left, *other = right;
 
     return strcmp(one->name, other->name);
 }
 
-static int gv_kernel_names_by_shown(const void *left, const void *right)
+static int kernel_names_by_shown(const void *left, const void *right)
 {
     const struct gv_known_kernel *one = left, *other = right;
 
@@ -285,14 +285,14 @@ static int gv_kernel_names_by_shown(const void *left, const void *right)
 
 /* ---- what distinguishes names ---- */
 
-static bool gv_slice_equals(struct gv_slice one, struct gv_slice other)
+static bool slice_equals(struct gv_slice one, struct gv_slice other)
 {
     return one.length == other.length && memcmp(one.text, other.text, one.length) == 0;
 }
 
 /* The next argument from `at` on, without leading blanks. Moves `at` behind its comma, or to the
  * bracket that ends the list. */
-static struct gv_slice gv_slice_argument(struct gv_slice slice, size_t *at)
+static struct gv_slice slice_argument(struct gv_slice slice, size_t *at)
 {
     size_t depth = 0, start;
 
@@ -310,7 +310,7 @@ static struct gv_slice gv_slice_argument(struct gv_slice slice, size_t *at)
     return argument;
 }
 
-static struct gv_slice_parts gv_slice_part(struct gv_slice slice)
+static struct gv_slice_parts slice_part(struct gv_slice slice)
 {
     const char *open = memchr(slice.text, '<', slice.length);
     struct gv_slice_parts parts = {slice.length, slice.length, 0};
@@ -320,14 +320,14 @@ static struct gv_slice_parts gv_slice_part(struct gv_slice slice)
     parts.head = (size_t)(open - slice.text);
     size_t at = parts.head + 1;
     do {
-        gv_slice_argument(slice, &at);
+        slice_argument(slice, &at);
         parts.arguments++;
     } while (at < slice.length && (slice.text[at] != '>' || slice.text[at - 1] == ','));
     parts.tail = at < slice.length ? at + 1 : at;
     return parts;
 }
 
-static void gv_part_add(char out[GV_KERNEL_NAME_BYTES], const char *text, size_t length)
+static void part_add(char out[GV_KERNEL_NAME_BYTES], const char *text, size_t length)
 {
     size_t used = strlen(out);
 
@@ -338,32 +338,32 @@ static void gv_part_add(char out[GV_KERNEL_NAME_BYTES], const char *text, size_t
 }
 
 /* Adds one that cannot be compared by arguments. */
-static void gv_part_add_folded(char out[GV_KERNEL_NAME_BYTES], struct gv_slice slice)
+static void part_add_folded(char out[GV_KERNEL_NAME_BYTES], struct gv_slice slice)
 {
-    struct gv_slice_parts parts = gv_slice_part(slice);
+    struct gv_slice_parts parts = slice_part(slice);
 
     if (parts.arguments == 0 || slice.length <= GV_PART_SHORT) {
-        gv_part_add(out, slice.text, slice.length);
+        part_add(out, slice.text, slice.length);
         return;
     }
-    gv_part_add(out, slice.text, parts.head);
-    gv_part_add(out, "<...>", 5);
-    gv_part_add(out, slice.text + parts.tail, slice.length - parts.tail);
+    part_add(out, slice.text, parts.head);
+    part_add(out, "<...>", 5);
+    part_add(out, slice.text + parts.tail, slice.length - parts.tail);
 }
 
 /* Whether all have the same name and number of arguments. `*alike`: except for the number. */
-static bool gv_part_is_parallel(const struct gv_slice *slices, size_t count, bool *alike)
+static bool part_is_parallel(const struct gv_slice *slices, size_t count, bool *alike)
 {
-    struct gv_slice_parts first = gv_slice_part(slices[0]);
+    struct gv_slice_parts first = slice_part(slices[0]);
     bool parallel = first.arguments > 0;
 
     *alike = true;
     for (size_t i = 1; i < count; i++) {
-        struct gv_slice_parts parts = gv_slice_part(slices[i]);
+        struct gv_slice_parts parts = slice_part(slices[i]);
         *alike &=
-            gv_slice_equals((struct gv_slice){slices[0].text, first.head},
-                            (struct gv_slice){slices[i].text, parts.head}) &&
-            gv_slice_equals(
+            slice_equals((struct gv_slice){slices[0].text, first.head},
+                         (struct gv_slice){slices[i].text, parts.head}) &&
+            slice_equals(
                 (struct gv_slice){slices[0].text + first.tail, slices[0].length - first.tail},
                 (struct gv_slice){slices[i].text + parts.tail, slices[i].length - parts.tail});
         parallel &= parts.arguments == first.arguments;
@@ -373,44 +373,44 @@ static bool gv_part_is_parallel(const struct gv_slice *slices, size_t count, boo
 
 /* Adds to each out[] what distinguishes its slice from the others; "..." replaces what they
  * share. Without memory, adds all. */
-static void gv_part_write(const struct gv_slice *slices, size_t count,
-                          char (*out)[GV_KERNEL_NAME_BYTES], int depth)
+static void part_write(const struct gv_slice *slices, size_t count,
+                       char (*out)[GV_KERNEL_NAME_BYTES], int depth)
 {
-    struct gv_slice_parts parts = gv_slice_part(slices[0]);
-    bool alike, parallel = gv_part_is_parallel(slices, count, &alike), shared = false;
+    struct gv_slice_parts parts = slice_part(slices[0]);
+    bool alike, parallel = part_is_parallel(slices, count, &alike), shared = false;
     struct gv_slice *arguments = calloc(count, sizeof(*arguments));
     size_t *at = calloc(count, sizeof(*at));
 
     if (!parallel || depth == 0 || !arguments || !at) {
         for (size_t i = 0; i < count; i++)
             if (alike)
-                gv_part_add(out[i], slices[i].text, slices[i].length);
+                part_add(out[i], slices[i].text, slices[i].length);
             else
-                gv_part_add_folded(out[i], slices[i]);
+                part_add_folded(out[i], slices[i]);
         goto out;
     }
     for (size_t i = 0; i < count; i++) {
         at[i] = parts.head + 1;
-        gv_part_add(out[i], slices[i].text, at[i]);
+        part_add(out[i], slices[i].text, at[i]);
     }
     for (size_t argument = 0; argument < parts.arguments; argument++) {
         bool equal = true;
         for (size_t i = 0; i < count; i++) {
-            arguments[i] = gv_slice_argument(slices[i], &at[i]);
-            equal &= gv_slice_equals(arguments[0], arguments[i]);
+            arguments[i] = slice_argument(slices[i], &at[i]);
+            equal &= slice_equals(arguments[0], arguments[i]);
         }
         for (size_t i = 0; i < count && !(equal && shared); i++) {
-            gv_part_add(out[i], ", ", argument ? 2 : 0);
-            gv_part_add(out[i], "...", equal ? 3 : 0);
+            part_add(out[i], ", ", argument ? 2 : 0);
+            part_add(out[i], "...", equal ? 3 : 0);
         }
         if (!equal)
-            gv_part_write(arguments, count, out, depth - 1);
+            part_write(arguments, count, out, depth - 1);
         shared = equal;
     }
     for (size_t i = 0; i < count; i++) {
-        struct gv_slice_parts own = gv_slice_part(slices[i]);
-        gv_part_add(out[i], ">", 1);
-        gv_part_add(out[i], slices[i].text + own.tail, slices[i].length - own.tail);
+        struct gv_slice_parts own = slice_part(slices[i]);
+        part_add(out[i], ">", 1);
+        part_add(out[i], slices[i].text + own.tail, slices[i].length - own.tail);
     }
 out:
     free(arguments);
@@ -419,14 +419,14 @@ out:
 
 /* ---- equal short names ---- */
 
-static void gv_kernel_names_replace(char **text, const char *by)
+static void kernel_names_replace(char **text, const char *by)
 {
     free(*text);
     *text = strdup(by);
 }
 
 /* Uses as much of the names as distinguishes them. */
-static void gv_kernel_names_widen(struct gv_known_kernel *kernels, size_t count)
+static void kernel_names_widen(struct gv_known_kernel *kernels, size_t count)
 {
     enum gv_kernel_name_part part = GV_KERNEL_NAME_PLAIN;
     bool same = true;
@@ -437,62 +437,61 @@ static void gv_kernel_names_widen(struct gv_known_kernel *kernels, size_t count)
         for (size_t i = 0; i < count; i++) {
             char source[GV_KERNEL_NAME_LONG];
             gv_kernel_name_of(kernels[i].name, part, source, sizeof(source));
-            gv_kernel_names_replace(&kernels[i].source, source);
+            kernel_names_replace(&kernels[i].source, source);
             kernels[i].part = part;
             same = same && kernels[i].source && kernels[0].source &&
                    strcmp(kernels[0].source, kernels[i].source) == 0;
         }
 }
 
-static void gv_kernel_names_separate(struct gv_known_kernel *kernels, size_t count)
+static void kernel_names_separate(struct gv_known_kernel *kernels, size_t count)
 {
     char(*out)[GV_KERNEL_NAME_BYTES] = calloc(count, sizeof(*out));
     struct gv_slice *slices = calloc(count, sizeof(*slices));
     bool whole = out && slices;
 
-    gv_kernel_names_widen(kernels, count);
+    kernel_names_widen(kernels, count);
     for (size_t i = 0; i < count && whole; i++) {
         whole = kernels[i].source != NULL;
         if (whole)
             slices[i] = (struct gv_slice){kernels[i].source, strlen(kernels[i].source)};
     }
     if (whole) {
-        gv_part_write(slices, count, out, GV_PART_DEPTH);
+        part_write(slices, count, out, GV_PART_DEPTH);
         for (size_t i = 0; i < count; i++)
-            gv_kernel_names_replace(&kernels[i].shown, out[i]);
+            kernel_names_replace(&kernels[i].shown, out[i]);
     }
     free(out);
     free(slices);
 }
 
 /* False: no two are equal. */
-static bool gv_kernel_names_compare(struct gv_known_kernel *kernels, size_t count)
+static bool kernel_names_compare(struct gv_known_kernel *kernels, size_t count)
 {
     bool any = false;
 
-    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_shown);
+    qsort(kernels, count, sizeof(*kernels), kernel_names_by_shown);
     for (size_t first = 0, next; first < count; first = next) {
         for (next = first + 1; next < count; next++)
-            if (gv_kernel_names_by_shown(&kernels[first], &kernels[next]) != 0)
+            if (kernel_names_by_shown(&kernels[first], &kernels[next]) != 0)
                 break;
         if (next - first > 1) {
-            gv_kernel_names_separate(kernels + first, next - first);
+            kernel_names_separate(kernels + first, next - first);
             any = true;
         }
     }
     return any;
 }
 
-static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count,
-                                   unsigned int width)
+static void kernel_names_choose(struct gv_known_kernel *kernels, size_t count, unsigned int width)
 {
     for (size_t i = 0; i < count; i++) {
         char shown[GV_KERNEL_NAME_LONG];
         kernels[i].part = GV_KERNEL_NAME_FITTING;
-        gv_kernel_name_within(kernels[i].name, width, shown, sizeof(shown));
-        gv_kernel_names_replace(&kernels[i].shown, shown);
+        kernel_name_within(kernels[i].name, width, shown, sizeof(shown));
+        kernel_names_replace(&kernels[i].shown, shown);
     }
-    for (int round = 0; round < GV_PART_ROUNDS && gv_kernel_names_compare(kernels, count);)
+    for (int round = 0; round < GV_PART_ROUNDS && kernel_names_compare(kernels, count);)
         round++;
     for (size_t i = 0; i < count; i++) {
         free(kernels[i].source);
@@ -502,13 +501,13 @@ static void gv_kernel_names_choose(struct gv_known_kernel *kernels, size_t count
 
 /* ---- all kernels ---- */
 
-static void gv_kernel_names_add(struct gv_known_kernel *kernels, size_t *count, const char *name)
+static void kernel_names_add(struct gv_known_kernel *kernels, size_t *count, const char *name)
 {
     char room[GV_KERNEL_NAME_LONG];
     struct gv_known_kernel wanted = {.name = room};
 
-    gv_kernel_names_plain(name, room);
-    if (!bsearch(&wanted, kernels, gv_known_count, sizeof(wanted), gv_kernel_names_by_name) &&
+    kernel_names_plain(name, room);
+    if (!bsearch(&wanted, kernels, known_count, sizeof(wanted), kernel_names_by_name) &&
         (wanted.name = strdup(room)))
         kernels[(*count)++] = wanted;
 }
@@ -518,28 +517,28 @@ void gv_kernel_names_learn(sqlite3 *trace)
     static const char sql[] = "SELECT name FROM gpu_name WHERE name IS NOT NULL UNION SELECT name"
                               " FROM kernel WHERE name IS NOT NULL";
     struct gv_known_kernel *kernels =
-        realloc(gv_known_kernels, GV_KERNEL_NAMES_MOST * sizeof(*kernels));
-    size_t count = gv_known_count, kept = 0;
+        realloc(known_kernels, GV_KERNEL_NAMES_MOST * sizeof(*kernels));
+    size_t count = known_count, kept = 0;
     sqlite3_stmt *rows = NULL;
 
     if (!kernels)
         return;
-    gv_known_kernels = kernels;
+    known_kernels = kernels;
     if (sqlite3_prepare_v2(trace, sql, -1, &rows, NULL) == SQLITE_OK)
         while (count < GV_KERNEL_NAMES_MOST && sqlite3_step(rows) == SQLITE_ROW)
-            gv_kernel_names_add(kernels, &count, (const char *)sqlite3_column_text(rows, 0));
+            kernel_names_add(kernels, &count, (const char *)sqlite3_column_text(rows, 0));
     sqlite3_finalize(rows);
-    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_name);
+    qsort(kernels, count, sizeof(*kernels), kernel_names_by_name);
     for (size_t i = 0; i < count; i++) { /* both spellings of one */
         if (kept > 0 && strcmp(kernels[kept - 1].name, kernels[i].name) == 0)
             free(kernels[i].name);
         else
             kernels[kept++] = kernels[i];
     }
-    if (kept != gv_known_count) {
-        gv_known_count = kept;
-        gv_kernel_names_choose(kernels, kept, GV_KERNEL_NAME_WIDE);
-        qsort(kernels, kept, sizeof(*kernels), gv_kernel_names_by_name);
+    if (kept != known_count) {
+        known_count = kept;
+        kernel_names_choose(kernels, kept, GV_KERNEL_NAME_WIDE);
+        qsort(kernels, kept, sizeof(*kernels), kernel_names_by_name);
         for (size_t i = 0; i < kept; i++)
             if (kernels[i].part == GV_KERNEL_NAME_FITTING) {
                 free(kernels[i].shown);
@@ -549,26 +548,25 @@ void gv_kernel_names_learn(sqlite3 *trace)
 }
 
 /* The short name of a kernel whose plain short name is ambiguous; NULL: it is not. */
-static const char *gv_kernel_names_find(const char *name)
+static const char *kernel_names_find(const char *name)
 {
     char room[GV_KERNEL_NAME_LONG];
     struct gv_known_kernel wanted = {.name = room};
     const struct gv_known_kernel *known;
 
-    if (gv_known_count == 0 || !name)
+    if (known_count == 0 || !name)
         return NULL;
-    gv_kernel_names_plain(name, room);
-    known =
-        bsearch(&wanted, gv_known_kernels, gv_known_count, sizeof(wanted), gv_kernel_names_by_name);
+    kernel_names_plain(name, room);
+    known = bsearch(&wanted, known_kernels, known_count, sizeof(wanted), kernel_names_by_name);
     return known ? known->shown : NULL;
 }
 
 void gv_kernel_name_short(const char *name, char *out, size_t size)
 {
-    const char *known = gv_kernel_names_find(name);
+    const char *known = kernel_names_find(name);
 
     if (known)
-        gv_kernel_name_copy(known, strlen(known), out, size);
+        kernel_name_copy(known, strlen(known), out, size);
     else
         gv_kernel_name_of(name, GV_KERNEL_NAME_FITTING, out, size);
 }
@@ -583,16 +581,16 @@ void gv_kernel_names_fit(char **names, size_t count, unsigned int width)
         return;
     for (size_t i = 0; i < count; i++)
         kernels[i].name = names[i];
-    qsort(kernels, count, sizeof(*kernels), gv_kernel_names_by_name);
+    qsort(kernels, count, sizeof(*kernels), kernel_names_by_name);
     for (size_t i = 0; i < count; i++)
         if (different == 0 || strcmp(kernels[different - 1].name, kernels[i].name) != 0)
             if ((kernels[different].name = strdup(kernels[i].name)))
                 different++;
-    gv_kernel_names_choose(kernels, different, width);
-    qsort(kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+    kernel_names_choose(kernels, different, width);
+    qsort(kernels, different, sizeof(*kernels), kernel_names_by_name);
     for (size_t i = 0; i < count; i++) {
         wanted.name = names[i];
-        found = bsearch(&wanted, kernels, different, sizeof(*kernels), gv_kernel_names_by_name);
+        found = bsearch(&wanted, kernels, different, sizeof(*kernels), kernel_names_by_name);
         /* For a name that would be short, the start says more: Kernel2<...> */
         bool little = found && found->shown && found->part == GV_KERNEL_NAME_FITTING &&
                       gv_text_width(found->shown) < width / 2;

@@ -11,7 +11,7 @@
 #define GV_RUNTIME_NAME_BYTES 512
 #define GV_RUNTIME_STUB       "__device_stub_"
 
-static const char *const gv_runtime_libraries[] = {
+static const char *const runtime_libraries[] = {
 #define GV_RUNTIME_LIBRARY(glob) glob,
 #define GV_RUNTIME_FILE(glob)
 #define GV_RUNTIME_FUNCTION(glob)
@@ -20,7 +20,7 @@ static const char *const gv_runtime_libraries[] = {
     NULL,
 };
 
-static const char *const gv_runtime_files[] = {
+static const char *const runtime_files[] = {
 #define GV_RUNTIME_LIBRARY(glob)
 #define GV_RUNTIME_FILE(glob) glob,
 #define GV_RUNTIME_FUNCTION(glob)
@@ -29,7 +29,7 @@ static const char *const gv_runtime_files[] = {
     NULL,
 };
 
-static const char *const gv_runtime_functions[] = {
+static const char *const runtime_functions[] = {
 #define GV_RUNTIME_LIBRARY(glob)
 #define GV_RUNTIME_FILE(glob)
 #define GV_RUNTIME_FUNCTION(glob) glob,
@@ -38,7 +38,7 @@ static const char *const gv_runtime_functions[] = {
     NULL,
 };
 
-static const char *const gv_runtime_linked[] = {
+static const char *const runtime_linked[] = {
 #define GV_RUNTIME_LIBRARY(glob)
 #define GV_RUNTIME_FILE(glob)
 #define GV_RUNTIME_FUNCTION(glob)
@@ -47,7 +47,7 @@ static const char *const gv_runtime_linked[] = {
     NULL,
 };
 
-static bool gv_runtime_matches(const char *const *globs, const char *text)
+static bool runtime_matches(const char *const *globs, const char *text)
 {
     for (; text && *globs; globs++)
         if (fnmatch(*globs, text, 0) == 0)
@@ -57,7 +57,7 @@ static bool gv_runtime_matches(const char *const *globs, const char *text)
 
 /* "cudaError cudaMalloc<float>(float**, unsigned long)" gives "cudaMalloc", and
  * "void (anonymous namespace)::fill(int)" "(anonymous namespace)::fill". */
-static void gv_runtime_plain(const char *function, char out[GV_RUNTIME_NAME_BYTES])
+static void runtime_plain(const char *function, char out[GV_RUNTIME_NAME_BYTES])
 {
     static const char unnamed[] = "(anonymous namespace)";
     size_t used = 0, depth = 0;
@@ -83,31 +83,31 @@ static void gv_runtime_plain(const char *function, char out[GV_RUNTIME_NAME_BYTE
 
 bool gv_runtime_file_is(const char *file)
 {
-    return gv_runtime_matches(gv_runtime_files, file);
+    return runtime_matches(runtime_files, file);
 }
 
 bool gv_runtime_function_is(const char *function)
 {
     char plain[GV_RUNTIME_NAME_BYTES];
 
-    gv_runtime_plain(function ? function : "", plain);
-    return gv_runtime_matches(gv_runtime_functions, plain);
+    runtime_plain(function ? function : "", plain);
+    return runtime_matches(runtime_functions, plain);
 }
 
 bool gv_runtime_frame_is(const struct gv_runtime_frame *frame)
 {
     char plain[GV_RUNTIME_NAME_BYTES];
 
-    if (gv_runtime_matches(gv_runtime_libraries, frame->library) ||
-        gv_runtime_file_is(frame->file) || gv_runtime_function_is(frame->function))
+    if (runtime_matches(runtime_libraries, frame->library) || gv_runtime_file_is(frame->file) ||
+        gv_runtime_function_is(frame->function))
         return true;
-    gv_runtime_plain(frame->function ? frame->function : "", plain);
-    return !frame->file && gv_runtime_matches(gv_runtime_linked, plain);
+    runtime_plain(frame->function ? frame->function : "", plain);
+    return !frame->file && runtime_matches(runtime_linked, plain);
 }
 
 /* The function's own name in a linked name, "_ZN6detail4fillIfEEvT_" or "_Z4fillPf". Returns its
  * length, or 0. */
-static size_t gv_runtime_linked_name(const char *linked, const char **name)
+static size_t runtime_linked_name(const char *linked, const char **name)
 {
     size_t length = 0;
 
@@ -136,7 +136,7 @@ bool gv_runtime_kernel_is(const char *outer, const char *inner)
         return false;
     stub += sizeof(GV_RUNTIME_STUB) - 1;
     snprintf(linked, sizeof(linked), "%.*s", (int)strcspn(stub, "(<"), stub);
-    gv_runtime_plain(outer, plain);
+    runtime_plain(outer, plain);
     const char *scope = strrchr(plain, ':'), *name = scope ? scope + 1 : plain;
     const char *kernel = gv_demangle(linked, room, sizeof(room));
     if (kernel != linked && strchr(outer, '('))
@@ -145,12 +145,11 @@ bool gv_runtime_kernel_is(const char *outer, const char *inner)
         return strncmp(kernel, plain, strlen(plain)) == 0 && kernel[strlen(plain)] == '(';
     /* For names with a lambda, nvcc generates another scheme. */
     const char *own = linked;
-    size_t length =
-        strncmp(linked, "_Z", 2) ? strlen(linked) : gv_runtime_linked_name(linked, &own);
+    size_t length = strncmp(linked, "_Z", 2) ? strlen(linked) : runtime_linked_name(linked, &own);
     return length > 0 && strlen(name) == length && memcmp(own, name, length) == 0;
 }
 
-static int gv_runtime_mark(sqlite3 *trace, sqlite3_stmt *mark, sqlite3_stmt *row)
+static int runtime_mark(sqlite3 *trace, sqlite3_stmt *mark, sqlite3_stmt *row)
 {
     int result;
 
@@ -189,7 +188,7 @@ int gv_runtime_frames_mark(struct gv_database *database)
             inner[0] = '\0';
         stack = sqlite3_column_int64(rows, 0);
         if (gv_runtime_frame_is(&frame) || gv_runtime_kernel_is(frame.function, inner))
-            error = gv_runtime_mark(trace, mark, rows);
+            error = runtime_mark(trace, mark, rows);
         snprintf(inner, sizeof(inner), "%s", frame.function ? frame.function : "");
     }
     if (!error)

@@ -8,18 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *gv_stack_text_base(const char *path)
+static const char *stack_text_base(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
 
     return slash ? slash + 1 : path;
 }
 
-static void gv_stack_text_add(sqlite3_stmt *frame, char *out, size_t size)
+static void stack_text_add(sqlite3_stmt *frame, char *out, size_t size)
 {
     const char *function = (const char *)sqlite3_column_text(frame, 0);
-    const char *library = gv_stack_text_base((const char *)sqlite3_column_text(frame, 1));
-    const char *file = gv_stack_text_base((const char *)sqlite3_column_text(frame, 2));
+    const char *library = stack_text_base((const char *)sqlite3_column_text(frame, 1));
+    const char *file = stack_text_base((const char *)sqlite3_column_text(frame, 2));
     char short_name[GV_KERNEL_NAME_BYTES];
     size_t used = strlen(out);
     const char *arrow = used ? " <- " : "";
@@ -53,7 +53,7 @@ int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t s
         error = -EIO;
     while (!error && (result = sqlite3_step(statement)) != SQLITE_DONE) {
         if (result == SQLITE_ROW)
-            gv_stack_text_add(statement, out, size);
+            stack_text_add(statement, out, size);
         else
             error = -EIO;
     }
@@ -61,7 +61,7 @@ int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t s
     return error;
 }
 
-static void gv_stack_text_function(sqlite3_context *context, int count, sqlite3_value **values)
+static void stack_text_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const char *name = (const char *)sqlite3_value_text(values[0]);
     char short_name[GV_KERNEL_NAME_BYTES];
@@ -76,7 +76,7 @@ static void gv_stack_text_function(sqlite3_context *context, int count, sqlite3_
 int gv_stack_text_install(sqlite3 *trace)
 {
     return sqlite3_create_function(trace, "gv_short_function", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-                                   NULL, gv_stack_text_function, NULL, NULL) == SQLITE_OK
+                                   NULL, stack_text_function, NULL, NULL) == SQLITE_OK
                ? 0
                : -EIO;
 }

@@ -24,14 +24,14 @@ struct gv_busy_batch {
     size_t count, room;
 };
 
-static int gv_busy_compare(const void *left, const void *right)
+static int busy_compare(const void *left, const void *right)
 {
     const struct gv_busy_op *one = left, *other = right;
 
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-static int gv_busy_compare_zones(const void *left, const void *right)
+static int busy_compare_zones(const void *left, const void *right)
 {
     const struct gv_totals_zone *one = left, *other = right;
 
@@ -39,7 +39,7 @@ static int gv_busy_compare_zones(const void *left, const void *right)
 }
 
 /* The gap before an operation. Keeps the longest ones, sorted by length. */
-static void gv_busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns)
+static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns)
 {
     struct gv_totals_device *state = &run->devices[op->device];
     int64_t end_ns = op->start_ns;
@@ -64,7 +64,7 @@ static void gv_busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, 
 }
 
 /* The time that [start_ns, end_ns) adds to the time covered until *until_ns. */
-static int64_t gv_busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
+static int64_t busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns)
 {
     int64_t from_ns = start_ns > *until_ns ? start_ns : *until_ns;
 
@@ -74,7 +74,7 @@ static int64_t gv_busy_cover(int64_t *until_ns, int64_t start_ns, int64_t end_ns
     return end_ns - from_ns;
 }
 
-static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
+static void busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
 {
     struct gv_totals_device *state = &run->devices[op->device];
     int64_t before_ns = state->until_ns, added_ns;
@@ -85,8 +85,8 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         state->host_copy_until_ns = op->start_ns;
     }
     if (op->start_ns > before_ns)
-        gv_busy_gap(run, op, before_ns);
-    added_ns = gv_busy_cover(&state->until_ns, op->start_ns, op->end_ns);
+        busy_gap(run, op, before_ns);
+    added_ns = busy_cover(&state->until_ns, op->start_ns, op->end_ns);
     if (added_ns > 0)
         state->after_copy = op->host_copies;
     state->busy_ns += added_ns;
@@ -95,15 +95,15 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         gv_lane_add(&run->busy[op->device], op->end_ns - added_ns, op->end_ns);
     if (op->host_copies)
         state->known.host_copy_ns += gv_totals_known_ns(
-            run, op->end_ns - gv_busy_cover(&state->host_copy_until_ns, op->start_ns, op->end_ns),
+            run, op->end_ns - busy_cover(&state->host_copy_until_ns, op->start_ns, op->end_ns),
             op->end_ns);
     if (op->copies) {
-        added_ns = gv_busy_cover(&state->copy_until_ns, op->start_ns, op->end_ns);
+        added_ns = busy_cover(&state->copy_until_ns, op->start_ns, op->end_ns);
         state->copy_ns += added_ns;
         state->known.copy_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
         gv_lane_add(&run->copying, op->end_ns - added_ns, op->end_ns);
     } else {
-        added_ns = gv_busy_cover(&state->kernel_until_ns, op->start_ns, op->end_ns);
+        added_ns = busy_cover(&state->kernel_until_ns, op->start_ns, op->end_ns);
         state->kernel_ns += added_ns;
         state->known.kernel_ns += gv_totals_known_ns(run, op->end_ns - added_ns, op->end_ns);
     }
@@ -112,13 +112,13 @@ static void gv_busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
 }
 
 /* The low bits give the direction: host or device, array or memory. */
-static bool gv_copy_is_with_host(int64_t copy_kind)
+static bool copy_is_with_host(int64_t copy_kind)
 {
     return (copy_kind & 15) >= 1 && (copy_kind & 15) <= 4;
 }
 
 /* False: it is not in the selected part. */
-static bool gv_busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct gv_busy_op *op)
+static bool busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct gv_busy_op *op)
 {
     int64_t place = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
     int64_t number = gv_id_table_get(&run->places, place, 2) - 1;
@@ -134,11 +134,11 @@ static bool gv_busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, str
     op->call = sqlite3_column_int64(row, 5);
     op->device = (uint32_t)number;
     op->copies = kind == GV_GPU_COPY || kind == GV_GPU_SET;
-    op->host_copies = kind == GV_GPU_COPY && gv_copy_is_with_host(sqlite3_column_int64(row, 4));
+    op->host_copies = kind == GV_GPU_COPY && copy_is_with_host(sqlite3_column_int64(row, 4));
     return true;
 }
 
-static int gv_busy_add(struct gv_busy_batch *batch, const struct gv_busy_op *op)
+static int busy_add(struct gv_busy_batch *batch, const struct gv_busy_op *op)
 {
     if (batch->count == batch->room) {
         size_t room = batch->room ? 2 * batch->room : 4096;
@@ -152,8 +152,8 @@ static int gv_busy_add(struct gv_busy_batch *batch, const struct gv_busy_op *op)
     return 0;
 }
 
-static int gv_busy_zone(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
-                        const struct gv_totals_zone *zone, int64_t from_ns, int64_t to_ns)
+static int busy_zone(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
+                     const struct gv_totals_zone *zone, int64_t from_ns, int64_t to_ns)
 {
     int result = SQLITE_ROW, error = 0;
 
@@ -161,36 +161,36 @@ static int gv_busy_zone(struct gv_totals_run *run, struct gv_busy_batch *batch, 
     sqlite3_bind_int64(rows, 3, zone->last_id);
     while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
         struct gv_busy_op op;
-        if (gv_busy_read(run, rows, &op) && op.start_ns >= from_ns && op.start_ns < to_ns)
-            error = gv_busy_add(batch, &op);
+        if (busy_read(run, rows, &op) && op.start_ns >= from_ns && op.start_ns < to_ns)
+            error = busy_add(batch, &op);
     }
     sqlite3_reset(rows);
     return error ? error : gv_database_error(run->trace, result);
 }
 
 /* One stretch of time. */
-static int gv_busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batch,
-                           sqlite3_stmt *rows, int64_t from_ns, int64_t to_ns)
+static int busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
+                        int64_t from_ns, int64_t to_ns)
 {
     int error = 0;
 
     batch->count = 0;
     for (size_t i = 0; i < run->zone_count && run->zones[i].from_ns < to_ns && !error; i++)
         if (run->zones[i].to_ns >= from_ns)
-            error = gv_busy_zone(run, batch, rows, &run->zones[i], from_ns, to_ns);
+            error = busy_zone(run, batch, rows, &run->zones[i], from_ns, to_ns);
     if (error)
         return error;
     if (batch->count == 0)
         return 0;
-    qsort(batch->ops, batch->count, sizeof(*batch->ops), gv_busy_compare);
+    qsort(batch->ops, batch->count, sizeof(*batch->ops), busy_compare);
     for (size_t i = 0; i < batch->count; i++)
-        gv_busy_take(run, &batch->ops[i]);
+        busy_take(run, &batch->ops[i]);
     return 0;
 }
 
 /* Reads all that start after that, sorted by SQLite, which uses files if they do not fit into
  * memory. */
-static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
+static int busy_rest(struct gv_totals_run *run, int64_t from_ns)
 {
     const int64_t values[] = {run->part.thread, from_ns};
     sqlite3_stmt *rows = NULL;
@@ -199,8 +199,8 @@ static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         struct gv_busy_op op;
-        if (gv_busy_read(run, rows, &op))
-            gv_busy_take(run, &op);
+        if (busy_read(run, rows, &op))
+            busy_take(run, &op);
     }
     sqlite3_finalize(rows);
     return gv_database_error(run->trace, result);
@@ -208,7 +208,7 @@ static int gv_busy_rest(struct gv_totals_run *run, int64_t from_ns)
 
 /* The end of the stretch from from_ns, chosen so that few zones start in it. False: too many
  * zones overlap, as with many processes, to fit into memory. */
-static bool gv_busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns, int64_t *to_ns)
+static bool busy_stretch_end(const struct gv_totals_run *run, int64_t from_ns, int64_t *to_ns)
 {
     size_t zones = 0, most = 0;
 
@@ -239,11 +239,10 @@ int gv_totals_busy(struct gv_totals_run *run)
         run->trace, gv_database_ask(run->trace, sql_ops_of_zone, &run->part.thread, 1, &rows));
 
     if (run->zone_count > 0)
-        qsort(run->zones, run->zone_count, sizeof(*run->zones), gv_busy_compare_zones);
+        qsort(run->zones, run->zone_count, sizeof(*run->zones), busy_compare_zones);
     while (!error && run->zone_count > 0 && from_ns != INT64_MAX) {
-        bool fits = gv_busy_stretch_end(run, from_ns, &to_ns);
-        error =
-            fits ? gv_busy_stretch(run, &batch, rows, from_ns, to_ns) : gv_busy_rest(run, from_ns);
+        bool fits = busy_stretch_end(run, from_ns, &to_ns);
+        error = fits ? busy_stretch(run, &batch, rows, from_ns, to_ns) : busy_rest(run, from_ns);
         from_ns = fits ? to_ns : INT64_MAX;
     }
     sqlite3_finalize(rows);

@@ -11,7 +11,7 @@
  * when it frees something in an exit handler after the driver has ended (driver 580). */
 #define GV_SHUT_DOWN 4
 
-static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
+static void totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t duration_ns)
 {
     if (kernel <= 0 || (uint64_t)kernel >= run->kernel_ids.rows)
         return;
@@ -20,7 +20,7 @@ static void gv_totals_launched(struct gv_totals_run *run, int64_t kernel, int64_
     launches->total_ns = gv_time_sum(launches->total_ns, duration_ns);
 }
 
-static void gv_totals_failed(struct gv_totals_run *run, int64_t api, int64_t result)
+static void totals_failed(struct gv_totals_run *run, int64_t api, int64_t result)
 {
     size_t i = 0;
 
@@ -34,8 +34,7 @@ static void gv_totals_failed(struct gv_totals_run *run, int64_t api, int64_t res
     run->errors[i].count++;
 }
 
-static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t start_ns,
-                              int64_t end_ns)
+static void totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t start_ns, int64_t end_ns)
 {
     for (size_t i = 0; i < run->gap_count; i++) {
         struct gv_totals_gap *gap = &run->gaps[i];
@@ -46,8 +45,8 @@ static void gv_totals_in_gaps(struct gv_totals_run *run, int64_t api, int64_t st
     }
 }
 
-static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class, int64_t start_ns,
-                           int64_t end_ns)
+static void totals_span(struct gv_totals_run *run, enum gv_totals_class class, int64_t start_ns,
+                        int64_t end_ns)
 {
     if (!run->spans || start_ns < run->first_ns)
         run->first_ns = start_ns;
@@ -60,8 +59,8 @@ static void gv_totals_span(struct gv_totals_run *run, enum gv_totals_class class
         gv_lane_add(&run->loading, start_ns, end_ns);
 }
 
-static void gv_totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_class class,
-                                int64_t start_ns, int64_t end_ns, int64_t last_ns, int64_t count)
+static void totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_class class,
+                             int64_t start_ns, int64_t end_ns, int64_t last_ns, int64_t count)
 {
     if (thread->count == 0 || start_ns < thread->first_ns)
         thread->first_ns = start_ns;
@@ -75,7 +74,7 @@ static void gv_totals_of_thread(struct gv_totals_thread *thread, enum gv_totals_
         thread->launch_ns = gv_time_sum(thread->launch_ns, end_ns - start_ns);
 }
 
-static void gv_totals_starting(struct gv_totals_run *run, int64_t call)
+static void totals_starting(struct gv_totals_run *run, int64_t call)
 {
     if (run->first_starting == 0 || call < run->first_starting)
         run->first_starting = call;
@@ -83,7 +82,7 @@ static void gv_totals_starting(struct gv_totals_run *run, int64_t call)
         run->last_starting = call;
 }
 
-static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
+static int totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
     int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
@@ -102,30 +101,29 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
         return 0;
     if (count < 1)
         count = 1;
-    gv_totals_span(run, class, start_ns, last_ns);
+    totals_span(run, class, start_ns, last_ns);
     run->calls = gv_time_sum(run->calls, count);
     run->class_count[class] = gv_time_sum(run->class_count[class], count);
     run->class_ns[class] = gv_time_sum(run->class_ns[class], end_ns - start_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows)
-        gv_totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
+        totals_of_thread(&run->thread_times[thread], class, start_ns, end_ns, last_ns, count);
     if (api <= 0 || (uint64_t)api >= run->apis.rows)
         return 0;
     if (result != 0 && result != GV_NOT_READY && result != GV_SHUT_DOWN)
-        gv_totals_failed(run, api, result);
+        totals_failed(run, api, result);
     if (bytes > 0 && bytes < INT64_C(1) << 48)
         run->api_bytes[api] += bytes;
-    gv_totals_in_gaps(run, api, start_ns, end_ns);
+    totals_in_gaps(run, api, start_ns, end_ns);
     gv_totals_gaps_call(run, thread, class, start_ns, end_ns);
     if (class == GV_TOTALS_LAUNCH && result == 0)
-        gv_totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL),
-                           end_ns - start_ns);
+        totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL), end_ns - start_ns);
     else if (class == GV_TOTALS_LAUNCH)
         run->launch_failed++;
     int error = gv_id_table_get(&run->memory, api, 0) && result == 0
                     ? gv_totals_memory_call(run, row, before)
                     : 0;
     if (gv_id_table_get(&run->starts, api, 0))
-        gv_totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
+        totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
     if (!error)
         error = gv_duration_total_add(&run->api_times[api], (end_ns - start_ns) / count, count);
     if (!error) /* what the division lost */
@@ -135,7 +133,7 @@ static int gv_totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
 }
 
 /* An unfinished call is not in the tables, but its time belongs to the run. */
-static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
+static void totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t process = sqlite3_column_int64(row, 0), thread = sqlite3_column_int64(row, 1);
     int64_t start_ns = gv_totals_ns(row, 2), seen_ns = gv_totals_ns(row, 3);
@@ -146,7 +144,7 @@ static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns) ||
         seen_ns <= start_ns)
         return;
-    gv_totals_span(run, class, start_ns, seen_ns);
+    totals_span(run, class, start_ns, seen_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows) {
         struct gv_totals_thread *times = &run->thread_times[thread];
         times->total_ns = gv_time_sum(times->total_ns, seen_ns - start_ns);
@@ -154,14 +152,14 @@ static void gv_totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
     }
 }
 
-static int gv_totals_flights(struct gv_totals_run *run)
+static int totals_flights(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
     int result = sqlite3_prepare_v2(run->trace, sql_flights, -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        gv_totals_flight(run, rows);
+        totals_flight(run, rows);
     sqlite3_finalize(rows);
     return gv_database_error(run->trace, result);
 }
@@ -174,18 +172,18 @@ int gv_totals_calls(struct gv_totals_run *run)
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = gv_totals_call(run, rows);
+        error = totals_call(run, rows);
     sqlite3_finalize(rows);
     if (!error)
         error = gv_database_error(run->trace, result);
     if (!error)
         error = gv_totals_memory_end(run);
-    return error ? error : gv_totals_flights(run);
+    return error ? error : totals_flights(run);
 }
 
 /* Waits are a finding of their own: those that were found come off the time that threads copied and
  * launched. */
-static void gv_totals_wait(struct gv_totals_run *run, sqlite3_stmt *row)
+static void totals_wait(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t id = sqlite3_column_int64(row, 0);
     int64_t api = sqlite3_column_int64(row, 1);
@@ -213,7 +211,7 @@ int gv_totals_waits(struct gv_totals_run *run)
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        gv_totals_wait(run, rows);
+        totals_wait(run, rows);
     sqlite3_finalize(rows);
     return gv_database_error(run->trace, result);
 }

@@ -12,32 +12,32 @@
 #define GV_DURATION_FIRST (2 * GV_DURATION_STEPS)
 #define GV_DURATION_BLOCK 64u
 
-static unsigned int gv_duration_octave(uint64_t duration_ns)
+static unsigned int duration_octave(uint64_t duration_ns)
 {
     return duration_ns < GV_DURATION_FIRST ? 0
                                            : 63u - (unsigned int)__builtin_clzll(duration_ns) - 9u;
 }
 
-static unsigned int gv_duration_steps(unsigned int octave)
+static unsigned int duration_steps(unsigned int octave)
 {
     return octave == 0 ? GV_DURATION_FIRST : GV_DURATION_STEPS;
 }
 
-static unsigned int gv_duration_blocks(unsigned int octave)
+static unsigned int duration_blocks(unsigned int octave)
 {
-    return gv_duration_steps(octave) / GV_DURATION_BLOCK;
+    return duration_steps(octave) / GV_DURATION_BLOCK;
 }
 
 int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, int64_t count)
 {
     uint64_t length = duration_ns < 0 ? 0 : (uint64_t)duration_ns;
-    unsigned int octave = gv_duration_octave(length);
+    unsigned int octave = duration_octave(length);
     uint64_t step = octave == 0 ? length : (length >> octave) - GV_DURATION_STEPS;
     uint64_t ***blocks = &total->octaves[octave];
     int64_t all_ns;
 
     if (!*blocks)
-        *blocks = calloc(gv_duration_blocks(octave), sizeof(**blocks));
+        *blocks = calloc(duration_blocks(octave), sizeof(**blocks));
     if (!*blocks)
         return -ENOMEM;
     uint64_t **counts = &(*blocks)[step / GV_DURATION_BLOCK];
@@ -58,13 +58,13 @@ int gv_duration_total_add(struct gv_duration_total *total, int64_t duration_ns, 
 }
 
 /* The range [*from_ns, *to_ns] of the median, and its rank in there. False: no durations. */
-static bool gv_duration_find(const struct gv_duration_total *total, int64_t *from_ns,
-                             int64_t *to_ns, int64_t *rank)
+static bool duration_find(const struct gv_duration_total *total, int64_t *from_ns, int64_t *to_ns,
+                          int64_t *rank)
 {
     *rank = total->count / 2 + total->count % 2;
     for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
         uint64_t *const *blocks = total->octaves[octave];
-        for (unsigned int step = 0; blocks && step < gv_duration_steps(octave); step++) {
+        for (unsigned int step = 0; blocks && step < duration_steps(octave); step++) {
             const uint64_t *counts = blocks[step / GV_DURATION_BLOCK];
             int64_t count = counts ? (int64_t)counts[step % GV_DURATION_BLOCK] : 0;
             if (count > 0 && count >= *rank) {
@@ -88,7 +88,7 @@ int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
         if (rank <= 0)
             return total->near[i].duration_ns;
     }
-    if (!gv_duration_find(total, &from_ns, &to_ns, &rank))
+    if (!duration_find(total, &from_ns, &to_ns, &rank))
         return 0;
     /* The middle, which may be outside of the observed values. */
     from_ns += (to_ns - from_ns + 1) / 2;
@@ -99,7 +99,7 @@ int64_t gv_duration_total_median_ns(const struct gv_duration_total *total)
 
 void gv_duration_total_reread(struct gv_duration_total *total)
 {
-    if (!gv_duration_find(total, &total->near_from_ns, &total->near_to_ns, &total->near_rank) ||
+    if (!duration_find(total, &total->near_from_ns, &total->near_to_ns, &total->near_rank) ||
         total->near_from_ns == total->near_to_ns)
         total->near_to_ns = -1;
 }
@@ -141,7 +141,7 @@ int gv_duration_total_again(struct gv_duration_total *total, int64_t duration_ns
 void gv_duration_total_free(struct gv_duration_total *total)
 {
     for (unsigned int octave = 0; octave < GV_DURATION_OCTAVES; octave++) {
-        for (unsigned int i = 0; total->octaves[octave] && i < gv_duration_blocks(octave); i++)
+        for (unsigned int i = 0; total->octaves[octave] && i < duration_blocks(octave); i++)
             free(total->octaves[octave][i]);
         free(total->octaves[octave]);
         total->octaves[octave] = NULL;

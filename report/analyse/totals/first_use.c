@@ -14,7 +14,7 @@ struct gv_first_use {
 };
 
 /* A call's wait comes first, its own work last. */
-static void gv_first_use_take(struct gv_first_use *use, sqlite3_stmt *row)
+static void first_use_take(struct gv_first_use *use, sqlite3_stmt *row)
 {
     int64_t start_ns = gv_totals_ns(row, 1), wait_ns = gv_totals_ns(row, 3);
     int64_t own_ns = start_ns + (wait_ns > 0 ? wait_ns : 0);
@@ -26,7 +26,7 @@ static void gv_first_use_take(struct gv_first_use *use, sqlite3_stmt *row)
     gv_time_union_add(&use->all, own_ns, end_ns);
 }
 
-static int gv_first_use_read(struct gv_totals_run *run, const char *sql, struct gv_first_use *use)
+static int first_use_read(struct gv_totals_run *run, const char *sql, struct gv_first_use *use)
 {
     const int64_t values[] = {run->part.process, run->part.thread,    run->part.from_ns,
                               run->part.to_ns,   run->first_starting, run->last_starting};
@@ -35,7 +35,7 @@ static int gv_first_use_read(struct gv_totals_run *run, const char *sql, struct 
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        gv_first_use_take(use, rows);
+        first_use_take(use, rows);
     sqlite3_finalize(rows);
     return gv_database_error(run->trace, result);
 }
@@ -43,10 +43,10 @@ static int gv_first_use_read(struct gv_totals_run *run, const char *sql, struct 
 int gv_totals_first_use(struct gv_totals_run *run)
 {
     struct gv_first_use use = {0}, compiling = {0};
-    int error = gv_first_use_read(run, sql_first_use, &use);
+    int error = first_use_read(run, sql_first_use, &use);
 
     if (!error)
-        error = gv_first_use_read(run, sql_first_use_jits, &compiling);
+        error = first_use_read(run, sql_first_use_jits, &compiling);
     run->start_ns = use.starting.sum_ns;
     run->loads = use.loads;
     run->loading_ns = use.loading.sum_ns;

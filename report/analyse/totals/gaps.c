@@ -23,18 +23,18 @@ int gv_totals_gaps_prepare(struct gv_totals_run *run)
     return run->short_gaps ? 0 : -ENOMEM;
 }
 
-static bool gv_gaps_is_kept(const struct gv_totals_run *run, uint64_t number)
+static bool gaps_is_kept(const struct gv_totals_run *run, uint64_t number)
 {
     return run->thinned == 0 || number * GV_GAPS_SPREAD >> (64 - run->thinned) == 0;
 }
 
-static void gv_gaps_thin(struct gv_totals_run *run)
+static void gaps_thin(struct gv_totals_run *run)
 {
     size_t kept = 0;
 
     run->thinned++;
     for (size_t i = 0; i < run->short_gap_count; i++)
-        if (gv_gaps_is_kept(run, run->short_gaps[i].number))
+        if (gaps_is_kept(run, run->short_gaps[i].number))
             run->short_gaps[kept++] = run->short_gaps[i];
     run->short_gap_count = kept;
 }
@@ -45,9 +45,9 @@ void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t en
     uint64_t number = run->short_gaps_seen++;
 
     run->short_gaps_ns = gv_time_sum(run->short_gaps_ns, end_ns - start_ns);
-    while (gv_gaps_is_kept(run, number) && run->short_gap_count == GV_TOTALS_SHORT_GAPS)
-        gv_gaps_thin(run);
-    if (gv_gaps_is_kept(run, number))
+    while (gaps_is_kept(run, number) && run->short_gap_count == GV_TOTALS_SHORT_GAPS)
+        gaps_thin(run);
+    if (gaps_is_kept(run, number))
         run->short_gaps[run->short_gap_count++] = (struct gv_totals_short_gap){.number = number,
                                                                                .start_ns = start_ns,
                                                                                .end_ns = end_ns,
@@ -56,7 +56,7 @@ void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t en
 }
 
 /* Sorted by the thread that ended them, then by time. */
-static int gv_gaps_compare(const void *left, const void *right)
+static int gaps_compare(const void *left, const void *right)
 {
     const struct gv_totals_short_gap *one = left, *other = right;
 
@@ -67,7 +67,7 @@ static int gv_gaps_compare(const void *left, const void *right)
 
 /* If the call had returned before the gap began, the host was ahead of the GPU: no thread made
  * it wait. */
-static int gv_gaps_find_threads(struct gv_totals_run *run)
+static int gaps_find_threads(struct gv_totals_run *run)
 {
     sqlite3_stmt *call = NULL;
     int result = sqlite3_prepare_v2(run->trace,
@@ -92,12 +92,12 @@ static int gv_gaps_find_threads(struct gv_totals_run *run)
 
 int gv_totals_gaps_open(struct gv_totals_run *run)
 {
-    int error = gv_gaps_find_threads(run);
+    int error = gaps_find_threads(run);
 
     if (error)
         return error;
     if (run->short_gap_count > 1)
-        qsort(run->short_gaps, run->short_gap_count, sizeof(*run->short_gaps), gv_gaps_compare);
+        qsort(run->short_gaps, run->short_gap_count, sizeof(*run->short_gaps), gaps_compare);
     for (size_t i = 0; i < run->short_gap_count; i++) {
         struct gv_totals_short_gap *gap = &run->short_gaps[i];
         struct gv_totals_thread *thread = &run->thread_times[gap->thread];
@@ -112,8 +112,8 @@ int gv_totals_gaps_open(struct gv_totals_run *run)
 }
 
 /* The thread's first gap that ends after a time, or one before it. */
-static size_t gv_gaps_first(const struct gv_totals_run *run, const struct gv_totals_thread *thread,
-                            int64_t from_ns)
+static size_t gaps_first(const struct gv_totals_run *run, const struct gv_totals_thread *thread,
+                         int64_t from_ns)
 {
     size_t low = thread->gaps_from, high = thread->gaps_to;
 
@@ -127,10 +127,10 @@ static size_t gv_gaps_first(const struct gv_totals_run *run, const struct gv_tot
     return low;
 }
 
-static void gv_gaps_take(struct gv_totals_run *run, const struct gv_totals_thread *thread,
-                         bool launches, int64_t start_ns, int64_t end_ns)
+static void gaps_take(struct gv_totals_run *run, const struct gv_totals_thread *thread,
+                      bool launches, int64_t start_ns, int64_t end_ns)
 {
-    for (size_t i = gv_gaps_first(run, thread, start_ns);
+    for (size_t i = gaps_first(run, thread, start_ns);
          i < thread->gaps_to && run->short_gaps[i].start_ns < end_ns; i++) {
         struct gv_totals_short_gap *gap = &run->short_gaps[i];
         int64_t from_ns = start_ns > gap->start_ns ? start_ns : gap->start_ns;
@@ -155,17 +155,17 @@ void gv_totals_gaps_call(struct gv_totals_run *run, int64_t thread_id, enum gv_t
     /* Events, queries and the like neither launch nor delay launches. */
     if (class == GV_TOTALS_LAUNCH) {
         bool goes_on = thread->launched_ns && thread->launched_ns < start_ns;
-        gv_gaps_take(run, thread, true, goes_on ? thread->launched_ns : start_ns, end_ns);
+        gaps_take(run, thread, true, goes_on ? thread->launched_ns : start_ns, end_ns);
         thread->launched_ns = end_ns;
     } else if (class != GV_TOTALS_OTHER) {
         thread->launched_ns = 0;
     }
     if (class == GV_TOTALS_COPY)
-        gv_gaps_take(run, thread, false, start_ns, end_ns);
+        gaps_take(run, thread, false, start_ns, end_ns);
 }
 
 /* Extrapolates from the sample to all gaps. */
-static int64_t gv_gaps_scale(int64_t part, int64_t some, int64_t all)
+static int64_t gaps_scale(int64_t part, int64_t some, int64_t all)
 {
     return some > 0 && some != all ? (int64_t)((double)part * ((double)all / (double)some)) : part;
 }
@@ -186,10 +186,10 @@ void gv_totals_gaps_sum(struct gv_totals_run *run)
             launch_gaps_ns = gv_time_sum(launch_gaps_ns, ns);
         }
     }
-    run->launch_gap_ns = gv_gaps_scale(launch_ns, some_ns, run->short_gaps_ns);
-    run->copy_gap_ns = gv_gaps_scale(copy_ns, some_ns, run->short_gaps_ns);
+    run->launch_gap_ns = gaps_scale(launch_ns, some_ns, run->short_gaps_ns);
+    run->copy_gap_ns = gaps_scale(copy_ns, some_ns, run->short_gaps_ns);
     run->launch_gaps =
-        gv_gaps_scale(launch_gaps, (int64_t)run->short_gap_count, (int64_t)run->short_gaps_seen);
+        gaps_scale(launch_gaps, (int64_t)run->short_gap_count, (int64_t)run->short_gaps_seen);
     run->launch_gaps_ns =
-        gv_gaps_scale(launch_gaps_ns, (int64_t)run->short_gap_count, (int64_t)run->short_gaps_seen);
+        gaps_scale(launch_gaps_ns, (int64_t)run->short_gap_count, (int64_t)run->short_gaps_seen);
 }

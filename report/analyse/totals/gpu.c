@@ -20,7 +20,7 @@ enum gv_op_column {
     GV_OP_COPY_KIND,
 };
 
-static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
+static int totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
 {
     int64_t shape = sqlite3_column_int64(row, GV_OP_SHAPE);
     int64_t blocks = gv_id_table_get(&run->shapes, shape, 1);
@@ -44,14 +44,14 @@ static int gv_totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_
     return gv_duration_total_add(&kernel->time, duration_ns, 1);
 }
 
-static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
+static int totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
 {
     int64_t kind = sqlite3_column_int64(row, GV_OP_KIND);
     int64_t copy_kind = sqlite3_column_int64(row, GV_OP_COPY_KIND);
     int64_t bytes = sqlite3_column_int64(row, GV_OP_BYTES);
 
     if (kind == GV_GPU_KERNEL)
-        return gv_totals_kernel(run, row, duration_ns);
+        return totals_kernel(run, row, duration_ns);
     if (bytes < 0 || bytes > INT64_C(1) << 60)
         bytes = 0;
     if (kind == GV_GPU_COPY) {
@@ -73,7 +73,7 @@ static int gv_totals_operation(struct gv_totals_run *run, sqlite3_stmt *row, int
     return 0;
 }
 
-static int gv_totals_zone(struct gv_totals_run *run, int64_t id, int64_t start_ns, bool next)
+static int totals_zone(struct gv_totals_run *run, int64_t id, int64_t start_ns, bool next)
 {
     struct gv_totals_zone *zone;
 
@@ -98,8 +98,8 @@ static int gv_totals_zone(struct gv_totals_run *run, int64_t id, int64_t start_n
 }
 
 /* From the call's start to the operation's. */
-static int gv_totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int64_t id,
-                             int64_t start_ns)
+static int totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int64_t id,
+                          int64_t start_ns)
 {
     int error = 0;
 
@@ -111,7 +111,7 @@ static int gv_totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int6
 }
 
 /* CUPTI returns an operation without times if it had not ended when the program did. */
-static void gv_totals_untimed(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call)
+static void totals_untimed(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call)
 {
     int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
 
@@ -140,14 +140,14 @@ void gv_totals_gpu_known(struct gv_totals_run *run)
     }
 }
 
-static void gv_totals_place_end(struct gv_totals_run *run, int64_t place, int64_t end_ns)
+static void totals_place_end(struct gv_totals_run *run, int64_t place, int64_t end_ns)
 {
     if (place > 0 && (uint64_t)place < run->places.rows && end_ns > run->place_times[place].last_ns)
         run->place_times[place].last_ns = end_ns;
 }
 
 /* Whether the operation is in the selected part. */
-static bool gv_totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row)
+static bool totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
     const struct gv_totals_part *part = &run->part;
@@ -157,30 +157,30 @@ static bool gv_totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *
            gv_totals_in_part(run, gv_totals_ns(row, GV_OP_START));
 }
 
-static int gv_totals_gpu_row(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call,
-                             int64_t every)
+static int totals_gpu_row(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call,
+                          int64_t every)
 {
     int64_t call_id = sqlite3_column_int64(row, GV_OP_CALL);
     int64_t start_ns = gv_totals_ns(row, GV_OP_START);
     int error;
 
-    if (!gv_totals_gpu_wanted(run, row))
+    if (!totals_gpu_wanted(run, row))
         return 0;
     run->operations++;
     run->found_operations += call_id != 0;
     if (sqlite3_column_type(row, GV_OP_START) == SQLITE_NULL ||
         sqlite3_column_type(row, GV_OP_DURATION) == SQLITE_NULL) {
-        gv_totals_untimed(run, row, call);
+        totals_untimed(run, row, call);
         return 0;
     }
-    gv_totals_place_end(run, sqlite3_column_int64(row, GV_OP_PLACE),
-                        gv_totals_end(row, GV_OP_DURATION, start_ns));
-    error = gv_totals_operation(run, row, gv_totals_end(row, GV_OP_DURATION, start_ns) - start_ns);
+    totals_place_end(run, sqlite3_column_int64(row, GV_OP_PLACE),
+                     gv_totals_end(row, GV_OP_DURATION, start_ns));
+    error = totals_operation(run, row, gv_totals_end(row, GV_OP_DURATION, start_ns) - start_ns);
     if (!error)
-        error = gv_totals_zone(run, sqlite3_column_int64(row, GV_OP_ID), start_ns,
-                               run->operations % GV_TOTALS_ZONE == 0);
+        error = totals_zone(run, sqlite3_column_int64(row, GV_OP_ID), start_ns,
+                            run->operations % GV_TOTALS_ZONE == 0);
     if (!error && call_id && run->operations % every == 0)
-        error = gv_totals_latency(run, call, call_id, start_ns);
+        error = totals_latency(run, call, call_id, start_ns);
     return error;
 }
 
@@ -200,7 +200,7 @@ int gv_totals_gpu(struct gv_totals_run *run)
         every = sqlite3_column_int64(most, 0) / GV_TOTALS_LATENCIES + 1;
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = gv_totals_gpu_row(run, rows, call, every > 0 ? every : 1);
+        error = totals_gpu_row(run, rows, call, every > 0 ? every : 1);
     sqlite3_finalize(rows);
     sqlite3_finalize(call);
     sqlite3_finalize(most);

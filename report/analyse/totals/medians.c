@@ -9,7 +9,7 @@
 
 typedef int gv_medians_take(struct gv_totals_run *run, sqlite3_stmt *row);
 
-static int gv_medians_call(struct gv_totals_run *run, sqlite3_stmt *row)
+static int medians_call(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t api = sqlite3_column_int64(row, 0), count = sqlite3_column_int64(row, 2);
 
@@ -20,7 +20,7 @@ static int gv_medians_call(struct gv_totals_run *run, sqlite3_stmt *row)
     return gv_duration_total_again(&run->api_times[api], gv_totals_duration(row, 1) / count, count);
 }
 
-static int gv_medians_operation(struct gv_totals_run *run, sqlite3_stmt *row)
+static int medians_operation(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t kind = sqlite3_column_int64(row, 0), duration_ns = gv_totals_duration(row, 1);
     size_t which = gv_totals_copy_kind(sqlite3_column_int64(row, 3));
@@ -38,7 +38,7 @@ static int gv_medians_operation(struct gv_totals_run *run, sqlite3_stmt *row)
                                            duration_ns, 1);
 }
 
-static int gv_medians_read(struct gv_totals_run *run, const char *sql, gv_medians_take *take)
+static int medians_read(struct gv_totals_run *run, const char *sql, gv_medians_take *take)
 {
     sqlite3_stmt *rows = NULL;
     int error = 0, result = sqlite3_prepare_v2(run->trace, sql, -1, &rows, NULL);
@@ -61,6 +61,6 @@ int gv_totals_medians(struct gv_totals_run *run)
     for (size_t i = 0; i < GV_TOTALS_DIRECTIONS; i++)
         gv_duration_total_reread(&run->directions[i]);
     gv_duration_total_reread(&run->sets);
-    int error = gv_medians_read(run, sql_call_durations, gv_medians_call);
-    return error ? error : gv_medians_read(run, sql_op_durations, gv_medians_operation);
+    int error = medians_read(run, sql_call_durations, medians_call);
+    return error ? error : medians_read(run, sql_op_durations, medians_operation);
 }

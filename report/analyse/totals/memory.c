@@ -4,7 +4,7 @@
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
-static int gv_memory_execute(struct gv_totals_run *run, const char *sql)
+static int memory_execute(struct gv_totals_run *run, const char *sql)
 {
     return gv_database_error(run->trace, sqlite3_exec(run->trace, sql, NULL, NULL, NULL));
 }
@@ -14,7 +14,7 @@ int gv_totals_memory_open(struct gv_totals_run *run)
     int error = gv_id_table_read(&run->memory, run->trace, "SELECT id, memory FROM api");
 
     if (!error)
-        error = gv_memory_execute(run, sql_memory_events);
+        error = memory_execute(run, sql_memory_events);
     if (!error)
         error = gv_database_error(
             run->trace,
@@ -28,7 +28,7 @@ int gv_totals_memory_open(struct gv_totals_run *run)
 }
 
 /* Where a call worked; 0: unknown. */
-static int64_t gv_memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
+static int64_t memory_worked_in(const struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t context = sqlite3_column_int64(row, GV_TOTALS_CALL_CONTEXT);
 
@@ -46,7 +46,7 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
     if (thread <= 0 || (uint64_t)thread >= run->threads.rows)
         return 0;
     int64_t *now = &run->thread_times[thread].context, before = *now;
-    int64_t context = gv_memory_worked_in(run, row);
+    int64_t context = memory_worked_in(run, row);
     if (gv_id_table_get(&run->memory, api, 0) == GV_MEMORY_CONTEXT_ENDED &&
         sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT) != 0)
         *now = 0; /* it gives the context that ended, not the current one */
@@ -55,7 +55,7 @@ int64_t gv_totals_memory_context(struct gv_totals_run *run, sqlite3_stmt *row)
     return before ? before : context;
 }
 
-static int gv_memory_add(struct gv_totals_run *run, const struct gv_memory_event *event)
+static int memory_add(struct gv_totals_run *run, const struct gv_memory_event *event)
 {
     const int64_t values[] = {event->at_ns, event->call,           event->process, event->object,
                               event->bytes, (int64_t)event->space, event->context};
@@ -90,12 +90,12 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     else if (space == GV_MEMORY_DEVICE_RESET)
         event.context = event.object ? event.object : before; /* at its end there may be none */
     else
-        event.context = gv_memory_worked_in(run, row);
-    return gv_memory_add(run, &event);
+        event.context = memory_worked_in(run, row);
+    return memory_add(run, &event);
 }
 
 /* After all calls at the same time. */
-static int gv_totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
+static int totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     struct gv_memory_event event = {
         .at_ns = gv_totals_ns(row, 1),
@@ -104,11 +104,11 @@ static int gv_totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
         .space = GV_MEMORY_PROCESS_ENDED,
     };
 
-    return gv_totals_in_part(run, event.at_ns) ? gv_memory_add(run, &event) : 0;
+    return gv_totals_in_part(run, event.at_ns) ? memory_add(run, &event) : 0;
 }
 
 /* In order of time. */
-static int gv_memory_replay(struct gv_totals_run *run)
+static int memory_replay(struct gv_totals_run *run)
 {
     sqlite3_stmt *rows = NULL;
     int error = 0;
@@ -141,11 +141,11 @@ int gv_totals_memory_end(struct gv_totals_run *run)
 
     while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = gv_totals_process_end(run, rows);
+        error = totals_process_end(run, rows);
     sqlite3_finalize(rows);
     if (!error)
         error = gv_database_error(run->trace, result);
     if (!error)
-        error = gv_memory_replay(run);
-    return error ? error : gv_memory_execute(run, "DROP TABLE temp.memory_event");
+        error = memory_replay(run);
+    return error ? error : memory_execute(run, "DROP TABLE temp.memory_event");
 }

@@ -9,7 +9,7 @@
 enum gv_memory_place { GV_MEMORY_BLOCK, GV_MEMORY_CONTEXT, GV_MEMORY_PROCESS };
 
 /* The array, possibly moved, with room for one more. NULL: no memory. */
-static void *gv_memory_room(void *array, size_t count, size_t *room, size_t each_bytes)
+static void *memory_room(void *array, size_t count, size_t *room, size_t each_bytes)
 {
     if (count < *room)
         return array;
@@ -21,8 +21,8 @@ static void *gv_memory_room(void *array, size_t count, size_t *room, size_t each
 }
 
 /* The number of a key; `next` if it is new. */
-static int gv_memory_find(struct gv_memory_log *log, const struct gv_key *key, size_t next,
-                          size_t *number)
+static int memory_find(struct gv_memory_log *log, const struct gv_key *key, size_t next,
+                       size_t *number)
 {
     int64_t found = gv_key_map_find(&log->places, key);
 
@@ -30,15 +30,15 @@ static int gv_memory_find(struct gv_memory_log *log, const struct gv_key *key, s
     return found > 0 ? 0 : gv_key_map_add(&log->places, key, (int64_t)next + 1);
 }
 
-static int gv_memory_process(struct gv_memory_log *log, int64_t id, size_t *number)
+static int memory_process(struct gv_memory_log *log, int64_t id, size_t *number)
 {
     struct gv_key key = {{(uint64_t)id, 0, GV_MEMORY_PROCESS}};
-    int error = gv_memory_find(log, &key, log->process_count, number);
+    int error = memory_find(log, &key, log->process_count, number);
 
     if (error || *number < log->process_count)
         return error;
     struct gv_memory_process *processes =
-        gv_memory_room(log->processes, log->process_count, &log->process_room, sizeof(*processes));
+        memory_room(log->processes, log->process_count, &log->process_room, sizeof(*processes));
     if (!processes)
         return -ENOMEM;
     log->processes = processes;
@@ -46,19 +46,19 @@ static int gv_memory_process(struct gv_memory_log *log, int64_t id, size_t *numb
     return 0;
 }
 
-static int gv_memory_context(struct gv_memory_log *log, int64_t process, int64_t handle,
-                             size_t *number)
+static int memory_context(struct gv_memory_log *log, int64_t process, int64_t handle,
+                          size_t *number)
 {
     struct gv_key key = {{(uint64_t)process, (uint64_t)handle, GV_MEMORY_CONTEXT}};
     size_t owner;
-    int error = gv_memory_process(log, process, &owner);
+    int error = memory_process(log, process, &owner);
 
     if (!error)
-        error = gv_memory_find(log, &key, log->context_count, number);
+        error = memory_find(log, &key, log->context_count, number);
     if (error || *number < log->context_count)
         return error;
     struct gv_memory_context *contexts =
-        gv_memory_room(log->contexts, log->context_count, &log->context_room, sizeof(*contexts));
+        memory_room(log->contexts, log->context_count, &log->context_room, sizeof(*contexts));
     if (!contexts)
         return -ENOMEM;
     log->contexts = contexts;
@@ -66,23 +66,23 @@ static int gv_memory_context(struct gv_memory_log *log, int64_t process, int64_t
     return 0;
 }
 
-static struct gv_key gv_memory_block_key(const struct gv_memory_event *event)
+static struct gv_key memory_block_key(const struct gv_memory_event *event)
 {
     return (struct gv_key){{(uint64_t)event->process, (uint64_t)event->object, GV_MEMORY_BLOCK}};
 }
 
 /* Makes a block for the event's address. */
-static int gv_memory_block(struct gv_memory_log *log, const struct gv_memory_event *event,
-                           size_t *number)
+static int memory_block(struct gv_memory_log *log, const struct gv_memory_event *event,
+                        size_t *number)
 {
-    struct gv_key key = gv_memory_block_key(event);
+    struct gv_key key = memory_block_key(event);
 
     if (log->free_block) {
         *number = log->free_block - 1;
         log->free_block = log->blocks[*number].context;
     } else {
         struct gv_memory_block *blocks =
-            gv_memory_room(log->blocks, log->block_count, &log->block_room, sizeof(*blocks));
+            memory_room(log->blocks, log->block_count, &log->block_room, sizeof(*blocks));
         if (!blocks)
             return -ENOMEM;
         log->blocks = blocks;
@@ -98,8 +98,8 @@ int64_t gv_memory_log_left(const struct gv_memory_log *log, const struct gv_memo
 }
 
 /* Counts a block that appears or disappears. */
-static void gv_memory_count(struct gv_memory_log *log, const struct gv_memory_block *block,
-                            int64_t bytes)
+static void memory_count(struct gv_memory_log *log, const struct gv_memory_block *block,
+                         int64_t bytes)
 {
     struct gv_memory_context *context = &log->contexts[block->context];
     struct gv_memory_process *process = &log->processes[context->process];
@@ -112,27 +112,27 @@ static void gv_memory_count(struct gv_memory_log *log, const struct gv_memory_bl
         log->live_bytes += bytes;
 }
 
-static void gv_memory_free_block(struct gv_memory_log *log, const struct gv_memory_event *event)
+static void memory_free_block(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
-    struct gv_key key = gv_memory_block_key(event);
+    struct gv_key key = memory_block_key(event);
     int64_t number = gv_key_map_find(&log->places, &key);
 
     if (number <= 0)
         return;
     struct gv_memory_block *block = &log->blocks[number - 1];
-    gv_memory_count(log, block, -gv_memory_log_left(log, block));
+    memory_count(log, block, -gv_memory_log_left(log, block));
     gv_key_map_remove(&log->places, &key);
     block->bytes = 0;
     block->context = log->free_block;
     log->free_block = (size_t)number;
 }
 
-static int gv_memory_fill_block(struct gv_memory_log *log, const struct gv_memory_event *event)
+static int memory_fill_block(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
     size_t number, place;
-    int error = gv_memory_context(log, event->process, event->context, &place);
+    int error = memory_context(log, event->process, event->context, &place);
 
-    gv_memory_free_block(log, event); /* its free was not seen */
+    memory_free_block(log, event); /* its free was not seen */
     if (error || event->bytes <= 0)
         return error;
     if (!log->free_block && log->block_count == GV_MEMORY_BLOCKS) {
@@ -141,7 +141,7 @@ static int gv_memory_fill_block(struct gv_memory_log *log, const struct gv_memor
         log->peak_bytes = log->peak_ns = 0;
         return 0;
     }
-    error = gv_memory_block(log, event, &number);
+    error = memory_block(log, event, &number);
     if (error)
         return error;
     struct gv_memory_context *context = &log->contexts[place];
@@ -157,7 +157,7 @@ static int gv_memory_fill_block(struct gv_memory_log *log, const struct gv_memor
         .context = place,
         .life = context->life,
     };
-    gv_memory_count(log, &log->blocks[number], log->blocks[number].bytes);
+    memory_count(log, &log->blocks[number], log->blocks[number].bytes);
     if (log->live_bytes > log->peak_bytes) {
         log->peak_bytes = log->live_bytes;
         log->peak_ns = event->at_ns;
@@ -165,7 +165,7 @@ static int gv_memory_fill_block(struct gv_memory_log *log, const struct gv_memor
     return 0;
 }
 
-static void gv_memory_end_context(struct gv_memory_log *log, size_t number, bool made)
+static void memory_end_context(struct gv_memory_log *log, size_t number, bool made)
 {
     struct gv_memory_context *context = &log->contexts[number];
     struct gv_memory_process *process = &log->processes[context->process];
@@ -180,13 +180,13 @@ static void gv_memory_end_context(struct gv_memory_log *log, size_t number, bool
 
 /* The call names a device. If its primary context is unknown, assume the one where the thread
  * worked, or the process's only one. */
-static int gv_memory_reset(struct gv_memory_log *log, const struct gv_memory_event *event)
+static int memory_reset(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
     size_t number, owner;
-    int error = gv_memory_context(log, event->process, event->context, &number);
+    int error = memory_context(log, event->process, event->context, &number);
 
     if (!error)
-        error = gv_memory_process(log, event->process, &owner);
+        error = memory_process(log, event->process, &owner);
     if (error)
         return error;
     if (event->context == 0 || log->contexts[number].made) {
@@ -194,14 +194,14 @@ static int gv_memory_reset(struct gv_memory_log *log, const struct gv_memory_eve
             return 0;
         number = log->processes[owner].context;
     }
-    gv_memory_end_context(log, number, false);
+    memory_end_context(log, number, false);
     return 0;
 }
 
-static int gv_memory_end_process(struct gv_memory_log *log, const struct gv_memory_event *event)
+static int memory_end_process(struct gv_memory_log *log, const struct gv_memory_event *event)
 {
     size_t number;
-    int error = gv_memory_process(log, event->process, &number);
+    int error = memory_process(log, event->process, &number);
 
     if (error || log->processes[number].ended)
         return error;
@@ -221,20 +221,20 @@ int gv_memory_log_take(struct gv_memory_log *log, const struct gv_memory_event *
     case GV_MEMORY_DEVICE:
     case GV_MEMORY_HOST:
     case GV_MEMORY_MANAGED:
-        return gv_memory_fill_block(log, event);
+        return memory_fill_block(log, event);
     case GV_MEMORY_FREE:
-        gv_memory_free_block(log, event);
+        memory_free_block(log, event);
         return 0;
     case GV_MEMORY_CONTEXT_MADE:
     case GV_MEMORY_CONTEXT_ENDED:
-        error = gv_memory_context(log, event->process, event->object, &number);
+        error = memory_context(log, event->process, event->object, &number);
         if (!error)
-            gv_memory_end_context(log, number, event->space == GV_MEMORY_CONTEXT_MADE);
+            memory_end_context(log, number, event->space == GV_MEMORY_CONTEXT_MADE);
         return error;
     case GV_MEMORY_DEVICE_RESET:
-        return gv_memory_reset(log, event);
+        return memory_reset(log, event);
     case GV_MEMORY_PROCESS_ENDED:
-        return gv_memory_end_process(log, event);
+        return memory_end_process(log, event);
     default: /* of an untrusted trace */
         return 0;
     }

@@ -22,7 +22,7 @@ static int store_row(struct gv_totals_run *run, sqlite3_stmt *add, const int64_t
     return gv_database_error(run->trace, result);
 }
 
-static int64_t gv_totals_stretch_ns(struct gv_totals_run *run)
+static int64_t totals_stretch_ns(struct gv_totals_run *run)
 {
     struct gv_lane *lanes[GV_TOTALS_LANES + 3] = {&run->copying, &run->waiting, &run->loading};
     int64_t stretch_ns = 0;
@@ -38,7 +38,7 @@ static int64_t gv_totals_stretch_ns(struct gv_totals_run *run)
 }
 
 /* The longest time of a thread in calls: in all, or in a class without waits. */
-static int64_t gv_totals_most_ns(const struct gv_totals_run *run, enum gv_totals_class class)
+static int64_t totals_most_ns(const struct gv_totals_run *run, enum gv_totals_class class)
 {
     int64_t most_ns = 0;
 
@@ -52,7 +52,7 @@ static int64_t gv_totals_most_ns(const struct gv_totals_run *run, enum gv_totals
     return most_ns;
 }
 
-static struct gv_totals_known gv_totals_known_sum(const struct gv_totals_run *run)
+static struct gv_totals_known totals_known_sum(const struct gv_totals_run *run)
 {
     struct gv_totals_known sum = {0};
 
@@ -194,7 +194,7 @@ static int store_facts(struct gv_totals_run *run)
 #define GV_TOTALS_CLASS(name, text, fact) fact,
 #include "report/analyse/totals/classes.def"
     };
-    struct gv_totals_known known = gv_totals_known_sum(run);
+    struct gv_totals_known known = totals_known_sum(run);
     const struct {
         const char *key;
         int64_t value;

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const gv_totals_tables[] = {
+static const char *const totals_tables[] = {
     "fact",         "api_total",   "kernel_total", "copy_total",   "device_total",
     "gap",          "gap_call",    "timeline",     "thread_total", "error_total",
     "launch_total", "memory_left", "copy_median",
 };
-#define GV_TOTALS_TABLES (sizeof(gv_totals_tables) / sizeof(gv_totals_tables[0]))
+#define GV_TOTALS_TABLES (sizeof(totals_tables) / sizeof(totals_tables[0]))
 
-static const char *const gv_totals_class_names[] = {
+static const char *const totals_class_names[] = {
     NULL,
 #define GV_TOTALS_CLASS(name, text, fact) text,
 #include "report/analyse/totals/classes.def"
@@ -28,7 +28,7 @@ bool gv_totals_is_all(const struct gv_totals_part *part)
            part->from_ns == INT64_MIN && part->to_ns == INT64_MAX;
 }
 
-static int gv_totals_read_apis(struct gv_totals_run *run)
+static int totals_read_apis(struct gv_totals_run *run)
 {
     sqlite3_str *sql = sqlite3_str_new(run->trace);
     int error;
@@ -37,7 +37,7 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     sqlite3_str_appendall(
         sql, "SELECT id, CASE CASE WHEN class = 'launch' AND gpu_work = 0 THEN '' ELSE class END");
     for (unsigned int i = 1; i < GV_TOTALS_CLASSES; i++)
-        sqlite3_str_appendf(sql, " WHEN %Q THEN %u", gv_totals_class_names[i], i);
+        sqlite3_str_appendf(sql, " WHEN %Q THEN %u", totals_class_names[i], i);
     sqlite3_str_appendall(sql, " ELSE 0 END FROM api");
     char *text = sqlite3_str_finish(sql);
     error = text ? gv_id_table_read(&run->apis, run->trace, text) : -ENOMEM;
@@ -45,7 +45,7 @@ static int gv_totals_read_apis(struct gv_totals_run *run)
     return error;
 }
 
-static void gv_totals_count_devices(struct gv_totals_run *run)
+static void totals_count_devices(struct gv_totals_run *run)
 {
     for (size_t id = 1; id < run->places.rows; id++) {
         int64_t number = gv_id_table_get(&run->places, (int64_t)id, 2);
@@ -57,12 +57,12 @@ static void gv_totals_count_devices(struct gv_totals_run *run)
     }
 }
 
-static int gv_totals_open(struct gv_totals_run *run)
+static int totals_open(struct gv_totals_run *run)
 {
     int error = gv_id_table_read(&run->threads, run->trace, "SELECT id, process FROM thread");
 
     if (!error)
-        error = gv_totals_read_apis(run);
+        error = totals_read_apis(run);
     if (!error)
         error = gv_id_table_read(&run->places, run->trace, sql_places);
     if (!error)
@@ -75,7 +75,7 @@ static int gv_totals_open(struct gv_totals_run *run)
         error = gv_id_table_read(&run->kernel_ids, run->trace, "SELECT id, 1 FROM kernel");
     if (error)
         return error;
-    gv_totals_count_devices(run);
+    totals_count_devices(run);
     run->kernel_count = 1;
     for (size_t id = 1; id < run->shapes.rows; id++) {
         size_t rank = (size_t)gv_id_table_get(&run->shapes, (int64_t)id, 0);
@@ -95,7 +95,7 @@ static int gv_totals_open(struct gv_totals_run *run)
                : -ENOMEM;
 }
 
-static int gv_totals_open_gaps(struct gv_totals_run *run)
+static int totals_open_gaps(struct gv_totals_run *run)
 {
     for (size_t i = 0; i < run->gap_count; i++) {
         run->gaps[i].api_ns = calloc(run->apis.rows + 1, sizeof(*run->gaps[i].api_ns));
@@ -105,7 +105,7 @@ static int gv_totals_open_gaps(struct gv_totals_run *run)
     return 0;
 }
 
-static void gv_totals_close(struct gv_totals_run *run)
+static void totals_close(struct gv_totals_run *run)
 {
     for (size_t i = 0; run->kernels && i < run->kernel_count; i++)
         gv_duration_total_free(&run->kernels[i].time);
@@ -142,7 +142,7 @@ static void gv_totals_close(struct gv_totals_run *run)
     free(run);
 }
 
-static void gv_totals_take_unseen(void *context, const struct gv_gpu_unseen *unseen)
+static void totals_take_unseen(void *context, const struct gv_gpu_unseen *unseen)
 {
     struct gv_totals_run *run = context;
 
@@ -151,7 +151,7 @@ static void gv_totals_take_unseen(void *context, const struct gv_gpu_unseen *uns
         run->known_ns = unseen->known_ns;
 }
 
-static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
+static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
 {
     struct gv_totals_run *run = calloc(1, sizeof(*run));
     int error;
@@ -161,9 +161,9 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part, boo
     run->trace = trace;
     run->part = *part;
     run->known_ns = INT64_MAX;
-    error = gv_totals_open(run);
+    error = totals_open(run);
     if (!error)
-        error = gv_gpu_unseen_each(trace, gv_totals_take_unseen, run);
+        error = gv_gpu_unseen_each(trace, totals_take_unseen, run);
     if (!error)
         error = gv_totals_gpu(run);
     if (!error)
@@ -173,7 +173,7 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part, boo
     if (!error)
         error = gv_totals_busy(run);
     if (!error)
-        error = gv_totals_open_gaps(run);
+        error = totals_open_gaps(run);
     if (!error)
         error = gv_totals_gaps_open(run);
     if (!error)
@@ -188,24 +188,24 @@ static int gv_totals_make(sqlite3 *trace, const struct gv_totals_part *part, boo
         error = gv_totals_medians(run);
     if (!error)
         error = gv_totals_store(run);
-    gv_totals_close(run);
+    totals_close(run);
     return error;
 }
 
-static int gv_totals_execute(sqlite3 *trace, const char *sql)
+static int totals_execute(sqlite3 *trace, const char *sql)
 {
     return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
 }
 
 /* One statement for each of the tables, with %s for its name. */
-static int gv_totals_each(sqlite3 *trace, const char *format)
+static int totals_each(sqlite3 *trace, const char *format)
 {
     char sql[128];
     int error = 0;
 
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++) {
-        sqlite3_snprintf(sizeof(sql), sql, format, gv_totals_tables[i]);
-        error = gv_totals_execute(trace, sql);
+        sqlite3_snprintf(sizeof(sql), sql, format, totals_tables[i]);
+        error = totals_execute(trace, sql);
     }
     return error;
 }
@@ -214,22 +214,22 @@ int gv_totals_keep(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
     char sql[128];
-    int error = gv_totals_execute(trace, "BEGIN IMMEDIATE");
+    int error = totals_execute(trace, "BEGIN IMMEDIATE");
 
     if (!error)
-        error = gv_totals_each(trace, "DELETE FROM main.%s");
+        error = totals_each(trace, "DELETE FROM main.%s");
     if (!error)
-        error = gv_totals_make(trace, &all, true);
+        error = totals_make(trace, &all, true);
     sqlite3_snprintf(sizeof(sql), sql,
                      "INSERT OR REPLACE INTO meta (key, value) VALUES"
                      " ('totals', %d)",
                      GV_TOTALS_VERSION);
     if (!error)
-        error = gv_totals_execute(trace, sql);
+        error = totals_execute(trace, sql);
     if (!error)
-        error = gv_totals_execute(trace, "COMMIT");
+        error = totals_execute(trace, "COMMIT");
     if (error && !sqlite3_get_autocommit(trace))
-        gv_totals_execute(trace, "ROLLBACK");
+        totals_execute(trace, "ROLLBACK");
     return error;
 }
 
@@ -253,10 +253,10 @@ int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)
 
     if (kept < 0)
         return kept;
-    error = gv_totals_each(trace, "DROP TABLE IF EXISTS temp.%s");
+    error = totals_each(trace, "DROP TABLE IF EXISTS temp.%s");
     if (error || kept)
         return error;
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++)
-        error = gv_shadow_make(trace, "TABLE", gv_totals_tables[i]);
-    return error ? error : gv_totals_make(trace, part, false);
+        error = gv_shadow_make(trace, "TABLE", totals_tables[i]);
+    return error ? error : totals_make(trace, part, false);
 }

@@ -17,30 +17,29 @@ struct gv_multiprocessor {
     int64_t capability, warps, blocks, shared_bytes;
 };
 
-static const struct gv_multiprocessor gv_multiprocessors[] = {
+static const struct gv_multiprocessor multiprocessors[] = {
 #define GV_OCCUPANCY(capability, warps, blocks, shared_bytes)                                      \
     {capability, warps, blocks, shared_bytes},
 #include "report/analyse/verdict/occupancy.def"
 };
 
-static int64_t gv_round_up(int64_t value, int64_t unit)
+static int64_t round_up(int64_t value, int64_t unit)
 {
     return (value + unit - 1) / unit * unit;
 }
 
-static int64_t gv_least(int64_t left, int64_t right)
+static int64_t least(int64_t left, int64_t right)
 {
     return left < right ? left : right;
 }
 
-static int64_t gv_blocks_by_shared(const struct gv_multiprocessor *has, int64_t bytes)
+static int64_t blocks_by_shared(const struct gv_multiprocessor *has, int64_t bytes)
 {
     bool modern = has->capability >= GV_SHARED_SYSTEM_SINCE;
 
     if (modern)
         bytes += GV_SHARED_SYSTEM_BYTES;
-    bytes =
-        gv_round_up(bytes, modern || has->capability >= 70 ? GV_SHARED_UNIT : GV_SHARED_OLD_UNIT);
+    bytes = round_up(bytes, modern || has->capability >= 70 ? GV_SHARED_UNIT : GV_SHARED_OLD_UNIT);
     return bytes > 0 ? has->shared_bytes / bytes : has->blocks;
 }
 
@@ -53,16 +52,16 @@ double gv_occupancy(const struct gv_occupancy_use *use)
         return -1;
     warps = (use->threads + GV_WARP_THREADS - 1) / GV_WARP_THREADS;
 
-    for (size_t i = 0; i < sizeof(gv_multiprocessors) / sizeof(gv_multiprocessors[0]); i++)
-        if (gv_multiprocessors[i].capability == use->capability)
-            has = &gv_multiprocessors[i];
+    for (size_t i = 0; i < sizeof(multiprocessors) / sizeof(multiprocessors[0]); i++)
+        if (multiprocessors[i].capability == use->capability)
+            has = &multiprocessors[i];
     if (!has || warps > has->warps || use->registers <= 0 || use->registers > 255 ||
         use->shared_bytes < 0 || use->shared_bytes > has->shared_bytes)
         return -1;
-    blocks = gv_least(has->blocks, has->warps / warps);
-    int64_t of_warp = gv_round_up(use->registers * GV_WARP_THREADS, GV_REGISTER_UNIT);
+    blocks = least(has->blocks, has->warps / warps);
+    int64_t of_warp = round_up(use->registers * GV_WARP_THREADS, GV_REGISTER_UNIT);
     int64_t held = GV_REGISTERS / of_warp / GV_REGISTER_WARPS * GV_REGISTER_WARPS;
-    blocks = gv_least(blocks, held / warps);
-    blocks = gv_least(blocks, gv_blocks_by_shared(has, use->shared_bytes));
+    blocks = least(blocks, held / warps);
+    blocks = least(blocks, blocks_by_shared(has, use->shared_bytes));
     return (double)(blocks * warps) / (double)has->warps;
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const gv_fact_queries[] = {
+static const char *const fact_queries[] = {
 #define GV_SQL(name, help, text) text,
 #include "report/analyse_verdict_run_facts.inc"
 };
@@ -90,15 +90,14 @@ static const struct gv_fact_member {
 /* Two years in nanoseconds: anything beyond is invalid, and must not overflow a sum. */
 #define GV_FACTS_MOST (INT64_C(1) << 56)
 
-static int64_t gv_facts_sound(int64_t number)
+static int64_t facts_sound(int64_t number)
 {
     if (number > GV_FACTS_MOST)
         return GV_FACTS_MOST;
     return number < -GV_FACTS_MOST ? -GV_FACTS_MOST : number;
 }
 
-static void gv_facts_take(struct gv_run_facts *facts, const char *name, sqlite3_stmt *row,
-                          int column)
+static void facts_take(struct gv_run_facts *facts, const char *name, sqlite3_stmt *row, int column)
 {
     for (size_t i = 0; name && i < sizeof(gv_fact_members) / sizeof(gv_fact_members[0]); i++) {
         const struct gv_fact_member *member = &gv_fact_members[i];
@@ -108,14 +107,14 @@ static void gv_facts_take(struct gv_run_facts *facts, const char *name, sqlite3_
         if (strcmp(member->name, name) != 0)
             continue;
         if (member->size == 0)
-            *(int64_t *)(void *)place = gv_facts_sound(sqlite3_column_int64(row, column));
+            *(int64_t *)(void *)place = facts_sound(sqlite3_column_int64(row, column));
         else if ((text = sqlite3_column_text(row, column)))
             snprintf(place, member->size, "%s", (const char *)text);
     }
 }
 
-static int gv_facts_query(sqlite3 *trace, const struct gv_totals_part *part, const char *sql,
-                          struct gv_run_facts *facts)
+static int facts_query(sqlite3 *trace, const struct gv_totals_part *part, const char *sql,
+                       struct gv_run_facts *facts)
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     sqlite3_stmt *row = NULL;
@@ -124,26 +123,26 @@ static int gv_facts_query(sqlite3 *trace, const struct gv_totals_part *part, con
     if (result == SQLITE_OK)
         result = sqlite3_step(row);
     for (int i = 0; result == SQLITE_ROW && i < sqlite3_column_count(row); i++)
-        gv_facts_take(facts, sqlite3_column_name(row, i), row, i);
+        facts_take(facts, sqlite3_column_name(row, i), row, i);
     sqlite3_finalize(row);
     return gv_database_error(trace, result);
 }
 
-static int gv_facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
+static int facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
 {
     sqlite3_stmt *rows = NULL;
     int result = sqlite3_prepare_v2(trace, "SELECT key, value FROM fact", -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        gv_facts_take(facts, (const char *)sqlite3_column_text(rows, 0), rows, 1);
+        facts_take(facts, (const char *)sqlite3_column_text(rows, 0), rows, 1);
     sqlite3_finalize(rows);
     return gv_database_error(trace, result);
 }
 
 /* Adds the waits of one cause, or all that a program can avoid. */
-static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, const char *cause,
-                         int64_t *wait_ns)
+static int facts_wait(sqlite3 *trace, const struct gv_totals_part *part, const char *cause,
+                      int64_t *wait_ns)
 {
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     struct gv_time_union waits = {0};
@@ -154,31 +153,30 @@ static int gv_facts_wait(sqlite3 *trace, const struct gv_totals_part *part, cons
         result = sqlite3_bind_text(rows, 5, cause, -1, SQLITE_STATIC);
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        int64_t start_ns = gv_facts_sound(sqlite3_column_int64(rows, 0));
-        gv_time_union_add(&waits, start_ns,
-                          start_ns + gv_facts_sound(sqlite3_column_int64(rows, 1)));
+        int64_t start_ns = facts_sound(sqlite3_column_int64(rows, 0));
+        gv_time_union_add(&waits, start_ns, start_ns + facts_sound(sqlite3_column_int64(rows, 1)));
     }
     sqlite3_finalize(rows);
-    *wait_ns = gv_facts_sound(waits.sum_ns);
+    *wait_ns = facts_sound(waits.sum_ns);
     return gv_database_error(trace, result);
 }
 
 /* Simultaneous waits of threads and processes count once. */
-static int gv_facts_waits(sqlite3 *trace, const struct gv_totals_part *part,
-                          struct gv_run_facts *facts)
+static int facts_waits(sqlite3 *trace, const struct gv_totals_part *part,
+                       struct gv_run_facts *facts)
 {
-    int error = gv_facts_wait(trace, part, NULL, &facts->wait_ns);
+    int error = facts_wait(trace, part, NULL, &facts->wait_ns);
 
     if (!error && facts->top_stall[0])
-        error = gv_facts_wait(trace, part, facts->top_stall, &facts->top_stall_ns);
+        error = facts_wait(trace, part, facts->top_stall, &facts->top_stall_ns);
     if (!error)
-        error = gv_facts_wait(trace, part, "descheduled", &facts->delay_ns);
+        error = facts_wait(trace, part, "descheduled", &facts->delay_ns);
     if (!error)
-        error = gv_facts_wait(trace, part, "unknown", &facts->unknown_ns);
+        error = facts_wait(trace, part, "unknown", &facts->unknown_ns);
     return error;
 }
 
-static bool gv_facts_is_complete(sqlite3 *trace)
+static bool facts_is_complete(sqlite3 *trace)
 {
     sqlite3_stmt *row = NULL;
     bool complete = sqlite3_prepare_v2(trace,
@@ -227,7 +225,7 @@ double gv_run_facts_filled(const struct gv_run_facts *facts)
     return known_ns > 0 ? (double)facts->filled_ns / known_ns : 0;
 }
 
-static bool gv_facts_ran(const struct gv_run_facts *facts)
+static bool facts_ran(const struct gv_run_facts *facts)
 {
     return facts->kernels_run > 0 || facts->graphs > 0 || facts->untimed_operations > 0;
 }
@@ -235,18 +233,18 @@ static bool gv_facts_ran(const struct gv_run_facts *facts)
 bool gv_run_facts_launches_failed(const struct gv_run_facts *facts)
 {
     return facts->launch_calls > 0 && facts->launch_failed >= facts->launch_calls &&
-           !gv_facts_ran(facts);
+           !facts_ran(facts);
 }
 
 /* Lost, cut off or unselected operations may have run. */
 bool gv_run_facts_not_run(const struct gv_run_facts *facts)
 {
-    return facts->launch_calls > 0 && !gv_facts_ran(facts) && facts->gpu_seen && facts->whole &&
+    return facts->launch_calls > 0 && !facts_ran(facts) && facts->gpu_seen && facts->whole &&
            facts->complete && facts->lost == 0 && facts->in_flight == 0 && facts->killed == 0;
 }
 
 /* If operations are missing, shares are of the time before the first missing one. */
-static void gv_facts_known(struct gv_run_facts *facts)
+static void facts_known(struct gv_run_facts *facts)
 {
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
     facts->known_ns = facts->window_ns;
@@ -271,19 +269,19 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     memset(facts, 0, sizeof(*facts));
     error = gv_totals_ensure(trace, part);
     if (!error)
-        error = gv_facts_kept(trace, facts);
-    for (size_t i = 0; i < sizeof(gv_fact_queries) / sizeof(gv_fact_queries[0]) && !error; i++)
-        error = gv_facts_query(trace, part, gv_fact_queries[i], facts);
+        error = facts_kept(trace, facts);
+    for (size_t i = 0; i < sizeof(fact_queries) / sizeof(fact_queries[0]) && !error; i++)
+        error = facts_query(trace, part, fact_queries[i], facts);
     if (!error)
-        error = gv_facts_waits(trace, part, facts);
+        error = facts_waits(trace, part, facts);
     if (!error && facts->copy_stack)
         error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
                               sizeof(facts->copy_where));
     facts->window_ns = facts->last_ns - facts->first_ns;
-    gv_facts_known(facts);
+    facts_known(facts);
     gv_kernel_name_short(facts->top_kernel, short_name, sizeof(short_name));
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
     facts->whole = gv_totals_is_all(part);
-    facts->complete = gv_facts_is_complete(trace);
+    facts->complete = facts_is_complete(trace);
     return error;
 }

@@ -19,7 +19,7 @@ __attribute__((format(printf, 2, 3))) static void gv_say(char *out, const char *
     va_end(values);
 }
 
-static const char *gv_s(int64_t count)
+static const char *s(int64_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -29,7 +29,7 @@ static double gv_percent(int64_t part, int64_t whole)
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64_t whole)
+static const char *say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64_t whole)
 {
     double percent = gv_percent(part < whole ? part : whole, whole);
 
@@ -38,28 +38,28 @@ static const char *gv_say_percent(char out[GV_FORMAT_BYTES], int64_t part, int64
 }
 
 /* Whether the GPU side is known only for a part of the time. */
-static bool gv_say_partly(const struct gv_run_facts *facts)
+static bool say_partly(const struct gv_run_facts *facts)
 {
     return facts->known_ns < facts->window_ns;
 }
 
 /* Whether operations are missing among the known ones. */
-static bool gv_say_gaps(const struct gv_run_facts *facts)
+static bool say_gaps(const struct gv_run_facts *facts)
 {
     return facts->gpu_lost > facts->operations_lost;
 }
 
 /* "10 runs of 1 kernel and 3 of graphs". */
-static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size)
+static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
 {
     int length = 0;
 
     out[0] = '\0';
     if (facts->kernels_run > 0)
-        length = snprintf(out, size, "%s%" PRId64 " run%s of %" PRId64 " kernel%s",
-                          gv_say_partly(facts) || gv_say_gaps(facts) ? "at least " : "",
-                          facts->kernels_run, gv_s(facts->kernels_run), facts->kernel_names,
-                          gv_s(facts->kernel_names));
+        length =
+            snprintf(out, size, "%s%" PRId64 " run%s of %" PRId64 " kernel%s",
+                     say_partly(facts) || say_gaps(facts) ? "at least " : "", facts->kernels_run,
+                     s(facts->kernels_run), facts->kernel_names, s(facts->kernel_names));
     if (facts->graphs > 0 && length >= 0 && (size_t)length < size)
         snprintf(out + length, size - (size_t)length, "%s%" PRId64 "%s of %s",
                  length ? " and " : "", facts->graphs,
@@ -70,24 +70,24 @@ static void gv_say_work(const struct gv_run_facts *facts, char *out, size_t size
 }
 
 /* A statement about a part is not about the run. */
-static const char *gv_say_part(const struct gv_run_facts *facts)
+static const char *say_part(const struct gv_run_facts *facts)
 {
     return facts->whole ? "" : " in this part of the trace";
 }
 
 /* Nor is one about a run that continues. */
-static const char *gv_say_where(const struct gv_run_facts *facts)
+static const char *say_where(const struct gv_run_facts *facts)
 {
-    return facts->whole && !facts->complete ? " so far" : gv_say_part(facts);
+    return facts->whole && !facts->complete ? " so far" : say_part(facts);
 }
 
-static const char *gv_say_gpu(const struct gv_run_facts *facts)
+static const char *say_gpu(const struct gv_run_facts *facts)
 {
     return facts->simulated ? "simulated GPU" : "GPU";
 }
 
 /* For nothing in a part, or so far. */
-static const char *gv_say_not_run(const struct gv_run_facts *facts)
+static const char *say_not_run(const struct gv_run_facts *facts)
 {
     if (!facts->whole || !facts->complete)
         return "";
@@ -95,33 +95,32 @@ static const char *gv_say_not_run(const struct gv_run_facts *facts)
                             : ": the GPU did not run your code";
 }
 
-static void gv_say_seen(const struct gv_run_facts *facts, char *out)
+static void say_seen(const struct gv_run_facts *facts, char *out)
 {
     char busy[GV_FORMAT_BYTES], work[128], time[96], known[GV_FORMAT_BYTES];
-    const char *where = gv_say_gpu(facts), *least = gv_say_gaps(facts) ? "at least " : "";
+    const char *where = say_gpu(facts), *least = say_gaps(facts) ? "at least " : "";
 
-    gv_say_work(facts, work, sizeof(work));
+    say_work(facts, work, sizeof(work));
     snprintf(time, sizeof(time), "the time");
-    if (gv_say_partly(facts))
+    if (say_partly(facts))
         snprintf(time, sizeof(time), "the first %s; what it did after that is unknown",
                  gv_format_duration(known, facts->known_ns));
     if (facts->kernels_run + facts->graphs == 0)
         gv_say(out, "The %s ran no kernel that was recorded%s: %" PRId64 " launch%s.", where,
-               gv_say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
+               say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
     else if (facts->devices_used > 1)
         gv_say(out,
                "The %ss ran your code%s: %s, on %" PRId64
                " devices. Together they were busy %s%s of %s.",
-               where, gv_say_part(facts), work, facts->devices_used, least,
-               gv_say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
+               where, say_part(facts), work, facts->devices_used, least,
+               say_percent(busy, facts->busy_ns, gv_run_facts_device_ns(facts)), time);
     else
-        gv_say(out, "The %s ran your code%s: %s. It was busy %s%s of %s.", where,
-               gv_say_part(facts), work, least,
-               gv_say_percent(busy, facts->busy_ns, facts->known_ns), time);
+        gv_say(out, "The %s ran your code%s: %s. It was busy %s%s of %s.", where, say_part(facts),
+               work, least, say_percent(busy, facts->busy_ns, facts->known_ns), time);
 }
 
 /* "CUDA_ERROR_NO_BINARY_FOR_GPU (209)": the most frequent error of launches. */
-static void gv_say_launch_result(const struct gv_run_facts *facts, char *out, size_t size)
+static void say_launch_result(const struct gv_run_facts *facts, char *out, size_t size)
 {
     const char *name = gv_format_result(facts->launch_failed_most, facts->launch_result);
 
@@ -129,7 +128,7 @@ static void gv_say_launch_result(const struct gv_run_facts *facts, char *out, si
 }
 
 /* "3 launches of 1 kernel, 1 of which failed". */
-static void gv_say_launches(const struct gv_run_facts *facts, char *out, size_t size)
+static void say_launches(const struct gv_run_facts *facts, char *out, size_t size)
 {
     char failed[64] = "";
 
@@ -137,24 +136,24 @@ static void gv_say_launches(const struct gv_run_facts *facts, char *out, size_t 
         snprintf(failed, sizeof(failed), ", %" PRId64 " of which failed", facts->launch_failed);
     snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s", facts->launch_calls,
              facts->launch_calls == 1 ? "" : "es", facts->launched_kernels,
-             gv_s(facts->launched_kernels), failed);
+             s(facts->launched_kernels), failed);
 }
 
-static void gv_say_launched(const struct gv_run_facts *facts, char *out)
+static void say_launched(const struct gv_run_facts *facts, char *out)
 {
     char launches[160];
 
-    gv_say_launches(facts, launches, sizeof(launches));
+    say_launches(facts, launches, sizeof(launches));
     if (gv_run_facts_launches_failed(facts)) {
-        gv_say_launch_result(facts, launches, sizeof(launches));
-        gv_say(out, "Every launch%s failed, with %s%s.", gv_say_where(facts), launches,
-               gv_say_not_run(facts));
+        say_launch_result(facts, launches, sizeof(launches));
+        gv_say(out, "Every launch%s failed, with %s%s.", say_where(facts), launches,
+               say_not_run(facts));
     } else if (gv_run_facts_not_run(facts)) {
-        gv_say(out, "Your code made %s. The %s %s.", launches, gv_say_gpu(facts),
+        gv_say(out, "Your code made %s. The %s %s.", launches, say_gpu(facts),
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
         gv_say(out, "Your code made %s%s. %s, so how busy the GPU was is unknown.", launches,
-               gv_say_where(facts),
+               say_where(facts),
                facts->gpu_full > 0
                    ? "Records of the GPU's activity were lost: shared memory was full"
                    : "GPU activity was not recorded");
@@ -164,17 +163,17 @@ static void gv_say_launched(const struct gv_run_facts *facts, char *out)
 void gv_verdict_say_headline(const struct gv_run_facts *facts, char *out)
 {
     if (facts->calls == 0)
-        gv_say(out, "No CUDA call was recorded%s.", gv_say_where(facts));
+        gv_say(out, "No CUDA call was recorded%s.", say_where(facts));
     else if (facts->init_result != 0)
         gv_say(out, "CUDA could not be initialised: nothing ran on a GPU.");
     else if (facts->launch_calls == 0 && facts->kernels_run == 0)
         gv_say(out, "No kernel was launched%s.",
-               facts->whole && facts->complete ? gv_say_not_run(facts) : gv_say_where(facts));
+               facts->whole && facts->complete ? say_not_run(facts) : say_where(facts));
     else if (facts->operations > 0 && !gv_run_facts_launches_failed(facts) &&
              !gv_run_facts_not_run(facts))
-        gv_say_seen(facts, out);
+        say_seen(facts, out);
     else
-        gv_say_launched(facts, out);
+        say_launched(facts, out);
 }
 
 void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out)
@@ -182,7 +181,7 @@ void gv_verdict_say_launch_failed(const struct gv_run_facts *facts, char *out)
     const struct gv_error_words *words = gv_error_words_of("launch", facts->launch_result);
     char result[128];
 
-    gv_say_launch_result(facts, result, sizeof(result));
+    say_launch_result(facts, result, sizeof(result));
     gv_say(out, "%" PRId64 " launch%s failed, %s%.60s with %s%s%s", facts->launch_failed,
            facts->launch_failed == 1 ? "" : "es", facts->launch_failed == 1 ? "" : "mostly ",
            facts->launch_failed_most, result, words ? ": " : "", words ? words->meaning : "");
@@ -192,12 +191,12 @@ void gv_verdict_say_not_run(const struct gv_run_facts *facts, char *out)
 {
     char launches[160];
 
-    gv_say_launches(facts, launches, sizeof(launches));
+    say_launches(facts, launches, sizeof(launches));
     gv_say(out, "%s, and no kernel or graph ended on the GPU", launches);
 }
 
 /* "3 loaded code", or "2 loaded code (1 failed)". */
-static void gv_say_done(int64_t calls, int64_t failed, const char *done, char *out, size_t size)
+static void say_done(int64_t calls, int64_t failed, const char *done, char *out, size_t size)
 {
     int64_t well = calls > failed ? calls - failed : 0;
 
@@ -213,13 +212,13 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
 
     if (facts->init_result == 0 && facts->load_calls + facts->copy_calls == 0) {
         gv_say(out, "no launch, no load of code and no copy in %" PRId64 " call%s", facts->calls,
-               gv_s(facts->calls));
+               s(facts->calls));
         return;
     }
     if (facts->init_result == 0) {
-        gv_say_done(facts->load_calls, facts->load_failed, "loaded code", load, sizeof(load));
-        gv_say_done(facts->copy_calls, facts->copy_failed, "copied data", copy, sizeof(copy));
-        gv_say(out, "%" PRId64 " call%s: %s, %s, none launched", facts->calls, gv_s(facts->calls),
+        say_done(facts->load_calls, facts->load_failed, "loaded code", load, sizeof(load));
+        say_done(facts->copy_calls, facts->copy_failed, "copied data", copy, sizeof(copy));
+        gv_say(out, "%" PRId64 " call%s: %s, %s, none launched", facts->calls, s(facts->calls),
                load, copy);
         return;
     }
@@ -244,7 +243,7 @@ void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out)
 }
 
 /* The GPU must do its work in any case. */
-static void gv_say_gain(const struct gv_run_facts *facts, char *out, size_t size)
+static void say_gain(const struct gv_run_facts *facts, char *out, size_t size)
 {
     int64_t idle_ns = facts->window_ns - facts->busiest_ns;
     char idle[GV_FORMAT_BYTES];
@@ -263,7 +262,7 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
     char compiled[96] = "", jit[GV_FORMAT_BYTES], gain[256];
     bool unsure = facts->unsure_ns > facts->wait_ns / 10;
 
-    gv_say_gain(facts, gain, sizeof(gain));
+    say_gain(facts, gain, sizeof(gain));
 
     /* A list of stalls counts both. */
     if (facts->wait_jit_ns > facts->wait_ns / 1000)
@@ -281,7 +280,7 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
                " call%s%s%s%s",
                facts->waits, unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall,
                gv_format_duration(top, facts->top_stall_ns), facts->top_stall_count,
-               gv_s(facts->top_stall_count), inferred, compiled, gain);
+               s(facts->top_stall_count), inferred, compiled, gain);
 }
 
 void gv_verdict_say_delayed(const struct gv_run_facts *facts, char *out)
@@ -299,13 +298,13 @@ void gv_verdict_say_unexplained(const struct gv_run_facts *facts, char *out)
     char unknown[GV_FORMAT_BYTES], window[GV_FORMAT_BYTES];
 
     gv_say(out, "%" PRId64 " call%s took %s of %s; nothing recorded explains it", facts->unknowns,
-           gv_s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
+           s(facts->unknowns), gv_format_duration(unknown, facts->unknown_ns),
            gv_format_duration(window, facts->window_ns));
 }
 
 /* Estimates the run with CUDA started and all code loaded: what it spent otherwise, and no less
  * than its work takes. */
-static void gv_say_second(const struct gv_run_facts *facts, char *out, size_t size)
+static void say_second(const struct gv_run_facts *facts, char *out, size_t size)
 {
     int64_t again_ns = gv_time_product(facts->launch_median_ns, facts->launch_calls);
     int64_t rest_ns = gv_time_difference(facts->window_ns, facts->first_use_ns);
@@ -336,7 +335,7 @@ void gv_verdict_say_load(const struct gv_run_facts *facts, char *out)
         snprintf(unsure, sizeof(unsure),
                  "; up to %s more went into compiling new PTX or waiting for the GPU",
                  gv_format_duration(compiling, facts->unsure_ns));
-    gv_say_second(facts, second, sizeof(second));
+    say_second(facts, second, sizeof(second));
     gv_format_duration(sum, facts->first_use_ns);
     gv_format_duration(window, facts->window_ns);
     gv_format_duration(start, facts->start_ns);
@@ -373,7 +372,7 @@ void gv_verdict_say_transfer(const struct gv_run_facts *facts, char *out)
 }
 
 /* Calls of several threads overlap. */
-static const char *gv_say_thread(const struct gv_run_facts *facts)
+static const char *say_thread(const struct gv_run_facts *facts)
 {
     return facts->threads > 1 ? " in the busiest thread" : "";
 }
@@ -387,7 +386,7 @@ void gv_verdict_say_transfer_calls(const struct gv_run_facts *facts, char *out)
            " copy calls took %s of %s%s, not counting the stalls that were found; how much of it"
            " was waiting for kernels is unknown",
            facts->copy_calls, gv_format_duration(copying, facts->thread_copy_ns),
-           gv_format_duration(window, facts->window_ns), gv_say_thread(facts));
+           gv_format_duration(window, facts->window_ns), say_thread(facts));
 }
 
 void gv_verdict_say_launch(const struct gv_run_facts *facts, char *out)
@@ -410,7 +409,7 @@ void gv_verdict_say_launch_calls(const struct gv_run_facts *facts, char *out)
            " launches took the host %s of %s%s, not counting the stalls that were found; half of"
            " them took %s or less",
            facts->launch_calls, gv_format_duration(launching, facts->thread_launch_ns),
-           gv_format_duration(window, facts->window_ns), gv_say_thread(facts),
+           gv_format_duration(window, facts->window_ns), say_thread(facts),
            gv_format_duration(launch, facts->launch_median_ns));
 }
 
@@ -426,7 +425,7 @@ void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
                "%" PRId64 " block%s on %" PRId64
                " multiprocessors in %s; %.0f %% of the %s time was"
                " in such launches, which filled %.*f %% of the GPU on average",
-               facts->least_blocks, gv_s(facts->least_blocks), facts->multiprocessors,
+               facts->least_blocks, s(facts->least_blocks), facts->multiprocessors,
                facts->top_kernel, share, whose, decimals, filled);
     else
         gv_say(out,
@@ -436,7 +435,7 @@ void gv_verdict_say_underfilled(const struct gv_run_facts *facts, char *out)
 }
 
 /* Who computes or waits: "it", or several. */
-static const char *gv_say_devices(const struct gv_run_facts *facts, char out[GV_FORMAT_BYTES])
+static const char *say_devices(const struct gv_run_facts *facts, char out[GV_FORMAT_BYTES])
 {
     if (facts->devices_used > 1)
         snprintf(out, GV_FORMAT_BYTES, "%" PRId64 " devices", facts->devices_used);
@@ -450,12 +449,11 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
     int64_t devices_ns = gv_run_facts_device_ns(facts);
     char idle[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
     char devices[GV_FORMAT_BYTES], call[GV_FORMAT_BYTES], most[160] = "";
-    const char *most_idle = gv_say_gaps(facts) ? "at most " : "";
+    const char *most_idle = say_gaps(facts) ? "at most " : "";
 
-    if (gv_say_partly(facts)) {
-        gv_say(out, "%s had nothing to do for %s%s of the first %s%s",
-               gv_say_devices(facts, devices), most_idle,
-               gv_format_duration(idle, devices_ns - facts->busy_ns),
+    if (say_partly(facts)) {
+        gv_say(out, "%s had nothing to do for %s%s of the first %s%s", say_devices(facts, devices),
+               most_idle, gv_format_duration(idle, devices_ns - facts->busy_ns),
                gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
         return;
     }
@@ -463,7 +461,7 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
         snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
                  facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
     gv_say(out, "%s had nothing to do for %s%s of %s%s; the host was outside of CUDA for %s%s",
-           gv_say_devices(facts, devices), most_idle,
+           say_devices(facts, devices), most_idle,
            gv_format_duration(idle, devices_ns - facts->busy_ns),
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            gv_format_duration(outside, gv_run_facts_outside_ns(facts)), most);
@@ -475,8 +473,8 @@ void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
     int64_t computing_ns = facts->kernel_ns < devices_ns ? facts->kernel_ns : devices_ns;
     char computing[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], devices[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s computed for %s of %s%s%s, most of it in %s", gv_say_devices(facts, devices),
-           gv_format_duration(computing, computing_ns), gv_say_partly(facts) ? "the first " : "",
+    gv_say(out, "%s computed for %s of %s%s%s, most of it in %s", say_devices(facts, devices),
+           gv_format_duration(computing, computing_ns), say_partly(facts) ? "the first " : "",
            gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
            facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
 }

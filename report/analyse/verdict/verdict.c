@@ -20,34 +20,34 @@ struct gv_verdict_row {
     const char *next;
 };
 
-static const struct gv_verdict_row gv_verdict_rows[] = {
+static const struct gv_verdict_row verdict_rows[] = {
 #define GV_VERDICT(name, text, threshold, of, meaning, next) {text, threshold, of, meaning, next},
 #include "report/analyse/verdict/verdict.def"
 };
 
 const char *gv_verdict_name(enum gv_verdict_class class)
 {
-    return gv_verdict_rows[class].name;
+    return verdict_rows[class].name;
 }
 
 double gv_verdict_threshold(enum gv_verdict_class class)
 {
-    return gv_verdict_rows[class].threshold;
+    return verdict_rows[class].threshold;
 }
 
 const char *gv_verdict_of(enum gv_verdict_class class)
 {
-    return gv_verdict_rows[class].of;
+    return verdict_rows[class].of;
 }
 
 const char *gv_verdict_meaning(enum gv_verdict_class class)
 {
-    return gv_verdict_rows[class].meaning;
+    return verdict_rows[class].meaning;
 }
 
 const char *gv_verdict_next(enum gv_verdict_class class)
 {
-    return gv_verdict_rows[class].next;
+    return verdict_rows[class].next;
 }
 
 const char *gv_verdict_next_of(const struct gv_finding *finding, const char *path,
@@ -65,7 +65,7 @@ const char *gv_verdict_next_of(const struct gv_finding *finding, const char *pat
 }
 
 /* Never more than all of it. */
-static double gv_verdict_share(int64_t part_ns, int64_t whole_ns)
+static double verdict_share(int64_t part_ns, int64_t whole_ns)
 {
     double share = whole_ns > 0 && part_ns > 0 ? (double)part_ns / (double)whole_ns : 0;
 
@@ -73,37 +73,37 @@ static double gv_verdict_share(int64_t part_ns, int64_t whole_ns)
 }
 
 /* The share of the used devices' time. */
-static double gv_verdict_device_share(const struct gv_run_facts *facts, int64_t part_ns)
+static double verdict_device_share(const struct gv_run_facts *facts, int64_t part_ns)
 {
-    return gv_verdict_share(part_ns, gv_run_facts_device_ns(facts));
+    return verdict_share(part_ns, gv_run_facts_device_ns(facts));
 }
 
 /* The share of the GPU's work that is missing: it may have filled as much of the idle time. Any
  * lost record may have been an operation. */
-static double gv_verdict_missing(const struct gv_run_facts *facts)
+static double verdict_missing(const struct gv_run_facts *facts)
 {
     int64_t records = facts->gpu_lost - facts->operations_lost; /* all that is in known_ns */
-    double of_launches = gv_verdict_share(
+    double of_launches = verdict_share(
         facts->launches_missing, facts->launches_missing + facts->kernels_run + facts->graphs);
-    double of_records = gv_verdict_share(records, records + facts->operations);
+    double of_records = verdict_share(records, records + facts->operations);
 
     return of_launches > of_records ? of_launches : of_records;
 }
 
 /* The gaps that no missing operation can have filled. */
-static int64_t gv_verdict_gap_ns(const struct gv_run_facts *facts, int64_t gap_ns)
+static int64_t verdict_gap_ns(const struct gv_run_facts *facts, int64_t gap_ns)
 {
-    gap_ns -= (int64_t)(gv_verdict_missing(facts) * (double)gv_run_facts_device_ns(facts));
+    gap_ns -= (int64_t)(verdict_missing(facts) * (double)gv_run_facts_device_ns(facts));
     return gap_ns > 0 ? gap_ns : 0;
 }
 
-static double gv_verdict_thousandths(enum gv_verdict_limit limit)
+static double verdict_thousandths(enum gv_verdict_limit limit)
 {
     return (double)limit / 1000;
 }
 
 /* Returns the buffer for the evidence. */
-static char *gv_verdict_add(struct gv_verdict *verdict, enum gv_verdict_class class, double weight)
+static char *verdict_add(struct gv_verdict *verdict, enum gv_verdict_class class, double weight)
 {
     struct gv_finding *finding = &verdict->findings[verdict->count];
 
@@ -116,7 +116,7 @@ static char *gv_verdict_add(struct gv_verdict *verdict, enum gv_verdict_class cl
     return finding->evidence;
 }
 
-static int gv_verdict_compare(const void *left, const void *right)
+static int verdict_compare(const void *left, const void *right)
 {
     const struct gv_finding *one = left, *other = right;
 
@@ -132,7 +132,7 @@ static int gv_verdict_compare(const void *left, const void *right)
 
 /* Pinned memory helps if some is pageable, larger pieces if they are small, overlap if there is
  * computing to do meanwhile. */
-static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
+static const char *verdict_transfer_next(const struct gv_run_facts *facts)
 {
     bool pinned = facts->pinned_bytes >= facts->copied_bytes;
     bool large = facts->copied_bytes / facts->copies >= GV_VERDICT_LIMIT_LARGE_COPY;
@@ -153,41 +153,41 @@ static const char *gv_verdict_transfer_next(const struct gv_run_facts *facts)
 }
 
 /* Independent of other calls of the process. */
-static void gv_verdict_unfinished(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_unfinished(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->flight_ns, facts->window_ns);
+    double share = verdict_share(facts->flight_ns, facts->window_ns);
 
     if (share >= gv_verdict_threshold(GV_VERDICT_UNFINISHED))
         gv_verdict_say_unfinished(
-            facts, gv_verdict_add(verdict, GV_VERDICT_UNFINISHED, share < 1 ? share : 1));
+            facts, verdict_add(verdict, GV_VERDICT_UNFINISHED, share < 1 ? share : 1));
 }
 
-static void gv_verdict_stalled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_stalled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->wait_ns, facts->window_ns);
+    double share = verdict_share(facts->wait_ns, facts->window_ns);
 
     if (share >= gv_verdict_threshold(GV_VERDICT_STALLED))
-        gv_verdict_say_stalled(facts, gv_verdict_add(verdict, GV_VERDICT_STALLED, share));
+        gv_verdict_say_stalled(facts, verdict_add(verdict, GV_VERDICT_STALLED, share));
 }
 
-static void gv_verdict_delayed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_delayed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->delay_ns, facts->window_ns);
+    double share = verdict_share(facts->delay_ns, facts->window_ns);
 
     if (share >= gv_verdict_threshold(GV_VERDICT_DESCHEDULED))
-        gv_verdict_say_delayed(facts, gv_verdict_add(verdict, GV_VERDICT_DESCHEDULED, share));
+        gv_verdict_say_delayed(facts, verdict_add(verdict, GV_VERDICT_DESCHEDULED, share));
 }
 
-static void gv_verdict_unexplained(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_unexplained(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_share(facts->unknown_ns, facts->window_ns);
+    double share = verdict_share(facts->unknown_ns, facts->window_ns);
 
     if (share >= gv_verdict_threshold(GV_VERDICT_UNEXPLAINED))
-        gv_verdict_say_unexplained(facts, gv_verdict_add(verdict, GV_VERDICT_UNEXPLAINED, share));
+        gv_verdict_say_unexplained(facts, verdict_add(verdict, GV_VERDICT_UNEXPLAINED, share));
 }
 
 /* The fix depends on which of the three it is. */
-static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
+static const char *verdict_load_next(const struct gv_run_facts *facts)
 {
     int64_t half_ns = facts->first_use_ns / 2;
 
@@ -206,77 +206,77 @@ static const char *gv_verdict_load_next(const struct gv_run_facts *facts)
     return gv_verdict_next(GV_VERDICT_LOAD);
 }
 
-static void gv_verdict_load(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_load(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share =
-        gv_verdict_share(gv_time_sum(facts->first_use_ns, facts->unsure_ns), facts->window_ns);
+        verdict_share(gv_time_sum(facts->first_use_ns, facts->unsure_ns), facts->window_ns);
 
     if (share < gv_verdict_threshold(GV_VERDICT_LOAD))
         return;
-    gv_verdict_say_load(facts, gv_verdict_add(verdict, GV_VERDICT_LOAD, share));
-    verdict->findings[verdict->count - 1].next = gv_verdict_load_next(facts);
+    gv_verdict_say_load(facts, verdict_add(verdict, GV_VERDICT_LOAD, share));
+    verdict->findings[verdict->count - 1].next = verdict_load_next(facts);
 }
 
-static void gv_verdict_add_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict,
-                                    double share)
+static void verdict_add_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                                 double share)
 {
-    gv_verdict_say_transfer(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
-    verdict->findings[verdict->count - 1].next = gv_verdict_transfer_next(facts);
+    gv_verdict_say_transfer(facts, verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+    verdict->findings[verdict->count - 1].next = verdict_transfer_next(facts);
 }
 
-static void gv_verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_transfer(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     int64_t copying_ns =
-        gv_time_sum(facts->host_copy_ns, gv_verdict_gap_ns(facts, facts->copy_gap_ns));
-    double share = gv_verdict_device_share(facts, copying_ns);
+        gv_time_sum(facts->host_copy_ns, verdict_gap_ns(facts, facts->copy_gap_ns));
+    double share = verdict_device_share(facts, copying_ns);
 
     if (facts->operations > 0) {
-        if (share >= gv_verdict_thousandths(GV_VERDICT_LIMIT_COPYING) && facts->copies > 0 &&
+        if (share >= verdict_thousandths(GV_VERDICT_LIMIT_COPYING) && facts->copies > 0 &&
             (double)copying_ns >=
                 gv_verdict_threshold(GV_VERDICT_TRANSFER) * (double)facts->kernel_ns)
-            gv_verdict_add_transfer(facts, verdict, share);
+            verdict_add_transfer(facts, verdict, share);
         return;
     }
-    share = gv_verdict_share(facts->thread_copy_ns, facts->window_ns);
-    if (share > gv_verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_COPYING))
-        gv_verdict_say_transfer_calls(facts, gv_verdict_add(verdict, GV_VERDICT_TRANSFER, share));
+    share = verdict_share(facts->thread_copy_ns, facts->window_ns);
+    if (share > verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_COPYING))
+        gv_verdict_say_transfer_calls(facts, verdict_add(verdict, GV_VERDICT_TRANSFER, share));
 }
 
-static void gv_verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_launch(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
-    double share = gv_verdict_device_share(facts, gv_verdict_gap_ns(facts, facts->launch_gap_ns));
+    double share = verdict_device_share(facts, verdict_gap_ns(facts, facts->launch_gap_ns));
 
     if (facts->operations > 0) {
         if (facts->kernels_run >= GV_VERDICT_LIMIT_KERNELS &&
             facts->launch_gaps >= GV_VERDICT_LIMIT_KERNELS &&
             facts->kernel_time_ns / facts->kernels_run < GV_VERDICT_LIMIT_KERNEL_NS &&
             share >= gv_verdict_threshold(GV_VERDICT_LAUNCH))
-            gv_verdict_say_launch(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
+            gv_verdict_say_launch(facts, verdict_add(verdict, GV_VERDICT_LAUNCH, share));
         return;
     }
-    share = gv_verdict_share(facts->thread_launch_ns, facts->window_ns);
+    share = verdict_share(facts->thread_launch_ns, facts->window_ns);
     if (facts->launch_calls >= GV_VERDICT_LIMIT_KERNELS &&
-        share > gv_verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_LAUNCHING))
-        gv_verdict_say_launch_calls(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH, share));
+        share > verdict_thousandths(GV_VERDICT_LIMIT_UNSEEN_LAUNCHING))
+        gv_verdict_say_launch_calls(facts, verdict_add(verdict, GV_VERDICT_LAUNCH, share));
 }
 
 /* Simultaneous small kernels may fill the device together. */
-static bool gv_verdict_underfilled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static bool verdict_underfilled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     double share = gv_run_facts_underfilled(facts);
     double filled = gv_run_facts_filled(facts);
 
     if (share < gv_verdict_threshold(GV_VERDICT_UNDERFILLED) ||
-        filled >= gv_verdict_thousandths(GV_VERDICT_LIMIT_FILLED))
+        filled >= verdict_thousandths(GV_VERDICT_LIMIT_FILLED))
         return false;
     gv_verdict_say_underfilled(
-        facts, gv_verdict_add(verdict, GV_VERDICT_UNDERFILLED,
-                              gv_verdict_thousandths(GV_VERDICT_LIMIT_UNDERFILLED_WEIGHT) * share *
-                                  (1 - filled) * gv_verdict_device_share(facts, facts->kernel_ns)));
+        facts, verdict_add(verdict, GV_VERDICT_UNDERFILLED,
+                           verdict_thousandths(GV_VERDICT_LIMIT_UNDERFILLED_WEIGHT) * share *
+                               (1 - filled) * verdict_device_share(facts, facts->kernel_ns)));
     return true;
 }
 
-static bool gv_verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict_class class)
+static bool verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict_class class)
 {
     for (size_t i = 0; i < verdict->count; i++)
         if (verdict->findings[i].class == class)
@@ -285,40 +285,40 @@ static bool gv_verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict
 }
 
 /* Idle time that no other finding explains. */
-static void gv_verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_idle(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     int64_t devices_ns = gv_run_facts_device_ns(facts);
-    double share = gv_verdict_share(devices_ns - facts->busy_ns, devices_ns);
+    double share = verdict_share(devices_ns - facts->busy_ns, devices_ns);
 
-    if (gv_verdict_is_told(verdict, GV_VERDICT_LAUNCH))
-        share -= gv_verdict_device_share(facts, facts->launch_gap_ns);
-    if (gv_verdict_is_told(verdict, GV_VERDICT_TRANSFER))
-        share -= gv_verdict_device_share(facts, facts->copy_gap_ns);
-    if (gv_verdict_is_told(verdict, GV_VERDICT_LOAD))
-        share -= gv_verdict_share(facts->first_use_ns, facts->known_ns);
-    share -= gv_verdict_missing(facts);
+    if (verdict_is_told(verdict, GV_VERDICT_LAUNCH))
+        share -= verdict_device_share(facts, facts->launch_gap_ns);
+    if (verdict_is_told(verdict, GV_VERDICT_TRANSFER))
+        share -= verdict_device_share(facts, facts->copy_gap_ns);
+    if (verdict_is_told(verdict, GV_VERDICT_LOAD))
+        share -= verdict_share(facts->first_use_ns, facts->known_ns);
+    share -= verdict_missing(facts);
     if (!facts->gpu_seen || facts->kernels_run + facts->graphs == 0 ||
         share < gv_verdict_threshold(GV_VERDICT_IDLE))
         return;
-    gv_verdict_say_idle(facts, gv_verdict_add(verdict, GV_VERDICT_IDLE, share));
+    gv_verdict_say_idle(facts, verdict_add(verdict, GV_VERDICT_IDLE, share));
     if (gv_run_facts_idle_in_calls(facts))
         verdict->findings[verdict->count - 1].next =
             "see which CUDA calls the host was in: gpuverify report FILE --section gaps";
 }
 
 /* If the GPU side is known only in part, a finding is about no more than that part. */
-static void gv_verdict_weigh_seen(const struct gv_run_facts *facts, struct gv_verdict *verdict,
-                                  size_t from)
+static void verdict_weigh_seen(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                               size_t from)
 {
     for (size_t i = from; facts->operations > 0 && i < verdict->count; i++)
-        verdict->findings[i].weight *= gv_verdict_share(facts->known_ns, facts->window_ns);
+        verdict->findings[i].weight *= verdict_share(facts->known_ns, facts->window_ns);
 }
 
-static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+static void verdict_launch_failed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     const struct gv_error_words *words = gv_error_words_of("launch", facts->launch_result);
 
-    gv_verdict_say_launch_failed(facts, gv_verdict_add(verdict, GV_VERDICT_LAUNCH_FAILED, 1));
+    gv_verdict_say_launch_failed(facts, verdict_add(verdict, GV_VERDICT_LAUNCH_FAILED, 1));
     if (words)
         verdict->findings[verdict->count - 1].next = words->remedy;
 }
@@ -326,20 +326,19 @@ static void gv_verdict_launch_failed(const struct gv_run_facts *facts, struct gv
 void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdict)
 {
     bool ran = facts->kernels_run > 0 || facts->graphs > 0 || facts->launch_calls > 0;
-    double computed = gv_verdict_device_share(facts, facts->kernel_ns);
+    double computed = verdict_device_share(facts, facts->kernel_ns);
     size_t before;
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
-    gv_verdict_unfinished(facts, verdict);
+    verdict_unfinished(facts, verdict);
     if (!ran) {
         bool failed = facts->init_result != 0;
         /* The rest of the run may have launched, or may still launch. */
         if (!failed && !(facts->whole && facts->complete))
             return;
         gv_verdict_say_no_kernel(
-            facts,
-            gv_verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));
+            facts, verdict_add(verdict, failed ? GV_VERDICT_INIT_FAILED : GV_VERDICT_NO_KERNEL, 1));
         if (!failed && facts->killed > 0)
             verdict->findings[verdict->count - 1].next =
                 "find out why the program crashed, or was killed, before it launched anything";
@@ -349,27 +348,27 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         return;
     }
     if (gv_run_facts_launches_failed(facts)) {
-        gv_verdict_launch_failed(facts, verdict);
+        verdict_launch_failed(facts, verdict);
         return;
     }
     if (gv_run_facts_not_run(facts)) {
-        gv_verdict_say_not_run(facts, gv_verdict_add(verdict, GV_VERDICT_NOT_RUN, 1));
+        gv_verdict_say_not_run(facts, verdict_add(verdict, GV_VERDICT_NOT_RUN, 1));
         return;
     }
-    gv_verdict_stalled(facts, verdict);
-    gv_verdict_delayed(facts, verdict);
-    gv_verdict_unexplained(facts, verdict);
-    gv_verdict_load(facts, verdict);
+    verdict_stalled(facts, verdict);
+    verdict_delayed(facts, verdict);
+    verdict_unexplained(facts, verdict);
+    verdict_load(facts, verdict);
     before = verdict->count;
-    gv_verdict_transfer(facts, verdict);
-    gv_verdict_launch(facts, verdict);
-    gv_verdict_idle(facts, verdict);
-    if (!gv_verdict_underfilled(facts, verdict) &&
+    verdict_transfer(facts, verdict);
+    verdict_launch(facts, verdict);
+    verdict_idle(facts, verdict);
+    if (!verdict_underfilled(facts, verdict) &&
         computed >= gv_verdict_threshold(GV_VERDICT_ACCELERATED))
         gv_verdict_say_accelerated(
             facts,
-            gv_verdict_add(verdict, GV_VERDICT_ACCELERATED,
-                           gv_verdict_thousandths(GV_VERDICT_LIMIT_ACCELERATED_WEIGHT) * computed));
-    gv_verdict_weigh_seen(facts, verdict, before);
-    qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), gv_verdict_compare);
+            verdict_add(verdict, GV_VERDICT_ACCELERATED,
+                        verdict_thousandths(GV_VERDICT_LIMIT_ACCELERATED_WEIGHT) * computed));
+    verdict_weigh_seen(facts, verdict, before);
+    qsort(verdict->findings, verdict->count, sizeof(verdict->findings[0]), verdict_compare);
 }

@@ -18,7 +18,7 @@
 #define GV_CHECK_FILE_BYTES (1u << 20)
 #define GV_CHECK_WORDS      400
 
-static const char *const gv_check_words[] = {
+static const char *const check_words[] = {
     [GV_CHECK_KEPT] = "kept", [GV_CHECK_BROKEN] = "broken", [GV_CHECK_UNKNOWN] = "not known"};
 
 /* Refuses a named pipe, which might have no writer. Reads the caller's own pipes, as /dev/stdin
@@ -91,7 +91,7 @@ static int check_collect(const struct gv_arguments *arguments, struct gv_check_r
 static void check_put(FILE *out, const struct gv_check_rule *rule,
                       const struct gv_check_result *result)
 {
-    fprintf(out, "%s: ", gv_check_words[result->outcome]);
+    fprintf(out, "%s: ", check_words[result->outcome]);
     gv_check_rule_print(out, rule);
     if (result->outcome != GV_CHECK_KEPT) {
         fputs(": ", out);
@@ -146,7 +146,7 @@ static int check_print_rows(const struct gv_check_rules *rules,
     for (size_t i = 0; i < rules->count; i++) {
         gv_rows_text(&rows, gv_option_name(&gv_options[rules->rules[i].check->option], name));
         gv_rows_text(&rows, rules->rules[i].text);
-        gv_rows_text(&rows, gv_check_words[results[i].outcome]);
+        gv_rows_text(&rows, check_words[results[i].outcome]);
         gv_rows_text(&rows, results[i].outcome == GV_CHECK_KEPT ? NULL : results[i].found);
     }
     return gv_rows_end(&rows);

@@ -14,19 +14,19 @@
 
 #define GV_CHECK_LINE_BYTES 1024u
 
-static const struct gv_check gv_checks[] = {
+static const struct gv_check checks[] = {
 #define GV_CHECK(option, needs, lost)                                                              \
     {GV_OPTION_check_##option, GV_CHECK_NEEDS_##needs, lost, sql_##option},
 #include "report/commands/check/rules.def"
 };
 
-#define GV_CHECKS_COUNT (sizeof(gv_checks) / sizeof(gv_checks[0]))
+#define GV_CHECKS_COUNT (sizeof(checks) / sizeof(checks[0]))
 
-static const struct gv_check *gv_check_find(enum gv_option_id option)
+static const struct gv_check *check_find(enum gv_option_id option)
 {
     for (size_t i = 0; i < GV_CHECKS_COUNT; i++)
-        if (gv_checks[i].option == option)
-            return &gv_checks[i];
+        if (checks[i].option == option)
+            return &checks[i];
     return NULL;
 }
 
@@ -72,9 +72,8 @@ static int check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_
 int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *given,
                        char why[GV_CHECK_WHY_BYTES])
 {
-    struct gv_check_rule rule = {.check = gv_check_find(given->option),
-                                 .number = given->number,
-                                 .fraction = given->fraction};
+    struct gv_check_rule rule = {
+        .check = check_find(given->option), .number = given->number, .fraction = given->fraction};
     int error = 0;
 
     if (!rule.check)
@@ -105,8 +104,7 @@ static const char *check_nearest(const char *word, char name[GV_OPTION_NAME_BYTE
 
     name[0] = '\0';
     for (size_t i = 0; i < GV_CHECKS_COUNT; i++)
-        if (gv_word_is_nearer(word, gv_option_name(&gv_options[gv_checks[i].option], known),
-                              &least))
+        if (gv_word_is_nearer(word, gv_option_name(&gv_options[checks[i].option], known), &least))
             strcpy(name, known);
     return name[0] ? name : NULL;
 }
@@ -163,7 +161,7 @@ static int check_rule_line(struct gv_check_rules *rules, char *line, char why[GV
         return -EINVAL;
     }
     const struct gv_option *option = gv_option_find(GV_COMMAND_check, word, length);
-    if (!option || !gv_check_find((enum gv_option_id)(option - gv_options)))
+    if (!option || !check_find((enum gv_option_id)(option - gv_options)))
         return check_refuse_word(word, why);
     given.option = (enum gv_option_id)(option - gv_options);
     given.text = option->kind == GV_OPTION_IS_FLAG ? NULL : value;

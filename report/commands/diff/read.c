@@ -21,7 +21,7 @@ struct gv_diff_query {
     enum gv_diff_unit units[GV_DIFF_UNITS]; /* as many columns as the query has after the first */
 };
 
-static const struct gv_diff_query gv_diff_queries[] = {
+static const struct gv_diff_query diff_queries[] = {
 #define GV_DIFF_QUERY(area, of_gpu, query, ...)                                                    \
     {GV_DIFF_AREA_##area, of_gpu, sql_##query, {__VA_ARGS__}},
 #include "report/commands/diff/areas.def"
@@ -168,11 +168,10 @@ static int diff_read_prepared(struct gv_diff *diff, size_t number, struct gv_rep
         error = diff_read_verdict(&run->verdict, number, insert);
     if (!error && diff->wanted[GV_DIFF_AREA_run])
         error = diff_read_facts(&report->facts, number, insert);
-    for (size_t i = 0; i < sizeof(gv_diff_queries) / sizeof(gv_diff_queries[0]) && !error; i++)
-        if (diff->wanted[gv_diff_queries[i].area] &&
-            (run->gpu_seen || !gv_diff_queries[i].of_gpu ||
-             gv_diff_queries[i].area == GV_DIFF_AREA_stalls))
-            error = diff_read_query(&gv_diff_queries[i], number, report->trace, insert);
+    for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++)
+        if (diff->wanted[diff_queries[i].area] && (run->gpu_seen || !diff_queries[i].of_gpu ||
+                                                   diff_queries[i].area == GV_DIFF_AREA_stalls))
+            error = diff_read_query(&diff_queries[i], number, report->trace, insert);
     return error;
 }
 

@@ -3,20 +3,20 @@
 
 #include "report/commands/diff/text.h"
 
-static const char *const gv_diff_units[] = {
+static const char *const diff_units[] = {
     [GV_DIFF_NS] = "ns",
     [GV_DIFF_BYTES] = "bytes",
     [GV_DIFF_COUNT] = "count",
     [GV_DIFF_SHARE] = "share",
 };
 
-static const char *const gv_diff_tests[] = {
+static const char *const diff_tests[] = {
     [GV_DIFF_TEST_NONE] = "none",
     [GV_DIFF_TEST_RANGES] = "ranges",
     [GV_DIFF_TEST_RANK] = "rank",
 };
 
-static const struct gv_column gv_diff_columns[] = {
+static const struct gv_column diff_columns[] = {
     {"area", GV_COLUMN_TEXT},         {"what", GV_COLUMN_TEXT},
     {"unit", GV_COLUMN_TEXT},         {"before", GV_COLUMN_NUMBER},
     {"after", GV_COLUMN_NUMBER},      {"change", GV_COLUMN_NUMBER},
@@ -38,7 +38,7 @@ static void diff_write_change(const struct gv_diff *diff, const struct gv_diff_c
 {
     gv_rows_text(rows, gv_diff_areas[change->area].name);
     gv_rows_text(rows, change->what);
-    gv_rows_text(rows, gv_diff_units[change->unit]);
+    gv_rows_text(rows, diff_units[change->unit]);
     diff_write_value(rows, change->unit, change->sides[0].middle);
     diff_write_value(rows, change->unit, change->sides[1].middle);
     diff_write_value(rows, change->unit, change->change);
@@ -69,8 +69,8 @@ static int diff_write_changes(const struct gv_diff *diff, const struct gv_diff_s
     int64_t shown = 0;
     struct gv_rows rows;
 
-    gv_rows_begin(&rows, style->out, style->format, gv_diff_columns,
-                  sizeof(gv_diff_columns) / sizeof(gv_diff_columns[0]), json);
+    gv_rows_begin(&rows, style->out, style->format, diff_columns,
+                  sizeof(diff_columns) / sizeof(diff_columns[0]), json);
     for (size_t i = 0; i < diff->count; i++) {
         if (i > 0 && diff->changes[i].area != diff->changes[i - 1].area) {
             thing = SIZE_MAX;
@@ -141,7 +141,7 @@ int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *s
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
         diff_write_side(diff, side, &json);
     gv_json_key(&json, "test");
-    gv_json_text(&json, gv_diff_tests[diff->test]);
+    gv_json_text(&json, diff_tests[diff->test]);
     gv_json_key(&json, "chance");
     if (diff->test == GV_DIFF_TEST_NONE)
         gv_json_null(&json);

@@ -29,7 +29,7 @@ enum gv_flight_column {
     GV_FLIGHT_SIGNAL,
 };
 
-static const char gv_flights_sql[] =
+static const char flights_sql[] =
     "SELECT f.process, f.thread, f.name, f.kernel, f.start_ns, f.elapsed_ns, f.cause,"
     " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal"
     " FROM in_flight f LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
@@ -192,7 +192,7 @@ int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *tol
     int result, error = 0;
 
     *told = 0;
-    if (sqlite3_prepare_v2(trace, gv_flights_sql, -1, &rows, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(trace, flights_sql, -1, &rows, NULL) != SQLITE_OK)
         error = -EIO;
     while (!error && (result = sqlite3_step(rows)) != SQLITE_DONE) {
         if (result != SQLITE_ROW) {

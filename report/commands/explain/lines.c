@@ -33,7 +33,7 @@ static size_t explain_piece(const char *text, size_t room, size_t *skip)
     return at;
 }
 
-static void gv_explain_paragraph(FILE *out, const char *title, const char *text, size_t room)
+static void explain_paragraph(FILE *out, const char *title, const char *text, size_t room)
 {
     do {
         size_t skip, length = explain_piece(text, room, &skip);
@@ -58,7 +58,7 @@ void gv_explain_lines(const struct gv_explain_out *to, const char *title, const 
     escaped = malloc(strlen(text) * 6 + 1);
     while (copy && escaped && (line = strsep(&rest, "\n"))) {
         gv_text_escape(escaped, strlen(text) * 6 + 1, line);
-        gv_explain_paragraph(to->out, title, escaped, (size_t)columns - GV_EXPLAIN_INDENT);
+        explain_paragraph(to->out, title, escaped, (size_t)columns - GV_EXPLAIN_INDENT);
         title = "";
     }
     free(copy);

@@ -60,7 +60,7 @@ static int64_t timeline_edge(const struct gv_timeline *timeline, int column)
     return timeline->from_ns + (int64_t)(span * column / timeline->columns);
 }
 
-static struct gv_timeline_lane *gv_timeline_lane(struct gv_timeline *timeline, const int64_t key[3])
+static struct gv_timeline_lane *timeline_lane(struct gv_timeline *timeline, const int64_t key[3])
 {
     for (size_t i = 0; i < timeline->count; i++)
         if (memcmp(timeline->lanes[i].key, key, sizeof(timeline->lanes[i].key)) == 0)
@@ -127,7 +127,7 @@ static int timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *ti
 static void timeline_take_call(struct gv_timeline *timeline, sqlite3_stmt *row)
 {
     int64_t key[3] = {sqlite3_column_int64(row, 0), 0, 0};
-    struct gv_timeline_lane *lane = gv_timeline_lane(timeline, key);
+    struct gv_timeline_lane *lane = timeline_lane(timeline, key);
 
     if (!lane)
         return;
@@ -142,7 +142,7 @@ static void timeline_take_op(struct gv_timeline *timeline, sqlite3_stmt *row)
 {
     int64_t key[3] = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
                       sqlite3_column_int64(row, 2)};
-    struct gv_timeline_lane *lane = gv_timeline_lane(timeline, key);
+    struct gv_timeline_lane *lane = timeline_lane(timeline, key);
 
     if (!lane)
         return;
@@ -232,21 +232,21 @@ static void timeline_print_times(const struct gv_timeline *timeline, FILE *out)
             gap > 1 ? gap : 1, "", end);
 }
 
-static const char gv_timeline_calls_sql[] =
+static const char timeline_calls_sql[] =
     "SELECT thread, start_ns, duration_ns, name FROM calls WHERE process = ?1 AND start_ns < ?2"
     " AND start_ns + duration_ns > ?3";
 /* Its own end: an unfinished call has none. */
-static const char gv_timeline_flights_sql[] =
+static const char timeline_flights_sql[] =
     "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"
     " AND start_ns < ?2 AND ?3 IS NOT NULL";
-static const char gv_timeline_ops_sql[] =
+static const char timeline_ops_sql[] =
     "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 
 /* Explains the characters. */
-static const char gv_timeline_key[] =
+static const char timeline_key[] =
     "= in a call, # GPU busy, - under half a column, . idle, | where this call starts and ends";
-static const char gv_timeline_key_of_calls[] =
+static const char timeline_key_of_calls[] =
     "= in a call, - under half a column, . not in a call, | where this call starts and ends";
 
 int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
@@ -268,17 +268,17 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
     if (!timeline.lanes)
         return -ENOMEM;
     timeline_print_times(&timeline, out);
-    error = timeline_each(trace, gv_timeline_calls_sql, &timeline, timeline_take_call);
+    error = timeline_each(trace, timeline_calls_sql, &timeline, timeline_take_call);
     if (!error)
-        error = timeline_each(trace, gv_timeline_flights_sql, &timeline, timeline_take_call);
+        error = timeline_each(trace, timeline_flights_sql, &timeline, timeline_take_call);
     if (!error)
         timeline_print_lanes(&timeline, out, '=', "threads");
     if (!error)
-        error = timeline_each(trace, gv_timeline_ops_sql, &timeline, timeline_take_op);
+        error = timeline_each(trace, timeline_ops_sql, &timeline, timeline_take_op);
     if (!error) {
         bool streams = timeline.count > 0;
         timeline_print_lanes(&timeline, out, '#', "streams");
-        gv_explain_lines(to, "key", streams ? gv_timeline_key : gv_timeline_key_of_calls);
+        gv_explain_lines(to, "key", streams ? timeline_key : timeline_key_of_calls);
     }
     free(timeline.lanes);
     return error;

@@ -31,7 +31,7 @@ struct gv_section {
     struct gv_column columns[GV_REPORT_COLUMNS]; /* ended by one without a name */
 };
 
-static const struct gv_section gv_sections[] = {
+static const struct gv_section sections[] = {
     {.name = "verdict"},
 #define GV_SECTION(name, shape, title, ...)                                                        \
     {#name, GV_SHAPE_##shape, title, sql_##name, {__VA_ARGS__}},
@@ -41,7 +41,7 @@ static const struct gv_section gv_sections[] = {
 bool gv_report_pick(struct gv_report *report, const char *name)
 {
     for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
-        if (strcmp(gv_sections[i].name, name) == 0) {
+        if (strcmp(sections[i].name, name) == 0) {
             report->wanted[i] = true;
             return true;
         }
@@ -292,7 +292,7 @@ static int report_draw(struct gv_report *report, int (*draw)(struct gv_report *)
 
 static int section_write(struct gv_report *report, enum gv_section_id id)
 {
-    const struct gv_section *section = &gv_sections[id];
+    const struct gv_section *section = &sections[id];
     sqlite3_stmt *query = NULL;
     int error;
 
@@ -325,7 +325,7 @@ static int report_verdict(struct gv_report *report)
 static bool report_is_for_programs(const struct gv_report *report, size_t section)
 {
     return report->wanted[section] &&
-           (report->picked || gv_sections[section].shape != GV_SHAPE_PICTURE);
+           (report->picked || sections[section].shape != GV_SHAPE_PICTURE);
 }
 
 static int report_json(struct gv_report *report)
@@ -362,7 +362,7 @@ static int report_csv(struct gv_report *report)
         if (!report_is_for_programs(report, i))
             continue;
         if (wanted > 1)
-            fprintf(report->out, "%s# %s\n", written++ ? "\n" : "", gv_sections[i].name);
+            fprintf(report->out, "%s# %s\n", written++ ? "\n" : "", sections[i].name);
         error = i == GV_SECTION_verdict ? gv_report_csv_verdict(report)
                                         : section_write(report, (enum gv_section_id)i);
     }

@@ -145,7 +145,7 @@ struct gv_sampled {
     double scale;
 };
 
-static const struct gv_sampled gv_sampled[] = {
+static const struct gv_sampled sampled[] = {
     {"GPU", "gpu_percent", 100, "%", 1},
     {"memory bus", "memory_percent", 100, "%", 1},
     {"memory used", "memory_used_bytes", 0, "GiB", 1.0 / (1 << 30)},
@@ -195,17 +195,17 @@ static int samples_device(struct gv_report *report, const char *uuid, int64_t sa
 {
     int error = 0;
 
-    for (size_t i = 0; i < sizeof(gv_sampled) / sizeof(gv_sampled[0]) && !error; i++) {
+    for (size_t i = 0; i < sizeof(sampled) / sizeof(sampled[0]) && !error; i++) {
         sqlite3_stmt *rows = NULL;
         char sql[160];
         sqlite3_snprintf(sizeof(sql), sql,
                          "SELECT at_ns, %s FROM sample WHERE uuid IS ?1 ORDER BY at_ns",
-                         gv_sampled[i].column);
+                         sampled[i].column);
         error = gv_database_error(report->trace,
                                   sqlite3_prepare_v2(report->trace, sql, -1, &rows, NULL));
         if (!error) {
             sqlite3_bind_text(rows, 1, uuid, -1, SQLITE_TRANSIENT);
-            error = samples_line(report, &gv_sampled[i], samples, rows);
+            error = samples_line(report, &sampled[i], samples, rows);
         }
         sqlite3_finalize(rows);
     }

@@ -31,13 +31,13 @@
 /* Milliseconds between looks for the session file of a running program. */
 #define GV_RUN_LOOK_MS 100
 
-static volatile sig_atomic_t gv_run_child;
+static volatile sig_atomic_t run_child;
 
 /* A signal meant for the program that reached only us. */
 static void run_pass_on(int number)
 {
-    if (gv_run_child > 0)
-        kill((pid_t)gv_run_child, number);
+    if (run_child > 0)
+        kill((pid_t)run_child, number);
 }
 
 /* The terminal's keys reach the program directly: it is in the same process group. */
@@ -95,7 +95,7 @@ static int run_start(char **argv, char session[GV_SESSION_ID_BYTES])
     if (child < 0)
         error = errno;
     close(ends[1]);
-    gv_run_child = child;
+    run_child = child;
     run_set_signals();
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (child > 0) {
@@ -123,7 +123,7 @@ static int run_wait(struct gv_session_watch *watch)
         memset(&info, 0, sizeof(info));
         bool known = gv_session_watch_look(watch);
         int flags = WEXITED | WNOWAIT | (known ? 0 : WNOHANG);
-        if (waitid(P_PID, (id_t)gv_run_child, &info, flags) < 0 && errno != EINTR)
+        if (waitid(P_PID, (id_t)run_child, &info, flags) < 0 && errno != EINTR)
             return -errno;
         if (info.si_pid != 0)
             break;
@@ -134,9 +134,9 @@ static int run_wait(struct gv_session_watch *watch)
     /* While the program is a zombie, its collector keeps the session open for a while. */
     if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
         gv_session_watch_tell_signal(watch, info.si_status);
-    if (waitpid((pid_t)gv_run_child, &status, 0) < 0)
+    if (waitpid((pid_t)run_child, &status, 0) < 0)
         return -errno;
-    gv_run_child = 0;
+    run_child = 0;
     return status;
 }
 
@@ -292,7 +292,7 @@ int gv_command_run(const struct gv_arguments *arguments)
         return error == -ENOENT ? GV_EXIT_NOT_FOUND : GV_EXIT_NOT_EXECUTABLE;
     }
     gv_session_watch_start(&watch, session);
-    int64_t pid = gv_run_child;
+    int64_t pid = run_child;
     int status = run_wait(&watch);
     if (status < 0) {
         gv_message("cannot wait for %s: %s", program[0], strerror(-status));

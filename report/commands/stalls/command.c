@@ -22,7 +22,7 @@
 #define GV_STALL_WHERE_BYTES 4096
 #define GV_STALLS_TOP        20
 
-static const struct gv_column gv_stalls_table[] = {
+static const struct gv_column stalls_table[] = {
     {"stall", GV_COLUMN_TEXT},    {"when", GV_GIVES_WAY(1, GV_COLUMN_MOMENT)},
     {"lost", GV_COLUMN_DURATION}, {"cause", GV_COLUMN_TEXT},
     {"call", GV_COLUMN_TEXT},     {"waited for", GV_COLUMN_NAME},
@@ -30,7 +30,7 @@ static const struct gv_column gv_stalls_table[] = {
 };
 
 /* docs/json.md describes them. */
-static const struct gv_column gv_stalls_fields[] = {
+static const struct gv_column stalls_fields[] = {
     {"id", GV_COLUMN_NUMBER},          {"call", GV_COLUMN_NUMBER},
     {"name", GV_COLUMN_TEXT},          {"cause", GV_COLUMN_TEXT},
     {"expected", GV_COLUMN_NUMBER},    {"start_ns", GV_COLUMN_NUMBER},
@@ -107,11 +107,9 @@ static int stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum gv_
     struct gv_rows out;
 
     if (people)
-        gv_rows_begin(&out, stdout, format, gv_stalls_table, GV_STALLS_COUNT(gv_stalls_table),
-                      NULL);
+        gv_rows_begin(&out, stdout, format, stalls_table, GV_STALLS_COUNT(stalls_table), NULL);
     else
-        gv_rows_begin(&out, stdout, format, gv_stalls_fields, GV_STALLS_COUNT(gv_stalls_fields),
-                      json);
+        gv_rows_begin(&out, stdout, format, stalls_fields, GV_STALLS_COUNT(stalls_fields), json);
     out.fit_names = gv_kernel_names_fit;
     for (size_t i = 0; i < rows->count; i++) {
         if (people)
