@@ -55,14 +55,32 @@ static bool text_lines_ends_sentence(const char *text, size_t bytes)
     return bytes > 0 && !dots && strchr(".,;:)", text[bytes - 1]);
 }
 
-/* The length of the first word; of all of them, if a command of gpuverify begins there. */
+/* The length of a number's first `bytes` with its unit ("100 ms"), or `bytes`. */
+static size_t text_lines_quantity(const char *text, size_t bytes)
+{
+    static const char *const units[] = {"ns",  "us",  "ms",  "s",   "B",
+                                        "KiB", "MiB", "GiB", "TiB", "%"};
+    const char *unit = text + bytes + 1;
+
+    if (bytes == 0 || !isdigit((unsigned char)*text) || !isdigit((unsigned char)text[bytes - 1]) ||
+        text[bytes] != ' ')
+        return bytes;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        size_t length = strlen(units[i]);
+        if (strncmp(unit, units[i], length) == 0 && !isalnum((unsigned char)unit[length]))
+            return bytes + 1 + text_lines_word(unit);
+    }
+    return bytes;
+}
+
+/* The length of what stays in one line: a word, a number with its unit, a command of gpuverify. */
 static size_t text_lines_unit(const char *text)
 {
     size_t bytes = text_lines_word(text);
     bool any = true; /* the next word: a command's name, or an option's value */
 
     if (!text_lines_is_name(text, bytes))
-        return bytes;
+        return text_lines_quantity(text, bytes);
     while (!text_lines_ends_sentence(text, bytes)) {
         const char *word = text + bytes + strspn(text + bytes, " ");
         size_t length = text_lines_word(word);

@@ -194,6 +194,8 @@ static void a_command_stays_in_one_line(void **state)
          "use gpuverify explain s1.\nAlso gpuverify.\n", 26},
         {"it: gpuverify doctor ./program now", "it:\ngpuverify doctor ./program\nnow\n", 28},
         {"gpuverify", "gpuverify\n", 4},
+        {"it lost 14.7 us (jit)", "it lost\n14.7 us\n(jit)\n", 10},
+        {"it lost 100 ms, 5 % of 9 calls", "it lost\n100 ms,\n5 % of 9\ncalls\n", 10},
     };
 
     (void)state;
