@@ -1,8 +1,29 @@
-/* Sums, differences and products of times. A trace may have any values, so they saturate. */
+/*
+ * Times of a trace, which may have any values: reading them, and sums, differences and products,
+ * which saturate.
+ */
 #ifndef GV_ANALYSE_TIME_SUM_H
 #define GV_ANALYSE_TIME_SUM_H
 
+#include <sqlite3.h>
 #include <stdint.h>
+
+/* A time from an untrusted file, limited so that the sum of two cannot overflow. */
+static inline int64_t gv_time_column(sqlite3_stmt *row, int column)
+{
+    const int64_t most = INT64_C(1) << 60;
+    int64_t ns = sqlite3_column_int64(row, column);
+
+    return ns > most ? most : ns < -most ? -most : ns;
+}
+
+/* The same of a duration, which is not below 0. */
+static inline int64_t gv_time_column_duration(sqlite3_stmt *row, int column)
+{
+    int64_t ns = gv_time_column(row, column);
+
+    return ns > 0 ? ns : 0;
+}
 
 static inline int64_t gv_time_sum(int64_t left_ns, int64_t right_ns)
 {

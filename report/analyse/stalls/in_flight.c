@@ -87,7 +87,7 @@ static void take_flight(struct gv_flights *flights, int64_t process, sqlite3_stm
         .call = (int64_t)flights->count,
         .process = process,
         .thread = sqlite3_column_int64(row, 1),
-        .start_ns = gv_stall_ns(row, 2),
+        .start_ns = gv_time_column(row, 2),
         .end_ns = GV_STALL_FOREVER_NS,
         .kernel = sqlite3_column_int64(row, 3),
         .stream = sqlite3_column_int64(row, 7),

@@ -147,8 +147,8 @@ static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct 
     step->api = api;
     step->call = sqlite3_column_int64(row, 0);
     step->process = process ? *process : 0;
-    step->start_ns = gv_stall_ns(row, 3);
-    step->end_ns = step->start_ns + gv_stall_duration(row, 4);
+    step->start_ns = gv_time_column(row, 3);
+    step->end_ns = step->start_ns + gv_time_column_duration(row, 4);
     step->fine = sqlite3_column_type(row, 5) != SQLITE_NULL && sqlite3_column_int64(row, 5) == 0;
     step->stream = sqlite3_column_int64(row, 6);
     step->context = sqlite3_column_int64(row, 7);

@@ -61,8 +61,8 @@ static void take_op(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall
 
     op->id = sqlite3_column_int64(row, 0);
     op->place = GV_STALL_ROW(run->places, run->place_count, sqlite3_column_int64(row, 1));
-    op->start_ns = gv_stall_ns(row, 2);
-    op->end_ns = op->start_ns + gv_stall_duration(row, 3);
+    op->start_ns = gv_time_column(row, 2);
+    op->end_ns = op->start_ns + gv_time_column_duration(row, 3);
     op->call = sqlite3_column_int64(row, 4);
     shape = GV_STALL_ROW(run->shapes, run->shape_count, sqlite3_column_int64(row, 5));
     op->local_bytes = shape ? *shape : 0;
@@ -578,8 +578,8 @@ static int read_jits(struct gv_stall_run *run, struct gv_stall_call *call)
     if (rows)
         sqlite3_bind_int64(rows, 1, call->call);
     while (gv_stall_next(run, rows, &error)) {
-        struct gv_stall_jit jit = {gv_stall_ns(rows, 0),
-                                   gv_stall_ns(rows, 0) + gv_stall_duration(rows, 1)};
+        struct gv_stall_jit jit = {gv_time_column(rows, 0),
+                                   gv_time_column(rows, 0) + gv_time_column_duration(rows, 1)};
         struct gv_stall_jit *jits =
             gv_stall_grown(judge->jits, &judge->jit_room, judge->jit_count, sizeof(*jits));
         if (!jits)

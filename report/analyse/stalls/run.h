@@ -6,6 +6,7 @@
 #define GV_ANALYSE_STALLS_RUN_H
 
 #include "report/analyse/stalls/evidence.h"
+#include "report/analyse/time_sum.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
@@ -103,21 +104,6 @@ int gv_stall_error(sqlite3 *trace, int result);
 /* &array[row], or NULL if there is no such row. */
 #define GV_STALL_ROW(array, count, row)                                                            \
     ((row) > 0 && (uint64_t)(row) < (count) ? &(array)[row] : NULL)
-
-/* A time from an untrusted file, limited so that sums cannot overflow. */
-static inline int64_t gv_stall_ns(sqlite3_stmt *row, int column)
-{
-    const int64_t most = INT64_C(1) << 60;
-    int64_t ns = sqlite3_column_int64(row, column);
-
-    return ns > most ? most : ns < -most ? -most : ns;
-}
-static inline int64_t gv_stall_duration(sqlite3_stmt *row, int column)
-{
-    int64_t ns = gv_stall_ns(row, column);
-
-    return ns < 0 ? 0 : ns;
-}
 
 /* report/analyse/stalls/measured.c: once for the trace; then evidence for each chunk. */
 int gv_stall_measure_open(struct gv_stall_run *run);

@@ -124,7 +124,7 @@ static bool busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct
     int64_t number = gv_id_table_get(&run->places, place, 2) - 1;
     const struct gv_totals_part *part = &run->part;
 
-    op->start_ns = gv_totals_ns(row, 2);
+    op->start_ns = gv_time_column(row, 2);
     if (!gv_totals_in_part(run, op->start_ns) ||
         (part->process && gv_id_table_get(&run->places, place, 0) != part->process) ||
         (part->device >= 0 && gv_id_table_get(&run->places, place, 1) != part->device) ||

@@ -86,7 +86,7 @@ static int totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
     int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
-    int64_t start_ns = gv_totals_ns(row, GV_TOTALS_CALL_START);
+    int64_t start_ns = gv_time_column(row, GV_TOTALS_CALL_START);
     int64_t end_ns = gv_totals_end(row, GV_TOTALS_CALL_DURATION, start_ns);
     int64_t result = sqlite3_column_int64(row, GV_TOTALS_CALL_RESULT);
     int64_t bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES);
@@ -136,7 +136,7 @@ static int totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
 static void totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t process = sqlite3_column_int64(row, 0), thread = sqlite3_column_int64(row, 1);
-    int64_t start_ns = gv_totals_ns(row, 2), seen_ns = gv_totals_ns(row, 3);
+    int64_t start_ns = gv_time_column(row, 2), seen_ns = gv_time_column(row, 3);
     enum gv_totals_class class =
         (enum gv_totals_class)gv_id_table_get(&run->apis, sqlite3_column_int64(row, 4), 0);
 
@@ -187,7 +187,7 @@ static void totals_wait(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     int64_t id = sqlite3_column_int64(row, 0);
     int64_t api = sqlite3_column_int64(row, 1);
-    int64_t wait_ns = gv_totals_ns(row, 2);
+    int64_t wait_ns = gv_time_column(row, 2);
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
     struct gv_totals_thread *thread;
     int64_t *taken_ns;

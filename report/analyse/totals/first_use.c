@@ -16,7 +16,7 @@ struct gv_first_use {
 /* A call's wait comes first, its own work last. */
 static void first_use_take(struct gv_first_use *use, sqlite3_stmt *row)
 {
-    int64_t start_ns = gv_totals_ns(row, 1), wait_ns = gv_totals_ns(row, 3);
+    int64_t start_ns = gv_time_column(row, 1), wait_ns = gv_time_column(row, 3);
     int64_t own_ns = start_ns + (wait_ns > 0 ? wait_ns : 0);
     int64_t end_ns = gv_totals_end(row, 2, start_ns);
     bool loads = sqlite3_column_int(row, 0) != 0;

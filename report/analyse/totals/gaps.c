@@ -79,7 +79,7 @@ static int gaps_find_threads(struct gv_totals_run *run)
         struct gv_totals_short_gap *gap = &run->short_gaps[i];
         sqlite3_bind_int64(call, 1, gap->call);
         result = sqlite3_step(call);
-        if (result == SQLITE_ROW && gv_totals_end(call, 2, gv_totals_ns(call, 1)) > gap->start_ns)
+        if (result == SQLITE_ROW && gv_totals_end(call, 2, gv_time_column(call, 1)) > gap->start_ns)
             gap->thread = sqlite3_column_int64(call, 0);
         if (gap->thread < 0 || (uint64_t)gap->thread >= run->threads.rows)
             gap->thread = 0;

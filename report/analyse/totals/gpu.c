@@ -105,7 +105,7 @@ static int totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int64_t
 
     sqlite3_bind_int64(call, 1, id);
     if (sqlite3_step(call) == SQLITE_ROW)
-        error = gv_duration_total_add(&run->latency, start_ns - gv_totals_ns(call, 0), 1);
+        error = gv_duration_total_add(&run->latency, start_ns - gv_time_column(call, 0), 1);
     sqlite3_reset(call);
     return error;
 }
@@ -121,7 +121,7 @@ static void totals_untimed(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3
     struct gv_totals_place *times = &run->place_times[place];
     sqlite3_bind_int64(call, 1, sqlite3_column_int64(row, GV_OP_CALL));
     if (sqlite3_step(call) == SQLITE_ROW) {
-        int64_t start_ns = gv_totals_ns(call, 0);
+        int64_t start_ns = gv_time_column(call, 0);
         if (!times->untimed || start_ns < times->launched_ns)
             times->launched_ns = start_ns;
         times->untimed = true;
@@ -154,14 +154,14 @@ static bool totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row
 
     return (part->process == 0 || gv_id_table_get(&run->places, place, 0) == part->process) &&
            (part->device < 0 || gv_id_table_get(&run->places, place, 1) == part->device) &&
-           gv_totals_in_part(run, gv_totals_ns(row, GV_OP_START));
+           gv_totals_in_part(run, gv_time_column(row, GV_OP_START));
 }
 
 static int totals_gpu_row(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call,
                           int64_t every)
 {
     int64_t call_id = sqlite3_column_int64(row, GV_OP_CALL);
-    int64_t start_ns = gv_totals_ns(row, GV_OP_START);
+    int64_t start_ns = gv_time_column(row, GV_OP_START);
     int error;
 
     if (!totals_gpu_wanted(run, row))

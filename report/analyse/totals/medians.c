@@ -17,12 +17,13 @@ static int medians_call(struct gv_totals_run *run, sqlite3_stmt *row)
         return 0;
     if (count < 1)
         count = 1;
-    return gv_duration_total_again(&run->api_times[api], gv_totals_duration(row, 1) / count, count);
+    return gv_duration_total_again(&run->api_times[api], gv_time_column_duration(row, 1) / count,
+                                   count);
 }
 
 static int medians_operation(struct gv_totals_run *run, sqlite3_stmt *row)
 {
-    int64_t kind = sqlite3_column_int64(row, 0), duration_ns = gv_totals_duration(row, 1);
+    int64_t kind = sqlite3_column_int64(row, 0), duration_ns = gv_time_column_duration(row, 1);
     size_t which = gv_totals_copy_kind(sqlite3_column_int64(row, 3));
 
     if (kind == GV_GPU_KERNEL)

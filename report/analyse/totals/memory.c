@@ -75,7 +75,7 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
     int64_t space = gv_id_table_get(&run->memory, api, 0);
     struct gv_memory_event event = {
-        .at_ns = gv_totals_ns(row, GV_TOTALS_CALL_START),
+        .at_ns = gv_time_column(row, GV_TOTALS_CALL_START),
         .process = gv_id_table_get(&run->threads, thread, 0),
         .object = sqlite3_column_int64(row, GV_TOTALS_CALL_OBJECT),
         .bytes = sqlite3_column_int64(row, GV_TOTALS_CALL_BYTES),
@@ -98,7 +98,7 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
 static int totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
 {
     struct gv_memory_event event = {
-        .at_ns = gv_totals_ns(row, 1),
+        .at_ns = gv_time_column(row, 1),
         .process = sqlite3_column_int64(row, 0),
         .call = INT64_MAX,
         .space = GV_MEMORY_PROCESS_ENDED,

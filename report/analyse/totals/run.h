@@ -2,6 +2,7 @@
 #ifndef GV_ANALYSE_TOTALS_RUN_H
 #define GV_ANALYSE_TOTALS_RUN_H
 
+#include "report/analyse/time_sum.h"
 #include "report/analyse/totals/duration_total.h"
 #include "report/analyse/totals/memory_log.h"
 #include "report/analyse/totals/part.h"
@@ -198,26 +199,10 @@ static inline bool gv_totals_in_part(const struct gv_totals_run *run, int64_t st
     return start_ns >= run->part.from_ns && start_ns < run->part.to_ns;
 }
 
-/* A time of an untrusted file, limited so that the sum of two cannot overflow. */
-static inline int64_t gv_totals_ns(sqlite3_stmt *row, int column)
-{
-    const int64_t most = INT64_C(1) << 60;
-    int64_t ns = sqlite3_column_int64(row, column);
-
-    return ns > most ? most : ns < -most ? -most : ns;
-}
-
 /* The end of an interval of `duration_ns`, which may be anything. */
 static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start_ns)
 {
-    int64_t duration_ns = gv_totals_ns(row, column);
-
-    return duration_ns > 0 ? start_ns + duration_ns : start_ns;
-}
-
-static inline int64_t gv_totals_duration(sqlite3_stmt *row, int column)
-{
-    return gv_totals_end(row, column, 0);
+    return start_ns + gv_time_column_duration(row, column);
 }
 
 /* The kernel of a shape, by name; all those without a name are the first. */
