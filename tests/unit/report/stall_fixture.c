@@ -3,6 +3,7 @@
 #include "report/analyse/stalls/analysis.h"
 #include "report/store/api_meaning.h"
 #include "report/store/schema.h"
+#include "trace/call_table.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,23 +44,13 @@ static const char things[] =
     "INSERT INTO gpu_place (id, process, device, context, stream) VALUES (1, 1, 0, 1, 5),"
     " (2, 1, 0, 1, 6), (3, 1, 0, 1, 7), (4, 1, 1, 2, 8);";
 
-/* The class of each call that a test makes. */
 static const char *class_of(const char *name)
 {
-    static const struct {
-        const char *part, *class_name;
-    } classes[] = {{"Load", "load"},         {"Unload", "unload"},    {"GetFunction", "function"},
-                   {"Launch", "launch"},     {"Memcpy", "copy"},      {"Memset", "set"},
-                   {"Synchronize", "sync"},  {"Alloc", "alloc"},      {"Malloc", "alloc"},
-                   {"Free", "free"},         {"Unregister", "free"},  {"Stream", "stream"},
-                   {"EventRecord", "event"}, {"EventQuery", "event"}, {"Ctx", "context"},
-                   {"Limit", "context"}};
+    int api = gv_api_find(name);
 
-    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-        if (strstr(name, classes[i].part))
-            return classes[i].class_name;
-    fail_msg("%s is of no class", name);
-    return "";
+    if (api == GV_API_UNKNOWN)
+        fail_msg("%s is no call", name);
+    return gv_api_class_rows[gv_api_rows[api].class].name;
 }
 
 void fixture_sql(const char *format, ...)
