@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));
+_Thread_local struct gv_own_work gv_own_work __attribute__((tls_model("initial-exec")));
 
 /* The thread's name is read at first, and again after this many segments: it may change, but
  * reading takes as long as ten calls. */
@@ -38,9 +39,8 @@ static void close_segment(struct gv_thread *thread)
 static void leave(void *data)
 {
     struct gv_thread *thread = data;
-    struct gv_own_work work;
+    int saved_errno = gv_own_work_begin();
 
-    gv_own_work_begin(&work);
     gv_process_steps.leave_gpu_start(thread);
     if (gv_thread_is_live(thread)) {
         gv_thread_begin_group(thread);
@@ -50,7 +50,7 @@ static void leave(void *data)
             atomic_store_explicit(&thread->slot->thread, 0, memory_order_release);
     }
     thread->token = 0; /* a later destructor that calls CUDA joins anew */
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 int gv_thread_prepare(void)
@@ -105,14 +105,13 @@ static void join(struct gv_thread *thread)
 
 bool gv_thread_join(struct gv_thread *thread)
 {
-    struct gv_own_work work;
     sigset_t all, before;
     bool live;
 
     /* Another preloaded library may wrap what we call, and make a CUDA call there. */
     if (thread->joining)
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     /* A handler that calls CUDA runs after this, and finds its thread ready. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -124,7 +123,7 @@ bool gv_thread_join(struct gv_thread *thread)
         if (live)
             join(thread);
     }
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return live;
 }
@@ -133,12 +132,11 @@ bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
 {
     struct gv_spool_segment *segment;
     struct gv_spool_owner owner;
-    struct gv_own_work work;
     enum gv_spool_room open_to;
 
     if (gv_spool_writer_is_full(&gv_process.spool, room))
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     describe(thread, &owner);
     segment = gv_spool_writer_take(&gv_process.spool, room, &open_to, &owner);
     if (segment) {
@@ -150,7 +148,7 @@ bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
         thread->polls_end = NULL;
         thread->sequence++;
     }
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return segment != NULL;
 }
 

@@ -31,16 +31,15 @@ static bool read_own(uint64_t *delay_ns)
 
 void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns)
 {
-    struct gv_own_work work;
     union gv_record *record;
     uint64_t delay_ns;
     bool known;
 
     if (atomic_load_explicit(&is_missing, memory_order_relaxed))
         return;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     known = read_own(&delay_ns);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     record = known ? gv_thread_reserve(thread, room) : NULL;
     if (!record)
         return;

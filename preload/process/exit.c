@@ -95,20 +95,18 @@ static bool end_as(enum gv_process_state state)
 
 static void finish(bool knows_code, int code)
 {
-    struct gv_spool_header *header;
-    struct gv_own_work work;
+    struct gv_spool_header *header = gv_process.spool.header;
 
     if (!gv_process_is_attached_here())
         return;
-    gv_own_work_begin(&work);
-    header = gv_process.spool.header;
+    int saved_errno = gv_own_work_begin();
     gv_gpu_finish(gv_process.settings.exit_wait_ms);
     if (knows_code) {
         atomic_store(&header->exit_code, code);
         atomic_store(&header->exit_code_known, 1);
     }
     end_as(GV_PROCESS_EXITING);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* CUPTI has once not answered in time. Otherwise, a program that tries several ways to end would
@@ -132,7 +130,6 @@ static _Atomic uint32_t dying_pid;
 bool gv_process_expect_death(int number)
 {
     uint32_t others;
-    struct gv_own_work work;
 
     if (!gv_process_is_attached_here())
         return false;
@@ -140,7 +137,7 @@ bool gv_process_expect_death(int number)
     if (others == gv_process.pid ||
         !atomic_compare_exchange_strong(&dying_pid, &others, gv_process.pid))
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
         fetch_unless_it_hangs();
         atomic_store(&gv_process.spool.header->exit_signal, number);
@@ -148,7 +145,7 @@ bool gv_process_expect_death(int number)
         if (end_as(GV_PROCESS_DYING))
             fetch_unless_it_hangs();
     }
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return true;
 }
 
@@ -167,15 +164,13 @@ void gv_process_outlived(void)
 
 void gv_process_fetch(void)
 {
-    struct gv_own_work work;
-
     if (!gv_process_is_attached_here() ||
         atomic_load(&gv_process.spool.header->state) != GV_PROCESS_RUNNING)
         return;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     fetch_unless_it_hangs();
     gv_gpu_go_on();
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* Runs early among the exit handlers, only to learn the exit code, which a destructor does not

@@ -290,14 +290,13 @@ static void choose(void)
 
 static void start_here(struct gv_thread *thread)
 {
-    struct gv_own_work work;
+    int saved_errno = gv_own_work_begin();
 
     atomic_store(&started_pid, gv_process.pid);
-    gv_own_work_begin(&work);
     gv_gpu_note_driver();
     write_devices(thread);
     choose();
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* ---- the others wait ---- */
@@ -339,14 +338,13 @@ void gv_gpu_await_start(const struct gv_thread *thread)
 {
     struct gv_process_own *own = gv_process_own_now();
     uint32_t starter = atomic_load(&own->gpu_starter);
-    struct gv_own_work work;
 
     if (__builtin_expect(!starter || starter == thread->tid || thread->joining, 1))
         return;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     if (!gv_loader_is_held_here())
         await_starter(own);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* Also in a signal handler that interrupted the start and is about to jump. */

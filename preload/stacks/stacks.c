@@ -306,15 +306,14 @@ static bool can_take(struct gv_thread *thread)
 
 bool gv_stacks_wanted_of_failed(unsigned api)
 {
-    struct gv_own_work work;
     bool can;
 
     if (gv_stacks_least_ns == UINT64_MAX || api >= GV_API_COUNT ||
         atomic_load_explicit(&failures[api], memory_order_relaxed) >= GV_STACKS_OF_FAILED)
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     can = can_take(&gv_thread);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return can &&
            atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
 }
@@ -343,10 +342,9 @@ static void take_and_write(struct gv_thread *thread)
 
 void gv_stacks_write(struct gv_thread *thread)
 {
-    struct gv_own_work work;
+    int saved_errno = gv_own_work_begin();
 
-    gv_own_work_begin(&work);
     if (can_take(thread))
         take_and_write(thread);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
