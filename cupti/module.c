@@ -14,6 +14,7 @@
 #include "cupti/loaded.h"
 #include "cupti/output.h"
 #include "trace/futex.h"
+#include "trace/session_id.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -305,7 +306,10 @@ static void flush_as_asked(void)
         flush(false);
 }
 
-/* Runs until the last flush is requested and done. */
+/*
+ * Runs until the last flush is requested and done, or no other thread is left. libc ends a process
+ * with its last thread, which is then this one.
+ */
 static void *run(void *context)
 {
     (void)context;
@@ -313,7 +317,7 @@ static void *run(void *context)
     /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
      * the dynamic loader would then end it. */
     flush(false);
-    while (atomic_load(&asked) != FLUSH_LAST) {
+    while (atomic_load(&asked) != FLUSH_LAST && !gv_session_is_last_thread()) {
         gv_futex_wait(&asked, FLUSH_NOTHING, (uint64_t)host.flush_ms * 1000000u);
         flush_as_asked();
     }

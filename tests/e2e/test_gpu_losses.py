@@ -206,6 +206,13 @@ class Lost(Seen):
                 self.assertGreaterEqual(seen, 3)
                 self.assertEqual(seen + told, launches, trace.lost())
 
+    def test_program_ends_with_its_last_thread(self):
+        """Our thread does not keep it alive when main() has left by pthread_exit."""
+        self.run_twice([harness.program("ending"), "last-thread"])
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"kernel": 5})
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exit", 0)])
+
     def ended_by_signal(self, how, sig):
         """Only the program's own end can fetch anything."""
         os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
