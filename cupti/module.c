@@ -27,10 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES  (2u << 20) /* the program's exit handlers may run on it */
-#define CALLBACKS    4096u      /* more than any CUPTI has */
-#define CALLBACK_GAP 64u        /* after this many numbers without a name, there are no more */
-#define ASKING_TRIES 100        /* of 2 ms, for a thread that is just requesting a buffer */
+#define STACK_BYTES   (2u << 20) /* the program's exit handlers may run on it */
+#define CALLBACKS     4096u      /* more than any CUPTI has */
+#define CALLBACK_GAP  64u        /* after this many numbers without a name, there are no more */
+#define ASKING_TRIES  100        /* of 2 ms, for a thread that is just requesting a buffer */
+#define FIRST_MOST_NS 500000000  /* usually 0.1 ms, but CUPTI may hang */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
@@ -42,6 +43,7 @@ enum flush_all {
 };
 static _Atomic uint32_t asked;    /* futex: enum flush_all */
 static _Atomic uint32_t answered; /* futex: what was done */
+static _Atomic uint32_t is_ready; /* futex: the fetching thread has flushed once */
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
 
@@ -317,6 +319,8 @@ static void *run(void *context)
     /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
      * the dynamic loader would then end it. */
     flush(false);
+    atomic_store(&is_ready, 1);
+    gv_futex_wake(&is_ready);
     while (atomic_load(&asked) != FLUSH_LAST && !gv_session_is_last_thread()) {
         gv_futex_wait(&asked, FLUSH_NOTHING, (uint64_t)host.flush_ms * 1000000u);
         flush_as_asked();
@@ -368,6 +372,8 @@ static int start(const struct gv_gpu_host *given)
         error = host.start_thread(run, NULL, STACK_BYTES);
     if (error)
         switch_off();
+    else
+        gv_futex_wait(&is_ready, 0, FIRST_MOST_NS);
     return explain(error);
 }
 
