@@ -217,8 +217,8 @@ static int run_children(struct start *start)
     return -start->error;
 }
 
-/* The children's stacks, arguments and environment. */
-static int make_start(struct start **made, void **memory, size_t *bytes)
+/* The children's stacks, arguments and environment, in one mapping that starts with a stack. */
+static int make_start(struct start **made, size_t *bytes)
 {
     size_t variables = 0;
     char *mapped;
@@ -229,7 +229,6 @@ static int make_start(struct start **made, void **memory, size_t *bytes)
     mapped = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         return -errno;
-    *memory = mapped;
     *made = (struct start *)(void *)(mapped + 2 * STACK_BYTES);
     (*made)->clone = find_clone();
     (*made)->inner_stack = mapped;
@@ -239,29 +238,32 @@ static int make_start(struct start **made, void **memory, size_t *bytes)
     return 0;
 }
 
-int gv_collector_start(struct gv_process *process, int lock_fd)
+static int start_helper(const struct gv_process *process, int lock_fd)
 {
-    static char helper[GV_SESSION_PATH_BYTES];
+    static char helper[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
     struct start *start = NULL;
-    void *memory = NULL;
     size_t bytes = 0;
-    int error = 0;
+    int error = find_helper(&process->settings, helper, sizeof helper);
 
-    if (strcmp(process->settings.collector, "off") == 0)
-        goto out;
-    error = find_helper(&process->settings, helper, sizeof helper);
     if (!error)
-        error = make_start(&start, &memory, &bytes);
+        error = make_start(&start, &bytes);
     if (error)
-        goto out;
+        return error;
     start->helper = helper;
     start->session_path = process->session_path;
     start->lock_fd = lock_fd;
     error = run_children(start);
-    munmap(memory, bytes);
-out:
+    munmap(start->inner_stack, bytes);
+    return error;
+}
+
+void gv_collector_start(const struct gv_process *process, int lock_fd)
+{
+    int error = 0;
+
+    if (strcmp(process->settings.collector, "off") != 0)
+        error = start_helper(process, lock_fd);
     close(lock_fd);
     if (error)
         gv_warn_of_no_collector(process, error);
-    return error;
 }

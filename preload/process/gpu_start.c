@@ -261,7 +261,8 @@ static bool start_module(void)
     }
     if (reason == why && atomic_load(&module) && module_pid == gv_process.pid) {
         /* Registered after the driver's own handlers, so it runs before them. */
-        on_exit(at_exit, NULL);
+        if (on_exit(at_exit, NULL))
+            gv_log_info("out of memory: what CUPTI has when the program exits may be lost");
         return true;
     }
     snprintf(gpu->why, sizeof gpu->why, "%s", reason);

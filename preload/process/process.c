@@ -51,19 +51,23 @@ static void name_session(void)
     }
     if (gv_session_id_make(id) == 0) {
         memcpy(gv_process.session_id, id, sizeof id);
-        setenv(GV_SETTING_SESSION, id, 1);
+        if (setenv(GV_SETTING_SESSION, id, 1) < 0)
+            gv_log_info("out of memory: children are recorded into traces of their own");
     }
 }
 
 __attribute__((constructor)) static void loaded(void)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, error;
 
     if (!gv_process_is_ours())
         return;
-    gv_start_place_note();
+    error = gv_start_place_note();
     gv_process_read_settings();
     gv_log_look_at_stderr();
+    if (error)
+        gv_log_info("children that change their folder may look for the trace there: %s",
+                    strerror(-error));
     gv_dlsym_find_real();
     gv_objects_note_startup();
     gv_clock_note_load();

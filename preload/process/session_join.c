@@ -86,21 +86,21 @@ static uint64_t pid_namespace(void)
     return stat("/proc/thread-self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-static void fill_session(const struct gv_process *process, const char *trace)
+static int fill_session(const struct gv_process *process, const char *trace)
 {
     struct gv_session_file *session = process->session;
-    uint64_t start_ticks = 0;
-    uint32_t pid = 0;
+    int error =
+        gv_session_id_parse(process->session_id, &session->root_pid, &session->root_start_ticks);
 
-    gv_session_id_parse(process->session_id, &pid, &start_ticks);
+    if (error)
+        return error;
     memcpy(session->magic, GV_SESSION_MAGIC, sizeof GV_SESSION_MAGIC);
-    session->root_pid = pid;
     session->pid_namespace = pid_namespace();
-    session->root_start_ticks = start_ticks;
     gv_clock_calibrate(&session->clock, process->settings.clock);
     memcpy(session->session, process->session_id, sizeof session->session);
     snprintf(session->trace_path, sizeof session->trace_path, "%s", trace);
     atomic_store_explicit(&session->ready, 1, memory_order_release);
+    return 0;
 }
 
 static int wait_until_ready(const struct gv_session_file *session)
@@ -173,8 +173,9 @@ static int open_session(struct gv_process *process, const char *trace, int *fd, 
     if (error)
         return error;
     if (*locked && !atomic_load(&process->session->ready))
-        fill_session(process, trace);
-    error = wait_until_ready(process->session);
+        error = fill_session(process, trace);
+    if (!error)
+        error = wait_until_ready(process->session);
     if (!error && process->session->pid_namespace != pid_namespace())
         error = -EXDEV;
     return error;

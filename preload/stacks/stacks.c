@@ -205,7 +205,7 @@ static bool write_addresses(struct gv_thread *thread, const struct stack *stack)
     return true;
 }
 
-static bool write_python(struct gv_thread *thread, const struct stack *stack)
+static void write_python(struct gv_thread *thread, const struct stack *stack)
 {
     struct gv_python_place place;
 
@@ -213,10 +213,10 @@ static bool write_python(struct gv_thread *thread, const struct stack *stack)
         union gv_record *record;
 
         if (!place_of(stack, i, &place))
-            return true;
+            return;
         record = gv_thread_reserve(thread, GV_ROOM_CODE);
         if (!record)
-            return false;
+            return;
         memset(record, 0, sizeof *record);
         record->python_frame = (struct gv_record_python_frame){
             .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
@@ -230,7 +230,6 @@ static bool write_python(struct gv_thread *thread, const struct stack *stack)
         gv_thread_write_text(thread, place.file,
                              (uint32_t)(place.file_bytes + place.function_bytes), true);
     }
-    return true;
 }
 
 static void write_new(struct gv_thread *thread, const struct stack *stack, uint32_t number)
