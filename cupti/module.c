@@ -55,17 +55,15 @@ static uint32_t *correlation_here(void)
 static void on_module_loaded(const CUpti_ResourceData *resource)
 {
     const CUpti_ModuleResourceData *module = resource->resourceDescriptor;
-    struct gv_loaded loaded = {
+    struct gv_record_gpu_module loaded = {
         .at_ns = host.now_ns(),
+        .bytes = module ? module->cubinSize : 0,
+        .module = module ? module->moduleId : 0,
         .correlation = *correlation_here(),
         .tid = (uint32_t)syscall(SYS_gettid),
     };
 
-    if (!module)
-        return;
-    loaded.module = module->moduleId;
-    loaded.bytes = module->cubinSize;
-    if (gv_loaded_note(&loaded, module->pCubin))
+    if (module && gv_loaded_note(&loaded, module->pCubin))
         gv_futex_wake(&asked); /* flushes before its time */
 }
 

@@ -315,6 +315,27 @@ void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segme
         madvise(segment, GV_SPOOL_SEGMENT_BYTES, MADV_DONTNEED);
 }
 
+uint32_t gv_spool_text_bytes(const char *text)
+{
+    return text ? (uint32_t)strnlen(text, GV_RECORD_TEXT_LIMIT) : 0;
+}
+
+void gv_spool_text_piece(union gv_record *record, const char *text, uint32_t at, uint32_t bytes,
+                         bool more)
+{
+    static const char cut[] = "...";
+    uint32_t left = bytes - at;
+    uint32_t piece = left < GV_RECORD_TEXT_BYTES ? left : GV_RECORD_TEXT_BYTES;
+
+    memset(record, 0, sizeof *record);
+    record->head.kind = GV_RECORD_TEXT;
+    record->head.flags = piece < left || more ? GV_RECORD_MORE : 0;
+    record->head.api = (uint16_t)piece;
+    memcpy(record->text.text, text + at, piece);
+    if (piece == left && bytes == GV_RECORD_TEXT_LIMIT && text[bytes])
+        memcpy(record->text.text + piece - (sizeof cut - 1), cut, sizeof cut - 1);
+}
+
 /* A reader of any of it sees that the slot has another owner. */
 static void describe(struct gv_spool_slot *slot, const struct gv_spool_owner *owner)
 {

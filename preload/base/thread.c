@@ -152,30 +152,13 @@ bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
     return segment != NULL;
 }
 
-uint32_t gv_thread_text_bytes(const char *text)
-{
-    return text ? (uint32_t)strnlen(text, GV_RECORD_TEXT_LIMIT) : 0;
-}
-
 void gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more)
 {
-    static const char cut[] = "...";
-    bool is_cut = bytes == GV_RECORD_TEXT_LIMIT && text[bytes] != 0;
+    union gv_record record;
 
     for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
-        uint32_t piece = bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : GV_RECORD_TEXT_BYTES;
-        bool last = at + piece == bytes;
-        union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
-
-        if (!record)
+        gv_spool_text_piece(&record, text, at, bytes, more);
+        if (!gv_thread_write(thread, GV_ROOM_CODE, &record))
             return;
-        memset(record, 0, sizeof *record);
-        record->head.kind = GV_RECORD_TEXT;
-        record->head.flags = last && !more ? 0 : GV_RECORD_MORE;
-        record->head.api = (uint16_t)piece;
-        memcpy(record->text.text, text + at, piece);
-        if (last && is_cut)
-            memcpy(record->text.text + piece - (sizeof cut - 1), cut, sizeof cut - 1);
-        gv_thread_publish(thread);
     }
 }

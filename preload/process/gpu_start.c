@@ -80,36 +80,33 @@ static uint32_t attribute(int device, enum device_attribute which)
 
 static void write_device(struct gv_thread *thread, int ordinal)
 {
+    const struct gv_driver_calls *driver = &gv_driver_calls;
     char name[256] = "";
-    union gv_record record = {.head = {.kind = GV_RECORD_DEVICE}};
-    union gv_record *into;
+    union gv_record record = {
+        .device = {.head = {.kind = GV_RECORD_DEVICE}, .device = (uint32_t)ordinal}};
     size_t memory_bytes = 0;
+    uint32_t bytes;
     int device;
 
-    if (gv_driver_calls.device_get(&device, ordinal) != 0)
+    if (driver->device_get(&device, ordinal) != 0)
         return;
-    if (gv_driver_calls.device_get_name)
-        gv_driver_calls.device_get_name(name, sizeof name, device);
-    name[sizeof name - 1] = 0;
-    if (gv_driver_calls.device_total_memory)
-        gv_driver_calls.device_total_memory(&memory_bytes, device);
-    if (gv_driver_calls.device_get_uuid)
-        gv_driver_calls.device_get_uuid(record.device.uuid, device);
-    record.head.api = (uint16_t)strlen(name);
-    record.head.flags = name[0] ? GV_RECORD_MORE : 0;
+    if (driver->device_get_name)
+        driver->device_get_name(name, sizeof name - 1, device);
+    if (driver->device_total_memory)
+        driver->device_total_memory(&memory_bytes, device);
+    if (driver->device_get_uuid)
+        driver->device_get_uuid(record.device.uuid, device);
+    bytes = gv_spool_text_bytes(name);
+    record.head.api = (uint16_t)bytes;
+    record.head.flags = bytes ? GV_RECORD_MORE : 0;
     record.device.memory_bytes = memory_bytes;
-    record.device.device = (uint32_t)ordinal;
     record.device.cc_major = attribute(device, ATTRIBUTE_CC_MAJOR);
     record.device.cc_minor = attribute(device, ATTRIBUTE_CC_MINOR);
     record.device.multiprocessors = attribute(device, ATTRIBUTE_MULTIPROCESSORS);
     record.device.clock_khz = attribute(device, ATTRIBUTE_CLOCK_KHZ);
     record.device.memory_clock_khz = attribute(device, ATTRIBUTE_MEMORY_CLOCK_KHZ);
-    into = gv_thread_reserve(thread, GV_ROOM_CODE);
-    if (!into)
-        return;
-    *into = record;
-    gv_thread_publish(thread);
-    gv_thread_write_text(thread, name, gv_thread_text_bytes(name), false);
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record))
+        gv_thread_write_text(thread, name, bytes, false);
 }
 
 static void write_devices(struct gv_thread *thread)

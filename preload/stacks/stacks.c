@@ -188,19 +188,15 @@ static uint32_t number_of(uint64_t hash, bool *is_new)
 static bool write_addresses(struct gv_thread *thread, const struct stack *stack)
 {
     for (unsigned at = 0; at < stack->native_count; at += GV_RECORD_FRAMES) {
-        union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
-        unsigned count = stack->native_count - at;
+        unsigned left = stack->native_count - at;
+        unsigned count = left < GV_RECORD_FRAMES ? left : GV_RECORD_FRAMES;
+        union gv_record record = {.head = {.kind = GV_RECORD_FRAMES_OF_STACK,
+                                           .flags = GV_RECORD_MORE,
+                                           .api = (uint16_t)count}};
 
-        if (!record)
+        memcpy(record.frames.address, &stack->native[at], count * sizeof stack->native[0]);
+        if (!gv_thread_write(thread, GV_ROOM_CODE, &record))
             return false;
-        if (count > GV_RECORD_FRAMES)
-            count = GV_RECORD_FRAMES;
-        memset(record, 0, sizeof *record);
-        record->head = (struct gv_record_head){
-            .kind = GV_RECORD_FRAMES_OF_STACK, .flags = GV_RECORD_MORE, .api = (uint16_t)count};
-        for (unsigned i = 0; i < count; i++)
-            record->frames.address[i] = stack->native[at + i];
-        gv_thread_publish(thread);
     }
     return true;
 }
@@ -209,22 +205,17 @@ static void write_python(struct gv_thread *thread, const struct stack *stack)
 {
     struct gv_python_place place;
 
-    for (unsigned i = 0; i < stack->frame_count; i++) {
-        union gv_record *record;
+    for (unsigned i = 0; i < stack->frame_count && place_of(stack, i, &place); i++) {
+        union gv_record record = {
+            .python_frame = {
+                .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
+                .line = (uint32_t)place.line,
+                .file_bytes = (uint16_t)place.file_bytes,
+                .function_bytes = (uint16_t)place.function_bytes,
+            }};
 
-        if (!place_of(stack, i, &place))
+        if (!gv_thread_write(thread, GV_ROOM_CODE, &record))
             return;
-        record = gv_thread_reserve(thread, GV_ROOM_CODE);
-        if (!record)
-            return;
-        memset(record, 0, sizeof *record);
-        record->python_frame = (struct gv_record_python_frame){
-            .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
-            .line = (uint32_t)place.line,
-            .file_bytes = (uint16_t)place.file_bytes,
-            .function_bytes = (uint16_t)place.function_bytes,
-        };
-        gv_thread_publish(thread);
         /* one text: the file's name, then the function's */
         memcpy(place.file + place.file_bytes, place.function, place.function_bytes);
         gv_thread_write_text(thread, place.file,
@@ -234,37 +225,27 @@ static void write_python(struct gv_thread *thread, const struct stack *stack)
 
 static void write_new(struct gv_thread *thread, const struct stack *stack, uint32_t number)
 {
-    union gv_record *record;
+    union gv_record record = {.stack = {
+                                  .head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
+                                  .number = number,
+                                  .python_frames = stack->frame_count,
+                                  .python_low = stack->frame_count ? stack->python.low : 0,
+                                  .python_high = stack->frame_count ? stack->python.high : 0,
+                              }};
 
     gv_stack_objects_tell(thread, stack->native, stack->native_count);
-    record = gv_thread_reserve(thread, GV_ROOM_CODE);
-    if (!record)
-        return;
-    memset(record, 0, sizeof *record);
-    record->stack = (struct gv_record_stack){
-        .head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
-        .number = number,
-        .python_frames = stack->frame_count,
-        .python_low = stack->frame_count ? stack->python.low : 0,
-        .python_high = stack->frame_count ? stack->python.high : 0,
-    };
-    gv_thread_publish(thread);
-    if (write_addresses(thread, stack))
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record) && write_addresses(thread, stack))
         write_python(thread, stack);
 }
 
 static void write_number(struct gv_thread *thread, uint32_t number)
 {
-    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
+                  .number = number,
+                  .call_start_ns = thread->outer_start_ns}};
 
-    if (!record)
-        return;
-    memset(record, 0, sizeof *record);
-    record->stack =
-        (struct gv_record_stack){.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
-                                 .number = number,
-                                 .call_start_ns = thread->outer_start_ns};
-    gv_thread_publish(thread);
+    gv_thread_write(thread, GV_ROOM_CODE, &record);
 }
 
 /* Asked once for each thread: for the first one, glibc reads all of /proc/self/maps. */
