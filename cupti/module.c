@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STACK_BYTES   (2u << 20) /* the program's exit handlers may run on it */
@@ -278,13 +277,11 @@ static _Atomic bool fetch_timed_out;
  * that. */
 static void flush_all(enum flush_all which)
 {
-    struct timespec while_asking = {.tv_nsec = 2000000};
-
     gv_buffers_mark();
     flush(true);
     /* A buffer that a program's thread is just requesting comes with a later flush. */
     for (int i = 0; i < ASKING_TRIES && gv_buffers_marked() > 0; i++) {
-        nanosleep(&while_asking, NULL);
+        gv_pause_ns(2000000);
         flush(true);
     }
     /* A forced flush returns every buffer, unless they now go to another profiler's callback. */
@@ -378,17 +375,13 @@ static int start(const struct gv_gpu_host *given)
 /* Whether it was done in time. */
 static bool await_answer(enum flush_all which, uint64_t patience_ns)
 {
-    uint64_t end_ns = host.now_ns() + patience_ns;
+    uint64_t end_ns = gv_monotonic_ns() + patience_ns;
     uint32_t known;
 
     gv_futex_wake(&asked);
-    while ((known = atomic_load(&answered)) < (uint32_t)which) {
-        uint64_t now_ns = host.now_ns();
-
-        if (now_ns >= end_ns)
+    while ((known = atomic_load(&answered)) < (uint32_t)which)
+        if (!gv_futex_wait_until(&answered, known, end_ns))
             return false;
-        gv_futex_wait(&answered, known, end_ns - now_ns);
-    }
     return true;
 }
 

@@ -1,8 +1,9 @@
 #include "cupti/output.h"
 
+#include "trace/futex.h"
+
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 500 /* how long to wait for the collector to free segments */
@@ -32,13 +33,12 @@ void gv_output_hurry(void)
 
 static void wait_for_room(void)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
     uint32_t enough = atomic_load_explicit(&spool->limit, memory_order_relaxed) / 2;
 
     for (int i = 0; i < PATIENCE_MS && gv_spool_writer_left(spool) <= enough && !gave_up; i++) {
         if (atomic_load(&hurried))
             return;
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        gv_pause_ns(1000000);
     }
     gave_up = gv_spool_writer_left(spool) <= enough;
 }

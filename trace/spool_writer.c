@@ -1,5 +1,6 @@
 #include "trace/spool_writer.h"
 
+#include "trace/futex.h"
 #include "trace/spool_free_list.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAGE_BYTES        4096u
@@ -214,12 +214,10 @@ static uint32_t take_fresh(struct gv_spool_writer *writer)
 
 static void wait_for_growth(int look)
 {
-    const struct timespec pause = {.tv_nsec = GROWTH_SLEEP_NS};
-
     if (look < GROWTH_YIELDS)
         sched_yield();
     else
-        nanosleep(&pause, NULL);
+        gv_pause_ns(GROWTH_SLEEP_NS);
 }
 
 static uint32_t take_any(struct gv_spool_writer *writer)

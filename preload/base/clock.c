@@ -57,7 +57,7 @@ static void read_pair(uint64_t *ticks, uint64_t *ns)
 
     for (int i = 0; i < 5; i++) {
         uint64_t before = gv_clock_ticks();
-        uint64_t now_ns = gv_clock_monotonic_ns();
+        uint64_t now_ns = gv_monotonic_ns();
         uint64_t after = gv_clock_ticks();
 
         if (after - before < best) {
@@ -94,7 +94,7 @@ void gv_clock_note_load(void)
 #if defined(__x86_64__)
     read_pair(&load_ticks, &load_ns);
 #else
-    load_ns = gv_clock_monotonic_ns();
+    load_ns = gv_monotonic_ns();
 #endif
 }
 
@@ -114,7 +114,7 @@ void gv_clock_calibrate(struct gv_clock *clock, int64_t choice)
     (void)choice;
 #endif
     clock_gettime(CLOCK_REALTIME, &real);
-    now_ns = gv_clock_monotonic_ns();
+    now_ns = gv_monotonic_ns();
     clock->unix_offset_ns =
         (int64_t)real.tv_sec * 1000000000 + (int64_t)real.tv_nsec - (int64_t)now_ns;
 }

@@ -61,17 +61,12 @@ static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
     struct gv_spool_header *header = process->spool.header;
     uint32_t drained;
-    uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
+    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
 
-    while ((drained = atomic_load(&header->drained)) < end) {
-        uint64_t now_ns = gv_clock_monotonic_ns();
-
+    while ((drained = atomic_load(&header->drained)) < end && gv_monotonic_ns() < end_ns) {
         if (collector_is_no_use(process))
             return false;
-        if (now_ns >= end_ns)
-            return true;
-        gv_futex_wait(&header->drained, drained,
-                      end_ns - now_ns < LOOK_NS ? end_ns - now_ns : LOOK_NS);
+        gv_futex_wait(&header->drained, drained, LOOK_NS);
     }
     return true;
 }

@@ -127,27 +127,20 @@ static void write_devices(struct gv_thread *thread)
 
 static void *open_beside(const char *relative)
 {
-    struct gv_object object;
     static char path[GV_SESSION_PATH_BYTES]; /* once in a process, perhaps on a small stack */
-    const char *slash;
 
-    if (!gv_objects_at((uintptr_t)gv_plt_slots, &object))
-        return NULL;
-    slash = strrchr(object.path, '/');
-    if (!slash ||
-        (size_t)snprintf(path, sizeof path, "%.*s%s/" GV_GPU_MODULE_FILE,
-                         (int)(slash - object.path), object.path, relative) >= sizeof path)
-        return NULL;
-    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    return gv_objects_beside_us(path, sizeof path, relative) && access(path, R_OK) == 0
+               ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
+               : NULL;
 }
 
 static const struct gv_gpu_module *open_module(void)
 {
     const struct gv_gpu_module *found;
-    void *handle = open_beside("");
+    void *handle = open_beside("/" GV_GPU_MODULE_FILE);
 
     if (!handle)
-        handle = open_beside("/../cupti"); /* in the build tree */
+        handle = open_beside("/../cupti/" GV_GPU_MODULE_FILE); /* in the build tree */
     if (!handle) {
         snprintf(why, sizeof why,
                  GV_GPU_MODULE_FILE " is not beside libgpuverify.so, or cannot be opened");
@@ -318,18 +311,12 @@ static void open_to_others(struct gv_process_own *own)
 
 static void await_starter(struct gv_process_own *own)
 {
-    uint64_t end_ns = gv_clock_monotonic_ns() + START_PATIENCE_MS * 1000000u;
+    uint64_t end_ns = gv_monotonic_ns() + START_PATIENCE_MS * 1000000u;
     uint32_t starter;
 
-    while ((starter = atomic_load(&own->gpu_starter)) != 0) {
-        uint64_t now_ns = gv_clock_monotonic_ns();
-
-        if (now_ns >= end_ns) {
+    while ((starter = atomic_load(&own->gpu_starter)) != 0)
+        if (!gv_futex_wait_until(&own->gpu_starter, starter, end_ns))
             open_to_others(own); /* nobody waits for it again */
-            return;
-        }
-        gv_futex_wait(&own->gpu_starter, starter, end_ns - now_ns);
-    }
 }
 
 void gv_gpu_await_start(const struct gv_thread *thread)

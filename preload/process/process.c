@@ -14,7 +14,7 @@
 #include "preload/process/start_place.h"
 #include "preload/process/warnings.h"
 #include "preload/stacks/stacks.h"
-#include "trace/call_table.h"
+#include "trace/futex.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum stage {
@@ -141,12 +140,11 @@ static uint64_t attachment_of(uint32_t pid, enum stage stage)
 static void wait_for_attacher(uint32_t pid)
 {
     uint64_t attaching = attachment_of(pid, STAGE_ATTACHING);
-    struct timespec pause = {.tv_nsec = 100000};
 
     for (int i = 0; i < 20000; i++) {
         if (atomic_load(&attachment) != attaching)
             return;
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        gv_pause_ns(100000);
     }
     atomic_compare_exchange_strong(&attachment, &attaching, attachment_of(pid, STAGE_REFUSED));
 }

@@ -4,6 +4,7 @@
 #include "preload/base/log.h"
 #include "preload/process/start_place.h"
 #include "trace/call_table.h"
+#include "trace/futex.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 
@@ -16,21 +17,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PROGRAM_BYTES     128
 #define READY_PATIENCE_MS 1000 /* for the process that is making the session */
 #define JOIN_TRIES        5    /* when its collector is just ending */
 #define MOST_PLACES       4    /* the shared one, the one beside the trace, and that one again */
-
-static int format_path(char *path, size_t bytes, const char *directory, const char *name,
-                       const char *suffix)
-{
-    int length = snprintf(path, bytes, "%s/%s%s", directory, name, suffix);
-
-    return length < 0 || (size_t)length >= bytes ? -ENAMETOOLONG : 0;
-}
 
 /* ---- where the trace goes ---- */
 
@@ -105,12 +97,10 @@ static int fill_session(const struct gv_process *process, const char *trace)
 
 static int wait_until_ready(const struct gv_session_file *session)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
-
     for (int i = 0; i < READY_PATIENCE_MS; i++) {
         if (atomic_load_explicit(&session->ready, memory_order_acquire))
             return 0;
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        gv_pause_ns(1000000);
     }
     return -ETIMEDOUT;
 }
@@ -152,11 +142,9 @@ static int map_session(struct gv_process *process, int fd)
 /* Tries twice, because an ending process may lock it for a moment to test it. */
 static bool take_lock(int fd)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
-
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)
         return true;
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    gv_pause_ns(1000000);
     return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
@@ -194,7 +182,6 @@ static int make_spool(struct gv_process *process, const char *directory)
     static struct gv_spool_name names[GV_API_COUNT];
     char path[GV_SPOOL_PATH_BYTES];
     uint64_t identity = (uint64_t)gv_session_random() << 32 | gv_session_random() | 1;
-    int length;
     int error;
 
     for (int api = 0; api < GV_API_COUNT; api++) {
@@ -205,10 +192,10 @@ static int make_spool(struct gv_process *process, const char *directory)
                 sizeof names[api].class_name - 1);
         strncpy(names[api].name, row->name, sizeof names[api].name - 1);
     }
-    length = snprintf(path, sizeof path, "%s/%s.%d.%016llx%s", directory, process->session_id,
-                      (int)getpid(), (unsigned long long)identity, GV_SPOOL_SUFFIX);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return -ENAMETOOLONG;
+    error = gv_trace_path_format(path, sizeof path, "%s/%s.%d.%016llx" GV_SPOOL_SUFFIX, directory,
+                                 process->session_id, (int)getpid(), (unsigned long long)identity);
+    if (error)
+        return error;
     error = gv_spool_writer_create(&process->spool, path, (uint64_t)process->settings.spool_mb,
                                    identity, names, GV_API_COUNT);
     if (error)
@@ -230,8 +217,8 @@ static void let_go(struct gv_process *process, int *fd)
 static int join_in(struct gv_process *process, const char *directory, const char *trace,
                    int *lock_fd)
 {
-    int error = format_path(process->session_path, sizeof process->session_path, directory,
-                            process->session_id, GV_SESSION_SUFFIX);
+    int error = gv_trace_path_format(process->session_path, sizeof process->session_path,
+                                     "%s/%s" GV_SESSION_SUFFIX, directory, process->session_id);
 
     for (int tries = 0; !error && tries < JOIN_TRIES; tries++) {
         bool locked = false;

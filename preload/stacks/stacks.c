@@ -94,8 +94,7 @@ static void take_native(struct stack *stack)
 
     if (!gv_objects_at((uintptr_t)gv_plt_slots, &us))
         return;
-    while (first < count && (uintptr_t)addresses[first] >= us.low &&
-           (uintptr_t)addresses[first] < us.high)
+    while (first < count && gv_object_has(&us, (uintptr_t)addresses[first]))
         first++;
     for (; first < count && stack->native_count < GV_STACK_FRAMES_MOST; first++)
         stack->native[stack->native_count++] = (uintptr_t)addresses[first];
