@@ -1,6 +1,7 @@
 #include "preload/base/clock.h"
 
 #include "preload/base/hot.h"
+#include "trace/settings.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,8 +11,6 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-
-enum clock_choice { CHOICE_AUTO, CHOICE_TSC, CHOICE_MONOTONIC };
 
 GV_HOT _Alignas(64) struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
 
@@ -107,7 +106,8 @@ void gv_clock_calibrate(struct gv_clock *clock, int64_t choice)
     clock->kind = GV_CLOCK_MONOTONIC;
     clock->epoch_ns = load_ns;
 #if defined(__x86_64__)
-    if (choice == CHOICE_TSC || (choice == CHOICE_AUTO && kernel_trusts_counter()))
+    if (choice == GV_SETTING_CLOCK_TSC ||
+        (choice == GV_SETTING_CLOCK_AUTO && kernel_trusts_counter()))
         if (!calibrate_counter(clock))
             clock->kind = GV_CLOCK_MONOTONIC;
 #else

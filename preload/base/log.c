@@ -32,7 +32,7 @@ void gv_log(enum gv_setting_log level, const char *format, ...)
     va_list arguments;
     int length;
 
-    if (gv_process.settings.log < (int32_t)level)
+    if (gv_process.settings.log < (int64_t)level)
         return;
     gv_log_look_at_stderr();
     if (atomic_load(&stderr_at_start) != 1)

@@ -163,14 +163,8 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 
 static uint64_t context_now(struct gv_thread *thread)
 {
-    void *context = NULL;
-
-    if (__builtin_expect(thread->context != 0, 1) || !gv_driver_calls.context_get_current)
-        return thread->context;
-    int saved_errno = gv_own_work_begin();
-    if (gv_driver_calls.context_get_current(&context) == 0)
-        thread->context = (uint64_t)(uintptr_t)context;
-    gv_own_work_end(saved_errno);
+    if (__builtin_expect(thread->context == 0, 0))
+        thread->context = gv_primary_current();
     return thread->context;
 }
 

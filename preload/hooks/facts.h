@@ -74,7 +74,7 @@ uint64_t gv_primary_reset(int device);
 /* One use was released: returns the context that ended with the last use; 0: none did, or
  * unknown. */
 uint64_t gv_primary_released(int device);
-/* Before the current device is reset: the current context; 0: none. */
+/* The current context; 0: none. */
 uint64_t gv_primary_current(void);
 
 #endif

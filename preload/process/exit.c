@@ -88,18 +88,12 @@ static bool end_as(enum gv_process_state state)
     return true;
 }
 
-static void finish(bool knows_code, int code)
+static void finish(void)
 {
-    struct gv_spool_header *header = gv_process.spool.header;
-
     if (!gv_process_is_attached_here())
         return;
     int saved_errno = gv_own_work_begin();
     gv_gpu_finish(gv_process.settings.exit_wait_ms);
-    if (knows_code) {
-        atomic_store(&header->exit_code, code);
-        atomic_store(&header->exit_code_known, 1);
-    }
     end_as(GV_PROCESS_EXITING);
     gv_own_work_end(saved_errno);
 }
@@ -179,16 +173,11 @@ static void note_code(int code, void *context)
     atomic_store(&gv_process.spool.header->exit_code_known, 1);
 }
 
-static void quick_exited(void)
-{
-    finish(false, 0);
-}
-
 __attribute__((destructor)) static void unloaded(void)
 {
     if (gv_process_is_ours() && !gv_process_is_attached_here())
         gv_run_note_driver();
-    finish(false, 0);
+    finish();
 }
 
 int gv_process_watch_exit(void)
@@ -199,7 +188,7 @@ int gv_process_watch_exit(void)
      * then end only by _exit(). */
     if (watched || gv_loader_is_broken())
         return 0;
-    if (on_exit(note_code, NULL) != 0 || at_quick_exit(quick_exited) != 0)
+    if (on_exit(note_code, NULL) != 0 || at_quick_exit(finish) != 0)
         return -ENOMEM;
     watched = true;
     return 0;
@@ -210,7 +199,8 @@ typedef void (*end_process)(int code) __attribute__((noreturn));
 /* The next definition may be another preloaded library's; libc's makes the system call below. */
 __attribute__((noreturn)) static void end_by(void *next, int code)
 {
-    finish(true, code & 0xff);
+    note_code(code, NULL);
+    finish();
     if (next)
         ((end_process)next)(code);
     for (;;)
