@@ -78,7 +78,7 @@ static void jump_out_of_a_wait(void)
     if (sigsetjmp(back, 1) == 0) {
         REQUIRE(!pthread_create(&other, NULL, interrupt, &self));
         cuDevicePrimaryCtxRetain(&context, 0);
-        REQUIRE(!"the call was left");
+        _exit(1); /* nobody interrupted it */
     }
     require_cancellable();
 }
