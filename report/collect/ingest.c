@@ -240,9 +240,11 @@ static int find_api(struct gv_ingest *ingest, const char *name, const char *clas
 
     if (!find)
         return error;
-    sqlite3_bind_text(find, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(find, 2, class_name, -1, SQLITE_STATIC);
-    result = sqlite3_step(find);
+    result = sqlite3_bind_text(find, 1, name, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(find, 2, class_name, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(find);
     error = gv_database_error(ingest->database->handle, result);
     *id = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
     sqlite3_reset(find);

@@ -55,10 +55,11 @@ int gv_diff_begin(struct gv_diff *diff)
 
 static int diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
 {
-    int result;
+    int result = sqlite3_bind_text(insert, 2, value->what, -1, SQLITE_STATIC);
 
+    if (result != SQLITE_OK)
+        return gv_database_error(sqlite3_db_handle(insert), result);
     sqlite3_bind_int(insert, 1, (int)value->area);
-    sqlite3_bind_text(insert, 2, value->what, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int(insert, 3, value->of_gpu);
     sqlite3_bind_int(insert, 4, (int)value->unit);
     sqlite3_bind_int64(insert, 5, (int64_t)value->run);
