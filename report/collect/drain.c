@@ -322,8 +322,7 @@ static int add_spool(struct gv_drain *drain, const char *name)
     int error = spool && facts ? 0 : -ENOMEM;
 
     if (!error)
-        error =
-            gv_array_room(&drain->spools, drain->count, &drain->room, sizeof(drain->spools[0]));
+        error = gv_array_room(&drain->spools, drain->count, &drain->room, sizeof(drain->spools[0]));
     if (!error)
         error = gv_spool_reader_open(&spool->reader, drain->directory_fd, name);
     if (!error) {
@@ -461,7 +460,8 @@ static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
             error = open_trace(drain);
         drain->filled |= !error;
         if (!error)
-            error = gv_database_find(&drain->database, GV_STATEMENT_CALL_NEXT, &drain->next_call, "");
+            error =
+                gv_database_find(&drain->database, GV_STATEMENT_CALL_NEXT, &drain->next_call, "");
     }
     if (!error)
         error = gv_database_begin(&drain->database);

@@ -331,8 +331,7 @@ static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *threa
     if (flags & GV_RECORD_HAS_CONTEXT)
         error = intern_context(ingest, handle, &context);
     if (!error && (flags & GV_RECORD_HAS_STREAM))
-        error = intern_stream(ingest, thread, call->stream, api->per_thread, context,
-                              &stream);
+        error = intern_stream(ingest, thread, call->stream, api->per_thread, context, &stream);
     struct gv_key key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
     int64_t own = 0;
     if (!error && stream)
@@ -601,8 +600,8 @@ static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *st
     memcpy(file, both, split);
     file[split] = '\0';
     return gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON, "iittz", state->stack,
-                           (int64_t)(GV_INGEST_PYTHON_DEPTH + state->python_frames++),
-                           both + split, file, (int64_t)frame->line);
+                           (int64_t)(GV_INGEST_PYTHON_DEPTH + state->python_frames++), both + split,
+                           file, (int64_t)frame->line);
 }
 
 static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -811,9 +810,8 @@ static int store_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_ADD, "iiiiitttzzzzt", thread->id,
                             api->row, gv_ingest_time(ingest, load->start_ns),
                             (int64_t)load->duration_ns, (int64_t)load->head.result, kind, image,
-                            in_object ? NULL : name, bytes,
-                            (int64_t)load->hash, (int64_t)load->handle, *module,
-                            in_object ? name : NULL);
+                            in_object ? NULL : name, bytes, (int64_t)load->hash,
+                            (int64_t)load->handle, *module, in_object ? name : NULL);
     if (error)
         return error;
     return expect_call(thread, gv_database_last_id(ingest->database), load->outer_start_ns);
@@ -988,8 +986,8 @@ static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *
     if (!error)
         error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_ADD, "iiitiizzz",
                                 ingest->process, (int64_t)flight->thread, (int64_t)flight->tid,
-                                name, api->row, gv_ingest_time(ingest, flight->start_ns),
-                                kernel, (int64_t)flight->stream, seen_ns);
+                                name, api->row, gv_ingest_time(ingest, flight->start_ns), kernel,
+                                (int64_t)flight->stream, seen_ns);
     return error;
 }
 
@@ -1201,8 +1199,8 @@ int gv_ingest_scan(struct gv_ingest *ingest)
 
 static int keep_segment(struct gv_ingest_segments *segments, uint32_t index)
 {
-    int error = gv_array_room(&segments->list, segments->count, &segments->room,
-                              sizeof(*segments->list));
+    int error =
+        gv_array_room(&segments->list, segments->count, &segments->room, sizeof(*segments->list));
 
     if (!error)
         segments->list[segments->count++] = index;

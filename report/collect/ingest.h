@@ -78,7 +78,7 @@ struct gv_ingest_work {
 
 /* A hooked call of the process. */
 struct gv_ingest_api {
-    int64_t row; /* 0: not looked up yet */
+    int64_t row;     /* 0: not looked up yet */
     bool per_thread; /* stream 0 is the thread's own */
     const struct gv_call_kind_row *kind;
 };

@@ -265,9 +265,8 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
     gv_text_repair(why_text, sizeof(why_text), why, strlen(why));
     gv_text_repair(library_text, sizeof(library_text), library, strlen(library));
     return gv_database_run(ingest->database, GV_STATEMENT_PROCESS_GPU, "ittztz", ingest->process,
-                           state_word, why_text[0] ? why_text : NULL,
-                           (int64_t)now->cupti_version, library_text[0] ? library_text : NULL,
-                           flushed_ns);
+                           state_word, why_text[0] ? why_text : NULL, (int64_t)now->cupti_version,
+                           library_text[0] ? library_text : NULL, flushed_ns);
 }
 
 void gv_ingest_gpu_close(struct gv_ingest *ingest)

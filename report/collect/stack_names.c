@@ -284,8 +284,8 @@ static int name_object(void *context, sqlite3_stmt *row)
     if (object_open(&names->file, (const char *)sqlite3_column_text(row, 1),
                     (const char *)sqlite3_column_text(row, 2)))
         return 0;
-    error = gv_database_each(names->database->handle, frames_sql, &names->object, 1, name_frame,
-                             names);
+    error =
+        gv_database_each(names->database->handle, frames_sql, &names->object, 1, name_frame, names);
     object_close(names->file);
     return error;
 }

@@ -165,14 +165,13 @@ static int runtime_mark(void *context, sqlite3_stmt *row)
         .file = (const char *)sqlite3_column_text(row, 4),
     };
     const char *inner = stack == marking->stack ? marking->inner : "";
-    bool runtime =
-        gv_runtime_frame_is(&frame) || gv_runtime_kernel_is(frame.function, inner);
+    bool runtime = gv_runtime_frame_is(&frame) || gv_runtime_kernel_is(frame.function, inner);
 
     marking->stack = stack;
     snprintf(marking->inner, sizeof(marking->inner), "%s", frame.function ? frame.function : "");
-    return runtime ? gv_database_run(marking->database, GV_STATEMENT_FRAME_RUNTIME, "ii", stack,
-                                     depth)
-                   : 0;
+    return runtime
+               ? gv_database_run(marking->database, GV_STATEMENT_FRAME_RUNTIME, "ii", stack, depth)
+               : 0;
 }
 
 int gv_runtime_frames_mark(struct gv_database *database)

@@ -194,8 +194,8 @@ int gv_totals_gpu(struct gv_totals_run *run)
 
     reading.every = most > 0 ? most / GV_TOTALS_LATENCIES + 1 : 1;
     if (!error)
-        error = gv_database_error(run->trace, sqlite3_prepare_v2(run->trace, sql_start_of_call, -1,
-                                                                 &reading.call, NULL));
+        error = gv_database_error(
+            run->trace, sqlite3_prepare_v2(run->trace, sql_start_of_call, -1, &reading.call, NULL));
     if (!error)
         error =
             gv_database_each(run->trace, sql_ops, &run->part.thread, 1, totals_gpu_row, &reading);

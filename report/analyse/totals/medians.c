@@ -16,8 +16,8 @@ static int medians_call(void *context, sqlite3_stmt *row)
         return 0;
     if (count < 1)
         count = 1;
-    return gv_duration_total_again(&run->api_sums[api].time, gv_time_column_duration(row, 1) / count,
-                                   count);
+    return gv_duration_total_again(&run->api_sums[api].time,
+                                   gv_time_column_duration(row, 1) / count, count);
 }
 
 static int medians_operation(void *context, sqlite3_stmt *row)
@@ -51,7 +51,6 @@ int gv_totals_medians(struct gv_totals_run *run)
         gv_duration_total_reread(&run->directions[i]);
     gv_duration_total_reread(&run->sets);
     int error = gv_database_each(run->trace, sql_call_durations, NULL, 0, medians_call, run);
-    return error
-               ? error
-               : gv_database_each(run->trace, sql_op_durations, NULL, 0, medians_operation, run);
+    return error ? error
+                 : gv_database_each(run->trace, sql_op_durations, NULL, 0, medians_operation, run);
 }

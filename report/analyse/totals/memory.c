@@ -108,6 +108,5 @@ int gv_totals_memory_end(struct gv_totals_run *run)
     if (!error)
         error = gv_database_each(run->trace, sql_memory_ordered, NULL, 0, memory_replay, run);
     gv_memory_log_end(&run->memory_log);
-    return error ? error
-                 : gv_database_script(run->trace, "DROP TABLE temp.memory_event", NULL, 0);
+    return error ? error : gv_database_script(run->trace, "DROP TABLE temp.memory_event", NULL, 0);
 }

@@ -66,8 +66,8 @@ static int memory_block(struct gv_memory_log *log, const struct gv_memory_event 
         *number = log->free_block - 1;
         log->free_block = log->blocks[*number].context;
     } else {
-        int error = gv_array_room(&log->blocks, log->block_count, &log->block_room,
-                                  sizeof(*log->blocks));
+        int error =
+            gv_array_room(&log->blocks, log->block_count, &log->block_room, sizeof(*log->blocks));
         if (error)
             return error;
         *number = log->block_count++;

@@ -87,8 +87,7 @@ static const struct gv_fact_member {
     GV_NUMBER(launch_result),
 };
 
-static const char sql_complete[] =
-    "SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete'";
+static const char sql_complete[] = "SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete'";
 
 /* Two years in nanoseconds: anything beyond is invalid, and must not overflow a sum. */
 #define GV_FACTS_MOST (INT64_C(1) << 56)
@@ -249,8 +248,8 @@ int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct 
     memset(facts, 0, sizeof(*facts));
     error = gv_totals_ensure(trace, part);
     if (!error)
-        error = gv_database_each(trace, "SELECT key, value FROM fact", NULL, 0, facts_take_kept,
-                                 facts);
+        error =
+            gv_database_each(trace, "SELECT key, value FROM fact", NULL, 0, facts_take_kept, facts);
     for (size_t i = 0; i < sizeof(fact_queries) / sizeof(fact_queries[0]) && !error; i++)
         error = gv_database_each(trace, fact_queries[i], values, 4, facts_take_columns, facts);
     if (!error)
