@@ -229,53 +229,17 @@ static struct gv_sampler *sampler_start(void)
     return NULL;
 }
 
-/* 1: the trace has a device with this UUID; 0: not; or -errno. */
-static int knows_device(struct gv_database *database, const char *uuid)
-{
-    int error, result;
-    sqlite3_stmt *find = gv_database_prepare(database, GV_STATEMENT_DEVICE_FIND, &error);
-
-    if (!find)
-        return error;
-    result = sqlite3_bind_text(find, 1, uuid, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(find);
-    error = gv_database_error(database->handle, result);
-    sqlite3_reset(find);
-    return error ? error : result == SQLITE_ROW;
-}
-
-static int store_sample(struct gv_database *database, const struct gv_nvml_sample *sample,
-                        uint64_t epoch_ns)
-{
-    const int64_t values[] = {
-        sample->gpu_percent, sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
-        sample->sm_mhz,      sample->memory_mhz,     sample->temperature_c};
-    int error, result;
-    sqlite3_stmt *add = gv_database_prepare(database, GV_STATEMENT_SAMPLE_ADD, &error);
-
-    if (!add)
-        return error;
-    result = sqlite3_bind_text(add, 1, sample->uuid, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(add, 2, sample->at_ns - (int64_t)epoch_ns);
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && result == SQLITE_OK; i++)
-        result = values[i] < 0 ? sqlite3_bind_null(add, (int)i + 3)
-                               : sqlite3_bind_int64(add, (int)i + 3, values[i]);
-    error = gv_database_error(database->handle, result == SQLITE_OK ? sqlite3_step(add) : result);
-    sqlite3_reset(add);
-    return error;
-}
-
 static int store_known(struct gv_sampler *sampler, struct gv_database *database, uint64_t epoch_ns)
 {
     int error = gv_database_begin(database);
 
     for (unsigned i = 0; i < sampler->count && !error; i++) {
         const struct gv_nvml_sample *sample = &sampler->samples[i];
-        int known = knows_device(database, sample->uuid);
 
-        error = known <= 0 ? known : store_sample(database, sample, epoch_ns);
+        error = gv_database_run(database, GV_STATEMENT_SAMPLE_ADD, "tiiiiiiii", sample->uuid,
+                                sample->at_ns - (int64_t)epoch_ns, sample->gpu_percent,
+                                sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
+                                sample->sm_mhz, sample->memory_mhz, sample->temperature_c);
     }
     return error ? error : gv_database_commit(database);
 }

@@ -73,10 +73,10 @@ typedef bool row_of(const struct gv_totals_run *run, size_t number, int64_t *val
 
 static bool api_row(const struct gv_totals_run *run, size_t api, int64_t *values)
 {
-    const struct gv_duration_total *time = &run->api_times[api];
+    const struct gv_duration_total *time = &run->api_sums[api].time;
 
-    GV_ROW((int64_t)api, time->count, run->api_errors[api], time->total_ns, time->min_ns,
-           gv_duration_total_median_ns(time), time->max_ns, run->api_bytes[api]);
+    GV_ROW((int64_t)api, time->count, run->api_sums[api].errors, time->total_ns, time->min_ns,
+           gv_duration_total_median_ns(time), time->max_ns, run->api_sums[api].bytes);
     return api > 0 && time->count > 0;
 }
 

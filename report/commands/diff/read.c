@@ -2,6 +2,7 @@
 
 #include "report/commands/report/report.h"
 #include "report/commands_diff_areas.inc"
+#include "report/commands_diff_read.inc"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -45,11 +46,7 @@ int gv_diff_begin(struct gv_diff *diff)
                                  NULL);
 
     if (result == SQLITE_OK)
-        result = sqlite3_exec(diff->values,
-                              "CREATE TABLE value (area INTEGER, what TEXT, of_gpu INTEGER, unit"
-                              " INTEGER, run INTEGER, value REAL, PRIMARY KEY (area, what, of_gpu,"
-                              " unit, run)) WITHOUT ROWID; BEGIN",
-                              NULL, NULL, NULL);
+        result = sqlite3_exec(diff->values, sql_begin, NULL, NULL, NULL);
     return gv_database_error(diff->values, result);
 }
 

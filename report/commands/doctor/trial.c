@@ -4,6 +4,7 @@
  */
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/trace_view.h"
+#include "report/commands_doctor_trial.inc"
 #include "report/show/error_words.h"
 
 #include <errno.h>
@@ -124,12 +125,7 @@ static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
         return;
     }
     trial_devices(doctor, trace);
-    if (sqlite3_prepare_v2(
-            trace,
-            "SELECT gpu, gpu_why, cupti_version, cupti_library, EXISTS (SELECT 1 FROM"
-            " device WHERE name GLOB 'GV_SIM *') FROM process ORDER BY"
-            " id LIMIT 1",
-            -1, &row, NULL) == SQLITE_OK &&
+    if (sqlite3_prepare_v2(trace, sql_gpu_side, -1, &row, NULL) == SQLITE_OK &&
         sqlite3_step(row) == SQLITE_ROW)
         trial_gpu_side(doctor, row);
     sqlite3_finalize(row);

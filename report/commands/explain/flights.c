@@ -3,6 +3,7 @@
 #include "report/analyse/time_sum.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/timeline.h"
+#include "report/commands_explain_flights.inc"
 #include "report/show/format.h"
 
 #include <errno.h>
@@ -28,11 +29,6 @@ enum gv_flight_column {
     GV_FLIGHT_PID,
     GV_FLIGHT_SIGNAL,
 };
-
-static const char flights_sql[] =
-    "SELECT f.process, f.thread, f.name, f.kernel, f.start_ns, f.elapsed_ns, f.cause,"
-    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal"
-    " FROM in_flight f LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
 
 static const char *flight_text(sqlite3_stmt *row, enum gv_flight_column column)
 {
@@ -192,7 +188,7 @@ int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *tol
     int result, error = 0;
 
     *told = 0;
-    if (sqlite3_prepare_v2(trace, flights_sql, -1, &rows, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(trace, sql_flights, -1, &rows, NULL) != SQLITE_OK)
         error = -EIO;
     while (!error && (result = sqlite3_step(rows)) != SQLITE_DONE) {
         if (result != SQLITE_ROW) {
