@@ -73,29 +73,29 @@ static int64_t silence_age_ns(const struct gv_silence *silence, int64_t last_cal
 static void silence_say(FILE *out, const char *first, const struct gv_silence *silence,
                         int64_t age_ns, int columns)
 {
-    char text[480], age[GV_FORMAT_BYTES], limit[GV_FORMAT_BYTES];
+    char age[GV_FORMAT_BYTES], limit[GV_FORMAT_BYTES];
+    int indent = *first == ' ' ? 5 : 0;
 
     gv_format_duration(age, age_ns);
     gv_format_duration(limit, silence->watchdog_ns);
     if (silence->watchdog_ns <= 0)
-        snprintf(
-            text, sizeof(text),
+        gv_text_say(
+            out, indent, first, columns,
             "The last record is %s old. GPUVERIFY_WATCHDOG=0: hanging calls are not detected while"
             " the program runs.",
             age);
     else if (age_ns < silence->watchdog_ns || age_ns - silence->watchdog_ns < GV_SILENCE_LATE_NS)
-        snprintf(
-            text, sizeof(text),
+        gv_text_say(
+            out, indent, first, columns,
             "The last record is %s old: the program is outside of CUDA, or in a call that has not"
             " returned. Such a call is shown after %s (GPUVERIFY_WATCHDOG); until then, gdb -p or"
             " py-spy dump shows where the program is.",
             age, limit);
     else
-        snprintf(
-            text, sizeof(text),
+        gv_text_say(
+            out, indent, first, columns,
             "The last record is %s old, and no call is pending: the program is outside of CUDA.",
             age);
-    gv_text_lines(out, *first == ' ' ? 5 : 0, first, text, columns);
 }
 
 /* The end of the last call. Rows are in order of arrival, so looking near the end is enough. */

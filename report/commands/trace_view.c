@@ -4,8 +4,10 @@
 #include "report/analyse/stalls/analysis.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
+#include "report/commands/exit.h"
 #include "report/commands/progress.h"
 #include "report/show/message.h"
+#include "report/show/shown_path.h"
 #include "report/store/safe_sum.h"
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
@@ -205,6 +207,19 @@ int gv_trace_view_open(const char *path, sqlite3 **trace)
     if (error && error != -ENOTSUP && error != -EBADMSG)
         gv_trace_view_say(path, error);
     return error;
+}
+
+int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context)
+{
+    sqlite3 *trace = NULL;
+
+    if (gv_trace_view_open(path, &trace))
+        return GV_EXIT_FAILED;
+    int code = read(trace, context);
+    if (code < 0)
+        gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, code));
+    sqlite3_close(trace);
+    return code < 0 ? GV_EXIT_FAILED : code;
 }
 
 const char *gv_trace_view_why(sqlite3 *trace, int error)

@@ -524,10 +524,9 @@ void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
         rows->at = 0;
     } else if (format == GV_FORMAT_JSON) {
         if (!json) {
-            gv_json_begin(&rows->own, out);
+            gv_json_begin(&rows->own, out, '[');
             rows->json = &rows->own;
         }
-        gv_json_open(rows->json, '[');
     } else {
         rows->width = format == GV_FORMAT_TABLE ? gv_terminal_width(out) : 0;
         rows->cells = calloc(1, sizeof(*rows->cells));
@@ -537,11 +536,8 @@ void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
 
 int gv_rows_end(struct gv_rows *rows)
 {
-    if (rows->format == GV_FORMAT_JSON) {
-        gv_json_close(rows->json, ']');
-        if (rows->json == &rows->own)
-            gv_json_end(rows->json);
-    }
+    if (rows->json == &rows->own)
+        gv_json_end(rows->json, ']');
     if (rows->cells) {
         if (!rows->error)
             rows->error = cells_flush(rows);
@@ -553,13 +549,12 @@ int gv_rows_end(struct gv_rows *rows)
     return rows->error;
 }
 
-/* Before a value of JSON. */
-static struct gv_json *rows_json(struct gv_rows *rows)
+/* The key of the next value. */
+static const char *rows_key(struct gv_rows *rows)
 {
     if (rows->at == 0)
-        gv_json_open(rows->json, '{');
-    gv_json_key(rows->json, rows->columns[rows->at].name);
-    return rows->json;
+        gv_json_open(rows->json, NULL, '{');
+    return rows->columns[rows->at].name;
 }
 
 /* After a value. */
@@ -591,7 +586,7 @@ void gv_rows_bytes(struct gv_rows *rows, const char *text, size_t bytes)
         rows_put(rows, text, bytes);
         return;
     }
-    gv_json_bytes(rows_json(rows), text, bytes);
+    gv_json_bytes(rows->json, rows_key(rows), text, bytes);
     rows_next(rows);
 }
 
@@ -641,7 +636,7 @@ void gv_rows_number(struct gv_rows *rows, int64_t number)
     char text[GV_FORMAT_BYTES];
 
     if (rows->format == GV_FORMAT_JSON) {
-        gv_json_number(rows_json(rows), number);
+        gv_json_number(rows->json, rows_key(rows), number);
         rows_next(rows);
         return;
     }
@@ -664,7 +659,7 @@ void gv_rows_real(struct gv_rows *rows, double real)
     char text[GV_FORMAT_BYTES];
 
     if (rows->format == GV_FORMAT_JSON) {
-        gv_json_real(rows_json(rows), real);
+        gv_json_real(rows->json, rows_key(rows), real);
         rows_next(rows);
         return;
     }
@@ -679,7 +674,7 @@ void gv_rows_null(struct gv_rows *rows)
 {
     switch (rows->format) {
     case GV_FORMAT_JSON:
-        gv_json_null(rows_json(rows));
+        gv_json_null(rows->json, rows_key(rows));
         rows_next(rows);
         break;
     case GV_FORMAT_CSV:

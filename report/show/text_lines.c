@@ -3,6 +3,7 @@
 #include "trace/text.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,7 @@ static void text_lines_break(FILE *out, int indent, int column, const char *text
     fputc('\n', out);
 }
 
-static void text_lines_escaped(FILE *out, int indent, int column, const char *text, int columns)
+void gv_text_lines_on(FILE *out, int indent, int column, const char *text, int columns)
 {
     size_t room = strlen(text) * 6 + 1;
     char *escaped = malloc(room);
@@ -138,10 +139,18 @@ void gv_text_lines(FILE *out, int indent, const char *first, const char *text, i
     int column = text_lines_width(first, strlen(first));
 
     fprintf(out, "%s%*s", first, column < indent ? indent - column : 0, "");
-    text_lines_escaped(out, indent, column < indent ? indent : column, text, columns);
+    gv_text_lines_on(out, indent, column < indent ? indent : column, text, columns);
 }
 
-void gv_text_lines_on(FILE *out, int indent, int column, const char *text, int columns)
+void gv_text_say(FILE *out, int indent, const char *first, int columns, const char *format, ...)
 {
-    text_lines_escaped(out, indent, column, text, columns);
+    char *text = NULL;
+    va_list values;
+
+    va_start(values, format);
+    if (vasprintf(&text, format, values) >= 0) {
+        gv_text_lines(out, indent, first, text, columns);
+        free(text);
+    }
+    va_end(values);
 }

@@ -68,24 +68,30 @@ static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_dif
     return 0;
 }
 
+struct gv_diff_reading {
+    struct gv_diff *diff;
+    size_t number; /* of the run */
+};
+
+static int diff_read_one(sqlite3 *trace, void *context)
+{
+    const struct gv_diff_reading *reading = context;
+
+    gv_progress_begin(trace, "gpuverify: reading");
+    int error = gv_diff_read(reading->diff, reading->number, trace);
+    gv_progress_end(trace);
+    return error;
+}
+
 /* Reads one trace after the other: only one is open at a time. 0 or the exit code. */
 static int diff_read_all(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
+    struct gv_diff_reading reading = {.diff = diff};
     int code = 0;
 
-    for (size_t i = 0; i < diff->counts[0] + diff->counts[1] && !code; i++) {
-        sqlite3 *trace = NULL;
-        diff->runs[i].path = arguments->operands[i];
-        if (gv_trace_view_open(diff->runs[i].path, &trace))
-            return GV_EXIT_FAILED;
-        gv_progress_begin(trace, "gpuverify: reading");
-        int error = gv_diff_read(diff, i, trace);
-        gv_progress_end(trace);
-        if (error) {
-            gv_message("cannot read %s: %s", diff->runs[i].path, gv_trace_view_why(trace, error));
-            code = GV_EXIT_FAILED;
-        }
-        sqlite3_close(trace);
+    for (; reading.number < diff->counts[0] + diff->counts[1] && !code; reading.number++) {
+        diff->runs[reading.number].path = arguments->operands[reading.number];
+        code = gv_trace_view_read(diff->runs[reading.number].path, diff_read_one, &reading);
     }
     return code;
 }

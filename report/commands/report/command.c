@@ -11,6 +11,11 @@
 
 #define GV_REPORT_TOP 15
 
+struct gv_report_request {
+    const struct gv_arguments *arguments;
+    struct gv_report *report;
+};
+
 /* The id of the process or thread with this number; 0: none. */
 static int64_t report_find(sqlite3 *trace, const char *sql, int64_t number)
 {
@@ -95,21 +100,14 @@ static bool report_choose_sections(const struct gv_arguments *arguments, struct 
     return true;
 }
 
-static int report_open(const struct gv_arguments *arguments, struct gv_report *report)
+static int report_trace(sqlite3 *trace, void *context)
 {
-    int error = 0;
+    struct gv_report_request *request = context;
 
-    if (gv_trace_view_open(report->path, &report->trace) < 0)
-        return GV_EXIT_FAILED;
-    if (!report_choose_part(arguments, report)) {
-        sqlite3_close(report->trace);
-        return GV_EXIT_FAILED;
-    }
-    error = gv_report_write(report);
-    if (error)
-        gv_message("cannot read %s: %s", report->path, gv_trace_view_why(report->trace, error));
-    sqlite3_close(report->trace);
-    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+    request->report->trace = trace;
+    return report_choose_part(request->arguments, request->report)
+               ? gv_report_write(request->report)
+               : GV_EXIT_FAILED;
 }
 
 int gv_command_report(const struct gv_arguments *arguments)
@@ -140,7 +138,9 @@ int gv_command_report(const struct gv_arguments *arguments)
         gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
         gv_arguments_refuse(arguments->command, "--from is not before --to");
     else if (report_choose_sections(arguments, report))
-        code = report_open(arguments, report);
+        code = gv_trace_view_read(
+            path, report_trace,
+            &(struct gv_report_request){.arguments = arguments, .report = report});
     free(report);
     return code;
 }

@@ -305,9 +305,11 @@ static int section_write(struct gv_report *report, enum gv_section_id id)
     if (!error) {
         gv_report_bind(report, query);
         if (report->format == GV_FORMAT_JSON)
-            gv_json_key(&report->json, section->name);
+            gv_json_open(&report->json, section->name, '[');
         error = section->shape == GV_SHAPE_RECORD ? section_record(report, section, query)
                                                   : section_table(report, section, query);
+        if (report->format == GV_FORMAT_JSON)
+            gv_json_close(&report->json, ']');
     }
     sqlite3_finalize(query);
     return error;
@@ -332,21 +334,17 @@ static int report_json(struct gv_report *report)
 {
     int error = 0;
 
-    gv_json_begin(&report->json, report->out);
-    gv_json_open(&report->json, '{');
-    gv_json_key(&report->json, "trace");
-    gv_json_text(&report->json, report->path);
+    gv_json_begin(&report->json, report->out, '{');
+    gv_json_text(&report->json, "trace", report->path);
     gv_report_json_facts(report);
     if (report->wanted[GV_SECTION_verdict])
         error = gv_report_json_verdict(report);
-    gv_json_key(&report->json, "sections");
-    gv_json_open(&report->json, '{');
+    gv_json_open(&report->json, "sections", '{');
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
         if (report_is_for_programs(report, i))
             error = section_write(report, (enum gv_section_id)i);
     gv_json_close(&report->json, '}');
-    gv_json_close(&report->json, '}');
-    gv_json_end(&report->json);
+    gv_json_end(&report->json, '}');
     return error;
 }
 

@@ -19,15 +19,9 @@ void gv_report_json_facts(struct gv_report *report)
 #include "report/commands/report/facts.def"
     };
 
-    gv_json_key(&report->json, "facts");
-    gv_json_open(&report->json, '{');
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-        gv_json_key(&report->json, values[i].key);
-        if (values[i].known)
-            gv_json_number(&report->json, values[i].value);
-        else
-            gv_json_null(&report->json);
-    }
+    gv_json_open(&report->json, "facts", '{');
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        gv_json_known(&report->json, values[i].key, values[i].value, values[i].known);
     gv_json_close(&report->json, '}');
 }
 
@@ -62,12 +56,11 @@ static int report_json_notes(struct gv_report *report)
         error = gv_summary_print_notes(&summary, true);
     if (lines && fclose(lines) != 0 && !error)
         error = -ENOMEM;
-    gv_json_key(&report->json, "notes");
-    gv_json_open(&report->json, '[');
+    gv_json_open(&report->json, "notes", '[');
     for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
         line += strlen(GV_SUMMARY_NOTE);
-        gv_json_text(&report->json, line + strspn(line, " "));
+        gv_json_text(&report->json, NULL, line + strspn(line, " "));
     }
     gv_json_close(&report->json, ']');
     free(text);
@@ -80,28 +73,18 @@ int gv_report_json_verdict(struct gv_report *report)
     struct gv_json *json = &report->json;
     char next[GV_VERDICT_NEXT_BYTES];
 
-    gv_json_key(json, "verdict");
-    gv_json_open(json, '{');
-    gv_json_key(json, "headline");
-    gv_json_text(json, report->verdict.headline);
-    gv_json_key(json, "findings");
-    gv_json_open(json, '[');
+    gv_json_open(json, "verdict", '{');
+    gv_json_text(json, "headline", report->verdict.headline);
+    gv_json_open(json, "findings", '[');
     for (size_t i = 0; i < report->verdict.count; i++) {
         const struct gv_finding *finding = &report->verdict.findings[i];
-        gv_json_open(json, '{');
-        gv_json_key(json, "class");
-        gv_json_text(json, gv_verdict_name(finding->class));
-        gv_json_key(json, "weight");
-        gv_json_real(json, finding->weight);
-        gv_json_key(json, "saves_ns");
-        if (gv_summary_saves(&report->facts, finding->class) >= 0)
-            gv_json_number(json, gv_summary_saves(&report->facts, finding->class));
-        else
-            gv_json_null(json);
-        gv_json_key(json, "evidence");
-        gv_json_text(json, finding->evidence);
-        gv_json_key(json, "next");
-        gv_json_text(json, gv_verdict_next_of(finding, report->path, next));
+        gv_json_open(json, NULL, '{');
+        gv_json_text(json, "class", gv_verdict_name(finding->class));
+        gv_json_real(json, "weight", finding->weight);
+        int64_t saves_ns = gv_summary_saves(&report->facts, finding->class);
+        gv_json_known(json, "saves_ns", saves_ns, saves_ns >= 0);
+        gv_json_text(json, "evidence", finding->evidence);
+        gv_json_text(json, "next", gv_verdict_next_of(finding, report->path, next));
         gv_json_close(json, '}');
     }
     gv_json_close(json, ']');

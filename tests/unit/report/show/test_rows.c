@@ -219,10 +219,10 @@ static void reals_read_back_as_they_were(void **state)
         struct gv_json json;
         char text[64] = "";
         FILE *memory = fmemopen(text, sizeof(text), "w");
-        gv_json_begin(&json, memory);
-        gv_json_real(&json, reals[i]);
+        gv_json_begin(&json, memory, '[');
+        gv_json_real(&json, NULL, reals[i]);
         fclose(memory);
-        assert_true(strtod(text, NULL) == reals[i]);
+        assert_true(strtod(text + 1, NULL) == reals[i]);
     }
 }
 
