@@ -1,19 +1,15 @@
 #include "report/commands/arguments.h"
 
 #include "report/commands/exit.h"
-#include "report/commands/option_words.h"
 #include "report/commands/usage.h"
 #include "report/show/message.h"
 #include "report/show/value_text.h"
-#include "trace/text.h"
 #include "trace/word_distance.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define GV_REFUSAL_BYTES 512
 
 struct gv_parse {
     const struct gv_command *command;
@@ -27,23 +23,18 @@ struct gv_parse {
 
 int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
 {
-    char said[GV_REFUSAL_BYTES], shown[GV_REFUSAL_BYTES * 2];
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(said, sizeof(said), format, arguments);
+    gv_message_of(command->name, format, arguments);
     va_end(arguments);
-    gv_text_escape(shown, sizeof(shown), said); /* it points to words of the command line */
-    fflush(stdout);
-    fprintf(stderr, "gpuverify %s: %s\n", command->name, shown);
     gv_command_text_usage(stderr, command);
     return GV_EXIT_USAGE;
 }
 
-int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
-                             const char *what, const char *word)
+int gv_arguments_refuse_word(const struct gv_command *command, const char *what, const char *word,
+                             const char *words)
 {
-    const char *words = gv_option_words(option);
     char near[GV_WORD_BYTES];
 
     if (gv_word_nearest(word, words, near))

@@ -34,8 +34,8 @@ static int diff_choose_sections(const struct gv_arguments *arguments, struct gv_
             continue;
         picked = true;
         if (!diff_pick(diff, arguments->given[i].text))
-            return gv_arguments_refuse_word(arguments->command, GV_OPTION_diff_section, "section",
-                                            arguments->given[i].text);
+            return gv_arguments_refuse_word(arguments->command, "section", arguments->given[i].text,
+                                            gv_diff_area_words);
     }
     for (size_t i = 0; i < GV_DIFF_AREAS; i++)
         diff->wanted[i] |= !picked;

@@ -35,6 +35,7 @@ struct gv_diff_area {
 };
 
 extern const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS];
+extern const char gv_diff_area_words[]; /* their names, " a b c" */
 
 /* The test for "more than noise". */
 enum gv_diff_test {

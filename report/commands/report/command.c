@@ -90,8 +90,8 @@ static bool report_choose_sections(const struct gv_arguments *arguments, struct 
             continue;
         report->picked = true;
         if (!gv_report_pick(report, given->text)) {
-            gv_arguments_refuse_word(arguments->command, GV_OPTION_report_section, "section",
-                                     given->text);
+            gv_arguments_refuse_word(arguments->command, "section", given->text,
+                                     gv_report_section_words);
             return false;
         }
     }

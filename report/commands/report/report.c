@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/commands/progress.h"
+#include "report/commands/sql_values.h"
 #include "report/commands/summary/error_notes.h"
 #include "report/commands/summary/summary.h"
 #include "report/commands_report_sections.inc"
@@ -37,6 +38,11 @@ static const struct gv_section sections[] = {
     {#name, GV_SHAPE_##shape, title, sql_##name, {__VA_ARGS__}},
 #include "report/commands/report/sections.def"
 };
+
+const char gv_report_section_words[] = " verdict"
+#define GV_SECTION(name, shape, title, ...) " " #name
+#include "report/commands/report/sections.def"
+    ;
 
 bool gv_report_pick(struct gv_report *report, const char *name)
 {
@@ -369,7 +375,8 @@ static int report_csv(struct gv_report *report)
 
 int gv_report_write(struct gv_report *report)
 {
-    int error = gv_report_values_register(report);
+    bool programs = report->format == GV_FORMAT_JSON || report->format == GV_FORMAT_CSV;
+    int error = gv_sql_values_register(report->trace, programs);
 
     gv_progress_begin(report->trace, "gpuverify: reading");
     if (!error)

@@ -37,14 +37,15 @@ struct gv_report {
     struct gv_json json;
 };
 
+/* The sections' names, " a b c". */
+extern const char gv_report_section_words[];
+
 /* Writes it. 0 or -errno. */
 int gv_report_write(struct gv_report *report);
 
 /* Selects the section with that name. False: none. */
 bool gv_report_pick(struct gv_report *report, const char *name);
 
-/* report/commands/report/values.c: functions for the sections' queries. 0 or -errno. */
-int gv_report_values_register(struct gv_report *report);
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 

@@ -5,6 +5,7 @@
 #include "report/analyse/stalls/rows.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"
+#include "report/commands/cause_words.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
@@ -298,8 +299,8 @@ int gv_command_stalls(const struct gv_arguments *arguments)
     int code = GV_EXIT_FAILED;
 
     if (stalls.filter.cause && gv_cause_find(stalls.filter.cause) == GV_CAUSE_COUNT)
-        return gv_arguments_refuse_word(arguments->command, GV_OPTION_stalls_cause, "cause",
-                                        stalls.filter.cause);
+        return gv_arguments_refuse_word(arguments->command, "cause", stalls.filter.cause,
+                                        gv_cause_words);
     /* A user who names an expected cause wants to see it. */
     stalls.filter.expected |= stalls.filter.cause != NULL;
     stalls.path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
