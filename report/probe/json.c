@@ -2,6 +2,8 @@
 #include "report/probe/probe.h"
 #include "report/show/json.h"
 
+#include <errno.h>
+
 static const char *probe_json_status(const struct gv_probe_row *row)
 {
     switch (row->status) {
@@ -71,5 +73,5 @@ int gv_probe_print_json(const struct gv_probe_result *result, FILE *out)
             probe_json_row(&json, result, mode, call);
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
-    return ferror(out) ? -1 : 0;
+    return ferror(out) ? -EIO : 0;
 }

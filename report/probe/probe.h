@@ -5,6 +5,7 @@
 #ifndef GV_PROBE_PROBE_H
 #define GV_PROBE_PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
@@ -93,10 +94,10 @@ struct gv_probe_result {
 int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_result *result);
 
 /* Whether the call waited in most rounds. */
-int gv_probe_waits(const struct gv_probe_row *row);
+bool gv_probe_waits(const struct gv_probe_row *row);
 
-int gv_probe_print(const struct gv_probe_result *result, FILE *out);
-int gv_probe_print_markdown(const struct gv_probe_result *result, FILE *out);
+/* Print the whole result as a table or JSON. 0; -EIO: `out` has an error. */
+int gv_probe_print(const struct gv_probe_result *result, bool markdown, FILE *out);
 int gv_probe_print_json(const struct gv_probe_result *result, FILE *out);
 
 #endif

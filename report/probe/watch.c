@@ -177,7 +177,7 @@ int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_res
     return error;
 }
 
-int gv_probe_waits(const struct gv_probe_row *row)
+bool gv_probe_waits(const struct gv_probe_row *row)
 {
     return row->status == GV_PROBE_MEASURED && row->waited * 2 > row->rounds;
 }
