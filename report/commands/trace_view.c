@@ -77,7 +77,8 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
          waited_ms += GV_TRACE_VIEW_STEP_MS) {
         error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
         if (error == 0 && recovery.spools_left > 0) {
-            gv_message("some of its processes still run: results so far");
+            gv_message(
+                "some of its processes still run: results so far, without their source lines");
             return 0;
         }
         if (error == 0 && recovery.damaged > 0)
@@ -87,7 +88,8 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
             break;
         if (error == -EBUSY) {
             if (trace_view_any_lives(path, probe->session)) {
-                gv_message("the program still runs: results so far");
+                gv_message(
+                    "the program still runs: results so far, without source lines of native code");
                 return 0;
             }
             if (waited_ms == GV_TRACE_VIEW_SAY_MS)

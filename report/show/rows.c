@@ -19,7 +19,8 @@ enum gv_format gv_format_find(const char *text)
     return strcmp(text, "markdown") == 0 ? GV_FORMAT_MARKDOWN : GV_FORMAT_TABLE;
 }
 
-/* A CSV field, quoted if needed. Control characters would reach the terminal. */
+/* A CSV field, quoted if needed. Control characters, which would reach the terminal, become U+FFFD.
+ */
 static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
 {
     bool quoted = bytes == 0;
@@ -31,7 +32,7 @@ static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
         fputc('"', rows->out);
     for (size_t at = 0; at < bytes; at += length) {
         uint32_t character = gv_text_decode(text + at, bytes - at, &length);
-        bool kept = character == '\n' || character == '\r' || character == '\t';
+        bool kept = character == '\n' || character == '\t';
         if (character == '"')
             fputs("\"\"", rows->out);
         else if (character == GV_TEXT_NO_CHARACTER || (!kept && gv_text_is_harmful(character)))

@@ -110,7 +110,7 @@ static void check_print_one(const struct gv_check_rule *rule, const struct gv_ch
     if (!out)
         putchar('\n');
     else if (fclose(out) == 0)
-        gv_text_lines(stdout, 4, "", text, gv_terminal_columns(stdout));
+        gv_text_lines_on(stdout, 4, 0, text, gv_terminal_columns(stdout));
     free(text);
 }
 

@@ -148,6 +148,9 @@ int gv_command_explain(const struct gv_arguments *arguments)
         stall = path;
         path = NULL;
     }
+    if (stall && explain_id(path ? path : "") && !explain_id(stall))
+        return gv_arguments_refuse(arguments->command, "'%s' comes after the trace, '%s'", path,
+                                   stall);
     if (stall && (explain.id = explain_id(stall)) == 0)
         return gv_arguments_refuse(arguments->command,
                                    "'%s' is not a stall such as s15; 'gpuverify stalls' lists them",

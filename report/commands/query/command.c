@@ -102,6 +102,9 @@ int gv_command_query(const struct gv_arguments *arguments)
     if (gv_arguments_has(arguments, GV_OPTION_query_list))
         return query_list(
             gv_format_find(gv_arguments_text(arguments, GV_OPTION_query_format, "table")));
+    if (arguments->operand_count == 1 && query_text(arguments->operands[0]))
+        return gv_arguments_refuse(arguments->command, "FILE is missing before '%s'",
+                                   arguments->operands[0]);
     if (arguments->operand_count < 2)
         return gv_arguments_refuse(arguments->command, "%s is missing",
                                    arguments->operand_count ? "the SQL, or a query's name,"

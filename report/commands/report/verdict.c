@@ -32,6 +32,7 @@ struct gv_summary gv_report_summary(const struct gv_report *report)
         .path = report->path,
         .out = report->out,
         .columns = report->columns,
+        .part = &report->part,
         .facts = &report->facts,
         .verdict = &report->verdict,
         .ended = &report->ended,

@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/causes.h"
+#include "report/analyse/totals/totals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,9 +91,18 @@ static int stall_lines_compare(const void *one, const void *other)
     return a->worst->id < b->worst->id ? -1 : a->worst->id > b->worst->id;
 }
 
-int gv_stall_lines_read(sqlite3 *trace, struct gv_stall_lines *lines)
+static bool stall_lines_has(const struct gv_totals_part *part, const struct gv_stall_row *row)
 {
-    struct gv_stall_filter filter = {.limit = GV_STALL_LINES_READ, .people = true};
+    return (!part->process || row->process == part->process) &&
+           (!part->thread || row->thread == part->thread) && row->start_ns >= part->from_ns &&
+           row->start_ns < part->to_ns;
+}
+
+int gv_stall_lines_read(sqlite3 *trace, const struct gv_totals_part *part,
+                        struct gv_stall_lines *lines)
+{
+    struct gv_stall_filter filter = {.limit = gv_totals_is_all(part) ? GV_STALL_LINES_READ : 0,
+                                     .people = true};
     int error;
 
     *lines = (struct gv_stall_lines){0};
@@ -103,7 +113,8 @@ int gv_stall_lines_read(sqlite3 *trace, struct gv_stall_lines *lines)
     if (!lines->lines)
         return -ENOMEM;
     for (size_t i = 0; i < lines->rows.count && !error; i++)
-        error = stall_lines_add(trace, lines, &lines->rows.rows[i]);
+        if (stall_lines_has(part, &lines->rows.rows[i]))
+            error = stall_lines_add(trace, lines, &lines->rows.rows[i]);
     stall_lines_chain(lines);
     qsort(lines->lines, lines->count, sizeof(*lines->lines), stall_lines_compare);
     return error;

@@ -14,7 +14,8 @@ struct gv_summary {
     const char *path; /* the trace's, for the commands that are offered */
     FILE *out;
     int columns;
-    const struct gv_run_facts *facts;
+    const struct gv_totals_part *part;
+    const struct gv_run_facts *facts; /* of that part */
     const struct gv_verdict *verdict;
     const struct gv_ended *ended; /* how one of its processes ended, if that is known */
     bool evidence;                /* below each finding, its evidence */
@@ -56,8 +57,10 @@ struct gv_stall_lines {
     struct gv_stall_rows rows;
 };
 
-/* Unexpected ones. 0 or -errno; *lines is to be freed in any case. */
-int gv_stall_lines_read(sqlite3 *trace, struct gv_stall_lines *lines);
+/* Unexpected ones of a part of the trace, of any device. 0 or -errno; *lines is to be freed in any
+ * case. */
+int gv_stall_lines_read(sqlite3 *trace, const struct gv_totals_part *part,
+                        struct gv_stall_lines *lines);
 void gv_stall_lines_free(struct gv_stall_lines *lines);
 
 #endif

@@ -161,6 +161,7 @@ static void csv_follows_its_standard(void **state)
     add("say \"no\", or\nelse", 17, 1234567, 0.1);
     add("", 0, -1, 1e300);
     add("\033[2J\xff", 5, 0, 0);
+    add("a\tb\rc", 5, 0, 0);
     gv_rows_text(&rows, NULL);
     gv_rows_null(&rows);
     gv_rows_null(&rows);
@@ -168,6 +169,8 @@ static void csv_follows_its_standard(void **state)
         "\"say \"\"no\"\", or\nelse\",1234567,0.1\n"
         "\"\",-1,1e+300\n"
         "\xef\xbf\xbd[2J\xef\xbf\xbd,0,0\n"
+        "\"a\tb\xef\xbf\xbd"
+        "c\",0,0\n"
         ",,\n");
 }
 
