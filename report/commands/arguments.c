@@ -43,6 +43,43 @@ int gv_arguments_refuse_word(const struct gv_command *command, const char *what,
     return gv_arguments_refuse(command, "unknown %s '%s'; choose from:%s", what, word, words);
 }
 
+/* The index of a word among `words`; -1: none. */
+static int word_find(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (int index = 0; *words; index++) {
+        size_t known = strcspn(words + 1, " ");
+        if (known == length && strncmp(words + 1, word, length) == 0)
+            return index;
+        words += known + 1;
+    }
+    return -1;
+}
+
+int gv_arguments_choose(const struct gv_arguments *arguments, enum gv_option_id option,
+                        const char *what, const char *words, bool *wanted)
+{
+    int chosen = 0;
+
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        if (arguments->given[i].option != option)
+            continue;
+        int index = word_find(words, arguments->given[i].text);
+        if (index < 0) {
+            gv_arguments_refuse_word(arguments->command, what, arguments->given[i].text, words);
+            return -EINVAL;
+        }
+        wanted[index] = true;
+        chosen++;
+    }
+    for (int index = 0; chosen == 0 && *words; index++) {
+        wanted[index] = true;
+        words += 1 + strcspn(words + 1, " ");
+    }
+    return chosen;
+}
+
 static int parse_unknown(const struct gv_parse *parse, const char *word, size_t length)
 {
     char name[GV_OPTION_NAME_BYTES], near[GV_OPTION_NAME_BYTES];

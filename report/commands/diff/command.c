@@ -7,40 +7,13 @@
 #include "report/show/terminal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define GV_DIFF_TOP          10
 #define GV_DIFF_LEAST_CHANGE 0.05
-
-static bool diff_pick(struct gv_diff *diff, const char *name)
-{
-    for (size_t i = 0; i < GV_DIFF_AREAS; i++)
-        if (strcmp(gv_diff_areas[i].name, name) == 0) {
-            diff->wanted[i] = true;
-            return true;
-        }
-    return false;
-}
-
-/* 0, or the exit code, after a message. */
-static int diff_choose_sections(const struct gv_arguments *arguments, struct gv_diff *diff)
-{
-    bool picked = false;
-
-    for (size_t i = 0; i < arguments->given_count; i++) {
-        if (arguments->given[i].option != GV_OPTION_diff_section)
-            continue;
-        picked = true;
-        if (!diff_pick(diff, arguments->given[i].text))
-            return gv_arguments_refuse_word(arguments->command, "section", arguments->given[i].text,
-                                            gv_diff_area_words);
-    }
-    for (size_t i = 0; i < GV_DIFF_AREAS; i++)
-        diff->wanted[i] |= !picked;
-    return 0;
-}
 
 /* Sorts the traces to the two sides. 0, or the exit code, after a message. */
 static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
@@ -98,19 +71,18 @@ static int diff_read_all(const struct gv_arguments *arguments, struct gv_diff *d
 
 static int diff_write(const struct gv_arguments *arguments, const struct gv_diff *diff)
 {
+    enum gv_format format =
+        gv_format_find(gv_arguments_text(arguments, GV_OPTION_diff_format, "text"));
     struct gv_diff_style style = {
-        .format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_diff_format, "text")),
+        .format = format,
         .out = stdout,
-        .columns = gv_terminal_columns(stdout),
+        .columns = format == GV_FORMAT_MARKDOWN ? INT_MAX : gv_terminal_columns(stdout),
         .top = gv_arguments_number(arguments, GV_OPTION_diff_top, GV_DIFF_TOP),
         .all = gv_arguments_has(arguments, GV_OPTION_diff_all),
     };
 
-    if (style.format == GV_FORMAT_JSON)
-        return gv_diff_print_json(diff, &style);
-    if (style.format == GV_FORMAT_CSV)
-        return gv_diff_print_csv(diff, &style);
-    return gv_diff_print(diff, &style);
+    return format == GV_FORMAT_JSON || format == GV_FORMAT_CSV ? gv_diff_print_data(diff, &style)
+                                                               : gv_diff_print(diff, &style);
 }
 
 static int diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
@@ -142,10 +114,11 @@ int gv_command_diff(const struct gv_arguments *arguments)
     struct gv_diff diff = {.least_change = least ? least->fraction : GV_DIFF_LEAST_CHANGE};
     int code = diff_choose_sides(arguments, &diff);
 
-    if (!code)
-        code = diff_choose_sections(arguments, &diff);
     if (code)
         return code;
+    if (gv_arguments_choose(arguments, GV_OPTION_diff_section, "section", gv_diff_area_words,
+                            diff.wanted) < 0)
+        return GV_EXIT_USAGE;
     diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
     if (!diff.runs) {
         gv_message("out of memory");

@@ -81,25 +81,6 @@ static bool report_choose_part(const struct gv_arguments *arguments, struct gv_r
     return false;
 }
 
-/* True, or a message was given. */
-static bool report_choose_sections(const struct gv_arguments *arguments, struct gv_report *report)
-{
-    for (size_t i = 0; i < arguments->given_count; i++) {
-        const struct gv_given *given = &arguments->given[i];
-        if (given->option != GV_OPTION_report_section)
-            continue;
-        report->picked = true;
-        if (!gv_report_pick(report, given->text)) {
-            gv_arguments_refuse_word(arguments->command, "section", given->text,
-                                     gv_report_section_words);
-            return false;
-        }
-    }
-    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
-        report->wanted[i] |= !report->picked;
-    return true;
-}
-
 static int report_trace(sqlite3 *trace, void *context)
 {
     struct gv_report_request *request = context;
@@ -114,7 +95,7 @@ int gv_command_report(const struct gv_arguments *arguments)
 {
     struct gv_report *report;
     const char *path;
-    int code = GV_EXIT_USAGE;
+    int code = GV_EXIT_USAGE, chosen;
 
     if (gv_arguments_has(arguments, GV_OPTION_report_explain_verdict)) {
         gv_verdict_explain(stdout, gv_terminal_columns(stdout));
@@ -137,10 +118,13 @@ int gv_command_report(const struct gv_arguments *arguments)
     if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
         gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
         gv_arguments_refuse(arguments->command, "--from is not before --to");
-    else if (report_choose_sections(arguments, report))
+    else if ((chosen = gv_arguments_choose(arguments, GV_OPTION_report_section, "section",
+                                           gv_report_section_words, report->wanted)) >= 0) {
+        report->picked = chosen > 0;
         code = gv_trace_view_read(
             path, report_trace,
             &(struct gv_report_request){.arguments = arguments, .report = report});
+    }
     free(report);
     return code;
 }

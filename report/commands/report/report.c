@@ -44,16 +44,6 @@ const char gv_report_section_words[] = " verdict"
 #include "report/commands/report/sections.def"
     ;
 
-bool gv_report_pick(struct gv_report *report, const char *name)
-{
-    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
-        if (strcmp(sections[i].name, name) == 0) {
-            report->wanted[i] = true;
-            return true;
-        }
-    return false;
-}
-
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows)
 {
     const struct {

@@ -43,9 +43,6 @@ extern const char gv_report_section_words[];
 /* Writes it. 0 or -errno. */
 int gv_report_write(struct gv_report *report);
 
-/* Selects the section with that name. False: none. */
-bool gv_report_pick(struct gv_report *report, const char *name);
-
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
 

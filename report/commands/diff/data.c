@@ -122,11 +122,13 @@ static void diff_write_side(const struct gv_diff *diff, size_t side, struct gv_j
     gv_json_close(json, '}');
 }
 
-int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *style)
+int gv_diff_print_data(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     struct gv_json json;
     int error;
 
+    if (style->format == GV_FORMAT_CSV)
+        return diff_write_changes(diff, style, NULL);
     gv_json_begin(&json, style->out, '{');
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
         diff_write_side(diff, side, &json);
@@ -138,9 +140,4 @@ int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *s
     gv_json_close(&json, ']');
     gv_json_end(&json, '}');
     return error;
-}
-
-int gv_diff_print_csv(const struct gv_diff *diff, const struct gv_diff_style *style)
-{
-    return diff_write_changes(diff, style, NULL);
 }
