@@ -98,18 +98,15 @@ static int parse_unknown(const struct gv_parse *parse, const char *word, size_t 
 
 const char *gv_option_expected(const struct gv_option *option)
 {
-    switch (option->kind) {
-    case GV_OPTION_IS_NUMBER:
-        return "a whole number";
-    case GV_OPTION_IS_DURATION:
-        return "a time with its unit, such as 500us, 10ms or 2s";
-    case GV_OPTION_IS_PERCENT:
-        return "a percentage, such as 50% or 0.5";
-    case GV_OPTION_IS_RATIO:
-        return "a ratio, such as 0.3 or 30%";
-    default:
-        return option->value;
-    }
+    static const char *const expected[] = {
+        [GV_OPTION_IS_NUMBER] = "a whole number",
+        [GV_OPTION_IS_DURATION] = "a time with its unit, such as 500us, 10ms or 2s",
+        [GV_OPTION_IS_PERCENT] = "a percentage, such as 50% or 0.5",
+        [GV_OPTION_IS_RATIO] = "a ratio, such as 0.3 or 30%",
+        [GV_OPTION_IS_CHOICE] = NULL,
+    };
+
+    return expected[option->kind] ? expected[option->kind] : option->value;
 }
 
 int gv_option_read(const struct gv_option *option, struct gv_given *given)

@@ -4,26 +4,6 @@
 
 #include <errno.h>
 
-static const char *probe_json_status(const struct gv_probe_row *row)
-{
-    switch (row->status) {
-    case GV_PROBE_MEASURED:
-        return "measured";
-    case GV_PROBE_NOT_REACHED:
-        return "not reached";
-    case GV_PROBE_NOT_HERE:
-        return "not here";
-    case GV_PROBE_HUNG:
-        return "hung";
-    case GV_PROBE_DIED:
-        return "died";
-    case GV_PROBE_NO_LOAD:
-        return "unclear";
-    default:
-        return "failed";
-    }
-}
-
 static void probe_json_row(struct gv_json *json, const struct gv_probe_result *result, int mode,
                            int call)
 {
@@ -37,7 +17,8 @@ static void probe_json_row(struct gv_json *json, const struct gv_probe_result *r
     gv_json_text(json, "call", subject->call);
     gv_json_text(json, "with", subject->what);
     gv_json_text(json, "cause", subject->cause[0] ? subject->cause : NULL);
-    gv_json_text(json, "status", probe_json_status(row));
+    gv_json_text(json, "status",
+                 row->status > 0 ? "failed" : gv_probe_status_words[-row->status].key);
     gv_json_known(json, "error", row->status, row->status > 0);
     if (measured)
         gv_json_bool(json, "waits", gv_probe_waits(row));

@@ -31,7 +31,15 @@ enum gv_probe_status {
     GV_PROBE_HUNG = -3,
     GV_PROBE_DIED = -4,
     GV_PROBE_NO_LOAD = -5, /* the other thread's load did not wait */
+    GV_PROBE_LAST_STATUS = GV_PROBE_NO_LOAD,
 };
+
+/* Words for the statuses that are not CUDA's errors, by the status without its sign. */
+struct gv_probe_status_word {
+    const char *key;  /* in JSON */
+    const char *text; /* for people; of a row that was not measured */
+};
+extern const struct gv_probe_status_word gv_probe_status_words[1 - GV_PROBE_LAST_STATUS];
 
 /* A row of report/probe/calls.def, without its steps. */
 struct gv_probe_subject {

@@ -32,20 +32,8 @@ static const char *probe_failure(const struct gv_probe_row *row, const char *cal
 {
     const char *name;
 
-    switch (row->status) {
-    case GV_PROBE_NOT_REACHED:
-        return "not measured: time ran out";
-    case GV_PROBE_NOT_HERE:
-        return "not on this machine";
-    case GV_PROBE_HUNG:
-        return "did not return";
-    case GV_PROBE_DIED:
-        return "ended the process";
-    case GV_PROBE_NO_LOAD:
-        return "unclear: the load itself did not wait";
-    default:
-        break;
-    }
+    if (row->status <= 0)
+        return gv_probe_status_words[-row->status].text;
     name = gv_format_result(call, row->status);
     snprintf(out, GV_PROBE_WORD_BYTES, "failed with %" PRId32 "%s%s", row->status, name ? ", " : "",
              name ? name : "");

@@ -75,6 +75,13 @@ size_t gv_format_prefix(const char *text, size_t columns)
     return at;
 }
 
+bool gv_format_ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
 void gv_format_text(FILE *out, const char *text, int width, int pad)
 {
     size_t room = strlen(text ? text : "-") * 6 + 1;

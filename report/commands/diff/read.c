@@ -2,6 +2,7 @@
 
 #include "report/commands/sql_values.h"
 #include "report/commands_diff_areas.inc"
+#include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -96,13 +97,6 @@ static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite
     return error;
 }
 
-static bool diff_ends_in(const char *key, const char *end)
-{
-    size_t length = strlen(key), tail = strlen(end);
-
-    return length > tail && strcmp(key + length - tail, end) == 0;
-}
-
 static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3_stmt *insert)
 {
     const struct {
@@ -122,9 +116,9 @@ static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3
             .area = GV_DIFF_AREA_run,
             .what = values[i].label,
             .of_gpu = true, /* unknown is not 0 */
-            .unit = diff_ends_in(key, "_ns")      ? GV_DIFF_NS
-                    : diff_ends_in(key, "_bytes") ? GV_DIFF_BYTES
-                                                  : GV_DIFF_COUNT,
+            .unit = gv_format_ends_in(key, "_ns")      ? GV_DIFF_NS
+                    : gv_format_ends_in(key, "_bytes") ? GV_DIFF_BYTES
+                                                       : GV_DIFF_COUNT,
             .run = run,
             .value = (double)values[i].value,
         };

@@ -99,12 +99,15 @@ static int run_start(char **argv, char session[GV_SESSION_ID_BYTES])
     run_set_signals();
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (child > 0) {
-        gv_session_read_start_ticks((uint32_t)child, &ticks);
+        int unread = gv_session_read_start_ticks((uint32_t)child, &ticks);
+        if (unread)
+            kill(child, SIGKILL); /* its session would not be found */
         gv_session_id_write(session, (uint32_t)child, ticks, random);
         ssize_t got;
         do
             got = read(ends[0], &error, sizeof(error));
         while (got < 0 && errno == EINTR);
+        error = error ? error : -unread;
         if (error)
             waitpid(child, NULL, 0);
     }

@@ -1,4 +1,4 @@
-#include "report/commands/summary/summary.h"
+#include "report/commands/summary/notes.h"
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/commands/offer.h"
