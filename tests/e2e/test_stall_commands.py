@@ -162,6 +162,7 @@ class Told(harness.Case):
                 return False
             return calls >= 3 and state == "recording" and {"module-load"} <= set(self.causes())
         harness.wait_for(found, "the stalls of a program that still runs")
+        self.assertIn("results so far, without source lines", self.command("stalls", "trace.db", sim=False).err)
         program.send_signal(signal.SIGTERM)
         program.wait()
         self.trace(losses=True)

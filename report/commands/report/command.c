@@ -101,6 +101,9 @@ int gv_command_report(const struct gv_arguments *arguments)
         gv_verdict_explain(stdout, gv_terminal_columns(stdout));
         return GV_EXIT_FINE;
     }
+    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
+        gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
+        return gv_arguments_refuse(arguments->command, "--from is not before --to");
     path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
     if (!path)
         return code;
@@ -115,16 +118,13 @@ int gv_command_report(const struct gv_arguments *arguments)
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);
     if (report->top == 0)
         report->top = -1;
-    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
-        gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
-        gv_arguments_refuse(arguments->command, "--from is not before --to");
-    else if ((chosen = gv_arguments_choose(arguments, GV_OPTION_report_section, "section",
-                                           gv_report_section_words, report->wanted)) >= 0) {
-        report->picked = chosen > 0;
+    chosen = gv_arguments_choose(arguments, GV_OPTION_report_section, "section",
+                                 gv_report_section_words, report->wanted);
+    report->picked = chosen > 0;
+    if (chosen >= 0)
         code = gv_trace_view_read(
             path, report_trace,
             &(struct gv_report_request){.arguments = arguments, .report = report});
-    }
     free(report);
     return code;
 }

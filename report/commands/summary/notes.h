@@ -2,7 +2,7 @@
 #ifndef GV_COMMANDS_SUMMARY_NOTES_H
 #define GV_COMMANDS_SUMMARY_NOTES_H
 
-#include "report/commands/summary/summary.h"
+#include "report/commands/summary/subject.h"
 
 /* Each note begins with this. */
 #define GV_SUMMARY_NOTE "  !"
