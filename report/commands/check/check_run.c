@@ -1,71 +1,20 @@
 #include "report/commands/check/check_run.h"
 
-#include "report/analyse/ended.h"
-#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/totals/totals.h"
 #include "report/commands_check_check_run.inc"
+#include "report/commands/sql_values.h"
 #include "report/show/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_CHECK_FLAGS (SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS)
-
-static void check_duration(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[GV_FORMAT_BYTES];
-
-    (void)count;
-    gv_format_duration(text, sqlite3_value_int64(values[0]));
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
-static void check_percent(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[GV_FORMAT_BYTES];
-
-    (void)count;
-    snprintf(text, sizeof(text), "%.1f %%", sqlite3_value_double(values[0]) * 100);
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
-static void check_short_name(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[GV_KERNEL_NAME_BYTES];
-
-    (void)count;
-    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
-        return;
-    gv_kernel_name_short((const char *)sqlite3_value_text(values[0]), text, sizeof(text));
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
-static void check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[64] = "was killed or crashed";
-    int64_t number = sqlite3_value_int64(values[0]);
-
-    (void)count;
-    if (number)
-        gv_ended_say(number, text, sizeof(text));
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
 int gv_check_prepare(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
+    int error = gv_sql_values_register(trace, false);
 
-    if (sqlite3_create_function(trace, "duration", 1, GV_CHECK_FLAGS, NULL, check_duration, NULL,
-                                NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, check_percent, NULL,
-                                NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "short_name", 1, GV_CHECK_FLAGS, NULL, check_short_name,
-                                NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "ended_by", 1, GV_CHECK_FLAGS, NULL, check_ended_by, NULL,
-                                NULL) != SQLITE_OK)
-        return -EIO;
-    return gv_totals_ensure(trace, &all);
+    return error ? error : gv_totals_ensure(trace, &all);
 }
 
 static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
