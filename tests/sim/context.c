@@ -53,6 +53,12 @@ void gv_sim_context_drain(struct gv_sim_context *context)
     gv_sim_host_drain(context);
 }
 
+void gv_sim_context_take_turn(struct gv_sim_context *context)
+{
+    pthread_mutex_lock(&context->work);
+    pthread_mutex_unlock(&context->work);
+}
+
 void gv_sim_context_drain_holding(struct gv_sim_context *context)
 {
     atomic_fetch_add(&context->waits, 1);
@@ -410,6 +416,7 @@ CUresult gv_sim_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!pvalue || (unsigned)limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
+    gv_sim_context_take_turn(c);
     *pvalue = c->limits[limit];
     return CUDA_SUCCESS;
 }

@@ -179,6 +179,8 @@ struct gv_sim_context *gv_sim_context_of(CUcontext context); /* NULL: the curren
 void gv_sim_context_drain(struct gv_sim_context *context);
 /* With context->work locked. */
 void gv_sim_context_drain_holding(struct gv_sim_context *context);
+/* Waits while a call that changes the context has its lock. */
+void gv_sim_context_take_turn(struct gv_sim_context *context);
 void gv_sim_contexts_settle(void);
 int gv_sim_contexts(struct gv_sim_context **list, int max);
 CUresult gv_sim_device_check(CUdevice device);
