@@ -305,6 +305,19 @@ static void a_handlers_call_inside_a_group_is_lost(void **state)
     assert_false(gv_thread.writing);
 }
 
+static void a_question_is_recorded_if_it_is_slow(void **state)
+{
+    (void)state;
+    gv_run_delay_least_ns = 100;
+    make(GV_ID_cuMemGetInfo_v2, 0, 99, (struct gv_facts){0});
+    make(GV_ID_cudaPointerGetAttributes, 1, 99, (struct gv_facts){0});
+    assert_int_equal(written(), 0);
+    assert_int_equal(gv_thread.depth, 0);
+    make(GV_ID_cuMemGetInfo_v2, 0, 100, (struct gv_facts){0});
+    assert_int_equal(record(written() - 1)->head.api, GV_ID_cuMemGetInfo_v2);
+    assert_int_equal(record(written() - 1)->call.duration_ns, 100);
+}
+
 static void poll(int api, uint64_t stream)
 {
     make(api, NOT_READY, 10, (struct gv_facts){.stream = stream});
@@ -451,6 +464,7 @@ int main(void)
         TEST(calls_inside_a_call_are_a_part_of_it),
         TEST(a_kernel_that_nobody_named_is_asked_for),
         TEST(a_handlers_call_inside_a_group_is_lost),
+        TEST(a_question_is_recorded_if_it_is_slow),
         TEST(polls_are_folded),
         TEST(what_has_no_room_is_counted_by_class),
         TEST(a_call_that_was_left_is_a_row_all_the_same),
