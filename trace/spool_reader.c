@@ -201,6 +201,8 @@ void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool
     reader_copy_text(facts->executable, header->executable, sizeof(facts->executable));
     reader_copy_text(facts->directory, header->directory, sizeof(facts->directory));
     reader_copy_text(facts->program, header->program, sizeof(facts->program));
+    for (size_t i = 0; i < GV_ENVIRONMENT_COUNT; i++)
+        reader_copy_text(facts->environment[i], header->environment[i], GV_SPOOL_VARIABLE_BYTES);
 }
 
 void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status)

@@ -46,6 +46,7 @@ struct gv_spool_facts {
     char arguments[GV_SPOOL_ARGUMENTS_BYTES + 1];
     char directory[GV_SPOOL_PATH_BYTES];
     char program[64];
+    char environment[GV_ENVIRONMENT_COUNT][GV_SPOOL_VARIABLE_BYTES];
 };
 
 /* What changes while the process runs. */

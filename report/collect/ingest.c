@@ -1204,6 +1204,26 @@ static void join_arguments(const struct gv_spool_facts *facts, char *out, size_t
     out[used] = '\0';
 }
 
+static int add_environment(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
+{
+    static const char *const names[GV_ENVIRONMENT_COUNT] = {
+#define GV_ENVIRONMENT(name, ...) #name,
+#include "trace/environment.def"
+    };
+    char value[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_VARIABLE_BYTES)];
+    int error = 0;
+
+    for (size_t i = 0; i < GV_ENVIRONMENT_COUNT && !error; i++) {
+        if (facts->environment[i][0] != '=')
+            continue;
+        gv_text_repair(value, sizeof(value), facts->environment[i] + 1,
+                       GV_SPOOL_VARIABLE_BYTES - 1);
+        error = gv_database_run(ingest->database, GV_STATEMENT_VARIABLE_ADD, "itt", ingest->process,
+                                names[i], value);
+    }
+    return error;
+}
+
 static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
 {
     char joined[2 * GV_SPOOL_ARGUMENTS_BYTES];
@@ -1223,7 +1243,7 @@ static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *fa
                                 program, executable, arguments, directory, (int64_t)facts->forked,
                                 gv_ingest_time(ingest, facts->attached_ns));
     ingest->process = gv_database_last_id(ingest->database);
-    return error;
+    return error ? error : add_environment(ingest, facts);
 }
 
 static int find_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)

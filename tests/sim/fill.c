@@ -51,6 +51,8 @@ static CUresult fill_rows(CUdeviceptr target, size_t pitch, size_t element_bytes
         work.async = !blocking;
         gv_sim_trace_work(s, end, ns, &work);
     }
+    if (!blocking)
+        gv_sim_stream_launched(s);
     return CUDA_SUCCESS;
 }
 
