@@ -28,6 +28,10 @@ coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'
 ({stall}.cause = 'module-load' AND {stall}.confidence = 'inferred'
     AND {stall}.call IN {new_ptx_calls})
 
+-- define: launch_blocking
+-- The processes in which each launch waited for its own work.
+(SELECT process FROM variable WHERE name = 'CUDA_LAUNCH_BLOCKING' AND CAST(value AS INTEGER) <> 0)
+
 -- define: is_avoidable
--- Of a row of stalls: the program can do something about it.
-NOT expected AND cause NOT IN ('descheduled', 'unknown')
+-- Of a row of stalls: the program can do something about it, and no finding of its own tells it.
+NOT expected AND cause NOT IN ('launch-blocking', 'descheduled', 'unknown')

@@ -17,8 +17,9 @@
 #define FIRST_NS 10000000
 /* A stream's queue holds about 1024 operations. */
 #define QUEUE 900
-/* CUPTI_ACTIVITY_MEMORY_KIND_PINNED. */
-#define PINNED 2
+/* CUpti_ActivityMemoryKind */
+#define PAGEABLE 1
+#define PINNED   2
 /* After the lock is released, a waiting thread may need so long to get it. */
 #define RELEASE_NS 2000000
 
@@ -34,8 +35,8 @@
 #define COPY_BYTES_PER_US 10000
 /* A shorter copy does not count as waiting. */
 #define COPY_NS 1000000
-/* Reading a library takes time: 25 ms for a megabyte. With lazy loading it waits for nothing,
- * and the loading mode is unknown. */
+/* Reading a library takes time: 25 ms for a megabyte. With lazy loading it waits for nothing; used
+ * where the loading mode is unknown. */
 #define LIBRARY_NS 50000000
 /* A shorter load does not count as compiling. */
 #define JIT_NS 1000000
@@ -131,7 +132,7 @@ static bool is_pinned(const struct gv_stall_call *call)
 /* A copy from pinned memory, or one that ran after the call, did not wait for its turn. */
 static bool is_asynchronous(const struct gv_stall_call *call)
 {
-    return is_pinned(call) || call->own_start_ns > call->end_ns + GV_STALL_SLACK_NS;
+    return is_pinned(call) || call->own.first_ns > call->end_ns + GV_STALL_SLACK_NS;
 }
 
 /* Calls that only queue work, or ask for a kernel's code. */
@@ -160,7 +161,7 @@ static bool has_worked(const struct gv_stall_call *call)
     if (is_pinned(call) && call->in_stream.count > 0)
         return false;
     return call->rule->cause == GV_CAUSE_PAGEABLE_COPY &&
-           (call->own_start_ns ? call->own_start_ns <= call->end_ns + GV_STALL_SLACK_NS
+           (call->own.first_ns ? call->own.first_ns <= call->end_ns + GV_STALL_SLACK_NS
                                : call->bytes > 65536);
 }
 
@@ -194,8 +195,10 @@ static void loads_code(const struct gv_stall_judge *judge, struct gv_stall_call 
                        enum gv_cause cause)
 {
     bool module = (call->rule->flags & GV_CALL_DRAINS) != 0;
+    bool library = call->loading == GV_STALL_LOADING_EAGER ||
+                   (call->loading == GV_STALL_LOADING_UNKNOWN && gv_stall_call_ns(call) >= LIBRARY_NS);
 
-    if (is_measured(call) || module || (!call->ptx && gv_stall_call_ns(call) >= LIBRARY_NS))
+    if (is_measured(call) || module || (!call->ptx && library))
         drains_context(judge, call, cause);
 }
 
@@ -227,7 +230,7 @@ static void fills_queue(const struct gv_stall_judge *judge, struct gv_stall_call
 static bool may_grow_local_memory(const struct gv_stall_judge *judge,
                                   const struct gv_stall_call *call)
 {
-    if (call->own_start_ns && call->own_start_ns + GV_STALL_SLACK_NS < call->in_context.last_ns)
+    if (call->own.first_ns && call->own.first_ns + GV_STALL_SLACK_NS < call->in_context.last_ns)
         return false;
     if (is_measured(call) && judge->any_local)
         return call->own_local_bytes > call->local_before_bytes;
@@ -283,6 +286,66 @@ static void asks_to_wait(const struct gv_stall_judge *judge, struct gv_stall_cal
     /* It waited for something else, as the program asked it to. */
     call->cause = cause;
     call->wait_ns = gv_stall_call_ns(call);
+}
+
+/* How long it waited for its own work. What the call does before that work begins is no wait, unless
+ * other work was ahead of it. */
+static int64_t own_wait_ns(const struct gv_stall_judge *judge, const struct gv_stall_call *call)
+{
+    const struct gv_stall_work *context = &call->in_context;
+    int64_t until_ns = least(call->own.last_ns, call->end_ns);
+    bool queued =
+        call->in_stream.count > 0 ||
+        (context->count > 0 && context->last_ns <= call->own.first_ns + GV_STALL_SLACK_NS);
+
+    if (!queued)
+        return until_ns - most(call->own.first_ns, call->start_ns);
+    return until_ns - call->start_ns - compiled_until(judge, call, until_ns);
+}
+
+/* Returns how long it waited for its own work; 0: it did not, or not because of the variable. */
+static int64_t blocked_ns(const struct gv_stall_judge *judge, const struct gv_stall_call *call)
+{
+    bool copies = call->rule->cause == GV_CAUSE_PAGEABLE_COPY;
+    int64_t own_ns = copies ? copy_own_ns(call) : 0;
+
+    if (!call->blocking || !gv_stall_rule_blocks(call->rule))
+        return 0;
+    /* Pageable memory is copied inside the call in any case. */
+    if (is_measured(call))
+        return call->own.count == 0 || call->own_host_memory == PAGEABLE ||
+                       call->own.last_ns > call->end_ns + GV_STALL_SLACK_NS
+                   ? 0
+                   : own_wait_ns(judge, call);
+    if (call->first_use && gv_stall_call_ns(call) <= FIRST_NS)
+        return 0;
+    if (copies && (gv_stall_call_ns(call) < COPY_NS || own_ns >= gv_stall_call_ns(call) / 2))
+        return 0;
+    return gv_stall_call_ns(call) - own_ns;
+}
+
+/* Also asked when another cause was found, which is right if it explains more than half. Without the
+ * GPU side, an asynchronous copy needs no pageable memory to wait. */
+static void waits_for_itself(const struct gv_stall_judge *judge, struct gv_stall_call *call,
+                             enum gv_cause cause)
+{
+    int64_t wait_ns = least(blocked_ns(judge, call), gv_stall_call_ns(call) - call->jit_ns);
+    bool guessed = call->source == GV_STALL_IN_FLIGHT ||
+                   (!is_measured(call) && call->cause == GV_CAUSE_PAGEABLE_COPY);
+
+    if (wait_ns < judge->threshold_ns) {
+        call->short_ns = most(call->short_ns, wait_ns);
+        return;
+    }
+    if (call->jit_ns > wait_ns || (call->wait_ns > wait_ns / 2 && !guessed))
+        return;
+    call->cause = cause;
+    call->wait_ns = wait_ns;
+    call->waited_until_ns = is_measured(call) ? least(call->own.last_ns, call->end_ns) : 0;
+    call->waited_for = call->own.op;
+    call->presumed = is_measured(call) ? 0 : call->call;
+    call->drained_count = is_measured(call) ? call->own.count : 1;
+    call->drained_ns = call->own.last_ns - call->own.first_ns;
 }
 
 /* PTX is compiled, unless the driver's cache has it. */
@@ -349,6 +412,9 @@ static bool is_better(const struct gv_stall_judge *judge, const struct gv_stall_
     if ((call->cause == GV_CAUSE_LAZY_LOAD || call->cause == GV_CAUSE_LOCAL_MEMORY) &&
         is_guessed(judge, call) && !is_guessed(judge, holder))
         return wait_ns + wait_ns / 10 >= call->wait_ns;
+    /* Its own work ends last in any case. */
+    if (call->cause == GV_CAUSE_LAUNCH_BLOCKING)
+        return wait_ns > call->wait_ns / 2;
     /* Without the lock it would have waited for the same operation. */
     if (call->wait_ns > 0 && call->wait_ns + call->wait_ns / 10 >= wait_ns && call->waited_for &&
         call->waited_for == holder->waited_for)
@@ -435,7 +501,7 @@ int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call)
     call->cause = GV_CAUSE_UNKNOWN;
     call->jit_ns = compiled_until(judge, call, call->end_ns);
     for (int i = 0; i < GV_CAUSE_COUNT; i++)
-        if (call->cause == GV_CAUSE_UNKNOWN || i == GV_CAUSE_LOCK)
+        if (call->cause == GV_CAUSE_UNKNOWN || i == GV_CAUSE_LAUNCH_BLOCKING || i == GV_CAUSE_LOCK)
             proofs[i](judge, call, (enum gv_cause)i);
     return remember_holder(judge, call);
 }
@@ -452,9 +518,9 @@ const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *cla
 {
     static const struct gv_stall_rule rules[GV_KIND_COUNT + 1] = {
 #define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
-    [GV_KIND_##name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags)},
+    [GV_KIND_##name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags), GV_GPU_WORK_##work != 0},
 #include "trace/call_kinds.def"
-        [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS},
+        [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS, false},
     };
 
     return &rules[gv_call_kind_find(name, class_name)];

@@ -36,6 +36,14 @@ DROP TABLE IF EXISTS temp.stall_caller;
 DROP TABLE IF EXISTS temp.stall_path;
 DROP TABLE IF EXISTS temp.stall_jit;
 
+-- ---- the processes ----
+
+-- name: PROCESSES
+-- The last column: enum gv_stall_loading.
+SELECT id, gpu IS 'cupti', id IN {launch_blocking}, coalesce((SELECT CASE value WHEN 'LAZY' THEN 1
+    WHEN 'EAGER' THEN 2 END FROM variable WHERE process = p.id AND name = 'CUDA_MODULE_LOADING'), 0)
+FROM process p;
+
 -- ---- the calls ----
 
 -- name: CALLS

@@ -97,6 +97,7 @@ struct gv_totals_run {
     struct gv_totals_part part;
     int64_t known_ns;           /* how long the GPU side is known, over all selected processes */
     struct gv_id_table threads; /* process */
+    struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
     struct gv_id_table apis;    /* enum gv_totals_class */
     struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;  /* rank of the name, blocks */
@@ -117,6 +118,7 @@ struct gv_totals_run {
     } * thread_times;              /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
+    int64_t blocking_launches, blocking_ns;
     bool spans; /* first_ns and last_ns are set */
     struct gv_totals_launches {
         int64_t count, total_ns;

@@ -62,6 +62,8 @@ static int totals_open(struct gv_totals_run *run)
     int error = gv_id_table_read(&run->threads, run->trace, "SELECT id, process FROM thread");
 
     if (!error)
+        error = gv_id_table_read(&run->blocking, run->trace, sql_processes);
+    if (!error)
         error = totals_read_apis(run);
     if (!error)
         error = gv_id_table_read(&run->places, run->trace, sql_places);
@@ -120,6 +122,7 @@ static void totals_close(struct gv_totals_run *run)
     for (size_t i = 0; i < run->gap_count; i++)
         free(run->gaps[i].api_ns);
     gv_id_table_free(&run->threads);
+    gv_id_table_free(&run->blocking);
     gv_id_table_free(&run->apis);
     gv_id_table_free(&run->places);
     gv_id_table_free(&run->shapes);
