@@ -1,5 +1,5 @@
-/* With CUDA_LAUNCH_BLOCKING=1 each launch waits for its own kernel; with 0 none does. LAUNCH_BLOCKING:
- * the variable's value. */
+/* With CUDA_LAUNCH_BLOCKING=1 each launch waits for its own kernel; with 0 none does.
+ * LAUNCH_BLOCKING: the variable's value. */
 #include "kernels/stalls/stage.h"
 
 #define COPY_BYTES (32u << 20)

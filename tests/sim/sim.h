@@ -55,7 +55,8 @@ enum gv_sim_symbol {
     GV_SIM_SYMBOLS
 };
 
-/* Settings (settings.c): the simulator's own are read when the library is loaded, CUDA's by cuInit. */
+/* Settings (settings.c): the simulator's own are read when the library is loaded, CUDA's by cuInit.
+ */
 struct gv_sim_settings {
     uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns;
     uint64_t memory_bytes;
@@ -196,7 +197,8 @@ uint64_t gv_sim_stream_push(struct gv_sim_stream *stream, uint64_t duration_ns);
 void gv_sim_stream_wait(struct gv_sim_stream *stream);
 /* Waits for the stream, or until a time, while nobody else can allocate. No lock is held. */
 void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns);
-/* After a launch, an asynchronous copy or set: with CUDA_LAUNCH_BLOCKING=1 it waits for its work. */
+/* After a launch, an asynchronous copy or set: with CUDA_LAUNCH_BLOCKING=1 it waits for its work.
+ */
 void gv_sim_stream_launched(struct gv_sim_stream *stream);
 void gv_sim_raise(_Atomic uint64_t *value, uint64_t at_least);
 

@@ -195,8 +195,9 @@ static void loads_code(const struct gv_stall_judge *judge, struct gv_stall_call 
                        enum gv_cause cause)
 {
     bool module = (call->rule->flags & GV_CALL_DRAINS) != 0;
-    bool library = call->loading == GV_STALL_LOADING_EAGER ||
-                   (call->loading == GV_STALL_LOADING_UNKNOWN && gv_stall_call_ns(call) >= LIBRARY_NS);
+    bool library =
+        call->loading == GV_STALL_LOADING_EAGER ||
+        (call->loading == GV_STALL_LOADING_UNKNOWN && gv_stall_call_ns(call) >= LIBRARY_NS);
 
     if (is_measured(call) || module || (!call->ptx && library))
         drains_context(judge, call, cause);
@@ -288,8 +289,8 @@ static void asks_to_wait(const struct gv_stall_judge *judge, struct gv_stall_cal
     call->wait_ns = gv_stall_call_ns(call);
 }
 
-/* How long it waited for its own work. What the call does before that work begins is no wait, unless
- * other work was ahead of it. */
+/* How long it waited for its own work. What the call does before that work begins is no wait,
+ * unless other work was ahead of it. */
 static int64_t own_wait_ns(const struct gv_stall_judge *judge, const struct gv_stall_call *call)
 {
     const struct gv_stall_work *context = &call->in_context;
@@ -324,8 +325,8 @@ static int64_t blocked_ns(const struct gv_stall_judge *judge, const struct gv_st
     return gv_stall_call_ns(call) - own_ns;
 }
 
-/* Also asked when another cause was found, which is right if it explains more than half. Without the
- * GPU side, an asynchronous copy needs no pageable memory to wait. */
+/* Also asked when another cause was found, which is right if it explains more than half. Without
+ * the GPU side, an asynchronous copy needs no pageable memory to wait. */
 static void waits_for_itself(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                              enum gv_cause cause)
 {
@@ -518,7 +519,8 @@ const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *cla
 {
     static const struct gv_stall_rule rules[GV_KIND_COUNT + 1] = {
 #define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
-    [GV_KIND_##name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags), GV_GPU_WORK_##work != 0},
+    [GV_KIND_##                                                                                    \
+        name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags), GV_GPU_WORK_##work != 0},
 #include "trace/call_kinds.def"
         [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS, false},
     };

@@ -53,18 +53,18 @@ struct gv_stall_call {
     enum gv_stall_source source;
     int64_t call, start_ns, end_ns, bytes;
     int64_t process, thread, api, stream, context, kernel; /* rows; 0: not known */
-    bool own_stream;  /* its stream is known, and is not the legacy default stream */
-    bool loads;       /* it loaded code */
-    bool lazy;        /* CUPTI saw code reach the GPU in it */
-    bool ptx;         /* it loaded PTX that is new to this run */
-    bool first_use;   /* it is its kernel's first */
-    bool eager;       /* its kernel's code reached the GPU when it was loaded */
-    bool blocking;    /* its process has CUDA_LAUNCH_BLOCKING=1 */
+    bool own_stream;               /* its stream is known, and is not the legacy default stream */
+    bool loads;                    /* it loaded code */
+    bool lazy;                     /* CUPTI saw code reach the GPU in it */
+    bool ptx;                      /* it loaded PTX that is new to this run */
+    bool first_use;                /* it is its kernel's first */
+    bool eager;                    /* its kernel's code reached the GPU when it was loaded */
+    bool blocking;                 /* its process has CUDA_LAUNCH_BLOCKING=1 */
     enum gv_stall_loading loading; /* its process's CUDA_MODULE_LOADING */
     int64_t delay_ns; /* its thread waited for a CPU for at least so long; 0: not known */
     struct gv_stall_work in_stream, in_context;
     /* measured only */
-    int64_t before_ns;    /* end of its thread's previous call */
+    int64_t before_ns;        /* end of its thread's previous call */
     struct gv_stall_work own; /* its own operations; 0: not known */
     int64_t own_local_bytes, local_before_bytes;
     int64_t own_host_memory; /* CUpti_ActivityMemoryKind, the lowest; 0: none or not known */

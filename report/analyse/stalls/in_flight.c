@@ -136,7 +136,8 @@ static void tell_state(const struct gv_flights *flights, size_t i, char *out, si
     if (used >= size || waits->cause == GV_CAUSE_UNKNOWN)
         return;
     if (waits->cause == GV_CAUSE_LAUNCH_BLOCKING) {
-        snprintf(out + used, size - used, "It waits for its own work, as CUDA_LAUNCH_BLOCKING asks.");
+        snprintf(out + used, size - used,
+                 "It waits for its own work, as CUDA_LAUNCH_BLOCKING asks.");
         return;
     }
     if (work->unfinished == 0) {

@@ -160,6 +160,13 @@ WHERE w.load < 0
 -- name: ARCHITECTURE
 SELECT min(cc_major * 10 + cc_minor) FROM device WHERE process = ?1;
 
+-- name: ENVIRONMENT
+SELECT name, value FROM variable WHERE process = ?1;
+
+-- name: IN_LIBRARY
+SELECT 1 FROM call_stack s JOIN frame f ON f.stack = s.stack
+WHERE s.call = ?1 AND f.library GLOB ?2 LIMIT 1;
+
 -- name: LATE_KERNELS
 SELECT k.name, count(*) FROM stall s JOIN call c ON c.id = s.call JOIN kernel k ON k.id = c.kernel
 WHERE s.cause = 'lazy-load' AND k.process = ?1 AND k.name IS NOT NULL

@@ -95,14 +95,14 @@ struct gv_totals_kernel {
 struct gv_totals_run {
     sqlite3 *trace;
     struct gv_totals_part part;
-    int64_t known_ns;           /* how long the GPU side is known, over all selected processes */
-    struct gv_id_table threads; /* process */
+    int64_t known_ns;            /* how long the GPU side is known, over all selected processes */
+    struct gv_id_table threads;  /* process */
     struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
-    struct gv_id_table apis;    /* enum gv_totals_class */
-    struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
-    struct gv_id_table shapes;  /* rank of the name, blocks */
-    struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
-    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
+    struct gv_id_table apis;     /* enum gv_totals_class */
+    struct gv_id_table places;   /* process, device, number of the device + 1, multiprocessors */
+    struct gv_id_table shapes;   /* rank of the name, blocks */
+    struct gv_id_table starts;   /* by id of the api: whether it starts CUDA */
+    struct gv_id_table memory;   /* by id of the api: enum gv_memory_space */
     struct gv_id_table contexts, streams; /* handle; context */
     struct gv_id_table kernel_ids;
 

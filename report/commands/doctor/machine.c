@@ -146,6 +146,17 @@ static void machine_profilers(struct gv_doctor *doctor)
     }
 }
 
+static void machine_blocking(struct gv_doctor *doctor)
+{
+    const char *value = getenv("CUDA_LAUNCH_BLOCKING");
+
+    if (!value || atoi(value) == 0)
+        return;
+    gv_doctor_add(doctor, GV_CHECK_NOTE, "environment",
+                  "CUDA_LAUNCH_BLOCKING=%.40s: each launch waits until the GPU has done it", value);
+    gv_doctor_fix(doctor, "unset it, unless you look for a bug");
+}
+
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "%.400s", why);
@@ -173,4 +184,5 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
     machine_files(doctor);
     machine_shared_memory(doctor);
     machine_profilers(doctor);
+    machine_blocking(doctor);
 }
