@@ -334,7 +334,7 @@ static void waits_for_itself(const struct gv_stall_judge *judge, struct gv_stall
     bool guessed = call->source == GV_STALL_IN_FLIGHT ||
                    (!is_measured(call) && call->cause == GV_CAUSE_PAGEABLE_COPY);
 
-    if (wait_ns < judge->threshold_ns) {
+    if (wait_ns <= 0 || wait_ns < judge->threshold_ns) {
         call->short_ns = most(call->short_ns, wait_ns);
         return;
     }
