@@ -1,4 +1,4 @@
-/* The memset family. None of them waits for the GPU. */
+/* The memset family. None of them waits for the GPU, except for CUDA_LAUNCH_BLOCKING. */
 #include "tests/sim/sim.h"
 
 #include <string.h>
