@@ -483,6 +483,7 @@ struct gv_spool_header {
     struct gv_spool_gpu gpu;       /* [w] */
 
     uint32_t arguments_bytes;
+    _Atomic uint32_t environment_reads; /* 1; it grows when `environment` changes */
     char executable[GV_SPOOL_PATH_BYTES];
     char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* as in /proc/PID/cmdline: NUL after each */
     char directory[GV_SPOOL_PATH_BYTES];

@@ -171,6 +171,8 @@ static uint64_t context_now(struct gv_thread *thread)
     gv_own_work_begin(&work);
     if (gv_driver_calls.context_get_current(&context) == 0)
         thread->context = (uint64_t)(uintptr_t)context;
+    if (thread->context)
+        gv_process_steps.note_environment();
     gv_own_work_end(&work);
     return thread->context;
 }

@@ -80,8 +80,6 @@ static CUresult copy_rows(const struct gv_sim_rows *rows, CUstream hStream, enum
     }
     if (host_waits(waits, source, target, bytes))
         gv_sim_stream_wait_holding(s, 0);
-    else if (waits == ASYNC)
-        gv_sim_stream_launched(s);
     return CUDA_SUCCESS;
 }
 

@@ -1,4 +1,4 @@
-/* The memset family. None of them waits for the GPU, except for CUDA_LAUNCH_BLOCKING. */
+/* The memset family. None of them waits for the GPU. */
 #include "tests/sim/sim.h"
 
 #include <string.h>
@@ -51,8 +51,6 @@ static CUresult fill_rows(CUdeviceptr target, size_t pitch, size_t element_bytes
         work.async = !blocking;
         gv_sim_trace_work(s, end, ns, &work);
     }
-    if (!blocking)
-        gv_sim_stream_launched(s);
     return CUDA_SUCCESS;
 }
 

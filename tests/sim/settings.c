@@ -56,6 +56,4 @@ void gv_sim_settings_read_cuda(void)
     s->all_hidden = visible && (!*visible || *visible == '-');
     const char *mode = text_of("CUDA_MODULE_LOADING");
     s->eager = mode && !strcmp(mode, "EAGER");
-    const char *blocking = text_of("CUDA_LAUNCH_BLOCKING");
-    s->launch_blocking = blocking && atoi(blocking) != 0;
 }

@@ -155,7 +155,7 @@ void gv_sim_stream_wait(struct gv_sim_stream *stream)
 
 void gv_sim_stream_launched(struct gv_sim_stream *stream)
 {
-    if (GV_SIM_UNLIKELY(gv_sim_settings.launch_blocking))
+    if (GV_SIM_UNLIKELY(stream->context->launch_blocking))
         gv_sim_stream_wait(stream);
 }
 

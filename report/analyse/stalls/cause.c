@@ -17,9 +17,8 @@
 #define FIRST_NS 10000000
 /* A stream's queue holds about 1024 operations. */
 #define QUEUE 900
-/* CUpti_ActivityMemoryKind */
-#define PAGEABLE 1
-#define PINNED   2
+/* CUPTI_ACTIVITY_MEMORY_KIND_PINNED. */
+#define PINNED 2
 /* After the lock is released, a waiting thread may need so long to get it. */
 #define RELEASE_NS 2000000
 
@@ -132,7 +131,7 @@ static bool is_pinned(const struct gv_stall_call *call)
 /* A copy from pinned memory, or one that ran after the call, did not wait for its turn. */
 static bool is_asynchronous(const struct gv_stall_call *call)
 {
-    return is_pinned(call) || call->own.first_ns > call->end_ns + GV_STALL_SLACK_NS;
+    return is_pinned(call) || call->own_start_ns > call->end_ns + GV_STALL_SLACK_NS;
 }
 
 /* Calls that only queue work, or ask for a kernel's code. */
@@ -161,7 +160,7 @@ static bool has_worked(const struct gv_stall_call *call)
     if (is_pinned(call) && call->in_stream.count > 0)
         return false;
     return call->rule->cause == GV_CAUSE_PAGEABLE_COPY &&
-           (call->own.first_ns ? call->own.first_ns <= call->end_ns + GV_STALL_SLACK_NS
+           (call->own_start_ns ? call->own_start_ns <= call->end_ns + GV_STALL_SLACK_NS
                                : call->bytes > 65536);
 }
 
@@ -231,7 +230,7 @@ static void fills_queue(const struct gv_stall_judge *judge, struct gv_stall_call
 static bool may_grow_local_memory(const struct gv_stall_judge *judge,
                                   const struct gv_stall_call *call)
 {
-    if (call->own.first_ns && call->own.first_ns + GV_STALL_SLACK_NS < call->in_context.last_ns)
+    if (call->own_start_ns && call->own_start_ns + GV_STALL_SLACK_NS < call->in_context.last_ns)
         return false;
     if (is_measured(call) && judge->any_local)
         return call->own_local_bytes > call->local_before_bytes;
@@ -297,48 +296,35 @@ static int64_t own_wait_ns(const struct gv_stall_judge *judge, const struct gv_s
     int64_t until_ns = least(call->own.last_ns, call->end_ns);
     bool queued =
         call->in_stream.count > 0 ||
-        (context->count > 0 && context->last_ns <= call->own.first_ns + GV_STALL_SLACK_NS);
+        (context->count > 0 && context->last_ns <= call->own_start_ns + GV_STALL_SLACK_NS);
 
     if (!queued)
-        return until_ns - most(call->own.first_ns, call->start_ns);
+        return until_ns - most(call->own_start_ns, call->start_ns);
     return until_ns - call->start_ns - compiled_until(judge, call, until_ns);
 }
 
-/* Returns how long it waited for its own work; 0: it did not, or not because of the variable. */
-static int64_t blocked_ns(const struct gv_stall_judge *judge, const struct gv_stall_call *call)
-{
-    bool copies = call->rule->cause == GV_CAUSE_PAGEABLE_COPY;
-    int64_t own_ns = copies ? copy_own_ns(call) : 0;
-
-    if (!call->blocking || !gv_stall_rule_blocks(call->rule))
-        return 0;
-    /* Pageable memory is copied inside the call in any case. */
-    if (is_measured(call))
-        return call->own.count == 0 || call->own_host_memory == PAGEABLE ||
-                       call->own.last_ns > call->end_ns + GV_STALL_SLACK_NS
-                   ? 0
-                   : own_wait_ns(judge, call);
-    if (call->first_use && gv_stall_call_ns(call) <= FIRST_NS)
-        return 0;
-    if (copies && (gv_stall_call_ns(call) < COPY_NS || own_ns >= gv_stall_call_ns(call) / 2))
-        return 0;
-    return gv_stall_call_ns(call) - own_ns;
-}
-
 /* Also asked when another cause was found, which is right if it explains more than half. Without
- * the GPU side, an asynchronous copy needs no pageable memory to wait. */
+ * the GPU side, the variable is proof enough, except that a first launch may have loaded its code.
+ */
 static void waits_for_itself(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                              enum gv_cause cause)
 {
-    int64_t wait_ns = least(blocked_ns(judge, call), gv_stall_call_ns(call) - call->jit_ns);
-    bool guessed = call->source == GV_STALL_IN_FLIGHT ||
-                   (!is_measured(call) && call->cause == GV_CAUSE_PAGEABLE_COPY);
+    int64_t wait_ns = gv_stall_call_ns(call) - call->jit_ns;
 
-    if (wait_ns <= 0 || wait_ns < judge->threshold_ns) {
+    if (!call->blocking || !gv_stall_rule_launches(call->rule))
+        return;
+    if (is_measured(call))
+        wait_ns = call->own.count > 0 && call->own.last_ns <= call->end_ns + GV_STALL_SLACK_NS
+                      ? least(own_wait_ns(judge, call), wait_ns)
+                      : 0;
+    else if (call->first_use && gv_stall_call_ns(call) <= FIRST_NS)
+        wait_ns = 0;
+    if (wait_ns < most(judge->threshold_ns, 1)) {
         call->short_ns = most(call->short_ns, wait_ns);
         return;
     }
-    if (call->jit_ns > wait_ns || (call->wait_ns > wait_ns / 2 && !guessed))
+    if (call->source != GV_STALL_IN_FLIGHT &&
+        (call->jit_ns > wait_ns || call->wait_ns > wait_ns / 2))
         return;
     call->cause = cause;
     call->wait_ns = wait_ns;
@@ -519,10 +505,9 @@ const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *cla
 {
     static const struct gv_stall_rule rules[GV_KIND_COUNT + 1] = {
 #define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
-    [GV_KIND_##                                                                                    \
-        name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags), GV_GPU_WORK_##work != 0},
+    [GV_KIND_##name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags), GV_GPU_WORK_##work},
 #include "trace/call_kinds.def"
-        [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS, false},
+        [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS, GV_GPU_WORK_NONE},
     };
 
     return &rules[gv_call_kind_find(name, class_name)];

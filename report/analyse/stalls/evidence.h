@@ -19,7 +19,7 @@ struct gv_stall_rule {
     enum gv_cause cause; /* what a wait for the GPU is called */
     enum gv_call_scope scope;
     uint32_t flags; /* enum gv_call_flag */
-    bool runs;      /* it puts an operation on the GPU */
+    enum gv_gpu_work work;
 };
 
 /* Covers the difference between the GPU's clock and the host's, and the time until the host
@@ -65,7 +65,8 @@ struct gv_stall_call {
     struct gv_stall_work in_stream, in_context;
     /* measured only */
     int64_t before_ns;        /* end of its thread's previous call */
-    struct gv_stall_work own; /* its own operations; 0: not known */
+    struct gv_stall_work own; /* its own operations */
+    int64_t own_start_ns;     /* start of the first; 0: not known */
     int64_t own_local_bytes, local_before_bytes;
     int64_t own_host_memory; /* CUpti_ActivityMemoryKind, the lowest; 0: none or not known */
     int64_t busy_until_ns;   /* end of the last operation that was running when it began */
@@ -110,10 +111,10 @@ static inline void *gv_stall_grown(void *list, size_t *room, size_t count, size_
     return grown;
 }
 
-/* With CUDA_LAUNCH_BLOCKING=1 such a call returns when its own work has ended. */
-static inline bool gv_stall_rule_blocks(const struct gv_stall_rule *rule)
+/* A kernel or a graph. */
+static inline bool gv_stall_rule_launches(const struct gv_stall_rule *rule)
 {
-    return rule->runs && (rule->flags & GV_CALL_SUBMITS) && !(rule->flags & GV_CALL_DRAINS);
+    return rule->work == GV_GPU_WORK_KERNEL || rule->work == GV_GPU_WORK_GRAPH;
 }
 
 /* Never NULL: calls of an unknown class work and never wait. Any thread. */

@@ -171,7 +171,7 @@ static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct 
     step->flags = api && api->rule ? api->rule->flags : 0;
     step->scope = api && api->rule ? api->rule->scope : GV_SCOPE_NOTHING;
     step->blocks =
-        api && api->rule && gv_stall_rule_blocks(api->rule) && is_blocking(run, step->process);
+        api && api->rule && gv_stall_rule_launches(api->rule) && is_blocking(run, step->process);
 }
 
 static int step_proves(struct gv_stall_replay *replay, const struct gv_stall_step *step)

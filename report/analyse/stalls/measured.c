@@ -162,7 +162,7 @@ static bool key_context(const struct gv_stall_call *call, int64_t *key)
 static bool key_stream(const struct gv_stall_call *call, int64_t *key)
 {
     *key = call->stream;
-    return call->stream > 0 && call->own.first_ns && (call->rule->flags & GV_CALL_SUBMITS);
+    return call->stream > 0 && call->own_start_ns && (call->rule->flags & GV_CALL_SUBMITS);
 }
 
 static bool key_call(const struct gv_stall_call *call, int64_t *key)
@@ -365,6 +365,7 @@ static int op_is_own(struct gv_stall_run *run, struct gv_stall_orders *orders,
     if (!call)
         return 0;
     add_op(&call->own, op);
+    call->own_start_ns = call->own.first_ns;
     if (op->local_bytes > call->own_local_bytes)
         call->own_local_bytes = op->local_bytes;
     if (op->host_memory && (!call->own_host_memory || op->host_memory < call->own_host_memory))
@@ -405,7 +406,7 @@ static void op_was_queued(const struct gv_stall_run *run, struct gv_stall_orders
     high = last;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (run->calls[orders->stream.positions[span->first + middle]].own.first_ns <= op->start_ns)
+        if (run->calls[orders->stream.positions[span->first + middle]].own_start_ns <= op->start_ns)
             low = middle + 1;
         else
             high = middle;
@@ -456,8 +457,8 @@ static bool is_later(const struct gv_stall_call *call, const struct gv_stall_op 
 {
     enum gv_cause cause = call->rule->cause;
 
-    return (cause == GV_CAUSE_PAGEABLE_COPY || cause == GV_CAUSE_SYNC_COPY) && call->own.first_ns &&
-           op->end_ns > call->own.first_ns + GV_STALL_SLACK_NS;
+    return (cause == GV_CAUSE_PAGEABLE_COPY || cause == GV_CAUSE_SYNC_COPY) && call->own_start_ns &&
+           op->end_ns > call->own_start_ns + GV_STALL_SLACK_NS;
 }
 
 static int op_ended_in(struct gv_stall_run *run, struct gv_stall_orders *orders,
@@ -562,8 +563,8 @@ static bool find_times(const struct gv_stall_run *run, int64_t *from_ns, int64_t
 static int64_t last_own(const struct gv_stall_run *run, int64_t to_ns)
 {
     for (size_t i = 0; i < run->call_count; i++)
-        if (run->calls[i].own.first_ns > to_ns)
-            to_ns = run->calls[i].own.first_ns;
+        if (run->calls[i].own_start_ns > to_ns)
+            to_ns = run->calls[i].own_start_ns;
     return to_ns;
 }
 

@@ -150,10 +150,10 @@ static void machine_blocking(struct gv_doctor *doctor)
 {
     const char *value = getenv("CUDA_LAUNCH_BLOCKING");
 
-    if (!value || atoi(value) == 0)
+    if (!value || strcmp(value, "1") != 0)
         return;
     gv_doctor_add(doctor, GV_CHECK_NOTE, "environment",
-                  "CUDA_LAUNCH_BLOCKING=%.40s: each launch waits until the GPU has done it", value);
+                  "CUDA_LAUNCH_BLOCKING=1: each launch waits until the GPU has done it");
     gv_doctor_fix(doctor, "unset it, unless you look for a bug");
 }
 

@@ -53,14 +53,15 @@ static void a_blocking_launch_waited_for_itself(void **state)
 {
     (void)state;
     CALL("cuLaunchKernel", 2000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
-    CALL("cuMemcpyHtoDAsync_v2", 60000, 3000, .stream = STREAM_A, .bytes = 1 << 20);
-    CALL("cuMemcpyHtoDAsync_v2", 70000, 3000, .stream = STREAM_A, .bytes = 25 << 20);
+    CALL("cuMemsetD8Async", 60000, 3000, .stream = STREAM_A, .bytes = 4096);
     CALL("cuLaunchKernel", 80000, 5000, .stream = STREAM_A, .kernel = KERNEL_LAZY);
     CALL("cuLaunchHostFunc", 90000, 5000, .stream = STREAM_A);
+    CALL("cuGraphLaunch", 100000, 5000, .stream = STREAM_A);
     fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
     expect("1 launch-blocking 0+50000+0 drained 1 presumed 1\n"
-           "2 launch-blocking 0+2880+120 drained 1 presumed 2\n"
-           "5 unknown 0+5000+0\n");
+           "2 unknown 0+3000+0\n"
+           "4 unknown 0+5000+0\n"
+           "5 launch-blocking 0+5000+0 drained 1 presumed 5\n");
 }
 
 /* When a blocking launch returns, its kernel has ended. */

@@ -178,6 +178,7 @@ static void its_variables_are_stored(void **state)
     (void)state;
     struct gv_spool_header *header = spool.writer.header;
 
+    header->environment_reads = 1;
     strcpy(header->environment[GV_ENVIRONMENT_CUDA_LAUNCH_BLOCKING], "=1");
     strcpy(header->environment[GV_ENVIRONMENT_CUDA_VISIBLE_DEVICES], "=");
     strcpy(header->environment[GV_ENVIRONMENT_CUDA_CACHE_DISABLE], "1");
