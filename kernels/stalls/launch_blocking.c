@@ -1,8 +1,8 @@
-/* With CUDA_LAUNCH_BLOCKING=1 each launch waits for its own kernel; with 0 none does.
- * LAUNCH_BLOCKING: the variable's value. */
+/* With CUDA_LAUNCH_BLOCKING=1 each launch of a kernel or graph waits for it, but no copy or set
+ * does; with 0 none waits. LAUNCH_BLOCKING: the variable's value. */
 #include "kernels/stalls/stage.h"
 
-#define COPY_BYTES (32u << 20)
+#define COPY_BYTES (4u << 20)
 
 int main(int argc, char **argv)
 {
@@ -13,6 +13,8 @@ int main(int argc, char **argv)
     CUmodule module;
     void *pinned;
 
+    CHECK(cuInit(0));
+    /* The driver reads it when it makes a context. */
     if (setenv("CUDA_LAUNCH_BLOCKING", LAUNCH_BLOCKING, 1) != 0)
         return 1;
     gv_stage_open(&stage, argc, argv);
@@ -27,16 +29,16 @@ int main(int argc, char **argv)
     CHECK(cuStreamEndCapture(stage.other, &graph));
     CHECK(cuGraphInstantiate(&executable, graph, 0));
     CHECK(cuGraphUpload(executable, stage.other));
-    CHECK(cuMemcpyHtoD(memory, pinned, COPY_BYTES)); /* so that no copy below waits for pages */
+    CHECK(cuMemcpyHtoD(memory, pinned, COPY_BYTES)); /* so that nothing below waits for pages */
     CHECK(cuCtxSynchronize());
     TIMED("launch", cuLaunchKernel,
           (stage.spin, 1, 1, 1, 1, 1, 1, 0, stage.stream, parameters, NULL));
     TIMED("graph", cuGraphLaunch, (executable, stage.other));
-    TIMED("copy", cuMemcpyHtoDAsync, (memory, pinned, COPY_BYTES, stage.stream));
-    TIMED("set", cuMemsetD8Async, (memory, 0, COPY_BYTES, stage.stream));
     /* Nothing runs any more, so this does not wait. */
     if (strcmp(LAUNCH_BLOCKING, "1") == 0)
         TIMED("load", cuModuleLoadData, (&module, gv_ptx_second));
+    TIMED("copy", cuMemcpyHtoDAsync, (memory, pinned, COPY_BYTES, stage.stream));
+    TIMED("set", cuMemsetD8Async, (memory, 0, COPY_BYTES, stage.stream));
     CHECK(cuCtxSynchronize());
     CHECK(cuGraphExecDestroy(executable));
     CHECK(cuGraphDestroy(graph));

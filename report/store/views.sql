@@ -250,7 +250,7 @@ CREATE VIEW environment AS -- one variable that changes what CUDA or PyTorch doe
 SELECT
     process AS process, -- id in processes
     name AS name, -- such as CUDA_LAUNCH_BLOCKING; docs/environment.md lists all
-    value AS value -- when the process started CUDA; cut at 511 bytes
+    value AS value -- when the process made its first context, or its first CUDA call; cut at 511 bytes
 FROM variable;
 
 CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded

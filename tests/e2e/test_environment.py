@@ -42,7 +42,7 @@ class Environment(harness.Case):
         self.assertIn("DROP TABLE call", shown)
         self.assertNotIn("\x1b", shown)
 
-    def test_what_the_program_sets_before_it_starts_cuda(self):
+    def test_what_the_program_sets_before_it_makes_a_context(self):
         self.run_well([harness.workload("stalls/launch_blocking"), "idle"],
                       env={"CUDA_LAUNCH_BLOCKING": "0"})
         self.assertEqual(self.trace().rows("SELECT name, value FROM environment"),
