@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import unittest
 
 import harness
@@ -14,6 +15,18 @@ RECORDED = {"CUDA_LAUNCH_BLOCKING": "0", "CUDA_MODULE_LOADING": "LAZY", "CUDA_CA
 SECRETS = {"AWS_SECRET_ACCESS_KEY": "hunter2", "CUDA_LAUNCH_BLOCKING_": "hunter2", "CUDA_LAUNCH": "hunter2",
            "XCUDA_LAUNCH_BLOCKING": "hunter2"}
 LAUNCHES = 50
+# Two changes before the context, one after it.
+SETS_LATER = """
+import ctypes, os
+cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+assert cuda.cuInit(0) == 0
+os.environ["CUDA_MODULE_LOADING"] = "EAGER"
+del os.environ["CUDA_CACHE_DISABLE"]
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+assert cuda.cuCtxSynchronize() == 0
+"""
 
 
 class Environment(harness.Case):
@@ -47,6 +60,11 @@ class Environment(harness.Case):
                       env={"CUDA_LAUNCH_BLOCKING": "0"})
         self.assertEqual(self.trace().rows("SELECT name, value FROM environment"),
                          [("CUDA_LAUNCH_BLOCKING", "1")])
+
+    def test_what_the_program_sets_later_is_not_seen(self):
+        self.run_well([sys.executable, "-c", SETS_LATER], env={"CUDA_CACHE_DISABLE": "1"})
+        self.assertEqual(self.trace().rows("SELECT name, value FROM environment"),
+                         [("CUDA_MODULE_LOADING", "EAGER")])
 
     def test_each_process_has_its_own(self):
         self.run_well(["/bin/sh", "-c", '"$0" 2 && CUDA_LAUNCH_BLOCKING=1 "$0" 3',

@@ -518,6 +518,32 @@ static void what_explains_most_of_a_blocking_launch_wins(void **state)
            "3 jit 100000+0+800\n");
 }
 
+/* The note is about PyTorch, so the call must come from there. */
+static void pytorch_is_told_of_its_variable(void **state)
+{
+    static const char sql[] = "SELECT group_concat(instr(advice, 'makes PyTorch free memory') > 0)"
+                              " FROM (SELECT advice FROM stalls ORDER BY id)";
+    sqlite3_stmt *row = NULL;
+
+    (void)state;
+    busy();
+    CALL("cuMemFree_v2", 2000, 49100);
+    launched(59900, STREAM_A, KERNEL_SPIN, 60000, 50000);
+    CALL("cuMemFree_v2", 61000, 49100);
+    fixture_sql("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2);"
+                "INSERT INTO call_stack VALUES (2, 1), (4, 2);"
+                "INSERT INTO frame (stack, depth, kind, library) VALUES"
+                " (1, 0, 'native', '/lib/libmine.so'), (2, 0, 'native', '/lib/libmine.so'),"
+                " (2, 1, 'native', '/torch/lib/libc10_cuda.so')");
+    fixture_variable("PYTORCH_NO_CUDA_MEMORY_CACHING", "1");
+    expect("2 free 0+49000+100 for 1 drained 1\n"
+           "4 free 0+49000+100 for 2 drained 1\n");
+    assert_int_equal(sqlite3_prepare_v2(fixture_trace, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), "0,1");
+    sqlite3_finalize(row);
+}
+
 /* With eager loading, a first launch has its code. */
 static void an_eager_process_loads_nothing_late(void **state)
 {
@@ -578,6 +604,7 @@ int main(void)
         CASE(a_blocking_launch_works_before_its_kernel_begins),
         CASE(a_blocking_launch_waits_for_what_is_ahead_of_it),
         CASE(what_explains_most_of_a_blocking_launch_wins),
+        CASE(pytorch_is_told_of_its_variable),
         CASE(an_eager_process_loads_nothing_late),
     };
 
