@@ -121,7 +121,7 @@ class LaunchBlocking(harness.Case):
 
 class HiddenDevices(harness.Case):
     def test_the_verdict_names_the_variable(self):
-        for value in ("", "-1"):
+        for value in ("", "-1", "NoDevFiles"):
             with self.subTest(value):
                 result = self.run_program([harness.gpuverify(), "run", "-o", self.path("trace.db"), "--",
                                            harness.workload("verdicts/verdict"), "no-kernel"],

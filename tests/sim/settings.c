@@ -53,7 +53,7 @@ void gv_sim_settings_read_cuda(void)
     struct gv_sim_settings *s = &gv_sim_settings;
     /* Set, and empty or invalid: none, as the real driver reads it. */
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    s->all_hidden = visible && (!*visible || *visible == '-');
+    s->all_hidden = visible && (!*visible || !strchr("0123456789GM", *visible));
     const char *mode = text_of("CUDA_MODULE_LOADING");
     s->eager = mode && !strcmp(mode, "EAGER");
 }

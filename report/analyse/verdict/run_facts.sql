@@ -131,7 +131,8 @@ WHERE name = 'CUDA_LAUNCH_BLOCKING' AND process IN {launch_blocking} AND {is_of_
 ORDER BY process LIMIT 1;
 
 -- name: hidden_devices
+-- What is neither a number nor a GPU-... or MIG-..., such as -1 or Slurm's NoDevFiles, ends the list.
 SELECT name || '=' || value AS hidden_devices FROM variable
-WHERE name = 'CUDA_VISIBLE_DEVICES' AND (value = '' OR value GLOB '-*')
+WHERE name = 'CUDA_VISIBLE_DEVICES' AND trim(value) NOT GLOB '[0-9GM]*'
     AND {is_of_process(process)}
 ORDER BY process LIMIT 1;
