@@ -1,6 +1,7 @@
 /* Contexts: primary and created ones, the stack of each thread, limits, synchronising. */
 #include "tests/sim/sim.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STACK_DEPTH  16
@@ -108,6 +109,8 @@ static struct gv_sim_context *context_new(CUdevice device, unsigned int flags)
         return NULL;
     c->device = device;
     c->flags = flags;
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    c->launch_blocking = blocking && !strcmp(blocking, "1");
     c->limits[CU_LIMIT_STACK_SIZE] = 1024;
     c->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
     c->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
