@@ -151,7 +151,7 @@ struct gv_sim_context {
     unsigned int flags;
     uint64_t id;
     bool primary;
-    bool launch_blocking; /* CUDA_LAUNCH_BLOCKING was 1 when it was made */
+    bool launch_blocking;                    /* CUDA_LAUNCH_BLOCKING was 1 when it was made */
     pthread_mutex_t memory, work, addresses; /* taken in this order */
     _Atomic int
         waits; /* calls that wait for the GPU with one of the two locks, except for full queues */
