@@ -16,7 +16,7 @@ SELECT
     c.result AS result, -- as returned; NULL if a C++ exception left the call
     coalesce(c.context, s.context) AS context, -- id in contexts
     c.stream AS stream, -- id in streams
-    c.bytes AS bytes, -- moved or requested
+    c.bytes AS bytes, -- moved or requested; the release threshold (at most 1 << 48) that a call sets for a memory pool
     k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
     coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU

@@ -454,6 +454,7 @@ CUresult gv_sim_cuCtxSynchronize_v2(CUcontext ctx)
         return result;
     uint64_t start_ns = gv_sim_now_ns();
     gv_sim_context_drain(c);
+    gv_sim_pools_synchronised();
     gv_sim_trace_wait(GV_SIM_WAIT_CONTEXT, c, NULL, start_ns);
     return CUDA_SUCCESS;
 }

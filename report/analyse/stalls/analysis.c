@@ -360,6 +360,7 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
         .ptx = sqlite3_column_int(row, 10) != 0,
         .delay_ns = gv_time_column_duration(row, 11),
         .freeing_ns = gv_time_column_duration(row, 12),
+        .remaps = sqlite3_column_int(row, 13) != 0,
         .source = GV_STALL_INFERRED,
     };
     process_of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);

@@ -39,6 +39,40 @@ INSERT INTO temp.stall_freed
         WHERE p.gpu IS NOT 'cupti' AND (a.memory = 5 OR (a.memory BETWEEN 1 AND 4 AND c.bytes >= 1048576)))
     WHERE memory = 5 AND bytes > 0;
 
+CREATE TEMP TABLE stall_pool (call INTEGER PRIMARY KEY);
+-- Allocations in stream order for which the pool had to map memory that it had before: since the
+-- context's last synchronisation it had less, and no threshold told it to keep so much. Memory
+-- counts per context; the highest threshold counts for all pools of a process. A trace before
+-- version 7 does not have the thresholds.
+INSERT INTO temp.stall_pool
+WITH traced AS (
+    SELECT c.id AS call, t.process AS process, coalesce(c.context, s.context, 0) AS context,
+        CASE WHEN a.memory = 5 THEN c.start_ns ELSE c.start_ns + c.duration_ns END AS at_ns,
+        c.object AS object, a.class = 'sync' OR a.kind = 'copy' AS sync,
+        CASE a.kind WHEN 'alloc-ordered' THEN c.bytes END AS allocated,
+        CASE a.kind WHEN 'pool-attribute' THEN c.bytes END AS threshold
+    FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+        LEFT JOIN stream s ON s.id = c.stream
+    WHERE EXISTS (SELECT 1 FROM api WHERE kind = 'alloc-ordered')
+        AND (SELECT user_version FROM pragma_user_version) >= 7 AND c.result = 0
+        AND c.api IN (SELECT id FROM api WHERE class = 'sync' OR memory = 5
+            OR kind IN ('alloc-ordered', 'copy', 'pool-attribute'))),
+-- A free has the size of what was allocated at its address.
+sized AS (
+    SELECT call, process, context, at_ns, sync, allocated,
+        coalesce(allocated, -lag(allocated) OVER same, 0) AS change,
+        max(threshold) OVER (PARTITION BY process ORDER BY at_ns, call) AS threshold
+    FROM traced WINDOW same AS (PARTITION BY process, object, sync ORDER BY at_ns, call)),
+lived AS (
+    SELECT *, total(change) OVER past AS live, total(sync) OVER past AS epoch
+    FROM sized WINDOW past AS (PARTITION BY process, context ORDER BY at_ns, call)),
+pooled AS (
+    SELECT *, max(live - change) OVER (PARTITION BY process, context ORDER BY at_ns, call) AS most,
+        max(live - change) OVER (PARTITION BY process, context, epoch ORDER BY at_ns, call) AS kept
+    FROM lived)
+SELECT call FROM pooled
+WHERE allocated > 0 AND live > kept AND live <= most AND live > coalesce(threshold, 0);
+
 -- name: DROP_FACTS
 DROP TABLE IF EXISTS temp.stall_load;
 DROP TABLE IF EXISTS temp.stall_again;
@@ -47,6 +81,7 @@ DROP TABLE IF EXISTS temp.stall_freed;
 DROP TABLE IF EXISTS temp.stall_caller;
 DROP TABLE IF EXISTS temp.stall_path;
 DROP TABLE IF EXISTS temp.stall_jit;
+DROP TABLE IF EXISTS temp.stall_pool;
 
 -- ---- the processes ----
 
@@ -61,13 +96,13 @@ FROM process p;
 -- name: CALLS
 -- Those that took long, or loaded code, by their start.
 SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.stream, c.context, c.bytes, c.kernel,
-    k.lazy, k.ptx, d.delay_ns, f.own_ns
+    k.lazy, k.ptx, d.delay_ns, f.own_ns, m.call IS NOT NULL
 FROM call c LEFT JOIN temp.stall_code k ON k.call = c.id LEFT JOIN call_delay d ON d.call = c.id
-    LEFT JOIN temp.stall_freed f ON f.call = c.id
+    LEFT JOIN temp.stall_freed f ON f.call = c.id LEFT JOIN temp.stall_pool m ON m.call = c.id
 WHERE c.duration_ns >= ?1 AND (c.result IS NOT 600 OR c.id NOT IN (SELECT call FROM call_fold))
 UNION ALL
 SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.stream, c.context, c.bytes, c.kernel,
-    k.lazy, k.ptx, NULL, NULL
+    k.lazy, k.ptx, NULL, NULL, 0
 FROM temp.stall_code k JOIN call c ON c.id = k.call
 WHERE c.duration_ns < ?1
 ORDER BY 4, 1;
@@ -169,6 +204,12 @@ SELECT count(*), sum(c.duration_ns - w.wait_ns)
 FROM load_wait w JOIN gpu_module m ON m.id = -w.load JOIN call c ON c.id = m.call
 WHERE w.load < 0
     AND NOT EXISTS (SELECT 1 FROM temp.stall_load l WHERE l.call = m.call AND l.load > 0);
+
+-- name: POOLS
+-- What a process lost by pools that gave their memory back.
+SELECT count(*), sum(s.wait_ns)
+FROM stall s JOIN call c ON c.id = s.call JOIN thread t ON t.id = c.thread
+WHERE s.cause = 'pool' AND t.process = ?1;
 
 -- name: ARCHITECTURE
 SELECT min(cc_major * 10 + cc_minor) FROM device WHERE process = ?1;

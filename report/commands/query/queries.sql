@@ -98,7 +98,7 @@ SELECT name, count(CASE WHEN result = 0 THEN 1 END) AS count,
     max(CASE WHEN result = 0 THEN bytes END) AS largest_bytes,
     count(CASE WHEN result <> 0 THEN 1 END) AS failed,
     max(CASE WHEN result <> 0 THEN bytes END) AS largest_failed_bytes
-FROM calls WHERE class = 'alloc' GROUP BY name ORDER BY bytes DESC, name;
+FROM calls WHERE class = 'alloc' AND call_kind IS NOT 'pool-attribute' GROUP BY name ORDER BY bytes DESC, name;
 
 -- name: processes: processes, and whether their GPU activity was recorded
 SELECT id, pid, program, ended, exit_code, exit_signal, gpu, gpu_why FROM processes ORDER BY id;
