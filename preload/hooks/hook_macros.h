@@ -84,6 +84,10 @@
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
 
+#define GV_STACK                                                                                   \
+    if (gv_phase == GV_AFTER)                                                                      \
+        gv_facts.what = GV_FACT_STACK;
+
 #define GV_UNLOADS_ALL                                                                             \
     if (gv_phase == GV_BEFORE)                                                                     \
         gv_call_before_unload_all();

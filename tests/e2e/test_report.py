@@ -158,6 +158,34 @@ class Report(harness.Case):
                 if "700" in fail:
                     self.assertLess(told.index(said), told.index(" fix: "))
 
+    def test_a_lost_capture_names_the_call_and_the_lines(self):
+        cupti = os.path.join(harness.simulator(), "libcupti.so.13")
+        place = r"at capture_lost\.c:\d+ \w+"
+        lost = f"cuModuleLoadData {place} lost a graph capture \\(900\\): cuStreamBeginCapture_v2 {place} began it"
+        ended = f", and cuStreamEndCapture {place} returned 901"
+        for words, said in (("global load", lost + ended + r"\. Fix: Load before the capture: "),
+                            ("thread load", lost + ended + r"\. Fix: Load before the capture: "),
+                            ("global load other", lost + ended + r"\. Fix: Begin the capture in the mode \w+ThreadLocal "),
+                            ("global load exit", lost + r"\. Fix: Load before the capture: "),
+                            ("global wait", r"cuCtxSynchronize at .*\. Fix: Wait for the GPU, and ask about it, before the"),
+                            ("relaxed load", None), ("thread load other", None), ("global none", None)):
+            for gpu in ("auto", "off"):
+                with self.subTest(words, gpu=gpu):
+                    trace = self.path("lost.db")
+                    result = self.run_program([harness.gpuverify(), "run", "-o", trace, "--", harness.workload("capture_lost"),
+                                               *words.split()], preload=False, env={"GPUVERIFY_CUPTI": cupti, "GPUVERIFY_GPU": gpu})
+                    told = " ".join(result.err.split())
+                    rows = json.loads(self.command("report", trace, "-s", "captures", "-f", "json").out)["sections"]["captures"]
+                    if said is None:
+                        self.assertNotIn("capture", told.replace("capture_lost", ""))
+                        self.assertEqual(rows, [])
+                        continue
+                    self.assertRegex(told, said)
+                    self.assertEqual(told.count("(900)"), 1, told)
+                    self.assertRegex(" ".join(self.command("report", trace, "-s", "verdict").out.split()), said)
+                    self.assertEqual([(row["result"], row["begun_by"]) for row in rows], [(900, "cuStreamBeginCapture_v2")])
+                    self.assertIn("cuStreamBeginCapture_v2", self.command("query", trace, "lost-captures").out)
+
     def test_cuda_after_a_fork(self):
         script = self.write("forks.py", """
 import ctypes, os

@@ -530,7 +530,7 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns)
         gv_stall_run_close(run);
     free(run);
     gv_stall_script(trace, GV_STALL_DROP_FACTS);
-    return error;
+    return error ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
 }
 
 static int note_version(sqlite3 *trace, int64_t threshold_ns)
@@ -548,7 +548,8 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
                                "DELETE FROM main.stall_advice;"
-                               "DELETE FROM main.load_wait;");
+                               "DELETE FROM main.load_wait;"
+                               "DELETE FROM main.lost_capture;");
 
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
@@ -569,8 +570,10 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
     } shadows[] = {{"TABLE", "stall"},
                    {"TABLE", "stall_advice"},
                    {"TABLE", "load_wait"},
+                   {"TABLE", "lost_capture"},
                    {"VIEW", "stalls"},
-                   {"VIEW", "loads"}};
+                   {"VIEW", "loads"},
+                   {"VIEW", "lost_captures"}};
     char sql[64];
     int error = 0;
 

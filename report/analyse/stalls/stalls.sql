@@ -192,6 +192,31 @@ INSERT OR REPLACE INTO load_wait (load, wait_ns, gpu_busy) VALUES (?, ?, ?);
 INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_for, blocked_by,
     drained_count, drained_ns, confidence, presumed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: LOST_CAPTURES
+-- The captures without a graph, and the first call that failed in each as calls do that lose a
+-- capture. It may be another thread's. A capture that nobody ended is lost if there is such a call.
+DROP TABLE IF EXISTS temp.capture_breaker;
+CREATE TEMP TABLE capture_breaker (process INTEGER, start_ns INTEGER, call INTEGER);
+INSERT INTO temp.capture_breaker
+SELECT t.process, c.start_ns, c.id FROM call c JOIN thread t ON t.id = c.thread
+WHERE EXISTS (SELECT 1 FROM api WHERE begins_capture) AND c.result IN (900, 902, 905, 906, 907)
+    AND c.api NOT IN (SELECT id FROM api WHERE begins_capture OR ends_capture);
+CREATE INDEX temp.capture_breaker_started ON capture_breaker (process, start_ns);
+INSERT INTO lost_capture (begin_call, call, end_call)
+SELECT id, broken_by, CASE WHEN next_begins = 0 THEN next END
+FROM (
+    SELECT *, (SELECT b.call FROM temp.capture_breaker b
+        WHERE b.process = m.process AND b.start_ns BETWEEN m.start_ns AND m.next_ns
+        ORDER BY b.start_ns LIMIT 1) AS broken_by
+    FROM (
+        SELECT id, process, start_ns, begins, lead(id) OVER marks AS next,
+            lead(begins) OVER marks AS next_begins, lead(result) OVER marks AS next_result,
+            lead(start_ns, 1, 9223372036854775807) OVER marks AS next_ns
+        FROM ({capture_marks}) WINDOW marks AS (PARTITION BY stream ORDER BY start_ns, id)) m
+    WHERE begins)
+WHERE CASE WHEN next_begins = 0 THEN next_result <> 0 ELSE broken_by IS NOT NULL END;
+DROP TABLE temp.capture_breaker;
+
 -- ---- advice ----
 
 -- define: base(file)

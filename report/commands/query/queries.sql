@@ -22,6 +22,10 @@ SELECT name, result, count(*) AS count, min(start_ns) AS first_ns
 FROM calls WHERE result NOT IN (0, 4, 600)
 GROUP BY name, result ORDER BY count DESC, name;
 
+-- name: lost-captures: captures of graphs that a call lost, and what to do
+SELECT begin_name, name, result, end_name, end_result, advice
+FROM lost_captures ORDER BY start_ns;
+
 -- name: stall-causes: time lost in stalls, by cause
 SELECT cause, count(*) AS count, sum(wait_ns) AS wait_ns, sum(jit_ns) AS jit_ns,
     max(duration_ns) AS longest_ns

@@ -1,6 +1,7 @@
 #include "report/commands/summary/notes.h"
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse/names/stack_text.h"
 #include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/summary/error_notes.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #define GV_NOTES_NAME 120
+#define GV_NOTES_CALL 320
 
 /* A note on the trace: what printf makes of a format. */
 #define print_note(summary, ...)                                                                   \
@@ -176,8 +178,62 @@ static void print_lost(const struct gv_summary *summary, int64_t lost)
                                         : "");
 }
 
-/* Results in words, except the one that the verdict explains. */
-static int print_errors(const struct gv_summary *summary, bool fatal, bool named)
+/* "cuLaunchKernel at main.c:31 main", from a row's name and stack. */
+static int call_and_place(const struct gv_summary *summary, sqlite3_stmt *row, int column,
+                          char out[GV_NOTES_CALL])
+{
+    const char *name = (const char *)sqlite3_column_text(row, column);
+    char place[GV_KERNEL_NAME_BYTES];
+    int error = gv_stack_text(summary->trace, sqlite3_column_int64(row, column + 1), 1, place,
+                              sizeof(place));
+
+    snprintf(out, GV_NOTES_CALL, "%.100s%s%.200s", name ? name : "a call", place[0] ? " at " : "",
+             place);
+    return error;
+}
+
+/* The first lost capture. *told: there is one. */
+static int print_lost_captures(const struct gv_summary *summary, bool *told)
+{
+    sqlite3_stmt *rows = NULL;
+    char begin[GV_NOTES_CALL], call[GV_NOTES_CALL], end[GV_NOTES_CALL];
+    char text[4 * GV_NOTES_CALL + GV_OFFER_BYTES], more[64] = "", ended[GV_NOTES_CALL + 32] = "";
+    char failed[GV_NOTES_CALL + 64] = "A graph capture was lost";
+    int result = sqlite3_prepare_v2(summary->trace, sql_lost_captures, -1, &rows, NULL);
+    int error = 0;
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(rows);
+    *told = result == SQLITE_ROW;
+    if (*told) {
+        const char *advice = (const char *)sqlite3_column_text(rows, 8);
+        int64_t count = 1;
+        error = call_and_place(summary, rows, 0, begin);
+        if (!error)
+            error = call_and_place(summary, rows, 2, call);
+        if (!error)
+            error = call_and_place(summary, rows, 5, end);
+        if (sqlite3_column_type(rows, 4) != SQLITE_NULL)
+            snprintf(failed, sizeof(failed), "%s lost a graph capture (%" PRId64 ")", call,
+                     (int64_t)sqlite3_column_int64(rows, 4));
+        if (sqlite3_column_type(rows, 7) != SQLITE_NULL)
+            snprintf(ended, sizeof(ended), ", and %s returned %" PRId64, end,
+                     (int64_t)sqlite3_column_int64(rows, 7));
+        snprintf(text, sizeof(text), "%s: %s began it%s. Fix: %.400s", failed, begin, ended,
+                 advice ? advice : "");
+        while ((result = sqlite3_step(rows)) == SQLITE_ROW)
+            count++;
+        if (count > 1)
+            snprintf(more, sizeof(more), " %" PRId64 " captures were lost in all.", count);
+        strcat(text, more);
+        print_note(summary, text);
+    }
+    sqlite3_finalize(rows);
+    return error ? error : gv_database_error(summary->trace, result);
+}
+
+/* Results in words, except the one that the verdict explains, and those of lost captures. */
+static int print_errors(const struct gv_summary *summary, bool fatal, bool named, bool captures)
 {
     const struct gv_run_facts *facts = summary->facts;
     struct gv_error_notes notes = {
@@ -188,6 +244,7 @@ static int print_errors(const struct gv_summary *summary, bool fatal, bool named
         .most = GV_VERDICT_TOLD,
         .fatal = fatal,
         .other = !fatal,
+        .captures = captures,
     };
 
     return gv_error_notes_print(summary->out, summary->trace, &notes, summary->columns);
@@ -195,14 +252,14 @@ static int print_errors(const struct gv_summary *summary, bool fatal, bool named
 
 int gv_summary_print_broken(const struct gv_summary *summary, bool named)
 {
-    return print_errors(summary, true, named);
+    return print_errors(summary, true, named, false);
 }
 
 int gv_summary_print_notes(const struct gv_summary *summary, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;
     int64_t lost = facts->lost - facts->operations_lost;
-    bool failed = facts->failed > 0 && facts->init_result == 0, silent;
+    bool failed = facts->failed > 0 && facts->init_result == 0, captures = false, silent;
     int error = print_gpu_side(summary);
 
     if (!error && facts->known_ns < facts->window_ns)
@@ -216,7 +273,9 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     if (failed)
         print_failed(summary, named);
     if (!error && failed)
-        error = print_errors(summary, false, named);
+        error = print_lost_captures(summary, &captures);
+    if (!error && failed)
+        error = print_errors(summary, false, named, captures);
     if (facts->launches_missing > 0)
         print_missing(summary);
     if (lost > facts->launches_missing)

@@ -145,6 +145,11 @@ void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *fact
     write_kind(thread, GV_RECORD_UNLOAD, facts->owner);
 }
 
+bool gv_stacks_possible(void)
+{
+    return true;
+}
+
 bool gv_stacks_wanted_of_failed(unsigned api)
 {
     (void)api;
