@@ -3,7 +3,7 @@
  * memory too, as does one after the program trimmed the pool: these are no stalls. */
 #include "kernels/stalls/stage.h"
 
-#define BYTES (UINT64_C(1) << 30)
+#define BYTES (UINT64_C(2) << 30)
 
 int main(int argc, char **argv)
 {

@@ -211,8 +211,8 @@ SELECT
         WHEN c.result <> 900 THEN 'Use the stream or the event of that call in one capture only.'
         WHEN c.thread <> b.thread THEN 'Begin the capture in the mode cudaStreamCaptureModeThreadLocal (in PyTorch, capture_error_mode="thread_local"), which other threads do not disturb, or make the call before the capture.'
         WHEN ca.class = 'sync' OR ca.kind IN ('stream-query', 'event-query') THEN 'Wait for the GPU, and ask about it, before the capture or after it: what is captured does not run yet.'
-        WHEN ca.class = 'load' THEN 'Load before the capture: run what is to be captured once without it. Or begin the capture in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
-        ELSE 'Make the call before the capture. Or begin the capture in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
+        WHEN ca.class = 'load' THEN 'Load before the capture: run what is to be captured once without it. Or begin it in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
+        ELSE 'Make the call before the capture. Or begin it in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
     END AS advice -- what to do
 FROM lost_capture l
     LEFT JOIN call b ON b.id = l.begin_call

@@ -161,19 +161,23 @@ class Report(harness.Case):
     def test_a_lost_capture_names_the_call_and_the_lines(self):
         cupti = os.path.join(harness.simulator(), "libcupti.so.13")
         place = r"at capture_lost\.c:\d+ \w+"
-        lost = f"cuModuleLoadData {place} lost a graph capture \\(900\\): cuStreamBeginCapture_v2 {place} began it"
+        begun = f" lost a graph capture \\(900\\): cuStreamBeginCapture_v2 {place} began it"
         ended = f", and cuStreamEndCapture {place} returned 901"
-        for words, said in (("global load", lost + ended + r"\. Fix: Load before the capture: "),
-                            ("thread load", lost + ended + r"\. Fix: Load before the capture: "),
-                            ("global load other", lost + ended + r"\. Fix: Begin the capture in the mode \w+ThreadLocal "),
-                            ("global load exit", lost + r"\. Fix: Load before the capture: "),
-                            ("global wait", r"cuCtxSynchronize at .*\. Fix: Wait for the GPU, and ask about it, before the"),
-                            ("relaxed load", None), ("thread load other", None), ("global none", None)):
+        allocated = f"cuMemAlloc_v2 {place}{begun}"
+        for words, said in (("global allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin it "),
+                            ("thread allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin it "),
+                            ("global allocate other", allocated + ended + r"\. Fix: Begin the capture in the mode \w+ThreadLocal "),
+                            ("global allocate exit", allocated + r"\. Fix: Make the call before the capture\. "),
+                            ("relaxed wait", f"cuCtxSynchronize {place}{begun}{ended}. Fix: Wait for the GPU, and ask about it, "),
+                            # as drivers before 580
+                            ("global load", f"cuModuleLoadData {place}{begun}{ended}. Fix: Load before the capture: "),
+                            ("relaxed allocate", None), ("thread allocate other", None), ("global none", None)):
             for gpu in ("auto", "off"):
                 with self.subTest(words, gpu=gpu):
                     trace = self.path("lost.db")
+                    fail = "cuModuleLoadData:2=900,cuStreamEndCapture:1=901" if "load" in words else ""
                     result = self.run_program([harness.gpuverify(), "run", "-o", trace, "--", harness.workload("capture_lost"),
-                                               *words.split()], preload=False, env={"GPUVERIFY_CUPTI": cupti, "GPUVERIFY_GPU": gpu})
+                                               *words.split()], preload=False, env={"GPUVERIFY_CUPTI": cupti, "GPUVERIFY_GPU": gpu, "GV_SIM_FAIL": fail})
                     told = " ".join(result.err.split())
                     rows = json.loads(self.command("report", trace, "-s", "captures", "-f", "json").out)["sections"]["captures"]
                     if said is None:

@@ -85,9 +85,7 @@ static CUresult load(CUmodule *module, const void *data, size_t size_bytes)
     if (!module)
         return CUDA_ERROR_INVALID_VALUE;
     struct gv_sim_image *image;
-    CUresult result = gv_sim_unsafe();
-    if (!result)
-        result = gv_sim_image_read(data, size_bytes, &image);
+    CUresult result = gv_sim_image_read(data, size_bytes, &image);
     if (result)
         return result;
     struct gv_sim_module *made;

@@ -1,8 +1,9 @@
 /*
  * Stream-ordered allocation and memory pools.
  *
- * A pool maps memory when it has too little, which takes time, and keeps what is freed until the
- * next synchronisation. That gives back what is above the pool's threshold, which is 0 at first.
+ * A pool maps memory when it has too little, and keeps what is freed until the next
+ * synchronisation. That unmaps what is above the pool's threshold, which is 0 at first. As on an
+ * H100, mapping a gigabyte takes 11.5 ms the first time and 1.4 ms again, and unmapping it 1.9 ms.
  */
 #include "tests/sim/sim.h"
 
@@ -11,7 +12,7 @@ struct gv_sim_pool {
     struct gv_sim_pool *next; /* of those that memory came from */
     int device;
     bool used;
-    uint64_t used_bytes, kept_bytes;
+    uint64_t used_bytes, kept_bytes, most_bytes;
     uint64_t free_ns; /* when the last of its memory is free */
     uint64_t attributes[16];
 };
@@ -118,7 +119,16 @@ CUresult gv_sim_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
     return CUDA_SUCCESS;
 }
 
-/* Makes room, and returns the number of bytes to map. */
+/* How much faster than mapping memory for the first time. */
+#define AGAIN 8u
+#define UNMAP 6u
+
+static void pool_pass(uint64_t size_bytes)
+{
+    gv_sim_pass(size_bytes * 1000 / gv_sim_settings.pool_bytes_per_us);
+}
+
+/* Makes room. Returns how many bytes to map, as if all were mapped for the first time. */
 static uint64_t pool_take(struct gv_sim_pool *pool, size_t size_bytes)
 {
     uint64_t mapped_bytes = 0;
@@ -130,8 +140,12 @@ static uint64_t pool_take(struct gv_sim_pool *pool, size_t size_bytes)
         atomic_store(&gv_sim_pools_used, true);
     }
     pool->used_bytes += size_bytes;
-    if (pool->used_bytes > pool->kept_bytes) {
-        mapped_bytes = pool->used_bytes - pool->kept_bytes;
+    if (pool->used_bytes > pool->most_bytes) {
+        mapped_bytes = pool->used_bytes - pool->most_bytes;
+        mapped_bytes += (pool->most_bytes - pool->kept_bytes) / AGAIN;
+        pool->most_bytes = pool->kept_bytes = pool->used_bytes;
+    } else if (pool->used_bytes > pool->kept_bytes) {
+        mapped_bytes = (pool->used_bytes - pool->kept_bytes) / AGAIN;
         pool->kept_bytes = pool->used_bytes;
     }
     pthread_mutex_unlock(&lock);
@@ -146,20 +160,27 @@ void gv_sim_pool_freed(struct gv_sim_pool *pool, size_t size_bytes)
     pthread_mutex_unlock(&lock);
 }
 
-static void pool_trim(struct gv_sim_pool *pool, uint64_t keep_bytes)
+/* Returns how many bytes to unmap. */
+static uint64_t pool_trim(struct gv_sim_pool *pool, uint64_t keep_bytes)
 {
+    uint64_t unmapped_bytes = 0;
     if (keep_bytes < pool->used_bytes)
         keep_bytes = pool->used_bytes;
-    if (keep_bytes < pool->kept_bytes && gv_sim_now_ns() >= pool->free_ns)
+    if (keep_bytes < pool->kept_bytes && gv_sim_now_ns() >= pool->free_ns) {
+        unmapped_bytes = pool->kept_bytes - keep_bytes;
         pool->kept_bytes = keep_bytes;
+    }
+    return unmapped_bytes;
 }
 
 void gv_sim_pools_release(void)
 {
+    uint64_t unmapped_bytes = 0;
     pthread_mutex_lock(&lock);
     for (struct gv_sim_pool *pool = pools; pool; pool = pool->next)
-        pool_trim(pool, pool->attributes[CU_MEMPOOL_ATTR_RELEASE_THRESHOLD]);
+        unmapped_bytes += pool_trim(pool, pool->attributes[CU_MEMPOOL_ATTR_RELEASE_THRESHOLD]);
     pthread_mutex_unlock(&lock);
+    pool_pass(unmapped_bytes / UNMAP);
 }
 
 CUresult gv_sim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
@@ -167,8 +188,9 @@ CUresult gv_sim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     if (!gv_sim_is(pool, GV_SIM_POOL))
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&lock);
-    pool_trim((struct gv_sim_pool *)pool, minBytesToKeep);
+    uint64_t unmapped_bytes = pool_trim((struct gv_sim_pool *)pool, minBytesToKeep);
     pthread_mutex_unlock(&lock);
+    pool_pass(unmapped_bytes / UNMAP);
     return CUDA_SUCCESS;
 }
 
@@ -194,7 +216,7 @@ CUresult gv_sim_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
     /* Takes no time in the stream, and does not wait for another thread's load (measured). */
     result = gv_sim_memory_make(bytesize, GV_SIM_DEVICE, from, &address);
     if (!result)
-        gv_sim_pass(pool_take(from, bytesize) * 1000 / gv_sim_settings.pool_bytes_per_us);
+        pool_pass(pool_take(from, bytesize));
     *dptr = (CUdeviceptr)address;
     return result;
 }

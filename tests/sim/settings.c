@@ -39,7 +39,7 @@ __attribute__((constructor(101))) static void settings_read(void)
     s->copy_bytes_per_us = number("GV_SIM_COPY_MB_PER_S", 10000);
     if (!s->copy_bytes_per_us)
         s->copy_bytes_per_us = 1;
-    s->pool_bytes_per_us = number("GV_SIM_POOL_MB_PER_S", 85000);
+    s->pool_bytes_per_us = number("GV_SIM_POOL_MB_PER_S", 93000);
     if (!s->pool_bytes_per_us)
         s->pool_bytes_per_us = 1;
     s->memory_bytes = number("GV_SIM_MEMORY_MB", 16384) << 20;

@@ -214,7 +214,8 @@ void gv_sim_host_drain(struct gv_sim_context *context);
 
 /* Stream capture (capture.c) */
 extern _Atomic unsigned gv_sim_captures;
-CUresult gv_sim_capture_forbids(void);                       /* an unsafe call: 0 or 900 */
+CUresult gv_sim_capture_forbids(void); /* an unsafe call: 0 or 900 */
+CUresult gv_sim_capture_forbids_waiting(const struct gv_sim_context *context);
 CUresult gv_sim_capture_check(struct gv_sim_stream *stream); /* queueing work: 0, 901 or 906 */
 CUresult gv_sim_capture_query(struct gv_sim_stream *stream); /* asking, waiting: 0, 900 or 906 */
 CUresult gv_sim_capture_add(struct gv_sim_stream *stream, struct gv_sim_node *node);

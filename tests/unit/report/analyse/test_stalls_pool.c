@@ -41,7 +41,7 @@ static void memory_is_mapped_again_after_a_synchronisation(void **state)
     synchronised(20000);
     allocated(21000, 12000, 7, 1000 * MB);
     freed(40000, 7);
-    CALL("cuMemcpyDtoH_v2", 41000, 20, .stream = STREAM_A, .bytes = 64);
+    CALL("cuCtxSynchronize", 41000, 20);
     allocated(42000, 9000, 8, 700 * MB);
     expect("4 pool 0+12000+0\n"
            "7 pool 0+9000+0\n");
@@ -69,10 +69,13 @@ static void live_memory_counts(void **state)
     expect("5 pool 0+6000+0\n");
 }
 
+/* Other calls that wait give nothing back. */
 static void without_a_synchronisation_the_pool_has_it(void **state)
 {
     (void)state;
     allocated_once(1000 * MB);
+    CALL("cuMemcpyDtoH_v2", 15000, 20, .stream = STREAM_A, .bytes = 64);
+    CALL("cuMemFree_v2", 16000, 20, .object = 5);
     allocated(21000, 12000, 7, 1000 * MB);
     expect("");
 }
@@ -109,6 +112,21 @@ static void a_raised_threshold_keeps_the_memory(void **state)
     freed(34000, 7);
     synchronised(35000);
     allocated(36000, 12000, 7, 1001 * MB);
+    expect("9 pool 0+12000+0\n");
+}
+
+/* It counts at the next synchronisation. */
+static void a_threshold_may_be_lowered(void **state)
+{
+    (void)state;
+    CALL("cuMemPoolSetAttribute", 500, 5, .object = 99, .bytes = 1000 * MB);
+    allocated_once(1000 * MB);
+    synchronised(20000);
+    CALL("cuMemPoolSetAttribute", 20500, 5, .object = 99, .bytes = 1 * MB);
+    allocated(21000, 12000, 7, 1000 * MB);
+    freed(34000, 7);
+    synchronised(35000);
+    allocated(36000, 12000, 7, 1000 * MB);
     expect("9 pool 0+12000+0\n");
 }
 
@@ -199,6 +217,7 @@ int main(void)
         CASE(what_was_mapped_since_the_synchronisation_is_there),
         CASE(a_short_allocation_is_none),
         CASE(a_raised_threshold_keeps_the_memory),
+        CASE(a_threshold_may_be_lowered),
         CASE(what_failed_changed_nothing),
         CASE(another_contexts_pool_is_another),
         CASE(other_memory_is_in_no_pool),
