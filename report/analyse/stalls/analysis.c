@@ -272,6 +272,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = gv_stall_script(trace, GV_STALL_NEW_FACTS);
     if (!error)
+        error = gv_stall_pools_find(run);
+    if (!error)
         error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
     if (!error)
         error = gv_gpu_unseen_each(trace, take_unseen, run);

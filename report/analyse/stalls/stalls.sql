@@ -39,47 +39,26 @@ INSERT INTO temp.stall_freed
         WHERE p.gpu IS NOT 'cupti' AND (a.memory = 5 OR (a.memory BETWEEN 1 AND 4 AND c.bytes >= 1048576)))
     WHERE memory = 5 AND bytes > 0;
 
-CREATE TEMP TABLE stall_threshold (process INTEGER, from_ns INTEGER, to_ns INTEGER, bytes INTEGER);
-INSERT INTO temp.stall_threshold
-    SELECT t.process, c.start_ns, lead(c.start_ns, 1, 9223372036854775807) OVER (
-        PARTITION BY t.process, c.object ORDER BY c.start_ns), c.bytes
-    FROM call c JOIN thread t ON t.id = c.thread
-    WHERE EXISTS (SELECT 1 FROM api WHERE kind = 'alloc-ordered') AND c.result = 0
-        AND c.bytes IS NOT NULL AND c.api IN (SELECT id FROM api WHERE kind = 'pool-attribute');
 CREATE TEMP TABLE stall_pool (call INTEGER PRIMARY KEY);
--- Allocations in stream order for which the pool had to map memory that it had before: since the
--- context's last synchronisation it had less, and no threshold then told it to keep so much. Memory
--- counts per context, and a threshold for all pools of the process. A trace before version 7 does
--- not have the thresholds.
-INSERT INTO temp.stall_pool
-WITH traced AS (
-    SELECT c.id AS call, t.process AS process, coalesce(c.context, s.context, 0) AS context,
-        CASE WHEN a.memory = 5 THEN c.start_ns ELSE c.start_ns + c.duration_ns END AS at_ns,
-        c.object AS object, a.class = 'sync' AS sync,
-        CASE a.kind WHEN 'alloc-ordered' THEN c.bytes END AS allocated
-    FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
-        LEFT JOIN stream s ON s.id = c.stream
-    WHERE EXISTS (SELECT 1 FROM api WHERE kind = 'alloc-ordered')
-        AND (SELECT user_version FROM pragma_user_version) >= 7 AND c.result = 0
-        AND c.api IN (SELECT id FROM api WHERE class = 'sync' OR memory = 5
-            OR kind = 'alloc-ordered')),
--- A free has the size of what was allocated at its address.
-sized AS (
-    SELECT call, process, context, at_ns, sync, allocated,
-        coalesce(allocated, -lag(allocated) OVER same, 0) AS change
-    FROM traced WINDOW same AS (PARTITION BY process, object, sync ORDER BY at_ns, call)),
-lived AS (
-    SELECT *, total(change) OVER past AS live,
-        max(CASE WHEN sync THEN at_ns END) OVER past AS synced_ns
-    FROM sized WINDOW past AS (PARTITION BY process, context ORDER BY at_ns, call)),
-pooled AS (
-    SELECT *, max(live - change) OVER (PARTITION BY process, context ORDER BY at_ns, call) AS most,
-        max(live - change) OVER (PARTITION BY process, context, synced_ns ORDER BY at_ns, call) AS kept
-    FROM lived)
-SELECT call FROM pooled p
-WHERE allocated > 0 AND live > kept AND live <= most AND live > coalesce((
-    SELECT max(k.bytes) FROM temp.stall_threshold k
-    WHERE k.process = p.process AND p.synced_ns >= k.from_ns AND p.synced_ns < k.to_ns), 0);
+
+-- name: POOL_CALLS
+-- What pools do is known from allocations in stream order, frees, synchronisations and thresholds:
+-- the numbers of enum pool_call. Nothing if there are no such allocations, or in a trace before
+-- version 7, which does not have the thresholds.
+SELECT c.id, CASE WHEN a.kind = 'alloc-ordered' THEN 1 WHEN a.memory = 5 THEN 2 WHEN a.class = 'sync' THEN 3
+        ELSE 4 END,
+    t.process, coalesce(c.context, s.context), c.object, c.bytes
+FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+    LEFT JOIN stream s ON s.id = c.stream
+WHERE EXISTS (SELECT 1 FROM api WHERE kind = 'alloc-ordered')
+    AND (SELECT user_version FROM pragma_user_version) >= 7 AND c.result = 0
+    AND (a.kind <> 'pool-attribute' OR c.bytes IS NOT NULL)
+    AND c.api IN (SELECT id FROM api WHERE class = 'sync' OR memory = 5
+        OR kind IN ('alloc-ordered', 'pool-attribute'))
+ORDER BY CASE WHEN a.memory = 5 THEN c.start_ns ELSE c.start_ns + c.duration_ns END, c.id;
+
+-- name: ADD_POOL
+INSERT OR IGNORE INTO temp.stall_pool (call) VALUES (?1);
 
 -- name: DROP_FACTS
 DROP TABLE IF EXISTS temp.stall_load;
@@ -90,7 +69,6 @@ DROP TABLE IF EXISTS temp.stall_caller;
 DROP TABLE IF EXISTS temp.stall_path;
 DROP TABLE IF EXISTS temp.stall_jit;
 DROP TABLE IF EXISTS temp.stall_pool;
-DROP TABLE IF EXISTS temp.stall_threshold;
 
 -- ---- the processes ----
 

@@ -169,6 +169,19 @@ static void a_free_that_waits_frees_the_pools_memory_too(void **state)
     expect("4 pool 0+12000+0\n");
 }
 
+/* As memory that a graph freed: its address is given out again. */
+static void memory_whose_free_was_not_seen_is_free_when_its_address_comes_again(void **state)
+{
+    (void)state;
+    allocated(1000, 12000, 7, 1000 * MB);
+    synchronised(20000);
+    allocated(21000, 12000, 7, 1000 * MB);
+    freed(40000, 7);
+    synchronised(41000);
+    allocated(42000, 12000, 7, 1000 * MB);
+    expect("6 pool 0+12000+0\n");
+}
+
 static void a_thread_without_a_cpu_maps_nothing(void **state)
 {
     (void)state;
@@ -222,6 +235,7 @@ int main(void)
         CASE(another_contexts_pool_is_another),
         CASE(other_memory_is_in_no_pool),
         CASE(a_free_that_waits_frees_the_pools_memory_too),
+        CASE(memory_whose_free_was_not_seen_is_free_when_its_address_comes_again),
         CASE(a_thread_without_a_cpu_maps_nothing),
         CASE(earlier_traces_do_not_have_thresholds),
         CASE(nonsense_is_none),
