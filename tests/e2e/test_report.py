@@ -183,7 +183,8 @@ class Report(harness.Case):
                     trace = self.path("lost.db")
                     fail = "cuModuleLoadData:2=900,cuStreamEndCapture:1=901" if "load" in words else ""
                     result = self.run_program([harness.gpuverify(), "run", "-o", trace, "--", harness.workload("capture_lost"),
-                                               *words.split()], preload=False, env={"GPUVERIFY_CUPTI": cupti, "GPUVERIFY_GPU": gpu, "GV_SIM_FAIL": fail})
+                                               *words.split()], preload=False,
+                                              env={"GPUVERIFY_CUPTI": cupti, "GPUVERIFY_GPU": gpu, "GV_SIM_FAIL": fail})
                     told = " ".join(result.err.split())
                     rows = json.loads(self.command("report", trace, "-s", "captures", "-f", "json").out)["sections"]["captures"]
                     if said is None:
@@ -192,7 +193,8 @@ class Report(harness.Case):
                         continue
                     self.assertRegex(told, said)
                     self.assertEqual(told.count("(900)"), 1, told)
-                    self.assertRegex(" ".join(self.command("report", trace, "-s", "verdict").out.split()), said)
+                    for command in (["report", trace, "-s", "verdict"], ["explain", trace]):
+                        self.assertRegex(" ".join(self.command(*command).out.split()), said)
                     self.assertEqual([(row["result"], row["begun_by"]) for row in rows], [(900, "cuStreamBeginCapture_v2")])
                     self.assertIn("cuStreamBeginCapture_v2", self.command("query", trace, "lost-captures").out)
 

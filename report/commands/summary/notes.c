@@ -1,7 +1,7 @@
 #include "report/commands/summary/notes.h"
 
 #include "report/analyse/names/kernel_name.h"
-#include "report/analyse/names/stack_text.h"
+#include "report/commands/capture_note.h"
 #include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/summary/error_notes.h"
@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define GV_NOTES_NAME 120
-#define GV_NOTES_CALL 320
 
 /* A note on the trace: what printf makes of a format. */
 #define print_note(summary, ...)                                                                   \
@@ -178,60 +177,6 @@ static void print_lost(const struct gv_summary *summary, int64_t lost)
                                         : "");
 }
 
-/* "cuLaunchKernel at main.c:31 main", from a row's name and stack. */
-static int call_and_place(const struct gv_summary *summary, sqlite3_stmt *row, int column,
-                          char out[GV_NOTES_CALL])
-{
-    const char *name = (const char *)sqlite3_column_text(row, column);
-    char place[GV_KERNEL_NAME_BYTES];
-    int error = gv_stack_text(summary->trace, sqlite3_column_int64(row, column + 1), 1, place,
-                              sizeof(place));
-
-    snprintf(out, GV_NOTES_CALL, "%.100s%s%.200s", name ? name : "a call", place[0] ? " at " : "",
-             place);
-    return error;
-}
-
-/* The first lost capture. *told: there is one. */
-static int print_lost_captures(const struct gv_summary *summary, bool *told)
-{
-    sqlite3_stmt *rows = NULL;
-    char begin[GV_NOTES_CALL], call[GV_NOTES_CALL], end[GV_NOTES_CALL];
-    char text[4 * GV_NOTES_CALL + GV_OFFER_BYTES], more[64] = "", ended[GV_NOTES_CALL + 32] = "";
-    char failed[GV_NOTES_CALL + 64] = "A graph capture was lost";
-    int result = sqlite3_prepare_v2(summary->trace, sql_lost_captures, -1, &rows, NULL);
-    int error = 0;
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(rows);
-    *told = result == SQLITE_ROW;
-    if (*told) {
-        const char *advice = (const char *)sqlite3_column_text(rows, 8);
-        int64_t count = 1;
-        error = call_and_place(summary, rows, 0, begin);
-        if (!error)
-            error = call_and_place(summary, rows, 2, call);
-        if (!error)
-            error = call_and_place(summary, rows, 5, end);
-        if (sqlite3_column_type(rows, 4) != SQLITE_NULL)
-            snprintf(failed, sizeof(failed), "%s lost a graph capture (%" PRId64 ")", call,
-                     (int64_t)sqlite3_column_int64(rows, 4));
-        if (sqlite3_column_type(rows, 7) != SQLITE_NULL)
-            snprintf(ended, sizeof(ended), ", and %s returned %" PRId64, end,
-                     (int64_t)sqlite3_column_int64(rows, 7));
-        snprintf(text, sizeof(text), "%s: %s began it%s. Fix: %.400s", failed, begin, ended,
-                 advice ? advice : "");
-        while ((result = sqlite3_step(rows)) == SQLITE_ROW)
-            count++;
-        if (count > 1)
-            snprintf(more, sizeof(more), " %" PRId64 " captures were lost in all.", count);
-        strcat(text, more);
-        print_note(summary, text);
-    }
-    sqlite3_finalize(rows);
-    return error ? error : gv_database_error(summary->trace, result);
-}
-
 /* Results in words, except the one that the verdict explains, and those of lost captures. */
 static int print_errors(const struct gv_summary *summary, bool fatal, bool named, bool captures)
 {
@@ -273,7 +218,8 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     if (failed)
         print_failed(summary, named);
     if (!error && failed)
-        error = print_lost_captures(summary, &captures);
+        error = gv_capture_note_print(summary->out, summary->trace, GV_SUMMARY_NOTE,
+                                      summary->columns, &captures);
     if (!error && failed)
         error = print_errors(summary, false, named, captures);
     if (facts->launches_missing > 0)

@@ -27,10 +27,6 @@ SELECT pid, number, exit_code FROM ended
 WHERE id IS NULL OR ended = 'exit' OR id NOT IN (SELECT process FROM in_flight)
 ORDER BY id IS NULL DESC, ended = 'exit', id;
 
--- name: lost_captures
-SELECT begin_name, begin_stack, name, stack, result, end_name, end_stack, end_result, advice
-FROM lost_captures ORDER BY start_ns;
-
 -- name: gpu_side
 SELECT gpu, gpu_why, count(*) FROM process
 WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR gpu_why IS NOT NULL)
