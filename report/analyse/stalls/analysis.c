@@ -569,12 +569,8 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const struct {
         const char *kind, *name;
-    } shadows[] = {{"TABLE", "stall"},
-                   {"TABLE", "stall_advice"},
-                   {"TABLE", "load_wait"},
-                   {"TABLE", "lost_capture"},
-                   {"VIEW", "stalls"},
-                   {"VIEW", "loads"},
+    } shadows[] = {{"TABLE", "stall"},        {"TABLE", "stall_advice"}, {"TABLE", "load_wait"},
+                   {"TABLE", "lost_capture"}, {"VIEW", "stalls"},        {"VIEW", "loads"},
                    {"VIEW", "lost_captures"}};
     char sql[64];
     int error = 0;
