@@ -28,7 +28,7 @@ BEHIND = {"cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuEventReco
 # Behind another thread that pins or frees memory.
 BEHIND_PINNING = {"cuLaunchKernel", "cuGraphLaunch", "cuMemcpyHtoDAsync", "cuMemcpyHtoD", "cuMemsetD8Async",
                   "cuEventRecord", "cuEventCreate", "cuStreamCreate", "cuMemAlloc", "cuMemFree",
-                  "cuMemAllocHost", "cuModuleLoadData", "cuModuleGetFunction", "cuMemGetInfo",
+                  "cuMemAllocAsync", "cuMemAllocHost", "cuModuleLoadData", "cuModuleGetFunction", "cuMemGetInfo",
                   "cuPointerGetAttribute", "cuMemHostGetDevicePointer", "cuCtxGetLimit"}
 PINNING = ("pin", "unpin", "register", "unregister")
 

@@ -18,7 +18,7 @@ NEVER = {("cuStreamQuery", "of the busy stream"), ("cuEventQuery", ""),
          ("cuModuleGetFunction", ""), ("cuLaunchKernel", "into the busy stream")}
 # Broken: the probe, not the driver.
 BROKEN = ("failed", "hung", "died", "not reached")
-LIMIT_S = 60
+LIMIT_S = 90
 
 
 def named(rows):

@@ -152,6 +152,15 @@ static uint64_t pool_take(struct gv_sim_pool *pool, size_t size_bytes)
     return mapped_bytes;
 }
 
+/* Takes its turn with those who change the memory of the context. */
+static void pool_grow(uint64_t mapped_bytes)
+{
+    if (!mapped_bytes)
+        return;
+    gv_sim_memory_ask();
+    pool_pass(mapped_bytes);
+}
+
 void gv_sim_pool_freed(struct gv_sim_pool *pool, size_t size_bytes)
 {
     pthread_mutex_lock(&lock);
@@ -216,7 +225,7 @@ CUresult gv_sim_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
     /* Takes no time in the stream, and does not wait for another thread's load (measured). */
     result = gv_sim_memory_make(bytesize, GV_SIM_DEVICE, from, &address);
     if (!result)
-        pool_pass(pool_take(from, bytesize));
+        pool_grow(pool_take(from, bytesize));
     *dptr = (CUdeviceptr)address;
     return result;
 }

@@ -159,7 +159,8 @@ static void whoever_pins_or_allocates_keeps_others_out(void **state)
         expect_behind(holders[i], "cuLaunchKernel", "2 lock 0+49950+50 by 1\n");
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
         expect_behind("cuMemHostAlloc", held[i], "2 lock 0+49950+50 by 1\n");
-    expect_behind("cuMemHostAlloc", "cuMemAllocAsync", "");
+    expect_behind("cuMemHostAlloc", "cuMemAllocAsync", "2 lock 0+49950+50 by 1\n");
+    expect_behind("cuModuleLoadData", "cuMemAllocAsync", "");
     expect_behind("cuMemHostAlloc", "cuStreamWaitEvent", "2 unknown 0+50000+0\n");
 }
 
