@@ -22,6 +22,9 @@
 /* After the lock is released, a waiting thread may need so long to get it. */
 #define RELEASE_NS 2000000
 
+/* The least part of a call for which its thread waited for a CPU, if that explains the call. */
+#define DELAYED_PERCENT 80
+
 /* Used without the GPU side: what a load, an unload or a free takes on an idle GPU. */
 #define OWN_NS 150000
 /* What making room for local memory takes. */
@@ -385,7 +388,8 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
 static void waits_for_cpu(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                           enum gv_cause cause)
 {
-    if (call->delay_ns < judge->threshold_ns || call->delay_ns < gv_stall_call_ns(call) / 2)
+    if (call->delay_ns < judge->threshold_ns ||
+        call->delay_ns < gv_stall_call_ns(call) / 100 * DELAYED_PERCENT)
         return;
     call->cause = cause;
     call->wait_ns = call->delay_ns;
