@@ -6,7 +6,7 @@
  * unfinished work waited all of its time, except for what it usually takes. A call that has not
  * returned is treated like that, without an end.
  */
-#include "report/analyse/stalls/evidence.h"
+#include "report/analyse/stalls/others.h"
 
 #include <errno.h>
 
@@ -22,6 +22,10 @@
 /* After the lock is released, a waiting thread may need so long to get it. */
 #define RELEASE_NS 2000000
 
+/* A call that usually takes a fifth, and took so much longer, may have waited for something that
+ * keeps others out only at times. */
+#define USUAL_TIMES 5
+#define SLOWED_NS   1000000
 /* The least part of a call for which its thread waited for a CPU, if that explains the call. */
 #define DELAYED_PERCENT 80
 
@@ -383,6 +387,87 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->waited_until_ns = call->start_ns + wait_ns;
 }
 
+/* ---- another process ---- */
+
+/* When a call let other processes go, at the earliest. */
+static int64_t kept_until_ns(const struct gv_stall_call *keeper)
+{
+    return keeper->end_ns - gv_stall_call_ns(keeper) / 5;
+}
+
+/* How long the call waited for one that keeps others out until it returns: the two end together.
+ * own_ns: what it usually takes; -1: unknown. 0: it does not explain the call. */
+static int64_t kept_out_ns(const struct gv_stall_call *keeper, const struct gv_stall_call *call,
+                           int64_t own_ns)
+{
+    int64_t ns = gv_stall_call_ns(call);
+    int64_t wait_ns = least(keeper->end_ns, call->end_ns) - call->start_ns;
+
+    if (!(keeper->rule->flags & GV_CALL_KEEPS_OTHERS) || wait_ns <= own_ns || ns <= own_ns ||
+        call->end_ns < kept_until_ns(keeper) || call->end_ns - keeper->end_ns > ns / 5 + own_ns)
+        return 0;
+    return wait_ns;
+}
+
+/* How long the call waited for something that keeps others out at times: they coincide for most of
+ * the call, and it usually takes much less. */
+static int64_t slowed_ns(const struct gv_stall_call *call, const struct gv_stall_life *life,
+                         int64_t own_ns)
+{
+    int64_t ns = gv_stall_call_ns(call), excess_ns = ns - own_ns;
+    int64_t wait_ns =
+        least(least(life->end_ns, call->end_ns) - most(life->start_ns, call->start_ns), excess_ns);
+
+    if (own_ns < 0 || ns / USUAL_TIMES < own_ns || excess_ns < SLOWED_NS ||
+        wait_ns < excess_ns / 5 * 4)
+        return 0;
+    return wait_ns;
+}
+
+/* Takes the longest wait of those that explain the call. */
+static void take_other(const struct gv_stall_judge *judge, struct gv_stall_call *call,
+                       enum gv_cause cause, const struct gv_stall_life *life, int64_t wait_ns)
+{
+    /* The time in which it waited for a CPU is not the other process's. */
+    wait_ns = least(wait_ns, gv_stall_call_ns(call) - call->delay_ns);
+    if (wait_ns < judge->threshold_ns || wait_ns <= call->wait_ns || life->process == call->process)
+        return;
+    call->cause = cause;
+    call->wait_ns = wait_ns;
+    call->by = *life;
+}
+
+/* A call of another process explains more than that the process came or went, and this more than
+ * that it is there. */
+static void waits_for_process(const struct gv_stall_judge *judge, struct gv_stall_call *call,
+                              enum gv_cause cause)
+{
+    const struct gv_stall_others *others = &judge->others;
+    int64_t own_ns = 0;
+
+    if (!(call->rule->flags & GV_CALL_HELD_BY_OTHERS) || others->count == 0)
+        return;
+    if (call->rule->flags & GV_CALL_WORKS)
+        own_ns = gv_stall_usual_ns(others, call);
+    for (size_t i = 0; i < judge->keeper_count; i++) {
+        const struct gv_stall_call *keeper = &judge->keepers[i];
+        const struct gv_stall_life life = {.process = keeper->process,
+                                           .call = keeper->call,
+                                           .did = GV_OTHER_CALLED,
+                                           .start_ns = keeper->start_ns,
+                                           .end_ns = keeper->end_ns};
+        take_other(judge, call, cause, &life, kept_out_ns(keeper, call, own_ns));
+        take_other(judge, call, cause, &life, slowed_ns(call, &life, own_ns));
+    }
+    for (int used = 0; used <= 1 && call->cause != cause; used++)
+        for (size_t i = 0; i < others->count; i++)
+            if ((others->lives[i].did == GV_OTHER_USED) == used)
+                take_other(judge, call, cause, &others->lives[i],
+                           slowed_ns(call, &others->lives[i], own_ns));
+    if (call->cause == cause)
+        call->blocked_by = call->by.call;
+}
+
 /* Comes after all other causes: a thread that spins until the GPU is done may wait for a CPU at
  * the same time. */
 static void waits_for_cpu(const struct gv_stall_judge *judge, struct gv_stall_call *call,
@@ -412,26 +497,38 @@ static proof *const proofs[] = {
 #include "report/analyse/stalls/causes.def"
 };
 
-/* Remembers a call that keeps others out, and forgets those that ended before it began. */
-static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_call *call)
+/* Remembers a call for those that begin before it ends, and forgets those that ended. */
+static int remember(struct gv_stall_call **list, size_t *count, size_t *room,
+                    const struct gv_stall_call *call)
 {
-    struct gv_stall_call *holders;
+    struct gv_stall_call *grown;
     size_t kept = 0;
 
-    if (gv_stall_call_ns(call) < judge->threshold_ns || !call->thread ||
-        !(holds_lock(call) || holds_allocations(call)))
-        return 0;
-    for (size_t i = 0; i < judge->holder_count; i++)
-        if (judge->holders[i].end_ns >= call->start_ns)
-            judge->holders[kept++] = judge->holders[i];
-    judge->holder_count = kept;
-    holders =
-        gv_stall_grown(judge->holders, &judge->holder_room, judge->holder_count, sizeof(*holders));
-    if (!holders)
+    for (size_t i = 0; i < *count; i++)
+        if ((*list)[i].end_ns >= call->start_ns)
+            (*list)[kept++] = (*list)[i];
+    *count = kept;
+    grown = gv_stall_grown(*list, room, *count, sizeof(*grown));
+    if (!grown)
         return -ENOMEM;
-    judge->holders = holders;
-    judge->holders[judge->holder_count++] = *call;
+    *list = grown;
+    (*list)[(*count)++] = *call;
     return 0;
+}
+
+/* Remembers a call that keeps others out: of the process, and other processes. */
+static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_call *call)
+{
+    int error = 0;
+
+    if (gv_stall_call_ns(call) < judge->threshold_ns || !call->thread)
+        return 0;
+    if (holds_lock(call) || holds_allocations(call))
+        error = remember(&judge->holders, &judge->holder_count, &judge->holder_room, call);
+    if (!error && judge->others.count > 0 &&
+        (call->rule->flags & (GV_CALL_KEEPS_OTHERS | GV_CALL_SLOWS_OTHERS)))
+        error = remember(&judge->keepers, &judge->keeper_count, &judge->keeper_room, call);
+    return error;
 }
 
 int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call)

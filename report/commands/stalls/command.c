@@ -41,6 +41,8 @@ static const struct gv_column stalls_fields[] = {
     {"confidence", GV_COLUMN_TEXT},    {"process", GV_COLUMN_NUMBER},
     {"thread", GV_COLUMN_NUMBER},      {"kernel", GV_COLUMN_TEXT},
     {"where", GV_COLUMN_TEXT},         {"advice", GV_COLUMN_TEXT},
+    {"other_pid", GV_COLUMN_NUMBER},   {"other_name", GV_COLUMN_TEXT},
+    {"other_did", GV_COLUMN_TEXT},
 };
 
 #define GV_STALLS_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
@@ -93,6 +95,9 @@ static void stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct g
     gv_rows_text(out, row->kernel);
     gv_rows_text(out, stall_where(trace, row, where));
     gv_rows_text(out, row->advice);
+    gv_rows_known(out, row->other_pid);
+    gv_rows_text(out, row->other_name);
+    gv_rows_text(out, row->other_did);
 }
 
 static bool stalls_is_for_people(enum gv_format format)

@@ -53,7 +53,8 @@ static const char *class_of(const char *name)
                    {"Synchronize", "sync"},  {"Alloc", "alloc"},      {"Malloc", "alloc"},
                    {"Free", "free"},         {"Unregister", "free"},  {"Stream", "stream"},
                    {"EventRecord", "event"}, {"EventQuery", "event"}, {"Ctx", "context"},
-                   {"Limit", "context"}};
+                   {"Limit", "context"},     {"GetInfo", "alloc"},    {"Unmap", "free"},
+                   {"Host", "alloc"}};
 
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
         if (strstr(name, classes[i].part))
@@ -166,10 +167,12 @@ void expect(const char *lines)
         "SELECT printf('%d %s %d+%d+%d', call, cause, (jit_ns + 5000) / 10000 * 10,"
         " (wait_ns + 5000) / 10000 * 10, (work_ns + 5000) / 10000 * 10) ||"
         " coalesce(' for ' || waited_for, '') || coalesce(' by ' || blocked_by, '') ||"
+        " coalesce(' ' || other_did || coalesce(' of ' || other_name, ''), '') ||"
         " coalesce(' drained ' || drained_count, '') || coalesce(' presumed ' || presumed, '') ||"
         " CASE expected WHEN 1 THEN ' expected' ELSE '' END, confidence,"
         " jit_ns + wait_ns + work_ns = duration_ns, advice IS NOT NULL OR expected,"
-        " cause = 'descheduled' FROM stalls"
+        " CASE cause WHEN 'descheduled' THEN 'measured' WHEN 'other-process' THEN 'inferred' END"
+        " FROM stalls"
         " ORDER BY id";
     char found[8192] = "";
     sqlite3_stmt *rows = NULL;
@@ -180,10 +183,12 @@ void expect(const char *lines)
     while (sqlite3_step(rows) == SQLITE_ROW) {
         size_t used = strlen(found);
         snprintf(found + used, sizeof(found) - used, "%s\n", sqlite3_column_text(rows, 0));
-        if (current != BOTH)
+        if (sqlite3_column_type(rows, 4) != SQLITE_NULL)
             assert_string_equal((const char *)sqlite3_column_text(rows, 1),
-                                current == MEASURED || sqlite3_column_int(rows, 4) ? "measured"
-                                                                                   : "inferred");
+                                (const char *)sqlite3_column_text(rows, 4));
+        else if (current != BOTH)
+            assert_string_equal((const char *)sqlite3_column_text(rows, 1),
+                                current == MEASURED ? "measured" : "inferred");
         assert_int_equal(sqlite3_column_int(rows, 2), 1);
         assert_int_equal(sqlite3_column_int(rows, 3), 1);
     }
