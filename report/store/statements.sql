@@ -223,6 +223,16 @@ DELETE FROM temp.known WHERE known = ?;
 -- name: DEVICE_FIND
 SELECT 1 FROM device WHERE uuid = ? LIMIT 1;
 
+-- name: PROCESS_PID
+SELECT 1 FROM process WHERE pid = ? LIMIT 1;
+
+-- name: OTHER_ADD
+INSERT INTO other_process (uuid, first_ns, last_ns, started, ended) VALUES (?1, ?2, ?2, ?3, 0);
+
+-- name: OTHER_SEEN
+UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5
+WHERE id = ?1;
+
 -- name: SAMPLE_ADD
 INSERT INTO sample (uuid, at_ns, gpu_percent, memory_percent, memory_used_bytes, power_mw,
     sm_clock_mhz, memory_clock_mhz, temperature_c)

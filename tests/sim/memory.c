@@ -156,7 +156,9 @@ static CUresult make(size_t size_bytes, enum gv_sim_memory memory, void **addres
         return result;
     pthread_mutex_lock(&c->memory);
     pthread_mutex_lock(&c->work);
+    gv_sim_machine_enter();
     result = gv_sim_memory_make(size_bytes, memory, address);
+    gv_sim_machine_leave();
     pthread_mutex_unlock(&c->work);
     pthread_mutex_unlock(&c->memory);
     return result;
@@ -177,6 +179,7 @@ static CUresult drain_and_free(uintptr_t address, bool host)
         return gv_sim_memory_free(address, host);
     pthread_mutex_lock(&c->work);
     gv_sim_context_drain_holding(c);
+    gv_sim_machine_free(range.size_bytes);
     result = gv_sim_memory_free(address, host);
     pthread_mutex_unlock(&c->work);
     return result;
@@ -238,7 +241,10 @@ CUresult gv_sim_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flag
         return CUDA_ERROR_INVALID_VALUE;
     struct gv_sim_range range = {
         .start = (uintptr_t)p, .size_bytes = bytesize, .memory = GV_SIM_REGISTERED, .context = c};
-    return gv_sim_memory_add(&range);
+    gv_sim_machine_enter();
+    CUresult result = gv_sim_memory_add(&range);
+    gv_sim_machine_leave();
+    return result;
 }
 
 CUresult gv_sim_cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
@@ -275,7 +281,9 @@ CUresult gv_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     if (!gv_sim_current())
         return CUDA_ERROR_INVALID_CONTEXT;
     size_t used;
+    gv_sim_machine_enter();
     gv_sim_memory_used(&used);
+    gv_sim_machine_leave();
     if (free_bytes)
         *free_bytes = gv_sim_settings.memory_bytes - used;
     if (total)

@@ -424,13 +424,19 @@ static int64_t slowed_ns(const struct gv_stall_call *call, const struct gv_stall
     return wait_ns;
 }
 
-/* Takes the longest wait of those that explain the call. */
+static bool is_nearer(const struct gv_stall_call *call, const struct gv_stall_life *life)
+{
+    return llabs(life->at_ns - call->start_ns) < llabs(call->by.at_ns - call->start_ns);
+}
+
+/* Takes the longest wait of those that explain the call; of several, the one that is nearest. */
 static void take_other(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                        enum gv_cause cause, const struct gv_stall_life *life, int64_t wait_ns)
 {
     /* The time in which it waited for a CPU is not the other process's. */
     wait_ns = least(wait_ns, gv_stall_call_ns(call) - call->delay_ns);
-    if (wait_ns < judge->threshold_ns || wait_ns <= call->wait_ns || life->process == call->process)
+    if (wait_ns < judge->threshold_ns || wait_ns < call->wait_ns ||
+        life->process == call->process || (wait_ns == call->wait_ns && !is_nearer(call, life)))
         return;
     call->cause = cause;
     call->wait_ns = wait_ns;
@@ -454,6 +460,7 @@ static void waits_for_process(const struct gv_stall_judge *judge, struct gv_stal
         const struct gv_stall_life life = {.process = keeper->process,
                                            .call = keeper->call,
                                            .did = GV_OTHER_CALLED,
+                                           .at_ns = keeper->start_ns,
                                            .start_ns = keeper->start_ns,
                                            .end_ns = keeper->end_ns};
         take_other(judge, call, cause, &life, kept_out_ns(keeper, call, own_ns));

@@ -52,6 +52,7 @@ struct gv_stall_life {
     int64_t other;   /* row of other_process; 0: of the session */
     int64_t call;    /* row; 0: no call says so */
     enum gv_other_did did;
+    int64_t at_ns; /* when it started or ended */
     int64_t start_ns, end_ns;
 };
 

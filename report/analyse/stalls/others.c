@@ -39,12 +39,13 @@ static int read_processes(struct gv_stall_run *run)
         int64_t start_ns = gv_time_column(rows, 1), end_ns = gv_time_column(rows, 2);
 
         life.did = GV_OTHER_STARTED;
-        life.start_ns = start_ns;
+        life.start_ns = life.at_ns = start_ns;
         life.end_ns = start_ns + LIFE_NS;
         error = add_life(&run->judge.others, &life);
         if (error || sqlite3_column_type(rows, 2) == SQLITE_NULL)
             continue;
         life.did = GV_OTHER_ENDED;
+        life.at_ns = end_ns;
         life.start_ns = end_ns - LIFE_NS;
         life.end_ns = end_ns + LIFE_NS;
         error = add_life(&run->judge.others, &life);
@@ -63,7 +64,7 @@ static int read_outside(struct gv_stall_run *run)
         struct gv_stall_life life = {.other = sqlite3_column_int64(rows, 0)};
 
         life.did = GV_OTHER_USED;
-        life.start_ns = first_ns;
+        life.start_ns = life.at_ns = first_ns;
         life.end_ns = last_ns;
         error = add_life(&run->judge.others, &life);
         life.did = GV_OTHER_STARTED;
@@ -72,7 +73,7 @@ static int read_outside(struct gv_stall_run *run)
         if (!error && started)
             error = add_life(&run->judge.others, &life);
         life.did = GV_OTHER_ENDED;
-        life.start_ns = last_ns;
+        life.start_ns = life.at_ns = last_ns;
         life.end_ns = last_ns + SAMPLED_NS + LIFE_NS;
         if (!error && ended)
             error = add_life(&run->judge.others, &life);

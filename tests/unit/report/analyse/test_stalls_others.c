@@ -158,6 +158,18 @@ static void a_process_that_starts_or_ends_holds_others(void **state)
                     "4 other-process 0+50000+0 end of %s\n");
 }
 
+static void the_end_is_told_of_a_process_that_ends_soon(void **state)
+{
+    (void)state;
+    fixture_sql("UPDATE process SET start_ns = 10000000000, end_ns = 10300000000, ended = 'exit'"
+                " WHERE id = %d",
+                number());
+    CALL("cuMemGetInfo_v2", 10050000, 50000);
+    CALL("cuMemGetInfo_v2", 10250000, 50000);
+    expect_of_other("1 other-process 0+50000+0 start of %s\n"
+                    "2 other-process 0+50000+0 end of %s\n");
+}
+
 static void one_outside_the_session_is_named(void **state)
 {
     (void)state;
@@ -220,6 +232,7 @@ int main(void)
         CASE(two_that_pin_at_once_hold_nobody),
         CASE(a_call_of_a_larger_size_takes_no_less),
         CASE(a_process_that_starts_or_ends_holds_others),
+        CASE(the_end_is_told_of_a_process_that_ends_soon),
         CASE(one_outside_the_session_is_named),
         CASE(one_that_cannot_be_named_is_told_too),
         CASE(a_thread_without_a_processor_waited_for_one),
