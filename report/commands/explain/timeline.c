@@ -102,7 +102,8 @@ static void timeline_add(struct gv_timeline *timeline, struct gv_timeline_lane *
     }
 }
 
-/* Runs a statement that takes the process, the end and the start of the window. */
+/* Runs a statement that takes the process, the end and the start of the window, and may take the
+ * other thread, which may be another process's. */
 static int timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *timeline,
                          void (*take)(struct gv_timeline *, sqlite3_stmt *))
 {
@@ -112,7 +113,9 @@ static int timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *ti
     if (sqlite3_prepare_v2(trace, sql, -1, &statement, NULL) != SQLITE_OK ||
         sqlite3_bind_int64(statement, 1, timeline->focus->process) != SQLITE_OK ||
         sqlite3_bind_int64(statement, 2, timeline->to_ns) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 3, timeline->from_ns) != SQLITE_OK)
+        sqlite3_bind_int64(statement, 3, timeline->from_ns) != SQLITE_OK ||
+        (sqlite3_bind_parameter_count(statement) > 3 &&
+         sqlite3_bind_int64(statement, 4, timeline->focus->other_thread) != SQLITE_OK))
         error = -EIO;
     while (!error && (result = sqlite3_step(statement)) != SQLITE_DONE) {
         if (result == SQLITE_ROW)
@@ -233,8 +236,8 @@ static void timeline_print_times(const struct gv_timeline *timeline, FILE *out)
 }
 
 static const char timeline_calls_sql[] =
-    "SELECT thread, start_ns, duration_ns, name FROM calls WHERE process = ?1 AND start_ns < ?2"
-    " AND start_ns + duration_ns > ?3";
+    "SELECT thread, start_ns, duration_ns, name FROM calls WHERE (process = ?1 OR thread = ?4)"
+    " AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 /* Its own end: an unfinished call has none. */
 static const char timeline_flights_sql[] =
     "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"
