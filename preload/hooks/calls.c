@@ -425,8 +425,14 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
     return result == 0 && facts->what == GV_FACT_NONE && !gv_stacks_wanted(duration_ns) &&
            !gv_run_delay_wanted(duration_ns) && thread->context &&
            (call->kernel || call->class != GV_CLASS_LAUNCH) && call->class != GV_CLASS_CONTEXT &&
-           call->class != GV_CLASS_INIT && thread->next < thread->end &&
-           thread->open_to == GV_ROOM_REST;
+           call->class != GV_CLASS_INIT && call->class != GV_CLASS_ASK &&
+           thread->next < thread->end && thread->open_to == GV_ROOM_REST;
+}
+
+/* Nobody waits for such a call, and programs make millions. */
+static inline bool is_quick_question(const struct gv_call *call, uint64_t duration_ns)
+{
+    return call->class == GV_CLASS_ASK && !gv_run_delay_wanted(duration_ns);
 }
 
 /* A slow poll gets its own row, because it may be a stall. */
@@ -466,7 +472,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         fill_record(thread, call, result, duration_ns, facts, thread->context, call->kernel);
     else if (is_quick_poll(result, duration_ns, facts))
         write_poll(thread, call, end_ns, facts);
-    else
+    else if (!is_quick_question(call, duration_ns))
         end_outermost(thread, call, result, end_ns, facts);
     leave_outermost(thread);
     if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)

@@ -109,6 +109,7 @@ static struct gv_sim_context *context_new(CUdevice device, unsigned int flags)
     c->local_pool_bytes = 1024;
     pthread_mutex_init(&c->memory, NULL);
     pthread_mutex_init(&c->work, NULL);
+    pthread_mutex_init(&c->addresses, NULL);
     pthread_mutex_init(&c->list_lock, NULL);
     c->legacy = gv_sim_stream_new(c, CU_STREAM_DEFAULT, 0);
     if (!c->legacy) {

@@ -3,7 +3,10 @@
  * that copies really copy.
  *
  * Freeing waits until the context is idle, and blocks other threads that queue work meanwhile.
- * Allocating waits only for the locks.
+ * Allocating waits only for the locks. Seen on an H100: while a thread allocates, pins, frees or
+ * unpins, no other thread may queue work in the context or ask
+ * what an address is; and one thread of the whole process does so at a time. Pinned memory takes
+ * long.
  */
 #include "tests/sim/sim.h"
 
@@ -19,6 +22,37 @@ static struct gv_sim_range *ranges; /* by address */
 static size_t range_count, range_room;
 static size_t used_bytes;
 static uint64_t next_id = 1;
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+/* The context's `work` is locked. */
+static void change_begin(struct gv_sim_context *c, size_t size_bytes, enum gv_sim_memory memory,
+                         bool frees)
+{
+    static const uint64_t part[][2] = {[GV_SIM_PINNED] = {1, 3}, [GV_SIM_REGISTERED] = {8, 28}};
+    pthread_mutex_lock(&one_at_a_time);
+    pthread_mutex_lock(&c->addresses);
+    if (memory == GV_SIM_PINNED || memory == GV_SIM_REGISTERED)
+        gv_sim_pass((size_bytes >> 20) * gv_sim_settings.pin_ns_per_mb / part[memory][frees]);
+    gv_sim_machine_enter();
+    if (frees)
+        gv_sim_pass((size_bytes >> 20) * gv_sim_settings.free_ns_per_mb);
+}
+
+static void change_end(struct gv_sim_context *c)
+{
+    gv_sim_machine_leave();
+    pthread_mutex_unlock(&c->addresses);
+    pthread_mutex_unlock(&one_at_a_time);
+}
+
+void gv_sim_memory_ask(void)
+{
+    struct gv_sim_context *c = gv_sim_current();
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->addresses);
+    pthread_mutex_unlock(&c->addresses);
+}
 
 /* The first range that ends after the address; called with the lock held. */
 static size_t place_of(uintptr_t address)
@@ -156,9 +190,9 @@ static CUresult make(size_t size_bytes, enum gv_sim_memory memory, void **addres
         return result;
     pthread_mutex_lock(&c->memory);
     pthread_mutex_lock(&c->work);
-    gv_sim_machine_enter();
+    change_begin(c, size_bytes, memory, false);
     result = gv_sim_memory_make(size_bytes, memory, address);
-    gv_sim_machine_leave();
+    change_end(c);
     pthread_mutex_unlock(&c->work);
     pthread_mutex_unlock(&c->memory);
     return result;
@@ -179,8 +213,9 @@ static CUresult drain_and_free(uintptr_t address, bool host)
         return gv_sim_memory_free(address, host);
     pthread_mutex_lock(&c->work);
     gv_sim_context_drain_holding(c);
-    gv_sim_machine_free(range.size_bytes);
+    change_begin(c, range.size_bytes, range.memory, true);
     result = gv_sim_memory_free(address, host);
+    change_end(c);
     pthread_mutex_unlock(&c->work);
     return result;
 }
@@ -241,9 +276,11 @@ CUresult gv_sim_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flag
         return CUDA_ERROR_INVALID_VALUE;
     struct gv_sim_range range = {
         .start = (uintptr_t)p, .size_bytes = bytesize, .memory = GV_SIM_REGISTERED, .context = c};
-    gv_sim_machine_enter();
+    pthread_mutex_lock(&c->work);
+    change_begin(c, bytesize, GV_SIM_REGISTERED, false);
     CUresult result = gv_sim_memory_add(&range);
-    gv_sim_machine_leave();
+    change_end(c);
+    pthread_mutex_unlock(&c->work);
     return result;
 }
 
@@ -262,6 +299,7 @@ CUresult gv_sim_cuMemHostUnregister(void *p)
 
 CUresult gv_sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
+    gv_sim_memory_ask();
     if (!pdptr || Flags || gv_sim_memory_kind(p) == GV_SIM_PAGEABLE)
         return CUDA_ERROR_INVALID_VALUE;
     *pdptr = (CUdeviceptr)p;
@@ -270,6 +308,7 @@ CUresult gv_sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
 
 CUresult gv_sim_cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
+    gv_sim_memory_ask();
     if (!pFlags || gv_sim_memory_kind(p) == GV_SIM_PAGEABLE)
         return CUDA_ERROR_INVALID_VALUE;
     *pFlags = CU_MEMHOSTALLOC_DEVICEMAP;
@@ -280,6 +319,7 @@ CUresult gv_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     if (!gv_sim_current())
         return CUDA_ERROR_INVALID_CONTEXT;
+    gv_sim_memory_ask();
     size_t used;
     gv_sim_machine_enter();
     gv_sim_memory_used(&used);
@@ -294,6 +334,7 @@ CUresult gv_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 CUresult gv_sim_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct gv_sim_range range;
+    gv_sim_memory_ask();
     if (!gv_sim_memory_find((uintptr_t)dptr, &range) || range.memory < GV_SIM_DEVICE)
         return CUDA_ERROR_NOT_FOUND;
     if (pbase)

@@ -4,6 +4,7 @@
 static CUresult attribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct gv_sim_range range;
+    gv_sim_memory_ask();
     if (!gv_sim_memory_find((uintptr_t)ptr, &range))
         return CUDA_ERROR_INVALID_VALUE;
     bool device = range.memory >= GV_SIM_DEVICE;

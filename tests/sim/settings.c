@@ -35,6 +35,7 @@ __attribute__((constructor(101))) static void settings_read(void)
     s->load_ns = number("GV_SIM_LOAD_NS", 100000);
     s->context_ns = number("GV_SIM_CONTEXT_NS", 1000000);
     s->limit_ns = number("GV_SIM_LIMIT_NS", 3000000);
+    s->pin_ns_per_mb = number("GV_SIM_PIN_NS_PER_MB", 0);
     s->copy_bytes_per_us = number("GV_SIM_COPY_MB_PER_S", 10000);
     if (!s->copy_bytes_per_us)
         s->copy_bytes_per_us = 1;

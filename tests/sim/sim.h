@@ -57,7 +57,7 @@ enum gv_sim_symbol {
 
 /* Settings (settings.c), read once when the library is loaded. */
 struct gv_sim_settings {
-    uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns;
+    uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns, pin_ns_per_mb;
     uint64_t memory_bytes, free_ns_per_mb, end_ns;
     int devices, driver_version;
     bool no_device, reuse_handles, eager;
@@ -156,7 +156,7 @@ struct gv_sim_context {
     unsigned int flags;
     uint64_t id;
     bool primary;
-    pthread_mutex_t memory, work;
+    pthread_mutex_t memory, work, addresses; /* taken in this order */
     _Atomic int
         waits; /* calls that wait for the GPU with one of the two locks, except for full queues */
     uint64_t now_ns;                  /* when `work` was taken to queue something */
@@ -342,6 +342,8 @@ CUresult gv_sim_memory_free(uintptr_t address, bool host);
 bool gv_sim_memory_find(uintptr_t address, struct gv_sim_range *found);
 enum gv_sim_memory gv_sim_memory_kind(const void *address);
 void gv_sim_memory_used(size_t *used_bytes);
+/* Waits while a thread changes the memory of the current context. */
+void gv_sim_memory_ask(void);
 
 /* Copies (copy.c): one rectangle, also what a graph's copy node holds */
 struct gv_sim_rows {

@@ -343,7 +343,9 @@ void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
 {
     struct gv_advice_out out = {.text = text};
     const char *from =
-        facts->in_flight ? gv_cause_advice_in_flight(cause) : gv_cause_advice(cause, facts->call);
+        facts->in_flight
+            ? gv_cause_advice_in_flight(cause)
+            : gv_cause_advice(cause, cause == GV_CAUSE_LOCK ? facts->blocker : facts->call);
 
     text[0] = '\0';
     while (*from) {

@@ -358,6 +358,7 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
         .lazy = sqlite3_column_int(row, 9) != 0,
         .ptx = sqlite3_column_int(row, 10) != 0,
         .delay_ns = gv_time_column_duration(row, 11),
+        .freeing_ns = gv_time_column_duration(row, 12),
         .source = GV_STALL_INFERRED,
     };
     process_of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);
@@ -525,7 +526,7 @@ static int analyse_chunk(struct gv_stall_run *run)
     if (!error)
         error = gv_stall_infer_chunk(run);
     for (size_t i = 0; i < run->call_count && !error; i++) {
-        error = gv_stall_decide(&run->judge, &run->calls[i]);
+        error = gv_stall_decide(&run->judge, &run->calls[i], run->call_count - 1 - i);
         if (!error)
             error = store_call(run, &run->calls[i]);
     }

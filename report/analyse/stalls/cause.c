@@ -13,7 +13,7 @@
 /* A call may work so long after a wait that explains it. */
 #define TAIL_NS 2000000
 /* A kernel's first launch may take so long on an idle GPU, to load its code or to make room for
- * its local memory. */
+ * its local memory; and asking how much memory is free. */
 #define FIRST_NS 10000000
 /* A stream's queue holds about 1024 operations. */
 #define QUEUE 900
@@ -21,6 +21,8 @@
 #define PINNED 2
 /* After the lock is released, a waiting thread may need so long to get it. */
 #define RELEASE_NS 2000000
+/* So many calls are looked at that began after a call that may wait for them. */
+#define LATER 4096
 
 /* A call that usually takes a fifth, and took so much longer, may have waited for something that
  * keeps others out only at times. */
@@ -160,9 +162,11 @@ static bool is_guessed(const struct gv_stall_judge *judge, const struct gv_stall
 /* Whether an unexplained call may have worked all the time. */
 static bool has_worked(const struct gv_stall_call *call)
 {
+    bool asks = !(call->rule->flags & GV_CALL_HELD) && (call->rule->flags & GV_CALL_HELD_MEMORY);
+
     if ((call->rule->flags & GV_CALL_WORKS) || call->lazy || call->loads)
         return true;
-    if (call->first_use && gv_stall_call_ns(call) <= FIRST_NS)
+    if ((call->first_use || asks) && gv_stall_call_ns(call) <= FIRST_NS)
         return true;
     if (is_pinned(call) && call->in_stream.count > 0)
         return false;
@@ -186,7 +190,9 @@ static void drains_context_in(const struct gv_stall_judge *judge, struct gv_stal
 static void drains_context(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                            enum gv_cause cause)
 {
-    drains_context_in(judge, call, cause, OWN_NS);
+    /* Without the GPU side, nobody knows how much of it was work. */
+    if (is_measured(call) || gv_stall_call_ns(call) / 2 >= call->freeing_ns)
+        drains_context_in(judge, call, cause, OWN_NS + call->freeing_ns);
 }
 
 static void destroys_context(const struct gv_stall_judge *judge, struct gv_stall_call *call,
@@ -306,12 +312,12 @@ static void compiles(const struct gv_stall_judge *judge, struct gv_stall_call *c
 /* When a call released the lock, at the earliest: when what it waited for had ended. */
 static int64_t held_until_ns(const struct gv_stall_call *holder)
 {
-    return holder->waited_until_ns
+    return holder->waited_until_ns && holder->cause != GV_CAUSE_LOCK
                ? holder->waited_until_ns
                : holder->end_ns - least(gv_stall_call_ns(holder) / 10, RELEASE_NS);
 }
 
-/* Keeps the lock until it returns. */
+/* Keeps the context's lock until it returns. */
 static bool holds_lock(const struct gv_stall_call *call)
 {
     return (call->rule->flags & GV_CALL_HOLDS) || call->cause == GV_CAUSE_LAZY_LOAD ||
@@ -324,25 +330,66 @@ static bool holds_allocations(const struct gv_stall_call *call)
     return call->cause == GV_CAUSE_QUEUE_FULL || call->cause == GV_CAUSE_PAGEABLE_COPY;
 }
 
-static bool keeps_out(const struct gv_stall_judge *judge, const struct gv_stall_call *holder,
-                      const struct gv_stall_call *call)
+/* From when on one call keeps another out; INT64_MAX: it does not. A call that waits for a lock
+ * does not hold it yet, and that of memory is taken only after a wait for the GPU. */
+static int64_t keeps_out_from_ns(const struct gv_stall_call *holder,
+                                 const struct gv_stall_call *call)
 {
-    int64_t rest_ns = call->end_ns - holder->end_ns;
+    uint32_t flags = call->rule->flags;
+    bool other = holder->context && call->context && holder->context != call->context;
 
-    if (holder->process != call->process || holder->thread == call->thread ||
-        !(call->rule->flags &
-          (holds_lock(holder) ? GV_CALL_HELD | GV_CALL_HELD_ALLOC : GV_CALL_HELD_ALLOC)))
-        return false;
-    if (holder->context && call->context && holder->context != call->context)
-        return false;
-    /* The rest must be short, unless the call does work of its own. */
-    if (!(call->rule->flags & GV_CALL_WORKS) &&
-        rest_ns > most(gv_stall_call_ns(call) / 5, RELEASE_NS))
-        return false;
-    if (call->end_ns < holder->end_ns - GV_STALL_SLACK_NS)
-        return held_until_ns(holder) - call->start_ns >= judge->threshold_ns &&
-               call->end_ns >= held_until_ns(holder) - GV_STALL_SLACK_NS;
-    return holder->end_ns - call->start_ns >= judge->threshold_ns;
+    if (holder->process != call->process || holder->thread == call->thread)
+        return INT64_MAX;
+    if (!other && (flags & GV_CALL_HELD) && holds_lock(holder))
+        return holder->start_ns + (holder->cause == GV_CAUSE_LOCK ? holder->wait_ns : 0);
+    if (!other && (flags & GV_CALL_HELD_ALLOC) && holds_allocations(holder))
+        return holder->start_ns;
+    if ((holder->rule->flags & GV_CALL_HOLDS_MEMORY) &&
+        (flags & (other ? GV_CALL_HELD_ALL_MEMORY : GV_CALL_HELD_MEMORY | GV_CALL_HELD_ALL_MEMORY)))
+        return holder->start_ns + holder->wait_ns;
+    return INT64_MAX;
+}
+
+/* Whether the call came out late enough for having waited for the holder. Of two calls that keep
+ * the lock until they return, the one that returned first had it first. */
+static bool comes_out_after(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
+                            const struct gv_stall_call *holder)
+{
+    bool both = (holder->rule->flags & GV_CALL_HOLDS_MEMORY) && holds_lock(call);
+    int64_t early_ns = held_until_ns(holder);
+
+    if (call->start_ns <= holder->start_ns)
+        return call->end_ns >= holder->end_ns;
+    if (both || call->end_ns >= holder->end_ns - GV_STALL_SLACK_NS)
+        return call->end_ns >= holder->end_ns - GV_STALL_SLACK_NS;
+    return call->end_ns >= early_ns - GV_STALL_SLACK_NS &&
+           early_ns - call->start_ns >= judge->threshold_ns;
+}
+
+/* What kept a call waiting: calls that had the lock, one after the other. */
+struct gv_stall_queueing {
+    const struct gv_stall_call *holder; /* the one that kept it longest */
+    int64_t longest_ns, wait_ns, until_ns;
+};
+
+/* Holders must come in the order of their start. */
+static void waits_behind(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
+                         const struct gv_stall_call *holder, struct gv_stall_queueing *queueing)
+{
+    int64_t from_ns = keeps_out_from_ns(holder, call);
+    int64_t until_ns = least(holder->end_ns, call->end_ns), kept_ns;
+
+    if (from_ns == INT64_MAX || !comes_out_after(judge, call, holder))
+        return;
+    kept_ns = until_ns - most(most(call->start_ns, from_ns), queueing->until_ns);
+    if (kept_ns < judge->threshold_ns)
+        return;
+    queueing->wait_ns += kept_ns;
+    queueing->until_ns = until_ns;
+    if (kept_ns < queueing->longest_ns)
+        return;
+    queueing->longest_ns = kept_ns;
+    queueing->holder = holder;
 }
 
 /* Whether the lock explains the call better than what was found. */
@@ -352,9 +399,11 @@ static bool is_better(const struct gv_stall_judge *judge, const struct gv_stall_
     /* Neither has returned: the one that began first has the lock. */
     if (call->source == GV_STALL_IN_FLIGHT)
         return true;
-    /* A lock that was certainly held wins over a guess. */
-    if ((call->cause == GV_CAUSE_LAZY_LOAD || call->cause == GV_CAUSE_LOCAL_MEMORY) &&
-        is_guessed(judge, call) && !is_guessed(judge, holder))
+    /* A lock that was certainly held wins over a guess: over a first launch, and, without the GPU
+     * side, over any wait, if its holder did not wait itself. */
+    if (((call->cause == GV_CAUSE_LAZY_LOAD || call->cause == GV_CAUSE_LOCAL_MEMORY) &&
+         is_guessed(judge, call) && !is_guessed(judge, holder)) ||
+        (!is_measured(call) && (holder->rule->flags & GV_CALL_HOLDS_MEMORY) && !holder->wait_ns))
         return wait_ns + wait_ns / 10 >= call->wait_ns;
     /* Without the lock it would have waited for the same operation. */
     if (call->wait_ns > 0 && call->wait_ns + call->wait_ns / 10 >= wait_ns && call->waited_for &&
@@ -366,16 +415,24 @@ static bool is_better(const struct gv_stall_judge *judge, const struct gv_stall_
 static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                           enum gv_cause cause)
 {
-    const struct gv_stall_call *holder = NULL;
+    struct gv_stall_queueing queueing = {.until_ns = INT64_MIN};
+    const struct gv_stall_call *holder;
+    int64_t wait_ns;
 
     for (size_t i = 0; i < judge->holder_count; i++)
-        if (keeps_out(judge, &judge->holders[i], call) &&
-            (!holder || judge->holders[i].end_ns > holder->end_ns))
-            holder = &judge->holders[i];
-    if (!holder)
+        waits_behind(judge, call, &judge->holders[i], &queueing);
+    /* The lock is not fair: a thread that pins piece by piece gets it again and again. */
+    for (size_t i = 1; call->cause == GV_CAUSE_UNKNOWN && i <= judge->later_count && i <= LATER &&
+                       call[i].start_ns < call->end_ns;
+         i++)
+        waits_behind(judge, call, &call[i], &queueing);
+    holder = queueing.holder;
+    /* The rest must be short, unless the call does work of its own. */
+    if (!holder ||
+        (!(call->rule->flags & GV_CALL_WORKS) &&
+         call->end_ns - queueing.until_ns > most(gv_stall_call_ns(call) / 5, RELEASE_NS)))
         return;
-    int64_t wait_ns = least(least(holder->end_ns, call->end_ns) - call->start_ns,
-                            gv_stall_call_ns(call) - call->jit_ns);
+    wait_ns = least(queueing.wait_ns, gv_stall_call_ns(call) - call->jit_ns);
     if (!is_better(judge, holder, call, wait_ns))
         return;
     call->cause = cause;
@@ -384,7 +441,7 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->waited_for = holder->waited_for;
     call->presumed = holder->presumed;
     call->drained_count = call->drained_ns = 0;
-    call->waited_until_ns = call->start_ns + wait_ns;
+    call->waited_until_ns = queueing.until_ns;
 }
 
 /* ---- another process ---- */
@@ -538,8 +595,9 @@ static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_c
     return error;
 }
 
-int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call)
+int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call, size_t later_count)
 {
+    judge->later_count = later_count;
     call->cause = GV_CAUSE_UNKNOWN;
     call->jit_ns = compiled_until(judge, call, call->end_ns);
     for (int i = 0; i < GV_CAUSE_COUNT; i++)

@@ -80,6 +80,7 @@ struct gv_stall_call {
     size_t jit_first, jit_count;
     /* inferred only */
     int64_t copied_bytes_per_us; /* speed of earlier copies of this kind; 0: none */
+    int64_t freeing_ns;          /* what freeing so much memory takes; 0: little, or not known */
     /* the decision */
     enum gv_cause cause;
     int64_t jit_ns, wait_ns;
@@ -119,6 +120,7 @@ struct gv_stall_judge {
     size_t jit_count, jit_room;
     struct gv_stall_call *holders; /* of the lock; others may still wait for them */
     size_t holder_count, holder_room;
+    size_t later_count; /* calls that follow the one that is decided */
     struct gv_stall_call *keepers; /* of the kernel driver; other processes may wait for them */
     size_t keeper_count, keeper_room;
     struct gv_stall_others others;
@@ -140,7 +142,7 @@ static inline void *gv_stall_grown(void *list, size_t *room, size_t count, size_
 const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *class_name);
 
 /* report/analyse/stalls/cause.c: fills in the decision. Calls must come in the order of their
- * start. 0 or -ENOMEM. */
-int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call);
+ * start; so many later ones, not yet decided, follow it in memory. 0 or -ENOMEM. */
+int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call, size_t later_count);
 
 #endif

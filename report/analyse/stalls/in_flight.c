@@ -187,7 +187,7 @@ static int find_causes(struct gv_flights *flights, int64_t process)
     if (!error)
         error = read_flights(flights, process);
     for (size_t i = 0; !error && i < flights->count; i++)
-        error = gv_stall_decide(&flights->run.judge, &flights->evidence[i]);
+        error = gv_stall_decide(&flights->run.judge, &flights->evidence[i], 0);
     for (size_t i = 0; !error && i < flights->count; i++)
         error = store_flight(flights, i);
     return error;

@@ -99,18 +99,18 @@ cudaError_t gv_rt_cudaMemGetInfo(size_t *free_bytes, size_t *total)
     GV_RT_FORWARD(DRIVER(cuMemGetInfo_v2)(free_bytes, total));
 }
 
-GV_RT_EXPORT cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
+cudaError_t gv_rt_cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
 {
     GV_RT_FORWARD(DRIVER(cuMemHostGetDevicePointer_v2)((CUdeviceptr *)device, host, flags));
 }
 
-GV_RT_EXPORT cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
+cudaError_t gv_rt_cudaHostGetFlags(unsigned int *flags, void *host)
 {
     GV_RT_FORWARD(DRIVER(cuMemHostGetFlags)(flags, host));
 }
 
-GV_RT_EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
-                                                  const void *ptr)
+cudaError_t gv_rt_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
+                                           const void *ptr)
 {
     unsigned int type = 0, managed = 0;
     int device = -2;

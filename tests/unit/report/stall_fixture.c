@@ -3,6 +3,7 @@
 #include "report/analyse/stalls/analysis.h"
 #include "report/store/api_meaning.h"
 #include "report/store/schema.h"
+#include "trace/call_table.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static int next_call, next_op;
 /* The ids of the first process's rows; those of the second one are 10 higher. */
 static const char things[] =
     "INSERT INTO process (id, identity, pid, program, start_ns, gpu) VALUES"
-    " (1, 1, 101, 'seen', 0, 'cupti'), (11, 2, 102, 'unseen', 0, 'host-only');"
+    " (1, 1, 101, 'seen', -100000000000, 'cupti'),"
+    " (11, 2, 102, 'unseen', -100000000000, 'host-only');"
     "INSERT INTO thread (id, process, serial, tid, records) VALUES"
     " (1, 1, 1, 1001, 0), (2, 1, 2, 1002, 0), (11, 11, 1, 1011, 0), (12, 11, 2, 1012, 0);"
     "INSERT INTO context (id, process, handle) VALUES (1, 1, 1), (2, 1, 2), (11, 11, 1), (12, 11, "
@@ -43,24 +45,13 @@ static const char things[] =
     "INSERT INTO gpu_place (id, process, device, context, stream) VALUES (1, 1, 0, 1, 5),"
     " (2, 1, 0, 1, 6), (3, 1, 0, 1, 7), (4, 1, 1, 2, 8);";
 
-/* The class of each call that a test makes. */
 static const char *class_of(const char *name)
 {
-    static const struct {
-        const char *part, *class_name;
-    } classes[] = {{"Load", "load"},         {"Unload", "unload"},    {"GetFunction", "function"},
-                   {"Launch", "launch"},     {"Memcpy", "copy"},      {"Memset", "set"},
-                   {"Synchronize", "sync"},  {"Alloc", "alloc"},      {"Malloc", "alloc"},
-                   {"Free", "free"},         {"Unregister", "free"},  {"Stream", "stream"},
-                   {"EventRecord", "event"}, {"EventQuery", "event"}, {"Ctx", "context"},
-                   {"Limit", "context"},     {"GetInfo", "alloc"},    {"Unmap", "free"},
-                   {"Host", "alloc"}};
+    int api = gv_api_find(name);
 
-    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-        if (strstr(name, classes[i].part))
-            return classes[i].class_name;
-    fail_msg("%s is of no class", name);
-    return "";
+    if (api == GV_API_UNKNOWN)
+        fail_msg("%s is no call", name);
+    return gv_api_class_rows[gv_api_rows[api].class].name;
 }
 
 void fixture_sql(const char *format, ...)

@@ -96,6 +96,109 @@ static void only_allocations_wait_behind_a_pageable_copy(void **state)
            "3 lock 0+41500+100 for 1 by 2\n");
 }
 
+/* Another thread's call of 50 ms, behind a call of the first thread that ends at 60 ms. */
+static void expect_behind(const char *holder, const char *call, const char *stalls)
+{
+    for (int mode = MEASURED; mode <= INFERRED; mode++) {
+        fixture_teardown(NULL);
+        fixture_setup(NULL);
+        fixture_mode((enum fixture_mode)mode);
+        CALL(holder, 1000, 59000);
+        CALL(call, 10050, 50000, .thread = 2);
+        expect(stalls);
+    }
+}
+
+static void whoever_pins_or_allocates_keeps_others_out(void **state)
+{
+    static const char *const holders[] = {
+        "cuMemAlloc_v2",       "cuMemAllocManaged", "cuMemHostAlloc", "cuMemHostRegister_v2",
+        "cuMemHostUnregister", "cuMemFreeHost",     "cuMemFree_v2"};
+    static const char *const held[] = {
+        "cuLaunchKernel",         "cuMemcpyHtoDAsync_v2",  "cuMemsetD8Async",     "cuEventRecord",
+        "cuMemcpyHtoD_v2",        "cuStreamCreate",        "cuMemAllocHost_v2",   "cuMemFreeAsync",
+        "cuMemGetInfo_v2",        "cuPointerGetAttribute", "cuModuleGetFunction", "cuGraphLaunch",
+        "cuStreamBeginCapture_v2"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof holders / sizeof holders[0]; i++)
+        expect_behind(holders[i], "cuLaunchKernel", "2 lock 0+49950+50 by 1\n");
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        expect_behind("cuMemHostAlloc", held[i], "2 lock 0+49950+50 by 1\n");
+    expect_behind("cuMemHostAlloc", "cuMemAllocAsync", "");
+    expect_behind("cuMemHostAlloc", "cuStreamWaitEvent", "2 unknown 0+50000+0\n");
+}
+
+static void in_another_context_only_allocations_are_kept_out(void **state)
+{
+    (void)state;
+    CALL("cuMemHostAlloc", 1000, 59000);
+    CALL("cuMemAlloc_v2", 10050, 50000, .thread = 2, .context = 2);
+    CALL("cuLaunchKernel", 70000, 50000, .thread = 2, .context = 2);
+    CALL("cuMemFreeHost", 70000, 49950);
+    CALL("cuMemGetInfo_v2", 130000, 50000, .thread = 2, .context = 2);
+    CALL("cuMemFree_v2", 130000, 49950);
+    CALL("cuPointerGetAttribute", 190000, 50000, .thread = 2, .context = 2);
+    CALL("cuMemFree_v2", 189000, 50950);
+    expect("2 lock 0+49950+50 by 1\n"
+           "3 unknown 0+50000+0\n"
+           "5 lock 0+49950+50 by 6\n"
+           "7 unknown 0+50000+0\n");
+}
+
+static void a_free_keeps_questions_out_once_it_has_waited(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuMemFree_v2", 2000, 69000);
+    CALL("cuMemGetInfo_v2", 60000, 11050, .thread = 2);
+    CALL("cuMemGetInfo_v2", 80000, 9000, .thread = 2); /* slow, and nobody in the way */
+    expect("2 free 0+49000+20000 for 1 drained 1\n"
+           "3 lock 0+11000+50 for 1 by 2\n");
+}
+
+/* The lock is not fair. */
+static void a_call_waits_while_another_thread_pins_piece_by_piece(void **state)
+{
+    (void)state;
+    CALL("cuMemHostAlloc", 1000, 10000);
+    CALL("cuLaunchKernel", 2000, 40050, .thread = 2, .stream = STREAM_A);
+    CALL("cuMemHostAlloc", 11010, 15000);
+    CALL("cuMemHostAlloc", 26020, 15980);
+    expect("2 lock 0+39980+70 by 4\n");
+}
+
+static void of_two_that_pin_the_first_to_return_had_the_lock(void **state)
+{
+    (void)state;
+    CALL("cuMemHostAlloc", 1000, 60500);
+    CALL("cuMemHostAlloc", 1010, 60000, .thread = 2);
+    expect("1 lock 0+60000+500 by 2\n");
+}
+
+static void a_slow_allocation_waits_only_while_another_has_the_lock(void **state)
+{
+    (void)state;
+    CALL("cuMemHostAlloc", 1000, 5000);
+    CALL("cuMemAlloc_v2", 2000, 90000, .thread = 2);
+    CALL("cuMemHostAlloc", 93000, 5000);
+    expect("2 lock 0+4000+86000 by 1\n");
+}
+
+/* What freeing takes by itself counts as work without the GPU side. */
+static void freeing_much_takes_long(void **state)
+{
+    (void)state;
+    fixture_mode(INFERRED);
+    CALL("cuMemHostAlloc", 1000, 100000, .bytes = 256 << 20, .object = 7);
+    CALL("cuLaunchKernel", 102000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    CALL("cuMemFreeHost", 110000, 60000, .object = 7);
+    CALL("cuMemHostAlloc", 200000, 100000, .bytes = 256 << 20, .object = 7);
+    CALL("cuLaunchKernel", 302000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    CALL("cuMemFreeHost", 310000, 160000, .object = 7);
+    expect("6 free 0+120000+40000 drained 1 presumed 5\n");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -108,6 +211,13 @@ int main(void)
         CASE(an_allocation_behind_a_compiling_load_waits_for_no_operation),
         CASE(a_query_does_not_wait_behind_a_load),
         CASE(only_allocations_wait_behind_a_pageable_copy),
+        CASE(whoever_pins_or_allocates_keeps_others_out),
+        CASE(in_another_context_only_allocations_are_kept_out),
+        CASE(a_free_keeps_questions_out_once_it_has_waited),
+        CASE(a_call_waits_while_another_thread_pins_piece_by_piece),
+        CASE(of_two_that_pin_the_first_to_return_had_the_lock),
+        CASE(a_slow_allocation_waits_only_while_another_has_the_lock),
+        CASE(freeing_much_takes_long),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
