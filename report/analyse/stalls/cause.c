@@ -25,9 +25,10 @@
 #define LATER 4096
 
 /* A call that usually takes a fifth, and took so much longer, may have waited for something that
- * keeps others out only at times. */
-#define USUAL_TIMES 5
-#define SLOWED_NS   1000000
+ * keeps others out only at times: a call, or the life of a process. */
+#define USUAL_TIMES    5
+#define SLOWED_NS      1000000
+#define SLOWED_LIFE_NS 10000000
 /* The least part of a call for which its thread waited for a CPU, if that explains the call. */
 #define DELAYED_PERCENT 80
 
@@ -446,24 +447,36 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
 
 /* ---- another process ---- */
 
-/* When a call let other processes go, at the earliest. */
-static int64_t kept_until_ns(const struct gv_stall_call *keeper)
+/* Adds a call of another process that keeps others out until it returns, or nearly so. They must
+ * come in the order of their start. */
+static void keeps_waiting(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
+                          const struct gv_stall_call *keeper, struct gv_stall_queueing *queueing)
 {
-    return keeper->end_ns - gv_stall_call_ns(keeper) / 5;
+    int64_t until_ns = least(keeper->end_ns, call->end_ns);
+    int64_t kept_ns = until_ns - most(most(call->start_ns, keeper->start_ns), queueing->until_ns);
+
+    if (keeper->process == call->process || !(keeper->rule->flags & GV_CALL_KEEPS_OTHERS) ||
+        kept_ns < judge->threshold_ns ||
+        call->end_ns < keeper->end_ns - gv_stall_call_ns(keeper) / 5)
+        return;
+    queueing->wait_ns += kept_ns;
+    queueing->until_ns = until_ns;
+    if (kept_ns < queueing->longest_ns)
+        return;
+    queueing->longest_ns = kept_ns;
+    queueing->holder = keeper;
 }
 
-/* How long the call waited for one that keeps others out until it returns: the two end together.
- * own_ns: what it usually takes; -1: unknown. 0: it does not explain the call. */
-static int64_t kept_out_ns(const struct gv_stall_call *keeper, const struct gv_stall_call *call,
-                           int64_t own_ns)
+/* Whether the rest of the call is short, or what it usually takes. If that is not known (-1), only
+ * one call can explain it. */
+static bool is_kept_out(const struct gv_stall_call *call, const struct gv_stall_queueing *queueing,
+                        int64_t own_ns)
 {
     int64_t ns = gv_stall_call_ns(call);
-    int64_t wait_ns = least(keeper->end_ns, call->end_ns) - call->start_ns;
 
-    if (!(keeper->rule->flags & GV_CALL_KEEPS_OTHERS) || wait_ns <= own_ns || ns <= own_ns ||
-        call->end_ns < kept_until_ns(keeper) || call->end_ns - keeper->end_ns > ns / 5 + own_ns)
-        return 0;
-    return wait_ns;
+    return queueing->holder && queueing->wait_ns > own_ns &&
+           ns - queueing->wait_ns <= ns / 5 + most(own_ns, 0) &&
+           (own_ns >= 0 || queueing->wait_ns == queueing->longest_ns);
 }
 
 /* How long the call waited for something that keeps others out at times: they coincide for most of
@@ -475,7 +488,8 @@ static int64_t slowed_ns(const struct gv_stall_call *call, const struct gv_stall
     int64_t wait_ns =
         least(least(life->end_ns, call->end_ns) - most(life->start_ns, call->start_ns), excess_ns);
 
-    if (own_ns < 0 || ns / USUAL_TIMES < own_ns || excess_ns < SLOWED_NS ||
+    if (own_ns < 0 || ns / USUAL_TIMES < own_ns ||
+        excess_ns < (life->did == GV_OTHER_CALLED ? SLOWED_NS : SLOWED_LIFE_NS) ||
         wait_ns < excess_ns / 5 * 4)
         return 0;
     return wait_ns;
@@ -500,27 +514,41 @@ static void take_other(const struct gv_stall_judge *judge, struct gv_stall_call 
     call->by = *life;
 }
 
+static struct gv_stall_life life_of(const struct gv_stall_call *call)
+{
+    return (struct gv_stall_life){.process = call->process,
+                                  .call = call->call,
+                                  .did = GV_OTHER_CALLED,
+                                  .at_ns = call->start_ns,
+                                  .start_ns = call->start_ns,
+                                  .end_ns = call->end_ns};
+}
+
 /* A call of another process explains more than that the process came or went, and this more than
  * that it is there. */
 static void waits_for_process(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                               enum gv_cause cause)
 {
     const struct gv_stall_others *others = &judge->others;
+    struct gv_stall_queueing queueing = {.until_ns = INT64_MIN};
+    struct gv_stall_life life;
     int64_t own_ns = 0;
 
     if (!(call->rule->flags & GV_CALL_HELD_BY_OTHERS) || others->count == 0)
         return;
     if (call->rule->flags & GV_CALL_WORKS)
         own_ns = gv_stall_usual_ns(others, call);
-    for (size_t i = 0; i < judge->keeper_count; i++) {
-        const struct gv_stall_call *keeper = &judge->keepers[i];
-        const struct gv_stall_life life = {.process = keeper->process,
-                                           .call = keeper->call,
-                                           .did = GV_OTHER_CALLED,
-                                           .at_ns = keeper->start_ns,
-                                           .start_ns = keeper->start_ns,
-                                           .end_ns = keeper->end_ns};
-        take_other(judge, call, cause, &life, kept_out_ns(keeper, call, own_ns));
+    for (size_t i = 0; i < judge->keeper_count; i++)
+        keeps_waiting(judge, call, &judge->keepers[i], &queueing);
+    for (size_t i = 1; i <= judge->later_count && i <= LATER && call[i].start_ns < call->end_ns;
+         i++)
+        keeps_waiting(judge, call, &call[i], &queueing);
+    if (is_kept_out(call, &queueing, own_ns)) {
+        life = life_of(queueing.holder);
+        take_other(judge, call, cause, &life, queueing.wait_ns);
+    }
+    for (size_t i = 0; i < judge->keeper_count && call->cause != cause; i++) {
+        life = life_of(&judge->keepers[i]);
         take_other(judge, call, cause, &life, slowed_ns(call, &life, own_ns));
     }
     for (int used = 0; used <= 1 && call->cause != cause; used++)

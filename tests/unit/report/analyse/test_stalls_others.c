@@ -72,6 +72,28 @@ static void a_free_keeps_others_out_until_it_returns(void **state)
                     "4 other-process 0+17000+100 by 1 call of %s\n");
 }
 
+static void several_frees_keep_it_out_one_after_the_other(void **state)
+{
+    (void)state;
+    usual(300);
+    for (int i = 0; i < 5; i++)
+        elsewhere("cuMemUnmap", 1000 + i * 4000, 3990);
+    CALL("cuMemAlloc_v2", 3000, 18300, .bytes = 64 << 20);
+    CALL("cuMemGetInfo_v2", 3000, 18000, .thread = 2);
+    expect_of_other("14 other-process 0+17950+350 by 13 call of %s\n"
+                    "15 other-process 0+17950+50 by 13 call of %s\n");
+}
+
+/* It may have worked all the time. */
+static void several_frees_do_not_explain_a_single_allocation(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        elsewhere("cuMemUnmap", 1000 + i * 4000, 3990);
+    CALL("cuMemAllocHost_v2", 3000, 18000, .bytes = 64 << 20);
+    expect("");
+}
+
 /* They do not ask the kernel driver. */
 static void launches_copies_and_events_are_held_by_nobody_elsewhere(void **state)
 {
@@ -177,7 +199,7 @@ static void one_outside_the_session_is_named(void **state)
     CALL("cuMemGetInfo_v2", 15000000, 50000);
     CALL("cuMemGetInfo_v2", 20100000, 50000);
     CALL("cuMemGetInfo_v2", 25000000, 50000);
-    CALL("cuMemGetInfo_v2", 16000000, 900); /* too short to be told */
+    CALL("cuMemGetInfo_v2", 16000000, 9900); /* may be its own work */
     expect("1 other-process 0+50000+0 start of app\n"
            "2 other-process 0+50000+0 use of app\n"
            "3 other-process 0+50000+0 end of app\n"
@@ -221,6 +243,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_free_keeps_others_out_until_it_returns),
+        CASE(several_frees_keep_it_out_one_after_the_other),
+        CASE(several_frees_do_not_explain_a_single_allocation),
         CASE(launches_copies_and_events_are_held_by_nobody_elsewhere),
         CASE(an_allocation_that_takes_what_it_takes_waited_for_nobody),
         CASE(an_allocation_that_ends_much_later_worked),
