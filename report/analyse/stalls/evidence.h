@@ -120,7 +120,7 @@ struct gv_stall_judge {
     size_t jit_count, jit_room;
     struct gv_stall_call *holders; /* of the lock; others may still wait for them */
     size_t holder_count, holder_room;
-    size_t later_count; /* calls that follow the one that is decided */
+    size_t later_count;            /* calls that follow the one that is decided */
     struct gv_stall_call *keepers; /* of the kernel driver; other processes may wait for them */
     size_t keeper_count, keeper_room;
     struct gv_stall_others others;
