@@ -122,7 +122,7 @@ static void explain_other(const struct gv_stall_row *row, FILE *text)
     if (row->other_pid)
         fprintf(text, "process %" PRId64, row->other_pid);
     else
-        fputs("it is not known which", text);
+        fputs("one that cannot be named", text);
     if (row->other_name)
         fprintf(text, " (" GV_EXPLAIN_NAME ")", row->other_name);
     if (strcmp(row->other_did, "start") == 0)

@@ -67,7 +67,9 @@ static void stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_
     gv_rows_number(out, gv_stall_lost_ns(row));
     gv_rows_text(out, row->cause);
     gv_rows_text(out, row->name);
-    gv_rows_text(out, row->blocked_name ? row->blocked_name : row->waited_name);
+    gv_rows_text(out, row->blocked_name  ? row->blocked_name
+                      : row->waited_name ? row->waited_name
+                                         : row->other_name);
     gv_rows_text(out, stall_where(trace, row, where));
 }
 
