@@ -1,11 +1,12 @@
 #include "cupti/buffers.h"
 
+#include "trace/futex.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define READY 8u  /* buffers that should always be free */
 #define FREE  64u /* most buffers in the pool */
@@ -42,23 +43,6 @@ static struct gv_buffer *map_buffer(int flags)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* False: there are enough buffers. */
-static bool give_back(struct gv_buffer *buffer)
-{
-    for (unsigned i = 0; i < FREE; i++) {
-        struct gv_buffer *none = NULL;
-
-        if (atomic_compare_exchange_strong(&free_buffers[i], &none, buffer))
-            return true;
-    }
-    return false;
-}
-
-static void unmap(struct gv_buffer *buffer)
-{
-    munmap(buffer, sizeof *buffer + GV_BUFFER_BYTES);
-}
-
 static struct gv_buffer *get_free(void)
 {
     struct gv_buffer *buffer = NULL;
@@ -69,18 +53,10 @@ static struct gv_buffer *get_free(void)
     return buffer;
 }
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now = {0};
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* The size of the next buffer. */
 static size_t next_size_bytes(void)
 {
-    uint64_t now_ns = monotonic_ns();
+    uint64_t now_ns = gv_monotonic_ns();
     uint64_t before_ns = atomic_exchange(&asked_ns, now_ns);
     size_t bytes = atomic_load(&size_bytes);
 
@@ -187,6 +163,11 @@ struct gv_buffer *gv_buffers_full(void)
 void gv_buffers_recycle(struct gv_buffer *buffer)
 {
     memset(buffer->data, 0, buffer->used);
-    if (!give_back(buffer))
-        unmap(buffer);
+    for (unsigned i = 0; i < FREE; i++) {
+        struct gv_buffer *none = NULL;
+
+        if (atomic_compare_exchange_strong(&free_buffers[i], &none, buffer))
+            return;
+    }
+    munmap(buffer, sizeof *buffer + GV_BUFFER_BYTES);
 }

@@ -2,7 +2,6 @@
 
 #include "cupti/output.h"
 #include "trace/mix.h"
-#include "trace/spool.h"
 
 #include <stdatomic.h>
 
@@ -13,12 +12,12 @@ enum state { FREE, TAKEN, READY };
 
 static struct place {
     _Atomic uint32_t state;
-    struct gv_loaded loaded;
+    struct gv_record_gpu_module loaded;
 } places[PLACES];
 static _Atomic uint32_t next;    /* where to start the search for a free entry */
 static _Atomic uint32_t waiting; /* READY, or being filled */
 
-bool gv_loaded_note(struct gv_loaded *loaded, const void *image)
+bool gv_loaded_note(struct gv_record_gpu_module *loaded, const void *image)
 {
     loaded->hash = image && loaded->bytes ? gv_mix_image(image, loaded->bytes) : 0;
     for (uint32_t i = 0; i < PLACES; i++) {
@@ -36,43 +35,24 @@ bool gv_loaded_note(struct gv_loaded *loaded, const void *image)
     return true;
 }
 
-static bool take(struct place *place, struct gv_loaded *loaded)
+static void take(struct place *place)
 {
+    union gv_record record;
+
     if (atomic_load(&place->state) != READY)
-        return false;
-    *loaded = place->loaded;
+        return;
+    record.gpu_module = place->loaded;
+    record.head = (struct gv_record_head){.kind = GV_RECORD_GPU_MODULE};
     atomic_fetch_sub(&waiting, 1);
     atomic_store(&place->state, FREE);
-    return true;
-}
-
-static void write_one(const struct gv_loaded *loaded)
-{
-    union gv_record *record = gv_output_next();
-
-    if (!record)
-        return;
-    record->gpu_module = (struct gv_record_gpu_module){
-        .head = {.kind = GV_RECORD_GPU_MODULE},
-        .at_ns = loaded->at_ns,
-        .bytes = loaded->bytes,
-        .hash = loaded->hash,
-        .module = loaded->module,
-        .correlation = loaded->correlation,
-        .tid = loaded->tid,
-    };
-    gv_output_publish();
+    gv_output_write(&record);
 }
 
 /* The oldest first. An entry that a thread is filling waits for the next time. */
 void gv_loaded_write(void)
 {
     uint32_t oldest = atomic_load(&next);
-    struct gv_loaded loaded;
 
-    if (atomic_load(&waiting) == 0)
-        return;
-    for (uint32_t i = 0; i < PLACES; i++)
-        if (take(&places[(oldest + i) % PLACES], &loaded))
-            write_one(&loaded);
+    for (uint32_t i = 0; i < PLACES && atomic_load(&waiting) > 0; i++)
+        take(&places[(oldest + i) % PLACES]);
 }

@@ -14,6 +14,7 @@
 #include "cupti/loaded.h"
 #include "cupti/output.h"
 #include "trace/futex.h"
+#include "trace/session_id.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,13 +24,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES  (2u << 20) /* the program's exit handlers may run on it */
-#define CALLBACKS    4096u      /* more than any CUPTI has */
-#define CALLBACK_GAP 64u        /* after this many numbers without a name, there are no more */
-#define ASKING_TRIES 100        /* of 2 ms, for a thread that is just requesting a buffer */
+#define STACK_BYTES   (2u << 20) /* the program's exit handlers may run on it */
+#define CALLBACKS     4096u      /* more than any CUPTI has */
+#define CALLBACK_GAP  64u        /* after this many numbers without a name, there are no more */
+#define ASKING_TRIES  100        /* of 2 ms, for a thread that is just requesting a buffer */
+#define FIRST_MOST_NS 500000000  /* usually 0.1 ms, but CUPTI may hang */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
@@ -41,6 +42,7 @@ enum flush_all {
 };
 static _Atomic uint32_t asked;    /* futex: enum flush_all */
 static _Atomic uint32_t answered; /* futex: what was done */
+static _Atomic uint32_t is_ready; /* futex: the fetching thread has flushed once */
 
 /* ---- CUPTI's callbacks, on the program's threads ---- */
 
@@ -52,17 +54,15 @@ static uint32_t *correlation_here(void)
 static void on_module_loaded(const CUpti_ResourceData *resource)
 {
     const CUpti_ModuleResourceData *module = resource->resourceDescriptor;
-    struct gv_loaded loaded = {
+    struct gv_record_gpu_module loaded = {
         .at_ns = host.now_ns(),
+        .bytes = module ? module->cubinSize : 0,
+        .module = module ? module->moduleId : 0,
         .correlation = *correlation_here(),
         .tid = (uint32_t)syscall(SYS_gettid),
     };
 
-    if (!module)
-        return;
-    loaded.module = module->moduleId;
-    loaded.bytes = module->cubinSize;
-    if (gv_loaded_note(&loaded, module->pCubin))
+    if (module && gv_loaded_note(&loaded, module->pCubin))
         gv_futex_wake(&asked); /* flushes before its time */
 }
 
@@ -277,13 +277,11 @@ static _Atomic bool fetch_timed_out;
  * that. */
 static void flush_all(enum flush_all which)
 {
-    struct timespec while_asking = {.tv_nsec = 2000000};
-
     gv_buffers_mark();
     flush(true);
     /* A buffer that a program's thread is just requesting comes with a later flush. */
     for (int i = 0; i < ASKING_TRIES && gv_buffers_marked() > 0; i++) {
-        nanosleep(&while_asking, NULL);
+        gv_pause_ns(2000000);
         flush(true);
     }
     /* A forced flush returns every buffer, unless they now go to another profiler's callback. */
@@ -305,7 +303,10 @@ static void flush_as_asked(void)
         flush(false);
 }
 
-/* Runs until the last flush is requested and done. */
+/*
+ * Runs until the last flush is requested and done, or no other thread is left. libc ends a process
+ * with its last thread, which is then this one.
+ */
 static void *run(void *context)
 {
     (void)context;
@@ -313,7 +314,9 @@ static void *run(void *context)
     /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
      * the dynamic loader would then end it. */
     flush(false);
-    while (atomic_load(&asked) != FLUSH_LAST) {
+    atomic_store(&is_ready, 1);
+    gv_futex_wake(&is_ready);
+    while (atomic_load(&asked) != FLUSH_LAST && !gv_session_is_last_thread()) {
         gv_futex_wait(&asked, FLUSH_NOTHING, (uint64_t)host.flush_ms * 1000000u);
         flush_as_asked();
     }
@@ -364,23 +367,21 @@ static int start(const struct gv_gpu_host *given)
         error = host.start_thread(run, NULL, STACK_BYTES);
     if (error)
         switch_off();
+    else
+        gv_futex_wait(&is_ready, 0, FIRST_MOST_NS);
     return explain(error);
 }
 
 /* Whether it was done in time. */
 static bool await_answer(enum flush_all which, uint64_t patience_ns)
 {
-    uint64_t end_ns = host.now_ns() + patience_ns;
+    uint64_t end_ns = gv_monotonic_ns() + patience_ns;
     uint32_t known;
 
     gv_futex_wake(&asked);
-    while ((known = atomic_load(&answered)) < (uint32_t)which) {
-        uint64_t now_ns = host.now_ns();
-
-        if (now_ns >= end_ns)
+    while ((known = atomic_load(&answered)) < (uint32_t)which)
+        if (!gv_futex_wait_until(&answered, known, end_ns))
             return false;
-        gv_futex_wait(&answered, known, end_ns - now_ns);
-    }
     return true;
 }
 

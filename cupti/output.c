@@ -1,9 +1,9 @@
 #include "cupti/output.h"
 
-#include <string.h>
+#include "trace/futex.h"
+
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 500 /* how long to wait for the collector to free segments */
@@ -33,13 +33,12 @@ void gv_output_hurry(void)
 
 static void wait_for_room(void)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
     uint32_t enough = atomic_load_explicit(&spool->limit, memory_order_relaxed) / 2;
 
     for (int i = 0; i < PATIENCE_MS && gv_spool_writer_left(spool) <= enough && !gave_up; i++) {
         if (atomic_load(&hurried))
             return;
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        gv_pause_ns(1000000);
     }
     gave_up = gv_spool_writer_left(spool) <= enough;
 }
@@ -73,38 +72,25 @@ static bool take_segment(void)
     return true;
 }
 
-union gv_record *gv_output_next(void)
+bool gv_output_write(const union gv_record *record)
 {
-    union gv_record *record;
-
     if ((!segment || used == GV_SPOOL_SEGMENT_RECORDS) && !take_segment()) {
         gv_output_count_lost();
-        return NULL;
+        return false;
     }
-    record = &segment->records[used];
-    memset(record, 0, sizeof *record);
-    return record;
-}
-
-void gv_output_publish(void)
-{
-    used++;
+    segment->records[used++] = *record;
     atomic_store_explicit(&segment->published, used, memory_order_release);
+    return true;
 }
 
 bool gv_output_text(const char *text, uint32_t bytes)
 {
-    for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
-        uint32_t piece = bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : GV_RECORD_TEXT_BYTES;
-        union gv_record *record = gv_output_next();
+    union gv_record record;
 
-        if (!record)
+    for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
+        gv_spool_text_piece(&record, text, at, bytes, false);
+        if (!gv_output_write(&record))
             return false;
-        record->head.kind = GV_RECORD_TEXT;
-        record->head.flags = at + piece < bytes ? GV_RECORD_MORE : 0;
-        record->head.api = (uint16_t)piece;
-        memcpy(record->text.text, text + at, piece);
-        gv_output_publish();
     }
     return true;
 }

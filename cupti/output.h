@@ -15,10 +15,8 @@
 
 void gv_output_start(struct gv_spool_writer *spool);
 
-/* Returns a zeroed record, or NULL: the record is lost and counted. Then call
- * gv_output_publish(). */
-union gv_record *gv_output_next(void);
-void gv_output_publish(void);
+/* False: the record is lost and counted. */
+bool gv_output_write(const union gv_record *record);
 
 /* Writes a text in as many TEXT records as needed; the last one ends the group. False: not all
  * of it was written. */

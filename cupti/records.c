@@ -51,106 +51,79 @@ AT(CUpti_ActivityJit, cacheSize, 48);
  * new number and is written again.
  */
 
-struct shape {
-    uint32_t name; /* number */
-    uint32_t grid[3];
-    uint32_t block[3];
-    uint32_t static_shared_bytes;
-    uint32_t dynamic_shared_bytes;
-    uint32_t local_bytes;
-    uint32_t registers;
-};
+#define CELLS 16384u
+#define WAYS  4u
 
-#define NAMES  16384u
-#define SHAPES 16384u
-#define WAYS   4u
-
-struct name_place {
+struct cell {
     uint64_t hash;
     uint32_t number; /* 0: free */
 };
 
-struct shape_place {
-    struct shape shape;
-    uint32_t number; /* 0: free */
+struct table {
+    struct cell cells[CELLS];
+    uint32_t numbered;
 };
 
-static struct name_place names[NAMES];
-static struct shape_place shapes[SHAPES];
-static uint32_t names_numbered, shapes_numbered;
+static struct table names, shapes;
 
-static bool write_name(const char *name, uint32_t bytes, uint32_t number)
+/* The cell with this hash, or one to be filled. */
+static struct cell *cell_of(struct table *table, uint64_t hash)
 {
-    union gv_record *record = gv_output_next();
+    struct cell *cells = &table->cells[hash % (CELLS / WAYS) * WAYS];
+    struct cell *cell = &cells[hash >> 32 & (WAYS - 1)];
 
-    if (!record)
-        return false;
-    record->gpu_name.head.kind = GV_RECORD_GPU_NAME;
-    record->gpu_name.head.flags = bytes ? GV_RECORD_MORE : 0;
-    record->gpu_name.number = number;
-    record->gpu_name.text_bytes = bytes;
-    gv_output_publish();
-    return gv_output_text(name, bytes);
+    for (uint32_t i = 0; i < WAYS; i++)
+        if (cells[i].number && cells[i].hash == hash)
+            return &cells[i];
+    for (uint32_t i = 0; i < WAYS; i++)
+        if (!cells[i].number)
+            cell = &cells[i];
+    return cell;
+}
+
+/* Its number; 0: it could not be written. A new one is written as `record` and `text`. */
+static uint32_t number_of(struct table *table, uint64_t hash, union gv_record *record,
+                          uint32_t *number, const char *text, uint32_t bytes)
+{
+    struct cell *cell = cell_of(table, hash);
+
+    if (cell->number && cell->hash == hash)
+        return cell->number;
+    *number = table->numbered + 1;
+    if (!gv_output_write(record) || !gv_output_text(text, bytes))
+        return 0;
+    *cell = (struct cell){hash, ++table->numbered};
+    return cell->number;
 }
 
 static uint32_t number_of_name(const char *name)
 {
-    uint32_t bytes = name ? (uint32_t)strnlen(name, GV_RECORD_TEXT_LIMIT) : 0;
-    uint64_t hash = gv_mix_bytes(0, name, bytes);
-    struct name_place *places = &names[hash % (NAMES / WAYS) * WAYS];
-    struct name_place *place = &places[hash >> 32 & (WAYS - 1)];
+    uint32_t bytes = gv_spool_text_bytes(name);
+    union gv_record record = {
+        .gpu_name = {.head = {.kind = GV_RECORD_GPU_NAME, .flags = bytes ? GV_RECORD_MORE : 0},
+                     .text_bytes = bytes}};
 
-    if (!name)
-        return 0;
-    for (uint32_t i = 0; i < WAYS; i++)
-        if (places[i].number && places[i].hash == hash)
-            return places[i].number;
-    for (uint32_t i = 0; i < WAYS; i++)
-        if (!places[i].number)
-            place = &places[i];
-    if (!write_name(name, bytes, names_numbered + 1))
-        return 0;
-    place->hash = hash;
-    place->number = ++names_numbered;
-    return place->number;
+    return name ? number_of(&names, gv_mix_bytes(0, name, bytes), &record, &record.gpu_name.number,
+                            name, bytes)
+                : 0;
 }
 
-static bool write_shape(const struct shape *shape, uint32_t number)
+static uint32_t number_of_shape(const CUpti_ActivityKernel9 *kernel)
 {
-    union gv_record *record = gv_output_next();
+    union gv_record record = {
+        .gpu_shape = {
+            .head = {.kind = GV_RECORD_GPU_SHAPE},
+            .name = number_of_name(kernel->name),
+            .grid = {(uint32_t)kernel->gridX, (uint32_t)kernel->gridY, (uint32_t)kernel->gridZ},
+            .block = {(uint32_t)kernel->blockX, (uint32_t)kernel->blockY, (uint32_t)kernel->blockZ},
+            .static_shared_bytes = (uint32_t)kernel->staticSharedMemory,
+            .dynamic_shared_bytes = (uint32_t)kernel->dynamicSharedMemory,
+            .local_bytes = kernel->localMemoryPerThread,
+            .registers = kernel->registersPerThread,
+        }};
 
-    if (!record)
-        return false;
-    record->gpu_shape.head.kind = GV_RECORD_GPU_SHAPE;
-    record->gpu_shape.number = number;
-    record->gpu_shape.name = shape->name;
-    memcpy(record->gpu_shape.grid, shape->grid, sizeof shape->grid);
-    memcpy(record->gpu_shape.block, shape->block, sizeof shape->block);
-    record->gpu_shape.static_shared_bytes = shape->static_shared_bytes;
-    record->gpu_shape.dynamic_shared_bytes = shape->dynamic_shared_bytes;
-    record->gpu_shape.local_bytes = shape->local_bytes;
-    record->gpu_shape.registers = shape->registers;
-    gv_output_publish();
-    return true;
-}
-
-static uint32_t number_of_shape(const struct shape *shape)
-{
-    uint64_t hash = gv_mix_bytes(0, shape, sizeof *shape);
-    struct shape_place *places = &shapes[hash % (SHAPES / WAYS) * WAYS];
-    struct shape_place *place = &places[hash >> 32 & (WAYS - 1)];
-
-    for (uint32_t i = 0; i < WAYS; i++)
-        if (places[i].number && memcmp(&places[i].shape, shape, sizeof *shape) == 0)
-            return places[i].number;
-    for (uint32_t i = 0; i < WAYS; i++)
-        if (!places[i].number)
-            place = &places[i];
-    if (!write_shape(shape, shapes_numbered + 1))
-        return 0;
-    place->shape = *shape;
-    place->number = ++shapes_numbered;
-    return place->number;
+    return number_of(&shapes, gv_mix_bytes(0, &record, sizeof record), &record,
+                     &record.gpu_shape.number, NULL, 0);
 }
 
 /* ---- records ---- */
@@ -171,40 +144,27 @@ static uint64_t length(uint64_t start, uint64_t end)
 
 static void write_operation(const struct operation *operation)
 {
-    union gv_record *record = gv_output_next();
+    union gv_record record = {.gpu_op = {
+                                  .head = {.kind = GV_RECORD_GPU_OP,
+                                           .flags = operation->has_bytes ? GV_RECORD_HAS_BYTES : 0,
+                                           .api = operation->kind,
+                                           .result = operation->copy_kind},
+                                  .start_ns = operation->end ? operation->start : 0,
+                                  .duration_ns = length(operation->start, operation->end),
+                                  .bytes = operation->bytes,
+                                  .graph_node = operation->graph_node,
+                                  .device = operation->device,
+                                  .context = operation->context,
+                                  .stream = operation->stream,
+                                  .correlation = operation->correlation,
+                                  .shape = operation->shape,
+                              }};
 
-    if (!record)
-        return;
-    record->gpu_op = (struct gv_record_gpu_op){
-        .head = {.kind = GV_RECORD_GPU_OP,
-                 .flags = operation->has_bytes ? GV_RECORD_HAS_BYTES : 0,
-                 .api = operation->kind,
-                 .result = operation->copy_kind},
-        .start_ns = operation->end ? operation->start : 0,
-        .duration_ns = length(operation->start, operation->end),
-        .bytes = operation->bytes,
-        .graph_node = operation->graph_node,
-        .device = operation->device,
-        .context = operation->context,
-        .stream = operation->stream,
-        .correlation = operation->correlation,
-        .shape = operation->shape,
-    };
-    gv_output_publish();
+    gv_output_write(&record);
 }
 
 static void read_kernel(const CUpti_ActivityKernel9 *kernel)
 {
-    struct shape shape = {
-        .name = number_of_name(kernel->name),
-        .grid = {(uint32_t)kernel->gridX, (uint32_t)kernel->gridY, (uint32_t)kernel->gridZ},
-        .block = {(uint32_t)kernel->blockX, (uint32_t)kernel->blockY, (uint32_t)kernel->blockZ},
-        .static_shared_bytes = (uint32_t)kernel->staticSharedMemory,
-        .dynamic_shared_bytes = (uint32_t)kernel->dynamicSharedMemory,
-        .local_bytes = kernel->localMemoryPerThread,
-        .registers = kernel->registersPerThread,
-    };
-
     write_operation(&(struct operation){.kind = GV_GPU_KERNEL,
                                         .start = kernel->start,
                                         .end = kernel->end,
@@ -213,7 +173,7 @@ static void read_kernel(const CUpti_ActivityKernel9 *kernel)
                                         .stream = kernel->streamId,
                                         .correlation = kernel->correlationId,
                                         .graph_node = kernel->graphNodeId,
-                                        .shape = number_of_shape(&shape)});
+                                        .shape = number_of_shape(kernel)});
 }
 
 /* GV_GPU_COPY_KIND of a copy. */
@@ -284,21 +244,18 @@ static void read_graph(const CUpti_ActivityGraphTrace *graph)
 
 static void read_jit(const CUpti_ActivityJit *jit)
 {
-    union gv_record *record = gv_output_next();
+    union gv_record record = {.jit = {
+                                  .head = {.kind = GV_RECORD_JIT,
+                                           .api = (uint16_t)jit->jitEntryType,
+                                           .result = (int32_t)jit->jitOperationType},
+                                  .start_ns = jit->start,
+                                  .duration_ns = length(jit->start, jit->end),
+                                  .cache_bytes = jit->cacheSize,
+                                  .device = jit->deviceId,
+                                  .correlation = jit->correlationId,
+                              }};
 
-    if (!record)
-        return;
-    record->jit = (struct gv_record_jit){
-        .head = {.kind = GV_RECORD_JIT,
-                 .api = (uint16_t)jit->jitEntryType,
-                 .result = (int32_t)jit->jitOperationType},
-        .start_ns = jit->start,
-        .duration_ns = length(jit->start, jit->end),
-        .cache_bytes = jit->cacheSize,
-        .device = jit->deviceId,
-        .correlation = jit->correlationId,
-    };
-    gv_output_publish();
+    gv_output_write(&record);
 }
 
 /* CUPTI's own upkeep is not caused by the program. */
@@ -315,21 +272,16 @@ static bool is_told(CUpti_ActivityOverheadKind kind)
 static void read_overhead(const CUpti_ActivityOverhead *overhead)
 {
     bool is_thread = overhead->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
-    union gv_record *record;
+    union gv_record record = {.overhead = {
+                                  .head = {.kind = GV_RECORD_OVERHEAD},
+                                  .start_ns = overhead->start,
+                                  .duration_ns = length(overhead->start, overhead->end),
+                                  .overhead = (uint32_t)overhead->overheadKind,
+                                  .tid = is_thread ? overhead->objectId.pt.threadId : 0,
+                              }};
 
-    if (!is_told(overhead->overheadKind))
-        return;
-    record = gv_output_next();
-    if (!record)
-        return;
-    record->overhead = (struct gv_record_overhead){
-        .head = {.kind = GV_RECORD_OVERHEAD},
-        .start_ns = overhead->start,
-        .duration_ns = length(overhead->start, overhead->end),
-        .overhead = (uint32_t)overhead->overheadKind,
-        .tid = is_thread ? overhead->objectId.pt.threadId : 0,
-    };
-    gv_output_publish();
+    if (is_told(overhead->overheadKind))
+        gv_output_write(&record);
 }
 
 static void read_record(const CUpti_Activity *record)

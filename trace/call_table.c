@@ -3,6 +3,7 @@
 #include "trace/same_text.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 const struct gv_api_row gv_api_rows[GV_API_COUNT] = {
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
@@ -101,9 +102,7 @@ bool gv_api_is_runtime(const char *name)
 
 bool gv_api_is_per_thread(const char *name)
 {
-    const char *end = name;
+    const char *end = name + strlen(name);
 
-    while (*end)
-        end++;
     return end - name > 5 && (gv_same_text(end - 5, "_ptsz") || gv_same_text(end - 5, "_ptds"));
 }

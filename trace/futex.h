@@ -1,10 +1,11 @@
-/* Waits for a word to change, between threads and between processes. */
+/* Waits: for a word to change, between threads and between processes, or for a moment. */
 #ifndef GV_TRACE_FUTEX_H
 #define GV_TRACE_FUTEX_H
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,6 +18,34 @@ static inline void gv_futex_wait(const _Atomic uint32_t *word, uint32_t known, u
                             .tv_nsec = (long)(most_ns % 1000000000u)};
 
     syscall(SYS_futex, word, FUTEX_WAIT, known, &most, NULL, 0);
+}
+
+static inline uint64_t gv_monotonic_ns(void)
+{
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The same until a time of CLOCK_MONOTONIC. False: that has come. */
+static inline bool gv_futex_wait_until(const _Atomic uint32_t *word, uint32_t known,
+                                       uint64_t end_ns)
+{
+    uint64_t now_ns = gv_monotonic_ns();
+
+    if (now_ns >= end_ns)
+        return false;
+    gv_futex_wait(word, known, end_ns - now_ns);
+    return true;
+}
+
+/* Less than a second; shorter if a signal comes. Preserves errno. */
+static inline void gv_pause_ns(long ns)
+{
+    struct timespec pause = {.tv_nsec = ns};
+
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
 static inline void gv_futex_wake(_Atomic uint32_t *word)

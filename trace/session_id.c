@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The parts of /proc/PID/stat that are needed. */
+/* The parts of /proc/PID/task/PID/stat that are needed. */
 struct gv_process_stat {
     char state;
     uint64_t threads;
@@ -56,11 +56,12 @@ static int session_parse_stat(const char *line, struct gv_process_stat *stat)
 static int session_read_stat(uint32_t pid, struct gv_process_stat *stat)
 {
     int saved = errno;
-    char path[32], line[1024];
+    char path[48], line[1024];
     ssize_t got = -1;
     int result;
 
-    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    /* /proc/PID/stat would sum up the times of all threads. */
+    snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         do
@@ -167,4 +168,12 @@ enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks)
     if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1))
         return GV_SESSION_ZOMBIE;
     return GV_SESSION_ALIVE;
+}
+
+bool gv_session_is_last_thread(void)
+{
+    struct gv_process_stat stat = {0};
+
+    return session_read_stat((uint32_t)getpid(), &stat) == 0 && stat.state == 'Z' &&
+           stat.threads == 2;
 }

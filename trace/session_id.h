@@ -36,4 +36,8 @@ enum gv_session_life {
 
 enum gv_session_life gv_session_process_life(uint32_t pid, uint64_t start_ticks);
 
+/* For a thread other than the main one: whether it alone is left in this process, beside the main
+ * thread, which has ended. */
+bool gv_session_is_last_thread(void);
+
 #endif

@@ -75,11 +75,11 @@ static bool settings_parse(const char *text, unsigned int decimals, int64_t *out
 }
 
 /* The index of `value` in "a|b|c", or -1. */
-static int32_t settings_choose(const char *choices, const char *value)
+static int64_t settings_choose(const char *choices, const char *value)
 {
     size_t length = strlen(value);
 
-    for (int32_t index = 0;; index++) {
+    for (int64_t index = 0;; index++) {
         size_t width = strcspn(choices, "|");
         if (width == length && memcmp(choices, value, width) == 0)
             return index;
@@ -93,46 +93,31 @@ static int32_t settings_choose(const char *choices, const char *value)
 static bool settings_take(const struct gv_setting *setting, const char *value, char *field)
 {
     unsigned int decimals = setting->unit == GV_UNIT_SECONDS ? GV_MS_DIGITS : 0;
-    int64_t number;
-    int32_t choice;
+    int64_t number = 0;
+    bool accepted;
 
-    switch (setting->kind) {
-    case GV_SETTING_IS_TEXT:
-        if (strlen(value) >= GV_SETTING_TEXT_BYTES)
-            return false;
-        strcpy(field, value);
-        return true;
-    case GV_SETTING_IS_NUMBER:
-        if (!settings_parse(value, decimals, &number) || number < setting->lowest ||
-            number > setting->highest)
-            return false;
-        memcpy(field, &number, sizeof(number));
-        return true;
-    case GV_SETTING_IS_CHOICE:
-        choice = settings_choose(setting->choices, value);
-        if (choice < 0)
-            return false;
-        memcpy(field, &choice, sizeof(choice));
-        return true;
+    if (setting->kind == GV_SETTING_IS_TEXT) {
+        accepted = strlen(value) < GV_SETTING_TEXT_BYTES;
+        if (accepted)
+            strcpy(field, value);
+        return accepted;
     }
-    return false;
+    if (setting->kind == GV_SETTING_IS_CHOICE)
+        accepted = (number = settings_choose(setting->choices, value)) >= 0;
+    else
+        accepted = settings_parse(value, decimals, &number) && number >= setting->lowest &&
+                   number <= setting->highest;
+    if (accepted)
+        memcpy(field, &number, sizeof(number));
+    return accepted;
 }
 
 static void settings_preset(const struct gv_setting *setting, char *field)
 {
-    int32_t choice = (int32_t)setting->preset;
-
-    switch (setting->kind) {
-    case GV_SETTING_IS_TEXT:
+    if (setting->kind == GV_SETTING_IS_TEXT)
         strcpy(field, setting->preset_text);
-        return;
-    case GV_SETTING_IS_NUMBER:
+    else
         memcpy(field, &setting->preset, sizeof(setting->preset));
-        return;
-    case GV_SETTING_IS_CHOICE:
-        memcpy(field, &choice, sizeof(choice));
-        return;
-    }
 }
 
 static void settings_put_number(const struct gv_setting *setting, int64_t number, char *out,
@@ -151,18 +136,13 @@ static void settings_put_allowed(const struct gv_setting *setting, char out[GV_A
 {
     char low[32], high[32];
 
-    switch (setting->kind) {
-    case GV_SETTING_IS_TEXT:
-        snprintf(out, GV_ALLOWED_BYTES, "text");
-        return;
-    case GV_SETTING_IS_NUMBER:
+    if (setting->kind == GV_SETTING_IS_NUMBER) {
         settings_put_number(setting, setting->lowest, low, sizeof(low));
         settings_put_number(setting, setting->highest, high, sizeof(high));
         snprintf(out, GV_ALLOWED_BYTES, "%s to %s", low, high);
-        return;
-    case GV_SETTING_IS_CHOICE:
-        snprintf(out, GV_ALLOWED_BYTES, "%s", setting->choices);
-        return;
+    } else {
+        snprintf(out, GV_ALLOWED_BYTES, "%s",
+                 setting->kind == GV_SETTING_IS_TEXT ? "text" : setting->choices);
     }
 }
 
@@ -239,18 +219,11 @@ void gv_settings_describe(gv_settings_row *row, void *context)
         char preset[64], allowed[GV_ALLOWED_BYTES];
 
         settings_put_allowed(setting, allowed);
-        switch (setting->kind) {
-        case GV_SETTING_IS_TEXT:
-            row(setting, allowed, setting->preset_text, context);
-            break;
-        case GV_SETTING_IS_NUMBER:
+        if (setting->kind == GV_SETTING_IS_NUMBER)
             settings_put_number(setting, setting->preset, preset, sizeof(preset));
-            row(setting, allowed, preset, context);
-            break;
-        case GV_SETTING_IS_CHOICE:
+        else if (setting->kind == GV_SETTING_IS_CHOICE)
             settings_put_choice(setting, preset, sizeof(preset));
-            row(setting, allowed, preset, context);
-            break;
-        }
+        row(setting, allowed, setting->kind == GV_SETTING_IS_TEXT ? setting->preset_text : preset,
+            context);
     }
 }

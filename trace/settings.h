@@ -16,12 +16,12 @@
 /* Set by the library for the program's children; not a setting. (trace/session.h) */
 #define GV_SETTING_SESSION "GPUVERIFY_SESSION"
 
-/* Text fields are char arrays, numbers int64_t in the unit of the field's name, and choices
- * indices. */
+/* Text fields are char arrays. The others are int64_t: numbers in the unit of the field's name, and
+ * indices of choices. */
 struct gv_settings {
 #define GV_SETTING_TEXT(field, name, preset, help)                          char field[GV_SETTING_TEXT_BYTES];
 #define GV_SETTING_NUMBER(field, name, preset, lowest, highest, unit, help) int64_t field;
-#define GV_SETTING_CHOICE(field, name, preset, choices, help)               int32_t field;
+#define GV_SETTING_CHOICE(field, name, preset, choices, help)               int64_t field;
 #include "trace/settings.def"
 };
 

@@ -49,22 +49,22 @@ const char *gv_shell_word(char word[GV_SHELL_WORD_BYTES], const char *text)
 {
     const char *folder = *text == '-' ? "./" : ""; /* it is not an option */
     size_t used, length = strlen(text);
-    bool plain = length > 0 && strspn(text, GV_SHELL_PLAIN) == length;
-    bool escapes = !plain && shell_any_harmful(text);
+    bool escapes = shell_any_harmful(text);
 
-    used = (size_t)snprintf(word, GV_SHELL_WORD_BYTES, "%s%s%s", escapes ? "$" : "",
-                            plain ? "" : "'", folder);
+    if (length > 0 && strspn(text, GV_SHELL_PLAIN) == length) {
+        used = (size_t)snprintf(word, GV_SHELL_WORD_BYTES, "%s%s", folder, text);
+        return used + 2 > GV_SHELL_WORD_BYTES ? strcpy(word, "FILE") : word;
+    }
+    used = (size_t)snprintf(word, GV_SHELL_WORD_BYTES, "%s'%s", escapes ? "$" : "", folder);
     while (*text) {
         char piece[32];
 
-        text += plain ? 1 : shell_quote_one(piece, text, escapes);
-        if (plain)
-            snprintf(piece, sizeof(piece), "%c", text[-1]);
+        text += shell_quote_one(piece, text, escapes);
         if (used + strlen(piece) + 2 > GV_SHELL_WORD_BYTES)
             return strcpy(word, "FILE");
         strcpy(word + used, piece);
         used += strlen(piece);
     }
-    strcpy(word + used, plain ? "" : "'");
+    strcpy(word + used, "'");
     return word;
 }

@@ -1,5 +1,6 @@
 #include "trace/spool_writer.h"
 
+#include "trace/futex.h"
 #include "trace/spool_free_list.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAGE_BYTES        4096u
@@ -214,12 +214,10 @@ static uint32_t take_fresh(struct gv_spool_writer *writer)
 
 static void wait_for_growth(int look)
 {
-    const struct timespec pause = {.tv_nsec = GROWTH_SLEEP_NS};
-
     if (look < GROWTH_YIELDS)
         sched_yield();
     else
-        nanosleep(&pause, NULL);
+        gv_pause_ns(GROWTH_SLEEP_NS);
 }
 
 static uint32_t take_any(struct gv_spool_writer *writer)
@@ -313,6 +311,27 @@ void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segme
     atomic_store_explicit(&segment->state, GV_SEGMENT_CLOSED, memory_order_release);
     if (segment >= writer->segments + GV_SPOOL_RESIDENT_SEGMENTS)
         madvise(segment, GV_SPOOL_SEGMENT_BYTES, MADV_DONTNEED);
+}
+
+uint32_t gv_spool_text_bytes(const char *text)
+{
+    return text ? (uint32_t)strnlen(text, GV_RECORD_TEXT_LIMIT) : 0;
+}
+
+void gv_spool_text_piece(union gv_record *record, const char *text, uint32_t at, uint32_t bytes,
+                         bool more)
+{
+    static const char cut[] = "...";
+    uint32_t left = bytes - at;
+    uint32_t piece = left < GV_RECORD_TEXT_BYTES ? left : GV_RECORD_TEXT_BYTES;
+
+    memset(record, 0, sizeof *record);
+    record->head.kind = GV_RECORD_TEXT;
+    record->head.flags = piece < left || more ? GV_RECORD_MORE : 0;
+    record->head.api = (uint16_t)piece;
+    memcpy(record->text.text, text + at, piece);
+    if (piece == left && bytes == GV_RECORD_TEXT_LIMIT && text[bytes])
+        memcpy(record->text.text + piece - (sizeof cut - 1), cut, sizeof cut - 1);
 }
 
 /* A reader of any of it sees that the slot has another owner. */

@@ -77,6 +77,13 @@ struct gv_spool_segment *gv_spool_writer_take(struct gv_spool_writer *writer,
                                               enum gv_spool_room room, enum gv_spool_room *open_to,
                                               const struct gv_spool_owner *owner);
 
+/* How much of a text is written: its length, or GV_RECORD_TEXT_LIMIT. NULL: 0. */
+uint32_t gv_spool_text_bytes(const char *text);
+
+/* Makes the TEXT record of a text's bytes from `at` on. The last one has MORE if `more`. */
+void gv_spool_text_piece(union gv_record *record, const char *text, uint32_t at, uint32_t bytes,
+                         bool more);
+
 /* Closes a segment: no more records will come. */
 void gv_spool_writer_leave(struct gv_spool_writer *writer, struct gv_spool_segment *segment);
 

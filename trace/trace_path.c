@@ -1,6 +1,7 @@
 #include "trace/trace_path.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,17 @@
 static bool trace_path_is_known(const char *directory)
 {
     return directory && *directory == '/';
+}
+
+int gv_trace_path_format(char *path, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(path, size, format, arguments);
+    va_end(arguments);
+    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
 struct gv_expansion {
@@ -95,35 +107,28 @@ int gv_trace_path_absolute(char *path, size_t size, const char *directory, const
             path[used++] = '%';
         path[used++] = *c;
     }
-    int length = snprintf(path + used, size - used, "/%s", relative);
-    return length < 0 || (size_t)length >= size - used ? -ENAMETOOLONG : 0;
+    return gv_trace_path_format(path + used, size - used, "/%s", relative);
 }
 
 int gv_trace_path_shared(char *path, size_t size, const struct gv_settings *settings,
                          const char *directory)
 {
-    int length;
-
     if (!settings->spool_dir[0])
-        length = snprintf(path, size, "/dev/shm/gpuverify-%u", (unsigned int)geteuid());
-    else if (settings->spool_dir[0] == '/')
-        length = snprintf(path, size, "%s", settings->spool_dir);
-    else if (trace_path_is_known(directory))
-        length = snprintf(path, size, "%s/%s", directory, settings->spool_dir);
-    else
-        return -ENOENT;
-    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+        return gv_trace_path_format(path, size, "/dev/shm/gpuverify-%u", (unsigned int)geteuid());
+    if (settings->spool_dir[0] == '/')
+        return gv_trace_path_format(path, size, "%s", settings->spool_dir);
+    return trace_path_is_known(directory)
+               ? gv_trace_path_format(path, size, "%s/%s", directory, settings->spool_dir)
+               : -ENOENT;
 }
 
 int gv_trace_path_beside(char *path, size_t size, const char *trace)
 {
     const char *slash = strrchr(trace, '/');
 
-    if (!slash)
-        return -EINVAL;
-    int length = snprintf(path, size, "%.*s" GV_TRACE_BESIDE "%u", (int)(slash - trace), trace,
-                          (unsigned int)geteuid());
-    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+    return slash ? gv_trace_path_format(path, size, "%.*s" GV_TRACE_BESIDE "%u",
+                                        (int)(slash - trace), trace, (unsigned int)geteuid())
+                 : -EINVAL;
 }
 
 void gv_trace_path_leave(const char *directory)

@@ -21,6 +21,10 @@ struct gv_trace_owner {
     const char *directory; /* its working directory, absolute; NULL: unknown */
 };
 
+/* Like snprintf(). 0, or -ENAMETOOLONG: it does not fit. */
+int gv_trace_path_format(char *path, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Expands GPUVERIFY_TRACE for this process into an absolute path. 0; -ENOENT: the pattern is
  * relative and the directory unknown; -ENAMETOOLONG. `path` is whole or empty. */
 int gv_trace_path_expand(char *path, size_t size, const char *pattern,

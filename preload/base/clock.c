@@ -1,6 +1,7 @@
 #include "preload/base/clock.h"
 
 #include "preload/base/hot.h"
+#include "trace/settings.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,8 +11,6 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-
-enum clock_choice { CHOICE_AUTO, CHOICE_TSC, CHOICE_MONOTONIC };
 
 GV_HOT _Alignas(64) struct gv_clock gv_clock = {.kind = GV_CLOCK_MONOTONIC};
 
@@ -57,7 +56,7 @@ static void read_pair(uint64_t *ticks, uint64_t *ns)
 
     for (int i = 0; i < 5; i++) {
         uint64_t before = gv_clock_ticks();
-        uint64_t now_ns = gv_clock_monotonic_ns();
+        uint64_t now_ns = gv_monotonic_ns();
         uint64_t after = gv_clock_ticks();
 
         if (after - before < best) {
@@ -94,7 +93,7 @@ void gv_clock_note_load(void)
 #if defined(__x86_64__)
     read_pair(&load_ticks, &load_ns);
 #else
-    load_ns = gv_clock_monotonic_ns();
+    load_ns = gv_monotonic_ns();
 #endif
 }
 
@@ -107,14 +106,15 @@ void gv_clock_calibrate(struct gv_clock *clock, int64_t choice)
     clock->kind = GV_CLOCK_MONOTONIC;
     clock->epoch_ns = load_ns;
 #if defined(__x86_64__)
-    if (choice == CHOICE_TSC || (choice == CHOICE_AUTO && kernel_trusts_counter()))
+    if (choice == GV_SETTING_CLOCK_TSC ||
+        (choice == GV_SETTING_CLOCK_AUTO && kernel_trusts_counter()))
         if (!calibrate_counter(clock))
             clock->kind = GV_CLOCK_MONOTONIC;
 #else
     (void)choice;
 #endif
     clock_gettime(CLOCK_REALTIME, &real);
-    now_ns = gv_clock_monotonic_ns();
+    now_ns = gv_monotonic_ns();
     clock->unix_offset_ns =
         (int64_t)real.tv_sec * 1000000000 + (int64_t)real.tv_nsec - (int64_t)now_ns;
 }

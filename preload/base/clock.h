@@ -6,20 +6,12 @@
 #ifndef GV_BASE_CLOCK_H
 #define GV_BASE_CLOCK_H
 
+#include "trace/futex.h"
 #include "trace/spool.h"
 
 #include <stdint.h>
-#include <time.h>
 
 extern struct gv_clock gv_clock;
-
-static inline uint64_t gv_clock_monotonic_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 #if defined(__x86_64__)
 static inline uint64_t gv_clock_ticks(void)
@@ -38,7 +30,7 @@ static inline uint64_t gv_clock_now_ns(void)
         return gv_clock.base_ns + (uint64_t)(product >> 32);
     }
 #endif
-    return gv_clock_monotonic_ns();
+    return gv_monotonic_ns();
 }
 
 /* Notes when the library was loaded: the session's start, and the first point of the

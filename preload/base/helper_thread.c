@@ -1,6 +1,5 @@
 #include "preload/base/helper_thread.h"
 
-#include "preload/base/clock.h"
 #include "preload/base/loader.h"
 #include "preload/base/loader_lock.h"
 #include "preload/base/own_thread.h"
@@ -32,9 +31,9 @@ int gv_helper_thread_start(struct gv_helper_thread *helper)
 
 bool gv_helper_thread_await(struct gv_helper_thread *helper, int64_t patience_ms)
 {
-    uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)patience_ms * 1000000u, now_ns;
+    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)patience_ms * 1000000u;
 
-    while (!gv_helper_thread_is_done(helper) && (now_ns = gv_clock_monotonic_ns()) < end_ns)
-        gv_futex_wait(&helper->done, 0, end_ns - now_ns);
+    while (!gv_helper_thread_is_done(helper) && gv_futex_wait_until(&helper->done, 0, end_ns))
+        ;
     return gv_helper_thread_is_done(helper);
 }

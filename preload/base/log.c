@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LINE_BYTES 1024
@@ -24,24 +24,25 @@ void gv_log_look_at_stderr(void)
     errno = saved_errno;
 }
 
-static bool may_say(enum gv_setting_log level)
+void gv_log(enum gv_setting_log level, const char *format, ...)
 {
-    if (gv_process.settings.log < (int32_t)level)
-        return false;
-    gv_log_look_at_stderr();
-    return atomic_load(&stderr_at_start) == 1;
-}
-
-static void say(const char *format, va_list arguments)
-{
-    char line[LINE_BYTES];
+    char line[LINE_BYTES] = "gpuverify: ";
+    size_t start = strlen(line), most = sizeof line - 2, bytes;
     int saved_errno = errno;
-    int start = snprintf(line, sizeof line, "gpuverify: ");
-    int length = vsnprintf(line + start, sizeof line - (size_t)start - 1, format, arguments);
-    size_t bytes = (size_t)start + (length > 0 ? (size_t)length : 0);
+    va_list arguments;
+    int length;
 
-    if (bytes > sizeof line - 2)
-        bytes = sizeof line - 2;
+    if (gv_process.settings.log < (int64_t)level)
+        return;
+    gv_log_look_at_stderr();
+    if (atomic_load(&stderr_at_start) != 1)
+        return;
+    va_start(arguments, format);
+    length = vsnprintf(line + start, most - start, format, arguments);
+    va_end(arguments);
+    bytes = start + (length > 0 ? (size_t)length : 0);
+    if (bytes > most)
+        bytes = most;
     for (size_t i = 0; i < bytes; i++) /* paths and values may contain anything */
         if ((unsigned char)line[i] < ' ' || line[i] == 127)
             line[i] = '?';
@@ -50,26 +51,4 @@ static void say(const char *format, va_list arguments)
         /* There is no stderr. */
     }
     errno = saved_errno;
-}
-
-void gv_log_error(const char *format, ...)
-{
-    va_list arguments;
-
-    if (!may_say(GV_LOG_ERROR))
-        return;
-    va_start(arguments, format);
-    say(format, arguments);
-    va_end(arguments);
-}
-
-void gv_log_info(const char *format, ...)
-{
-    va_list arguments;
-
-    if (!may_say(GV_LOG_INFO))
-        return;
-    va_start(arguments, format);
-    say(format, arguments);
-    va_end(arguments);
 }

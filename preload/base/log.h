@@ -5,11 +5,15 @@
 #ifndef GV_BASE_LOG_H
 #define GV_BASE_LOG_H
 
+#include "trace/settings.h"
+
 /* From the constructor. If there is no stderr, descriptor 2 may become a file of the program, so
  * nothing is ever written. */
 void gv_log_look_at_stderr(void);
 
-void gv_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void gv_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define gv_log_error(...) gv_log(GV_LOG_ERROR, __VA_ARGS__)
+#define gv_log_info(...)  gv_log(GV_LOG_INFO, __VA_ARGS__)
+void gv_log(enum gv_setting_log level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

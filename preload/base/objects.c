@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 struct tables {
@@ -253,7 +254,7 @@ static bool holds_address(const struct gv_object *object, void *context)
 {
     struct at *at = context;
 
-    if (at->address < object->low || at->address >= object->high)
+    if (!gv_object_has(object, at->address))
         return false;
     *at->object = *object;
     return true;
@@ -264,6 +265,22 @@ bool gv_objects_at(uintptr_t address, struct gv_object *object)
     struct at at = {address, object};
 
     return gv_objects_visit(holds_address, &at);
+}
+
+bool gv_object_is_us(const struct gv_object *object)
+{
+    return gv_object_has(object, (uintptr_t)&startup_count);
+}
+
+bool gv_objects_beside_us(char *path, size_t size, const char *relative)
+{
+    struct gv_object us;
+    const char *slash = NULL;
+
+    if (gv_objects_at((uintptr_t)&startup_count, &us))
+        slash = strrchr(us.path, '/');
+    return slash &&
+           (size_t)snprintf(path, size, "%.*s%s", (int)(slash - us.path), us.path, relative) < size;
 }
 
 struct next {
@@ -278,7 +295,7 @@ static bool defines_name(const struct gv_object *object, void *context)
     struct next *next = context;
 
     if (next->after) {
-        if (next->after >= object->low && next->after < object->high)
+        if (gv_object_has(object, next->after))
             next->after = 0;
         return false;
     }

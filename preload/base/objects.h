@@ -9,6 +9,7 @@
 
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct gv_object {
@@ -19,6 +20,17 @@ struct gv_object {
     const char *path; /* the loader's name for it; "" for the program; valid while it is mapped */
     bool at_startup;  /* mapped before any code ran, so every symbol look-up searches it */
 };
+
+static inline bool gv_object_has(const struct gv_object *object, uintptr_t address)
+{
+    return address >= object->low && address < object->high;
+}
+
+/* Whether it is our own library. */
+bool gv_object_is_us(const struct gv_object *object);
+
+/* The path of a file, relative to the folder of our library. False: unknown, or too long. */
+bool gv_objects_beside_us(char *path, size_t size, const char *relative);
 
 /* From the constructor: what is mapped now was mapped at startup, and stays mapped. */
 void gv_objects_note_startup(void);

@@ -3,7 +3,9 @@
  * left it, and the thread cannot be cancelled inside. A cancelled attach would leave half a
  * session.
  *
- * Not needed where only memory is written. Nests.
+ * Not needed where only memory is written. Nests: end with what begin returned. A handler of the
+ * program may run meanwhile, and leave by a jump or an exception: gv_own_work_leave() then makes
+ * the thread cancellable again.
  */
 #ifndef GV_BASE_OWN_WORK_H
 #define GV_BASE_OWN_WORK_H
@@ -12,24 +14,40 @@
 #include <pthread.h>
 
 struct gv_own_work {
-    int saved_errno;
-    int cancel_state;
+    unsigned depth;
+    int cancel_state; /* before the outermost */
 };
 
-static inline void gv_own_work_begin(struct gv_own_work *work)
+/* This thread's. (thread.c) */
+extern _Thread_local struct gv_own_work gv_own_work __attribute__((tls_model("initial-exec")));
+
+static inline int gv_own_work_begin(void)
 {
-    work->saved_errno = errno;
-    if (pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &work->cancel_state))
-        work->cancel_state = PTHREAD_CANCEL_DISABLE; /* cannot fail with these arguments */
+    int saved_errno = errno;
+
+    /* The depth first: a handler's own work must not replace the state. */
+    if (gv_own_work.depth++ == 0)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &gv_own_work.cancel_state);
+    return saved_errno;
 }
 
-static inline void gv_own_work_end(const struct gv_own_work *work)
+static inline void gv_own_work_leave(void)
 {
     int disabled;
 
-    if (work->cancel_state != PTHREAD_CANCEL_DISABLE)
-        pthread_setcancelstate(work->cancel_state, &disabled);
-    errno = work->saved_errno;
+    if (gv_own_work.depth == 0)
+        return;
+    pthread_setcancelstate(gv_own_work.cancel_state, &disabled);
+    gv_own_work.depth = 0;
+}
+
+static inline void gv_own_work_end(int saved_errno)
+{
+    if (gv_own_work.depth > 1)
+        gv_own_work.depth--;
+    else
+        gv_own_work_leave();
+    errno = saved_errno;
 }
 
 #endif

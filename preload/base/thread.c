@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));
+_Thread_local struct gv_own_work gv_own_work __attribute__((tls_model("initial-exec")));
 
 /* The thread's name is read at first, and again after this many segments: it may change, but
  * reading takes as long as ten calls. */
@@ -38,9 +39,8 @@ static void close_segment(struct gv_thread *thread)
 static void leave(void *data)
 {
     struct gv_thread *thread = data;
-    struct gv_own_work work;
+    int saved_errno = gv_own_work_begin();
 
-    gv_own_work_begin(&work);
     gv_process_steps.leave_gpu_start(thread);
     if (gv_thread_is_live(thread)) {
         gv_thread_begin_group(thread);
@@ -50,7 +50,7 @@ static void leave(void *data)
             atomic_store_explicit(&thread->slot->thread, 0, memory_order_release);
     }
     thread->token = 0; /* a later destructor that calls CUDA joins anew */
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 int gv_thread_prepare(void)
@@ -105,14 +105,13 @@ static void join(struct gv_thread *thread)
 
 bool gv_thread_join(struct gv_thread *thread)
 {
-    struct gv_own_work work;
     sigset_t all, before;
     bool live;
 
     /* Another preloaded library may wrap what we call, and make a CUDA call there. */
     if (thread->joining)
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     /* A handler that calls CUDA runs after this, and finds its thread ready. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -124,7 +123,7 @@ bool gv_thread_join(struct gv_thread *thread)
         if (live)
             join(thread);
     }
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return live;
 }
@@ -133,12 +132,11 @@ bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
 {
     struct gv_spool_segment *segment;
     struct gv_spool_owner owner;
-    struct gv_own_work work;
     enum gv_spool_room open_to;
 
     if (gv_spool_writer_is_full(&gv_process.spool, room))
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     describe(thread, &owner);
     segment = gv_spool_writer_take(&gv_process.spool, room, &open_to, &owner);
     if (segment) {
@@ -150,34 +148,17 @@ bool gv_thread_next_segment(struct gv_thread *thread, enum gv_spool_room room)
         thread->polls_end = NULL;
         thread->sequence++;
     }
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return segment != NULL;
-}
-
-uint32_t gv_thread_text_bytes(const char *text)
-{
-    return text ? (uint32_t)strnlen(text, GV_RECORD_TEXT_LIMIT) : 0;
 }
 
 void gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more)
 {
-    static const char cut[] = "...";
-    bool is_cut = bytes == GV_RECORD_TEXT_LIMIT && text[bytes] != 0;
+    union gv_record record;
 
     for (uint32_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
-        uint32_t piece = bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : GV_RECORD_TEXT_BYTES;
-        bool last = at + piece == bytes;
-        union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
-
-        if (!record)
+        gv_spool_text_piece(&record, text, at, bytes, more);
+        if (!gv_thread_write(thread, GV_ROOM_CODE, &record))
             return;
-        memset(record, 0, sizeof *record);
-        record->head.kind = GV_RECORD_TEXT;
-        record->head.flags = last && !more ? 0 : GV_RECORD_MORE;
-        record->head.api = (uint16_t)piece;
-        memcpy(record->text.text, text + at, piece);
-        if (last && is_cut)
-            memcpy(record->text.text + piece - (sizeof cut - 1), cut, sizeof cut - 1);
-        gv_thread_publish(thread);
     }
 }

@@ -110,10 +110,20 @@ static inline void gv_thread_publish(struct gv_thread *thread)
                           memory_order_release);
 }
 
+/* Writes one record of the current group. False: there is no room. */
+static inline bool gv_thread_write(struct gv_thread *thread, enum gv_spool_room room,
+                                   const union gv_record *record)
+{
+    union gv_record *into = gv_thread_reserve(thread, room);
+
+    if (!into)
+        return false;
+    *into = *record;
+    gv_thread_publish(thread);
+    return true;
+}
+
 /* Writes a text in as many TEXT records as needed, the last one without MORE unless `more`. */
 void gv_thread_write_text(struct gv_thread *thread, const char *text, uint32_t bytes, bool more);
-
-/* How much of a text is written: its length, or GV_RECORD_TEXT_LIMIT. */
-uint32_t gv_thread_text_bytes(const char *text);
 
 #endif

@@ -22,16 +22,11 @@ void gv_dlsym_find_real(void)
     __atomic_store_n((void **)&gv_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
-static bool is_us(const struct gv_object *object)
-{
-    return (uintptr_t)gv_plt_slots >= object->low && (uintptr_t)gv_plt_slots < object->high;
-}
-
 static bool lies_in_us(const void *address)
 {
     struct gv_object object;
 
-    return gv_objects_at((uintptr_t)address, &object) && is_us(&object);
+    return gv_objects_at((uintptr_t)address, &object) && gv_object_is_us(&object);
 }
 
 static void *ask_real(void *handle, const char *name, const char *version)
@@ -43,8 +38,8 @@ static void *ask_real(void *handle, const char *name, const char *version)
 struct sight {
     const char *name;
     const struct gv_object *caller;
-    bool past_caller; /* RTLD_NEXT: only objects after the caller count */
-    bool past_us;
+    bool past_caller;    /* RTLD_NEXT: only objects after the caller count */
+    bool past_us;        /* our object came after the caller */
     bool cuda_is_global; /* it was opened with RTLD_GLOBAL */
     void *found;
 };
@@ -53,12 +48,12 @@ static bool is_seen(const struct gv_object *object, void *context)
 {
     struct sight *sight = context;
 
-    sight->past_us |= is_us(object);
+    sight->past_us |= sight->past_caller && gv_object_is_us(object);
     if (object->dynamic == sight->caller->dynamic && !sight->past_caller) {
         sight->past_caller = true;
         return false;
     }
-    if (!sight->past_caller || is_us(object))
+    if (!sight->past_caller || gv_object_is_us(object))
         return false;
     sight->found = gv_object_symbol(object, sight->name);
     return sight->found && (object->at_startup || gv_object_reaches(sight->caller, object) ||
@@ -73,27 +68,6 @@ static bool cuda_is_global(int api)
                          api < GV_DRIVER_COUNT ? "cuDriverGetVersion" : "cudaDriverGetVersion");
 }
 
-struct order {
-    const struct gv_object *object;
-    bool past_us;
-};
-
-static bool ends_at_object(const struct gv_object *object, void *context)
-{
-    struct order *order = context;
-
-    order->past_us |= is_us(object);
-    return object->dynamic == order->object->dynamic;
-}
-
-static bool is_behind_us(const struct gv_object *object)
-{
-    struct order order = {object, false};
-
-    gv_objects_visit(ends_at_object, &order);
-    return order.past_us;
-}
-
 /*
  * RTLD_NEXT from us would start after us, so we search here, from the caller on. If our own export
  * comes first, it stands for the definition that it will call.
@@ -104,7 +78,7 @@ static void *find_next(const struct gv_object *caller, const char *name)
 
     if (!gv_objects_visit(is_seen, &sight))
         return NULL;
-    if (caller->at_startup && sight.past_us && !is_behind_us(caller))
+    if (caller->at_startup && sight.past_us)
         return gv_objects_next(caller->low, name, NULL);
     return sight.found;
 }

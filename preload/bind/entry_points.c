@@ -232,8 +232,7 @@ static int library_at(uintptr_t address)
 
     learning_begin(&before);
     for (int i = 0; i < LIBRARIES && index < 0; i++)
-        if (atomic_load(&libraries[i].known) && address >= libraries[i].object.low &&
-            address < libraries[i].object.high)
+        if (atomic_load(&libraries[i].known) && gv_object_has(&libraries[i].object, address))
             index = i;
     learning_end(&before);
     if (index >= 0)
@@ -434,11 +433,6 @@ static int answer_missing(void)
     return 302;
 }
 
-static bool is_ours(const struct gv_object *object)
-{
-    return (uintptr_t)gv_plt_slots >= object->low && (uintptr_t)gv_plt_slots < object->high;
-}
-
 struct search {
     const char *name;
     bool runtime;
@@ -467,9 +461,9 @@ static bool is_first_definition(const struct gv_object *object, void *context)
 {
     struct search *search = context;
 
-    if (is_ours(object))
+    if (gv_object_is_us(object))
         search->past_us = true;
-    if (!search->past_us || is_ours(object))
+    if (!search->past_us || gv_object_is_us(object))
         return false;
     search->found = gv_object_symbol(object, search->name);
     if (!search->found || !is_in_sight(search, object))

@@ -27,8 +27,14 @@ GV_OTHER_PROFILERS_EXPORTED int cuptiSubscribe_v2(void **subscriber, void *callb
                                                   void *parameters);
 GV_OTHER_PROFILERS_EXPORTED int cuptiActivityRegisterCallbacks(void *give, void *take);
 
+enum call { SUBSCRIBE, SUBSCRIBE_V2, REGISTER, CALLS };
+
+static const char *const names[CALLS] = {"cuptiSubscribe", "cuptiSubscribe_v2",
+                                         "cuptiActivityRegisterCallbacks"};
+static void *const ours[CALLS] = {(void *)cuptiSubscribe, (void *)cuptiSubscribe_v2,
+                                  (void *)cuptiActivityRegisterCallbacks};
 /* What the program's look-up found; NULL: search after us. */
-static _Atomic(void *) looked_up, looked_up_v2, looked_up_register;
+static _Atomic(void *) looked_up[CALLS];
 
 static void note(enum gv_gpu_interrupted what)
 {
@@ -49,23 +55,23 @@ static int note_subscription(int result)
     return result;
 }
 
-static void *behind_us(_Atomic(void *) *known, const char *name)
+static void *behind_us(enum call call)
 {
-    void *real = atomic_load(known);
+    void *real = atomic_load(&looked_up[call]);
 
-    return real ? real : gv_objects_next((uintptr_t)gv_plt_slots, name, NULL);
+    return real ? real : gv_objects_next((uintptr_t)gv_plt_slots, names[call], NULL);
 }
 
 int cuptiSubscribe(void **subscriber, void *callback, void *context)
 {
-    gv_subscribe *real = (gv_subscribe *)behind_us(&looked_up, "cuptiSubscribe");
+    gv_subscribe *real = (gv_subscribe *)behind_us(SUBSCRIBE);
 
     return real ? note_subscription(real(subscriber, callback, context)) : GV_CUPTI_NOT_INITIALIZED;
 }
 
 int cuptiSubscribe_v2(void **subscriber, void *callback, void *context, void *parameters)
 {
-    gv_subscribe_v2 *real = (gv_subscribe_v2 *)behind_us(&looked_up_v2, "cuptiSubscribe_v2");
+    gv_subscribe_v2 *real = (gv_subscribe_v2 *)behind_us(SUBSCRIBE_V2);
 
     return real ? note_subscription(real(subscriber, callback, context, parameters))
                 : GV_CUPTI_NOT_INITIALIZED;
@@ -75,8 +81,7 @@ int cuptiSubscribe_v2(void **subscriber, void *callback, void *context, void *pa
  * show this. */
 int cuptiActivityRegisterCallbacks(void *give, void *take)
 {
-    gv_register *real =
-        (gv_register *)behind_us(&looked_up_register, "cuptiActivityRegisterCallbacks");
+    gv_register *real = (gv_register *)behind_us(REGISTER);
     int result = real ? real(give, take) : GV_CUPTI_NOT_INITIALIZED;
 
     if (result == 0)
@@ -84,23 +89,16 @@ int cuptiActivityRegisterCallbacks(void *give, void *take)
     return result;
 }
 
-static void *swap(_Atomic(void *) *known, void *ours, void *found, const char *name)
-{
-    if (found == ours)
-        return gv_objects_next((uintptr_t)gv_plt_slots, name, NULL) ? ours : NULL;
-    if (!found)
-        return NULL;
-    atomic_store(known, found);
-    return ours;
-}
-
 void *gv_other_profilers_swap(const char *name, void *found)
 {
-    if (strcmp(name, "cuptiSubscribe") == 0)
-        return swap(&looked_up, (void *)cuptiSubscribe, found, name);
-    if (strcmp(name, "cuptiSubscribe_v2") == 0)
-        return swap(&looked_up_v2, (void *)cuptiSubscribe_v2, found, name);
-    if (strcmp(name, "cuptiActivityRegisterCallbacks") == 0)
-        return swap(&looked_up_register, (void *)cuptiActivityRegisterCallbacks, found, name);
-    return found;
+    int call = 0;
+
+    while (call < CALLS && strcmp(name, names[call]) != 0)
+        call++;
+    if (call == CALLS || !found)
+        return found;
+    if (found == ours[call])
+        return gv_objects_next((uintptr_t)gv_plt_slots, name, NULL) ? found : NULL;
+    atomic_store(&looked_up[call], found);
+    return ours[call];
 }

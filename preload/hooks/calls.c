@@ -163,15 +163,8 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 
 static uint64_t context_now(struct gv_thread *thread)
 {
-    struct gv_own_work work;
-    void *context = NULL;
-
-    if (__builtin_expect(thread->context != 0, 1) || !gv_driver_calls.context_get_current)
-        return thread->context;
-    gv_own_work_begin(&work);
-    if (gv_driver_calls.context_get_current(&context) == 0)
-        thread->context = (uint64_t)(uintptr_t)context;
-    gv_own_work_end(&work);
+    if (__builtin_expect(thread->context == 0, 0))
+        thread->context = gv_primary_current();
     return thread->context;
 }
 
@@ -205,25 +198,23 @@ static uint32_t launched_kernel(struct gv_thread *thread, const struct gv_call *
     bool is_driver_call = call->api < GV_DRIVER_COUNT; /* a runtime call gets a host function */
     uint64_t handle = is_driver_call ? facts->kernel : thread->launched;
     uint32_t kernel = call->kernel;
-    struct gv_own_work work;
 
     if (kernel || !handle || result != 0)
         return kernel;
     kernel = kernel_number(thread, handle);
     if (kernel || gv_names_are_full())
         return kernel;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     kernel = ask_driver_for_name(thread, handle);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return kernel;
 }
 
 static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int32_t result,
                        uint64_t end_ns, const struct gv_facts *facts)
 {
-    struct gv_own_work work;
+    int saved_errno = gv_own_work_begin();
 
-    gv_own_work_begin(&work);
     switch ((enum gv_fact)facts->what) {
     case GV_FACT_LOADS_IMAGE:
     case GV_FACT_LOADS_FILE:
@@ -245,7 +236,7 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
     case GV_FACT_NONE:
         break;
     }
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* ---- ending ---- */
@@ -518,11 +509,12 @@ int gv_unwind_personality(int version, int actions, uint64_t exception_class, vo
     (void)exception_class;
     (void)exception;
     (void)context;
-    if (!(actions & UNWIND_CLEANUP_PHASE) || thread->depth == 0)
+    if (!(actions & UNWIND_CLEANUP_PHASE))
         return UNWIND_CONTINUE;
+    gv_own_work_leave(); /* if a handler threw it in the middle */
     if (thread->depth == 1)
         abandon(thread, gv_clock_now_ns());
-    else
+    else if (thread->depth > 1)
         thread->depth--;
     return UNWIND_CONTINUE;
 }

@@ -34,7 +34,8 @@ enum gv_fact {
     GV_FACT_UNLOADS,
 };
 
-/* What a hook knows about its call, filled in by the facts of its row. */
+/* What a hook knows about its call, filled in by the facts of its row. The last fields belong to
+ * the kind of fact in `what`. */
 struct gv_facts {
     uint64_t stream;
     uint64_t bytes;
@@ -51,28 +52,6 @@ struct gv_facts {
     uint8_t load_kind;
     uint32_t module; /* UNLOADS: number, found before the call */
 };
-
-/* The fields of every call's record. The others count only for the kind of fact in `what`. */
-static inline void gv_facts_clear(struct gv_facts *facts)
-{
-    facts->stream = 0;
-    facts->bytes = 0;
-    facts->object = 0;
-    facts->kernel = 0;
-    facts->flags = 0;
-    facts->what = GV_FACT_NONE;
-}
-
-static inline void gv_facts_tell(struct gv_facts *facts, enum gv_fact what)
-{
-    facts->what = (uint8_t)what;
-    facts->made = 0;
-    facts->owner = 0;
-    facts->data = NULL;
-    facts->data_bytes = 0;
-    facts->label = NULL;
-    facts->load_kind = 0;
-}
 
 /* Records a load or a link input, after the real call returned at end_ns. */
 void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_t result,
@@ -95,7 +74,7 @@ uint64_t gv_primary_reset(int device);
 /* One use was released: returns the context that ended with the last use; 0: none did, or
  * unknown. */
 uint64_t gv_primary_released(int device);
-/* Before the current device is reset: the current context; 0: none. */
+/* The current context; 0: none. */
 uint64_t gv_primary_current(void);
 
 #endif

@@ -42,48 +42,38 @@
     if (GV_DONE && (pointer))                                                                      \
         gv_facts.object = GV_BITS(*(pointer));
 
-#define GV_LOADS(what_it_is, how, made_at, from)                                                   \
+/* A fact of the row, told after the call. */
+#define GV_TELL(fact, from)                                                                        \
+    gv_facts.what = fact;                                                                          \
+    gv_facts.data = from;
+
+#define GV_LOADS(fact, how, made_at, from)                                                         \
     if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts_tell(&gv_facts, what_it_is);                                                      \
+        GV_TELL(fact, from)                                                                        \
         gv_facts.load_kind = how;                                                                  \
-        gv_facts.data = from;                                                                      \
         if (GV_DONE && (made_at))                                                                  \
             gv_facts.made = gv_facts.object = GV_BITS(*(made_at));                                 \
     }
 #define GV_LOADS_IMAGE(how, made_at, image) GV_LOADS(GV_FACT_LOADS_IMAGE, how, made_at, image)
 #define GV_LOADS_FILE(how, made_at, path)   GV_LOADS(GV_FACT_LOADS_FILE, how, made_at, path)
+#define GV_LINKS_FILE(path)                 GV_LOADS(GV_FACT_LINKS_FILE, GV_LOAD_LINK, (const uint64_t *)NULL, path)
 #define GV_LINKS_IMAGE(image, image_bytes, name)                                                   \
-    if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts_tell(&gv_facts, GV_FACT_LINKS_IMAGE);                                             \
-        gv_facts.load_kind = GV_LOAD_LINK;                                                         \
-        gv_facts.data = image;                                                                     \
-        gv_facts.data_bytes = image_bytes;                                                         \
-        gv_facts.label = name;                                                                     \
-    }
-#define GV_LINKS_FILE(path)                                                                        \
-    if (gv_phase == GV_AFTER) {                                                                    \
-        gv_facts_tell(&gv_facts, GV_FACT_LINKS_FILE);                                              \
-        gv_facts.load_kind = GV_LOAD_LINK;                                                         \
-        gv_facts.data = path;                                                                      \
-    }
-#define GV_NAMES(made_at, of, name)                                                                \
+    GV_LOADS(GV_FACT_LINKS_IMAGE, GV_LOAD_LINK, (const uint64_t *)NULL, image)                     \
+    gv_facts.data_bytes = image_bytes;                                                             \
+    gv_facts.label = name;
+#define GV_KNOWS(fact, made_at, of, name)                                                          \
     if (GV_DONE && (made_at)) {                                                                    \
-        gv_facts_tell(&gv_facts, GV_FACT_NAMES);                                                   \
+        GV_TELL(fact, name)                                                                        \
         gv_facts.made = GV_BITS(*(made_at));                                                       \
         gv_facts.owner = GV_BITS(of);                                                              \
-        gv_facts.data = name;                                                                      \
     }
-#define GV_ALIASES(made_at, known)                                                                 \
-    if (GV_DONE && (made_at)) {                                                                    \
-        gv_facts_tell(&gv_facts, GV_FACT_ALIASES);                                                 \
-        gv_facts.made = GV_BITS(*(made_at));                                                       \
-        gv_facts.owner = GV_BITS(known);                                                           \
-    }
+#define GV_NAMES(made_at, of, name) GV_KNOWS(GV_FACT_NAMES, made_at, of, name)
+#define GV_ALIASES(made_at, known)  GV_KNOWS(GV_FACT_ALIASES, made_at, known, NULL)
 #define GV_UNLOADS(handle)                                                                         \
     if (gv_phase == GV_BEFORE) {                                                                   \
         gv_facts.module = gv_call_before_unload(GV_BITS(handle));                                  \
     } else {                                                                                       \
-        gv_facts_tell(&gv_facts, GV_FACT_UNLOADS);                                                 \
+        gv_facts.what = GV_FACT_UNLOADS;                                                           \
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
 
@@ -118,11 +108,10 @@
 #define GV_DEFINE_HOOK(symbol, kind, type, parameters, arguments, facts)                           \
     static type GV_HOOK(symbol) parameters                                                         \
     {                                                                                              \
-        struct gv_facts gv_facts;                                                                  \
+        struct gv_facts gv_facts = {0};                                                            \
         struct gv_call gv_call;                                                                    \
         type result = (type)0;                                                                     \
         GV_UNWINDABLE;                                                                             \
-        gv_facts_clear(&gv_facts);                                                                 \
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
         gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_OF_##kind, &gv_facts);                    \
         result = ((type(*) parameters)GV_REAL(symbol))arguments;                                   \

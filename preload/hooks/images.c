@@ -82,7 +82,6 @@ const void *gv_image_data(const void *image)
 void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result)
 {
     const unsigned char *start = image;
-    struct fatbin_wrapper wrapper;
     struct fatbin_header header;
 
     memset(result, 0, sizeof *result);
@@ -92,11 +91,7 @@ void gv_image_inspect(const void *image, size_t bytes, struct gv_image *result)
     result->kind = kind_of(start);
     if (result->kind == GV_IMAGE_FATBIN && !bytes) {
         /* A wrapper points to the image; in a file that pointer would mean nothing. */
-        memcpy(&wrapper, start, sizeof wrapper.magic);
-        if (wrapper.magic == FATBIN_WRAPPER_MAGIC) {
-            memcpy(&wrapper, start, sizeof wrapper);
-            start = wrapper.data;
-        }
+        start = gv_image_data(start);
         memcpy(&header, start, sizeof header);
         if (header.magic == FATBIN_MAGIC)
             bytes = header.header_bytes + header.payload_bytes;

@@ -7,6 +7,7 @@
  * functions that are deeper on the stack than the call that it left.
  */
 #include "preload/base/clock.h"
+#include "preload/base/own_work.h"
 #include "preload/base/thread.h"
 #include "preload/bind/libc_calls.h"
 
@@ -21,6 +22,7 @@ __attribute__((noreturn)) static void jump_on(enum gv_libc_call which, void *env
     if (gv_thread.depth)
         gv_thread.jumped_ns = gv_clock_now_ns();
     gv_process_steps.leave_gpu_start(&gv_thread);
+    gv_own_work_leave();
     if (next)
         next(environment, value);
     abort(); /* impossible: libc lacks a function that it was linked with */

@@ -50,7 +50,6 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
 {
     struct gv_image image = {0};
     const char *label = NULL;
-    union gv_record *record;
     uint32_t module = 0;
     uint32_t text_bytes;
     uint8_t flags = GV_RECORD_MORE;
@@ -67,53 +66,48 @@ void gv_loads_write(struct gv_thread *thread, const struct gv_call *call, int32_
         if (facts->load_kind != GV_LOAD_LINK)
             module = gv_names_add_owner((uintptr_t)facts->made);
     }
-    text_bytes = gv_thread_text_bytes(label);
-    record = gv_thread_reserve(thread, GV_ROOM_CODE);
-    if (!record) {
+    text_bytes = gv_spool_text_bytes(label);
+    union gv_record record = {
+        .load = {
+            .head = {.kind = GV_RECORD_LOAD,
+                     .flags = (uint8_t)(flags | (call->depth ? GV_RECORD_NESTED : 0) |
+                                        (image.knows_bytes ? GV_RECORD_HAS_BYTES : 0)),
+                     .api = call->api,
+                     .result = result},
+            .start_ns = call->start_ns,
+            .duration_ns = end_ns - call->start_ns,
+            .bytes = image.bytes,
+            .hash = image.hash,
+            .handle = facts->made,
+            .outer_start_ns = thread->outer_start_ns,
+            .module = module,
+            .load_kind = facts->load_kind,
+            .image_kind = (uint8_t)image.kind,
+            .text_bytes = (uint16_t)text_bytes,
+        }};
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record))
+        gv_thread_write_text(thread, label, text_bytes, true);
+    else
         count(&gv_process.spool.header->lost.loads);
-        return;
-    }
-    record->load = (struct gv_record_load){
-        .head = {.kind = GV_RECORD_LOAD,
-                 .flags = (uint8_t)(flags | (call->depth ? GV_RECORD_NESTED : 0) |
-                                    (image.knows_bytes ? GV_RECORD_HAS_BYTES : 0)),
-                 .api = call->api,
-                 .result = result},
-        .start_ns = call->start_ns,
-        .duration_ns = end_ns - call->start_ns,
-        .bytes = image.bytes,
-        .hash = image.hash,
-        .handle = facts->made,
-        .outer_start_ns = thread->outer_start_ns,
-        .module = module,
-        .load_kind = facts->load_kind,
-        .image_kind = (uint8_t)image.kind,
-        .text_bytes = (uint16_t)text_bytes,
-    };
-    gv_thread_publish(thread);
-    gv_thread_write_text(thread, label, text_bytes, true);
 }
 
 void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t handle,
                          uint32_t module, const char *name)
 {
-    uint32_t text_bytes = gv_thread_text_bytes(name);
-    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
+    uint32_t text_bytes = gv_spool_text_bytes(name);
+    union gv_record record = {.name = {
+                                  .head = {.kind = GV_RECORD_NAME, .flags = GV_RECORD_MORE},
+                                  .at_ns = gv_clock_now_ns(),
+                                  .handle = handle,
+                                  .kernel = kernel,
+                                  .module = module,
+                                  .text_bytes = text_bytes,
+                              }};
 
-    if (!record) {
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record))
+        gv_thread_write_text(thread, name, text_bytes, true);
+    else
         count(&gv_process.spool.header->lost.names);
-        return;
-    }
-    record->name = (struct gv_record_name){
-        .head = {.kind = GV_RECORD_NAME, .flags = GV_RECORD_MORE},
-        .at_ns = gv_clock_now_ns(),
-        .handle = handle,
-        .kernel = kernel,
-        .module = module,
-        .text_bytes = text_bytes,
-    };
-    gv_thread_publish(thread);
-    gv_thread_write_text(thread, name, text_bytes, true);
 }
 
 void gv_loads_note_name(struct gv_thread *thread, const struct gv_facts *facts, int32_t result)
@@ -129,18 +123,13 @@ void gv_loads_note_name(struct gv_thread *thread, const struct gv_facts *facts, 
 
 void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *facts)
 {
-    union gv_record *record;
+    union gv_record record = {.unload = {
+                                  .head = {.kind = GV_RECORD_UNLOAD, .flags = GV_RECORD_MORE},
+                                  .at_ns = gv_clock_now_ns(),
+                                  .handle = facts->owner,
+                                  .module = facts->module,
+                              }};
 
-    if (!facts->module)
-        return;
-    record = gv_thread_reserve(thread, GV_ROOM_CODE);
-    if (!record)
-        return;
-    record->unload = (struct gv_record_unload){
-        .head = {.kind = GV_RECORD_UNLOAD, .flags = GV_RECORD_MORE},
-        .at_ns = gv_clock_now_ns(),
-        .handle = facts->owner,
-        .module = facts->module,
-    };
-    gv_thread_publish(thread);
+    if (facts->module)
+        gv_thread_write(thread, GV_ROOM_CODE, &record);
 }

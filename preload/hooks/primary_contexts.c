@@ -33,28 +33,26 @@ uint64_t gv_primary_reset(int device)
 
 uint64_t gv_primary_released(int device)
 {
-    struct gv_own_work work;
     unsigned flags = 0;
     int active = 1, result;
 
     if (!gv_driver_calls.primary_context_get_state)
         return 0;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     result = gv_driver_calls.primary_context_get_state(device, &flags, &active);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return result == 0 && !active ? gv_primary_reset(device) : 0;
 }
 
 uint64_t gv_primary_current(void)
 {
-    struct gv_own_work work;
     void *context = NULL;
 
     if (!gv_driver_calls.context_get_current)
         return 0;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     if (gv_driver_calls.context_get_current(&context) != 0)
         context = NULL;
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return (uint64_t)(uintptr_t)context;
 }

@@ -31,24 +31,18 @@ static bool read_own(uint64_t *delay_ns)
 
 void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint64_t end_ns)
 {
-    struct gv_own_work work;
-    union gv_record *record;
-    uint64_t delay_ns;
+    union gv_record record = {
+        .run_delay = {.head = {.kind = GV_RECORD_RUN_DELAY, .flags = GV_RECORD_MORE},
+                      .call_start_ns = thread->outer_start_ns,
+                      .after_ns = end_ns}};
     bool known;
 
     if (atomic_load_explicit(&is_missing, memory_order_relaxed))
         return;
-    gv_own_work_begin(&work);
-    known = read_own(&delay_ns);
-    gv_own_work_end(&work);
-    record = known ? gv_thread_reserve(thread, room) : NULL;
-    if (!record)
-        return;
-    record->run_delay =
-        (struct gv_record_run_delay){.head = {.kind = GV_RECORD_RUN_DELAY, .flags = GV_RECORD_MORE},
-                                     .call_start_ns = thread->outer_start_ns,
-                                     .after_ns = end_ns,
-                                     .before_ns = gv_clock_now_ns(),
-                                     .delay_ns = delay_ns};
-    gv_thread_publish(thread);
+    int saved_errno = gv_own_work_begin();
+    known = read_own(&record.run_delay.delay_ns);
+    gv_own_work_end(saved_errno);
+    record.run_delay.before_ns = gv_clock_now_ns();
+    if (known)
+        gv_thread_write(thread, room, &record);
 }

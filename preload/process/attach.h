@@ -12,8 +12,9 @@
  * a message has given the reason. */
 int gv_session_join(struct gv_process *process, int *lock_fd);
 
-/* Starts the collector, detached, and gives it the lock. Always closes `lock_fd`. */
-int gv_collector_start(struct gv_process *process, int lock_fd);
+/* Starts the collector, detached, and gives it the lock. Always closes `lock_fd`. Prints a warning
+ * if that fails: the records stay in shared memory. */
+void gv_collector_start(const struct gv_process *process, int lock_fd);
 
 /* Writes facts about the process into the spool. */
 void gv_process_describe(struct gv_spool_header *header);

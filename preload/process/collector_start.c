@@ -9,11 +9,11 @@
  * exec there are only system calls, on a stack of ours. Signals are unblocked when none of the
  * program's handlers is left.
  */
-#include "preload/bind/plt_slots.h"
 #include "preload/process/attach.h"
 
 #include "preload/base/objects.h"
 #include "preload/process/warnings.h"
+#include "trace/trace_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,35 +51,19 @@ struct start {
 
 /* ---- finding the program ---- */
 
-static bool is_helper(char *path, size_t bytes, const char *directory, const char *relative)
-{
-    int length = snprintf(path, bytes, "%s%s", directory, relative);
-
-    return length > 0 && (size_t)length < bytes && access(path, X_OK) == 0;
-}
-
-static int find_helper(const struct gv_settings *settings, char *path, size_t bytes)
+static int find_helper(const struct gv_settings *settings, char *path, size_t size)
 {
     /* In the build tree; in a bundle or under any prefix; Debian's lib/x86_64-linux-gnu. */
     static const char *const beside[] = {"/../report/gpuverify", "/../bin/gpuverify",
                                          "/../../bin/gpuverify"};
-    struct gv_object object;
-    static char directory[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
-    char *slash;
+    const char *given = settings->collector[0] ? settings->collector : GV_BINDIR "/gpuverify";
+    int error;
 
-    if (settings->collector[0])
-        return is_helper(path, bytes, settings->collector, "") ? 0 : -ENOENT;
-    if (gv_objects_at((uintptr_t)gv_plt_slots, &object)) {
-        snprintf(directory, sizeof directory, "%s", object.path);
-        slash = strrchr(directory, '/');
-        if (slash) {
-            *slash = 0;
-            for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
-                if (is_helper(path, bytes, directory, beside[i]))
-                    return 0;
-        }
-    }
-    return is_helper(path, bytes, GV_BINDIR, "/gpuverify") ? 0 : -ENOENT;
+    for (size_t i = 0; !settings->collector[0] && i < sizeof beside / sizeof beside[0]; i++)
+        if (gv_objects_beside_us(path, size, beside[i]) && access(path, X_OK) == 0)
+            return 0;
+    error = gv_trace_path_format(path, size, "%s", given);
+    return error || access(path, X_OK) == 0 ? error : -ENOENT;
 }
 
 /* ---- the environment without our library ---- */
@@ -217,8 +201,8 @@ static int run_children(struct start *start)
     return -start->error;
 }
 
-/* The children's stacks, arguments and environment. */
-static int make_start(struct start **made, void **memory, size_t *bytes)
+/* The children's stacks, arguments and environment, in one mapping that starts with a stack. */
+static int make_start(struct start **made, size_t *bytes)
 {
     size_t variables = 0;
     char *mapped;
@@ -229,7 +213,6 @@ static int make_start(struct start **made, void **memory, size_t *bytes)
     mapped = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         return -errno;
-    *memory = mapped;
     *made = (struct start *)(void *)(mapped + 2 * STACK_BYTES);
     (*made)->clone = find_clone();
     (*made)->inner_stack = mapped;
@@ -239,29 +222,32 @@ static int make_start(struct start **made, void **memory, size_t *bytes)
     return 0;
 }
 
-int gv_collector_start(struct gv_process *process, int lock_fd)
+static int start_helper(const struct gv_process *process, int lock_fd)
 {
-    static char helper[GV_SESSION_PATH_BYTES];
+    static char helper[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
     struct start *start = NULL;
-    void *memory = NULL;
     size_t bytes = 0;
-    int error = 0;
+    int error = find_helper(&process->settings, helper, sizeof helper);
 
-    if (strcmp(process->settings.collector, "off") == 0)
-        goto out;
-    error = find_helper(&process->settings, helper, sizeof helper);
     if (!error)
-        error = make_start(&start, &memory, &bytes);
+        error = make_start(&start, &bytes);
     if (error)
-        goto out;
+        return error;
     start->helper = helper;
     start->session_path = process->session_path;
     start->lock_fd = lock_fd;
     error = run_children(start);
-    munmap(memory, bytes);
-out:
+    munmap(start->inner_stack, bytes);
+    return error;
+}
+
+void gv_collector_start(const struct gv_process *process, int lock_fd)
+{
+    int error = 0;
+
+    if (strcmp(process->settings.collector, "off") != 0)
+        error = start_helper(process, lock_fd);
     close(lock_fd);
     if (error)
         gv_warn_of_no_collector(process, error);
-    return error;
 }

@@ -61,17 +61,12 @@ static bool wait_until_drained(struct gv_process *process, uint32_t end)
 {
     struct gv_spool_header *header = process->spool.header;
     uint32_t drained;
-    uint64_t end_ns = gv_clock_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
+    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)process->settings.exit_wait_ms * 1000000u;
 
-    while ((drained = atomic_load(&header->drained)) < end) {
-        uint64_t now_ns = gv_clock_monotonic_ns();
-
+    while ((drained = atomic_load(&header->drained)) < end && gv_monotonic_ns() < end_ns) {
         if (collector_is_no_use(process))
             return false;
-        if (now_ns >= end_ns)
-            return true;
-        gv_futex_wait(&header->drained, drained,
-                      end_ns - now_ns < LOOK_NS ? end_ns - now_ns : LOOK_NS);
+        gv_futex_wait(&header->drained, drained, LOOK_NS);
     }
     return true;
 }
@@ -93,22 +88,14 @@ static bool end_as(enum gv_process_state state)
     return true;
 }
 
-static void finish(bool knows_code, int code)
+static void finish(void)
 {
-    struct gv_spool_header *header;
-    struct gv_own_work work;
-
     if (!gv_process_is_attached_here())
         return;
-    gv_own_work_begin(&work);
-    header = gv_process.spool.header;
+    int saved_errno = gv_own_work_begin();
     gv_gpu_finish(gv_process.settings.exit_wait_ms);
-    if (knows_code) {
-        atomic_store(&header->exit_code, code);
-        atomic_store(&header->exit_code_known, 1);
-    }
     end_as(GV_PROCESS_EXITING);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* CUPTI has once not answered in time. Otherwise, a program that tries several ways to end would
@@ -132,7 +119,6 @@ static _Atomic uint32_t dying_pid;
 bool gv_process_expect_death(int number)
 {
     uint32_t others;
-    struct gv_own_work work;
 
     if (!gv_process_is_attached_here())
         return false;
@@ -140,7 +126,7 @@ bool gv_process_expect_death(int number)
     if (others == gv_process.pid ||
         !atomic_compare_exchange_strong(&dying_pid, &others, gv_process.pid))
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     if (atomic_load(&gv_process.spool.header->state) == GV_PROCESS_RUNNING) {
         fetch_unless_it_hangs();
         atomic_store(&gv_process.spool.header->exit_signal, number);
@@ -148,7 +134,7 @@ bool gv_process_expect_death(int number)
         if (end_as(GV_PROCESS_DYING))
             fetch_unless_it_hangs();
     }
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return true;
 }
 
@@ -167,15 +153,13 @@ void gv_process_outlived(void)
 
 void gv_process_fetch(void)
 {
-    struct gv_own_work work;
-
     if (!gv_process_is_attached_here() ||
         atomic_load(&gv_process.spool.header->state) != GV_PROCESS_RUNNING)
         return;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     fetch_unless_it_hangs();
     gv_gpu_go_on();
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* Runs early among the exit handlers, only to learn the exit code, which a destructor does not
@@ -189,16 +173,11 @@ static void note_code(int code, void *context)
     atomic_store(&gv_process.spool.header->exit_code_known, 1);
 }
 
-static void quick_exited(void)
-{
-    finish(false, 0);
-}
-
 __attribute__((destructor)) static void unloaded(void)
 {
     if (gv_process_is_ours() && !gv_process_is_attached_here())
         gv_run_note_driver();
-    finish(false, 0);
+    finish();
 }
 
 int gv_process_watch_exit(void)
@@ -209,7 +188,7 @@ int gv_process_watch_exit(void)
      * then end only by _exit(). */
     if (watched || gv_loader_is_broken())
         return 0;
-    if (on_exit(note_code, NULL) != 0 || at_quick_exit(quick_exited) != 0)
+    if (on_exit(note_code, NULL) != 0 || at_quick_exit(finish) != 0)
         return -ENOMEM;
     watched = true;
     return 0;
@@ -220,7 +199,8 @@ typedef void (*end_process)(int code) __attribute__((noreturn));
 /* The next definition may be another preloaded library's; libc's makes the system call below. */
 __attribute__((noreturn)) static void end_by(void *next, int code)
 {
-    finish(true, code & 0xff);
+    note_code(code, NULL);
+    finish();
     if (next)
         ((end_process)next)(code);
     for (;;)

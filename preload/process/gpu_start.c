@@ -80,36 +80,33 @@ static uint32_t attribute(int device, enum device_attribute which)
 
 static void write_device(struct gv_thread *thread, int ordinal)
 {
+    const struct gv_driver_calls *driver = &gv_driver_calls;
     char name[256] = "";
-    union gv_record record = {.head = {.kind = GV_RECORD_DEVICE}};
-    union gv_record *into;
+    union gv_record record = {
+        .device = {.head = {.kind = GV_RECORD_DEVICE}, .device = (uint32_t)ordinal}};
     size_t memory_bytes = 0;
+    uint32_t bytes;
     int device;
 
-    if (gv_driver_calls.device_get(&device, ordinal) != 0)
+    if (driver->device_get(&device, ordinal) != 0)
         return;
-    if (gv_driver_calls.device_get_name)
-        gv_driver_calls.device_get_name(name, sizeof name, device);
-    name[sizeof name - 1] = 0;
-    if (gv_driver_calls.device_total_memory)
-        gv_driver_calls.device_total_memory(&memory_bytes, device);
-    if (gv_driver_calls.device_get_uuid)
-        gv_driver_calls.device_get_uuid(record.device.uuid, device);
-    record.head.api = (uint16_t)strlen(name);
-    record.head.flags = name[0] ? GV_RECORD_MORE : 0;
+    if (driver->device_get_name)
+        driver->device_get_name(name, sizeof name - 1, device);
+    if (driver->device_total_memory)
+        driver->device_total_memory(&memory_bytes, device);
+    if (driver->device_get_uuid)
+        driver->device_get_uuid(record.device.uuid, device);
+    bytes = gv_spool_text_bytes(name);
+    record.head.api = (uint16_t)bytes;
+    record.head.flags = bytes ? GV_RECORD_MORE : 0;
     record.device.memory_bytes = memory_bytes;
-    record.device.device = (uint32_t)ordinal;
     record.device.cc_major = attribute(device, ATTRIBUTE_CC_MAJOR);
     record.device.cc_minor = attribute(device, ATTRIBUTE_CC_MINOR);
     record.device.multiprocessors = attribute(device, ATTRIBUTE_MULTIPROCESSORS);
     record.device.clock_khz = attribute(device, ATTRIBUTE_CLOCK_KHZ);
     record.device.memory_clock_khz = attribute(device, ATTRIBUTE_MEMORY_CLOCK_KHZ);
-    into = gv_thread_reserve(thread, GV_ROOM_CODE);
-    if (!into)
-        return;
-    *into = record;
-    gv_thread_publish(thread);
-    gv_thread_write_text(thread, name, gv_thread_text_bytes(name), false);
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record))
+        gv_thread_write_text(thread, name, bytes, false);
 }
 
 static void write_devices(struct gv_thread *thread)
@@ -130,27 +127,20 @@ static void write_devices(struct gv_thread *thread)
 
 static void *open_beside(const char *relative)
 {
-    struct gv_object object;
     static char path[GV_SESSION_PATH_BYTES]; /* once in a process, perhaps on a small stack */
-    const char *slash;
 
-    if (!gv_objects_at((uintptr_t)gv_plt_slots, &object))
-        return NULL;
-    slash = strrchr(object.path, '/');
-    if (!slash ||
-        (size_t)snprintf(path, sizeof path, "%.*s%s/" GV_GPU_MODULE_FILE,
-                         (int)(slash - object.path), object.path, relative) >= sizeof path)
-        return NULL;
-    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    return gv_objects_beside_us(path, sizeof path, relative) && access(path, R_OK) == 0
+               ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
+               : NULL;
 }
 
 static const struct gv_gpu_module *open_module(void)
 {
     const struct gv_gpu_module *found;
-    void *handle = open_beside("");
+    void *handle = open_beside("/" GV_GPU_MODULE_FILE);
 
     if (!handle)
-        handle = open_beside("/../cupti"); /* in the build tree */
+        handle = open_beside("/../cupti/" GV_GPU_MODULE_FILE); /* in the build tree */
     if (!handle) {
         snprintf(why, sizeof why,
                  GV_GPU_MODULE_FILE " is not beside libgpuverify.so, or cannot be opened");
@@ -261,7 +251,8 @@ static bool start_module(void)
     }
     if (reason == why && atomic_load(&module) && module_pid == gv_process.pid) {
         /* Registered after the driver's own handlers, so it runs before them. */
-        on_exit(at_exit, NULL);
+        if (on_exit(at_exit, NULL))
+            gv_log_info("out of memory: what CUPTI has when the program exits may be lost");
         return true;
     }
     snprintf(gpu->why, sizeof gpu->why, "%s", reason);
@@ -290,14 +281,13 @@ static void choose(void)
 
 static void start_here(struct gv_thread *thread)
 {
-    struct gv_own_work work;
+    int saved_errno = gv_own_work_begin();
 
     atomic_store(&started_pid, gv_process.pid);
-    gv_own_work_begin(&work);
     gv_gpu_note_driver();
     write_devices(thread);
     choose();
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* ---- the others wait ---- */
@@ -321,32 +311,25 @@ static void open_to_others(struct gv_process_own *own)
 
 static void await_starter(struct gv_process_own *own)
 {
-    uint64_t end_ns = gv_clock_monotonic_ns() + START_PATIENCE_MS * 1000000u;
+    uint64_t end_ns = gv_monotonic_ns() + START_PATIENCE_MS * 1000000u;
     uint32_t starter;
 
-    while ((starter = atomic_load(&own->gpu_starter)) != 0) {
-        uint64_t now_ns = gv_clock_monotonic_ns();
-
-        if (now_ns >= end_ns) {
+    while ((starter = atomic_load(&own->gpu_starter)) != 0)
+        if (!gv_futex_wait_until(&own->gpu_starter, starter, end_ns))
             open_to_others(own); /* nobody waits for it again */
-            return;
-        }
-        gv_futex_wait(&own->gpu_starter, starter, end_ns - now_ns);
-    }
 }
 
 void gv_gpu_await_start(const struct gv_thread *thread)
 {
     struct gv_process_own *own = gv_process_own_now();
     uint32_t starter = atomic_load(&own->gpu_starter);
-    struct gv_own_work work;
 
     if (__builtin_expect(!starter || starter == thread->tid || thread->joining, 1))
         return;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     if (!gv_loader_is_held_here())
         await_starter(own);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 /* Also in a signal handler that interrupted the start and is about to jump. */

@@ -14,7 +14,7 @@
 #include "preload/process/start_place.h"
 #include "preload/process/warnings.h"
 #include "preload/stacks/stacks.h"
-#include "trace/call_table.h"
+#include "trace/futex.h"
 #include "trace/session_id.h"
 
 #include <errno.h>
@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum stage {
@@ -51,19 +50,23 @@ static void name_session(void)
     }
     if (gv_session_id_make(id) == 0) {
         memcpy(gv_process.session_id, id, sizeof id);
-        setenv(GV_SETTING_SESSION, id, 1);
+        if (setenv(GV_SETTING_SESSION, id, 1) < 0)
+            gv_log_info("out of memory: children are recorded into traces of their own");
     }
 }
 
 __attribute__((constructor)) static void loaded(void)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, error;
 
     if (!gv_process_is_ours())
         return;
-    gv_start_place_note();
+    error = gv_start_place_note();
     gv_process_read_settings();
     gv_log_look_at_stderr();
+    if (error)
+        gv_log_info("children that change their folder may look for the trace there: %s",
+                    strerror(-error));
     gv_dlsym_find_real();
     gv_objects_note_startup();
     gv_clock_note_load();
@@ -137,12 +140,11 @@ static uint64_t attachment_of(uint32_t pid, enum stage stage)
 static void wait_for_attacher(uint32_t pid)
 {
     uint64_t attaching = attachment_of(pid, STAGE_ATTACHING);
-    struct timespec pause = {.tv_nsec = 100000};
 
     for (int i = 0; i < 20000; i++) {
         if (atomic_load(&attachment) != attaching)
             return;
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        gv_pause_ns(100000);
     }
     atomic_compare_exchange_strong(&attachment, &attaching, attachment_of(pid, STAGE_REFUSED));
 }

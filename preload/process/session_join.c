@@ -4,6 +4,7 @@
 #include "preload/base/log.h"
 #include "preload/process/start_place.h"
 #include "trace/call_table.h"
+#include "trace/futex.h"
 #include "trace/session_id.h"
 #include "trace/trace_path.h"
 
@@ -16,21 +17,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PROGRAM_BYTES     128
 #define READY_PATIENCE_MS 1000 /* for the process that is making the session */
 #define JOIN_TRIES        5    /* when its collector is just ending */
 #define MOST_PLACES       4    /* the shared one, the one beside the trace, and that one again */
-
-static int format_path(char *path, size_t bytes, const char *directory, const char *name,
-                       const char *suffix)
-{
-    int length = snprintf(path, bytes, "%s/%s%s", directory, name, suffix);
-
-    return length < 0 || (size_t)length >= bytes ? -ENAMETOOLONG : 0;
-}
 
 /* ---- where the trace goes ---- */
 
@@ -86,31 +78,29 @@ static uint64_t pid_namespace(void)
     return stat("/proc/thread-self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-static void fill_session(const struct gv_process *process, const char *trace)
+static int fill_session(const struct gv_process *process, const char *trace)
 {
     struct gv_session_file *session = process->session;
-    uint64_t start_ticks = 0;
-    uint32_t pid = 0;
+    int error =
+        gv_session_id_parse(process->session_id, &session->root_pid, &session->root_start_ticks);
 
-    gv_session_id_parse(process->session_id, &pid, &start_ticks);
+    if (error)
+        return error;
     memcpy(session->magic, GV_SESSION_MAGIC, sizeof GV_SESSION_MAGIC);
-    session->root_pid = pid;
     session->pid_namespace = pid_namespace();
-    session->root_start_ticks = start_ticks;
     gv_clock_calibrate(&session->clock, process->settings.clock);
     memcpy(session->session, process->session_id, sizeof session->session);
     snprintf(session->trace_path, sizeof session->trace_path, "%s", trace);
     atomic_store_explicit(&session->ready, 1, memory_order_release);
+    return 0;
 }
 
 static int wait_until_ready(const struct gv_session_file *session)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
-
     for (int i = 0; i < READY_PATIENCE_MS; i++) {
         if (atomic_load_explicit(&session->ready, memory_order_acquire))
             return 0;
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        gv_pause_ns(1000000);
     }
     return -ETIMEDOUT;
 }
@@ -152,11 +142,9 @@ static int map_session(struct gv_process *process, int fd)
 /* Tries twice, because an ending process may lock it for a moment to test it. */
 static bool take_lock(int fd)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
-
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)
         return true;
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    gv_pause_ns(1000000);
     return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
@@ -173,8 +161,9 @@ static int open_session(struct gv_process *process, const char *trace, int *fd, 
     if (error)
         return error;
     if (*locked && !atomic_load(&process->session->ready))
-        fill_session(process, trace);
-    error = wait_until_ready(process->session);
+        error = fill_session(process, trace);
+    if (!error)
+        error = wait_until_ready(process->session);
     if (!error && process->session->pid_namespace != pid_namespace())
         error = -EXDEV;
     return error;
@@ -193,7 +182,6 @@ static int make_spool(struct gv_process *process, const char *directory)
     static struct gv_spool_name names[GV_API_COUNT];
     char path[GV_SPOOL_PATH_BYTES];
     uint64_t identity = (uint64_t)gv_session_random() << 32 | gv_session_random() | 1;
-    int length;
     int error;
 
     for (int api = 0; api < GV_API_COUNT; api++) {
@@ -204,10 +192,10 @@ static int make_spool(struct gv_process *process, const char *directory)
                 sizeof names[api].class_name - 1);
         strncpy(names[api].name, row->name, sizeof names[api].name - 1);
     }
-    length = snprintf(path, sizeof path, "%s/%s.%d.%016llx%s", directory, process->session_id,
-                      (int)getpid(), (unsigned long long)identity, GV_SPOOL_SUFFIX);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return -ENAMETOOLONG;
+    error = gv_trace_path_format(path, sizeof path, "%s/%s.%d.%016llx" GV_SPOOL_SUFFIX, directory,
+                                 process->session_id, (int)getpid(), (unsigned long long)identity);
+    if (error)
+        return error;
     error = gv_spool_writer_create(&process->spool, path, (uint64_t)process->settings.spool_mb,
                                    identity, names, GV_API_COUNT);
     if (error)
@@ -229,8 +217,8 @@ static void let_go(struct gv_process *process, int *fd)
 static int join_in(struct gv_process *process, const char *directory, const char *trace,
                    int *lock_fd)
 {
-    int error = format_path(process->session_path, sizeof process->session_path, directory,
-                            process->session_id, GV_SESSION_SUFFIX);
+    int error = gv_trace_path_format(process->session_path, sizeof process->session_path,
+                                     "%s/%s" GV_SESSION_SUFFIX, directory, process->session_id);
 
     for (int tries = 0; !error && tries < JOIN_TRIES; tries++) {
         bool locked = false;

@@ -4,6 +4,7 @@
 #include "trace/settings.h"
 #include "trace/trace_path.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,24 +12,28 @@
 static char start[GV_SESSION_PATH_BYTES];
 
 /* A path that does not fit stays relative, to the start of each process. */
-static void make_absolute(const char *name, bool is_pattern)
+static int make_absolute(const char *name, bool is_pattern)
 {
     static char path[GV_SETTING_TEXT_BYTES];
     const char *given = getenv(name);
 
     if (given && *given && *given != '/' &&
-        gv_trace_path_absolute(path, sizeof path, start, given, is_pattern) == 0)
-        setenv(name, path, 1);
+        gv_trace_path_absolute(path, sizeof path, start, given, is_pattern) == 0 &&
+        setenv(name, path, 1) < 0)
+        return -errno;
+    return 0;
 }
 
-void gv_start_place_note(void)
+int gv_start_place_note(void)
 {
+    int error;
+
     if (!getcwd(start, sizeof start)) {
         start[0] = 0;
-        return;
+        return 0;
     }
-    make_absolute("GPUVERIFY_TRACE", true);
-    make_absolute("GPUVERIFY_SPOOL_DIR", false);
+    error = make_absolute("GPUVERIFY_TRACE", true);
+    return error ? error : make_absolute("GPUVERIFY_SPOOL_DIR", false);
 }
 
 const char *gv_start_place(void)

@@ -57,14 +57,11 @@ void gv_warn_of_settings(const struct gv_process *process)
 void gv_warn_of_folder(const struct gv_process *process)
 {
     static char folder[GV_SESSION_PATH_BYTES]; /* by the one attaching thread */
-    char *slash;
+    const char *trace = process->session->trace_path, *slash = strrchr(trace, '/');
     int saved_errno = errno;
 
-    snprintf(folder, sizeof folder, "%s", process->session->trace_path);
-    slash = strrchr(folder, '/');
-    if (!slash)
-        return;
-    slash[slash == folder] = 0;
+    /* The trace's path is absolute; the root folder keeps its slash. */
+    snprintf(folder, sizeof folder, "%.*s", slash > trace ? (int)(slash - trace) : 1, trace);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
         tell_of_trace(process, errno);
     errno = saved_errno;

@@ -88,31 +88,14 @@ static bool innermost(const struct gv_python *python, uintptr_t *frame)
  * path. */
 static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
 {
-    char piece[4];
-    size_t bytes;
+    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
 
-    if (character < 0x80) {
-        piece[0] = (char)character;
-        bytes = 1;
-    } else if (character < 0x800) {
-        piece[0] = (char)(0xc0 | character >> 6);
-        piece[1] = (char)(0x80 | (character & 63));
-        bytes = 2;
-    } else if (character < 0x10000) {
-        piece[0] = (char)(0xe0 | character >> 12);
-        piece[1] = (char)(0x80 | (character >> 6 & 63));
-        piece[2] = (char)(0x80 | (character & 63));
-        bytes = 3;
-    } else {
-        piece[0] = (char)(0xf0 | (character >> 18 & 7));
-        piece[1] = (char)(0x80 | (character >> 12 & 63));
-        piece[2] = (char)(0x80 | (character >> 6 & 63));
-        piece[3] = (char)(0x80 | (character & 63));
-        bytes = 4;
-    }
     if (used + bytes > size)
         return used;
-    memcpy(out + used, piece, bytes);
+    for (size_t i = bytes - 1; i > 0; i--, character >>= 6)
+        out[used + i] = (char)(0x80 | (character & 63));
+    out[used] = (char)(first[bytes] | (character & 127));
     return used + bytes;
 }
 

@@ -242,16 +242,14 @@ bool gv_python_runtime_is_missed(const uintptr_t *addresses, unsigned count)
 
 void gv_python_runtime_begin_close(void)
 {
-    struct gv_own_work work;
-
     atomic_fetch_add(&closing, 1);
     if (atomic_load(&inside) == 0 || gv_python_runtime_is_distrusted())
         return;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     /* A thread does not leave: no more Python frames, and no more waiting. */
     if (!gv_await(&inside, 0))
         gv_python_runtime_distrust();
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }
 
 void gv_python_runtime_end_close(void)

@@ -95,25 +95,20 @@ static void write_object(struct gv_thread *thread, const struct gv_object *objec
 {
     const char *path =
         object->path && object->path[0] ? object->path : gv_process.spool.header->executable;
-    uint32_t text_bytes = gv_thread_text_bytes(path);
-    struct gv_record_object told_object = {
-        .head = {.kind = GV_RECORD_OBJECT, .flags = GV_RECORD_MORE},
-        .base = object->base,
-        .low = object->low,
-        .high = object->high,
-        .text_bytes = (uint16_t)text_bytes,
-    };
-    struct build_id id = {.base = object->base, .out = told_object.build_id};
-    union gv_record *record;
+    uint32_t text_bytes = gv_spool_text_bytes(path);
+    union gv_record record = {.object = {
+                                  .head = {.kind = GV_RECORD_OBJECT, .flags = GV_RECORD_MORE},
+                                  .base = object->base,
+                                  .low = object->low,
+                                  .high = object->high,
+                                  .text_bytes = (uint16_t)text_bytes,
+                              }};
+    struct build_id id = {.base = object->base, .out = record.object.build_id};
 
     gv_loader_visit(find_notes, &id);
-    told_object.build_id_bytes = id.bytes;
-    record = gv_thread_reserve(thread, GV_ROOM_CODE);
-    if (!record)
-        return;
-    record->object = told_object;
-    gv_thread_publish(thread);
-    gv_thread_write_text(thread, path, text_bytes, true);
+    record.object.build_id_bytes = id.bytes;
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record))
+        gv_thread_write_text(thread, path, text_bytes, true);
 }
 
 void gv_stack_objects_tell(struct gv_thread *thread, const uintptr_t *addresses, unsigned count)

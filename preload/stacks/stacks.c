@@ -94,8 +94,7 @@ static void take_native(struct stack *stack)
 
     if (!gv_objects_at((uintptr_t)gv_plt_slots, &us))
         return;
-    while (first < count && (uintptr_t)addresses[first] >= us.low &&
-           (uintptr_t)addresses[first] < us.high)
+    while (first < count && gv_object_has(&us, (uintptr_t)addresses[first]))
         first++;
     for (; first < count && stack->native_count < GV_STACK_FRAMES_MOST; first++)
         stack->native[stack->native_count++] = (uintptr_t)addresses[first];
@@ -188,84 +187,64 @@ static uint32_t number_of(uint64_t hash, bool *is_new)
 static bool write_addresses(struct gv_thread *thread, const struct stack *stack)
 {
     for (unsigned at = 0; at < stack->native_count; at += GV_RECORD_FRAMES) {
-        union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
-        unsigned count = stack->native_count - at;
+        unsigned left = stack->native_count - at;
+        unsigned count = left < GV_RECORD_FRAMES ? left : GV_RECORD_FRAMES;
+        union gv_record record = {.head = {.kind = GV_RECORD_FRAMES_OF_STACK,
+                                           .flags = GV_RECORD_MORE,
+                                           .api = (uint16_t)count}};
 
-        if (!record)
+        memcpy(record.frames.address, &stack->native[at], count * sizeof stack->native[0]);
+        if (!gv_thread_write(thread, GV_ROOM_CODE, &record))
             return false;
-        if (count > GV_RECORD_FRAMES)
-            count = GV_RECORD_FRAMES;
-        memset(record, 0, sizeof *record);
-        record->head = (struct gv_record_head){
-            .kind = GV_RECORD_FRAMES_OF_STACK, .flags = GV_RECORD_MORE, .api = (uint16_t)count};
-        for (unsigned i = 0; i < count; i++)
-            record->frames.address[i] = stack->native[at + i];
-        gv_thread_publish(thread);
     }
     return true;
 }
 
-static bool write_python(struct gv_thread *thread, const struct stack *stack)
+static void write_python(struct gv_thread *thread, const struct stack *stack)
 {
     struct gv_python_place place;
 
-    for (unsigned i = 0; i < stack->frame_count; i++) {
-        union gv_record *record;
+    for (unsigned i = 0; i < stack->frame_count && place_of(stack, i, &place); i++) {
+        union gv_record record = {
+            .python_frame = {
+                .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
+                .line = (uint32_t)place.line,
+                .file_bytes = (uint16_t)place.file_bytes,
+                .function_bytes = (uint16_t)place.function_bytes,
+            }};
 
-        if (!place_of(stack, i, &place))
-            return true;
-        record = gv_thread_reserve(thread, GV_ROOM_CODE);
-        if (!record)
-            return false;
-        memset(record, 0, sizeof *record);
-        record->python_frame = (struct gv_record_python_frame){
-            .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
-            .line = (uint32_t)place.line,
-            .file_bytes = (uint16_t)place.file_bytes,
-            .function_bytes = (uint16_t)place.function_bytes,
-        };
-        gv_thread_publish(thread);
+        if (!gv_thread_write(thread, GV_ROOM_CODE, &record))
+            return;
         /* one text: the file's name, then the function's */
         memcpy(place.file + place.file_bytes, place.function, place.function_bytes);
         gv_thread_write_text(thread, place.file,
                              (uint32_t)(place.file_bytes + place.function_bytes), true);
     }
-    return true;
 }
 
 static void write_new(struct gv_thread *thread, const struct stack *stack, uint32_t number)
 {
-    union gv_record *record;
+    union gv_record record = {.stack = {
+                                  .head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
+                                  .number = number,
+                                  .python_frames = stack->frame_count,
+                                  .python_low = stack->frame_count ? stack->python.low : 0,
+                                  .python_high = stack->frame_count ? stack->python.high : 0,
+                              }};
 
     gv_stack_objects_tell(thread, stack->native, stack->native_count);
-    record = gv_thread_reserve(thread, GV_ROOM_CODE);
-    if (!record)
-        return;
-    memset(record, 0, sizeof *record);
-    record->stack = (struct gv_record_stack){
-        .head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE},
-        .number = number,
-        .python_frames = stack->frame_count,
-        .python_low = stack->frame_count ? stack->python.low : 0,
-        .python_high = stack->frame_count ? stack->python.high : 0,
-    };
-    gv_thread_publish(thread);
-    if (write_addresses(thread, stack))
+    if (gv_thread_write(thread, GV_ROOM_CODE, &record) && write_addresses(thread, stack))
         write_python(thread, stack);
 }
 
 static void write_number(struct gv_thread *thread, uint32_t number)
 {
-    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_CODE);
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
+                  .number = number,
+                  .call_start_ns = thread->outer_start_ns}};
 
-    if (!record)
-        return;
-    memset(record, 0, sizeof *record);
-    record->stack =
-        (struct gv_record_stack){.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
-                                 .number = number,
-                                 .call_start_ns = thread->outer_start_ns};
-    gv_thread_publish(thread);
+    gv_thread_write(thread, GV_ROOM_CODE, &record);
 }
 
 /* Asked once for each thread: for the first one, glibc reads all of /proc/self/maps. */
@@ -306,15 +285,14 @@ static bool can_take(struct gv_thread *thread)
 
 bool gv_stacks_wanted_of_failed(unsigned api)
 {
-    struct gv_own_work work;
     bool can;
 
     if (gv_stacks_least_ns == UINT64_MAX || api >= GV_API_COUNT ||
         atomic_load_explicit(&failures[api], memory_order_relaxed) >= GV_STACKS_OF_FAILED)
         return false;
-    gv_own_work_begin(&work);
+    int saved_errno = gv_own_work_begin();
     can = can_take(&gv_thread);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
     return can &&
            atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
 }
@@ -343,10 +321,9 @@ static void take_and_write(struct gv_thread *thread)
 
 void gv_stacks_write(struct gv_thread *thread)
 {
-    struct gv_own_work work;
+    int saved_errno = gv_own_work_begin();
 
-    gv_own_work_begin(&work);
     if (can_take(thread))
         take_and_write(thread);
-    gv_own_work_end(&work);
+    gv_own_work_end(saved_errno);
 }

@@ -1,12 +1,12 @@
 /*
- * From when on the GPU side of a process is unknown. CUPTI returns operations some time after they
- * end, a whole buffer at once. So the last ones are missing if the program was killed, or still
- * runs.
+ * What was launched, and never seen on the GPU. CUPTI returns operations some time after they end,
+ * a whole buffer at once. So the last ones are missing if the program was killed, or still runs.
  */
 #ifndef GV_ANALYSE_GPU_UNSEEN_H
 #define GV_ANALYSE_GPU_UNSEEN_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gv_gpu_unseen {
@@ -19,5 +19,27 @@ typedef void gv_gpu_unseen_take(void *context, const struct gv_gpu_unseen *unsee
 
 /* Lists each process with missing operations, also those that still run. 0 or -errno. */
 int gv_gpu_unseen_each(sqlite3 *trace, gv_gpu_unseen_take *take, void *context);
+
+/* What is known of the GPU side of an ended process. */
+struct gv_gpu_seen {
+    int64_t process;
+    int64_t started_ns, flushed_ns; /* INT64_MIN: unknown */
+    bool finished;                  /* the process ended normally */
+    bool whole_graphs;
+};
+
+/*
+ * Stores as losses how many launches of an ended process have no operation: every successful launch
+ * is found on the GPU, or counted here. In a process that ended normally, everything launched
+ * before its last flush must be there; what is not is `missing`, whatever the reason. What its
+ * threads and exit handlers started later was still in CUPTI (`last flush`). CUPTI returns a buffer
+ * only when every record in it is complete, so one running kernel delays all others in its buffer.
+ * So in a killed process everything that is not there counts as `last flush`, however old it is.
+ *
+ * It never counts too much: launches before the GPU side was on, or while any stream was captured,
+ * are not expected. Neither are graph launches if each node is recorded (a graph may have none that
+ * leaves an operation); copies count only in the last flush. 0 or -errno.
+ */
+int gv_gpu_unseen_count(sqlite3 *trace, const struct gv_gpu_seen *seen);
 
 #endif

@@ -1,13 +1,66 @@
+-- name: open_captured
+-- The captures of the process ?1, as temp.capture. Captures of several streams at a time are rare:
+-- who waits joins the last one. An attempt to end a capture that left it on (905: from another
+-- thread) ends none; 901 and 904 end it.
+DROP TABLE IF EXISTS temp.capture;
+-- Integers by declaration: an index does not help to compare a column without a type.
+CREATE TEMP TABLE capture (stream INTEGER, start_ns INTEGER, end_ns INTEGER);
+INSERT INTO temp.capture
+SELECT stream, CASE WHEN begins THEN start_ns ELSE -9223372036854775807 END,
+    CASE WHEN begins THEN next_ns ELSE end_ns END
+FROM (
+    SELECT stream, start_ns, end_ns, begins,
+        lead(end_ns, 1, 9223372036854775807) OVER marks AS next_ns,
+        lag(begins, 1, 0) OVER marks AS begun
+    FROM (
+        SELECT c.stream AS stream, c.start_ns AS start_ns, c.start_ns + c.duration_ns AS end_ns,
+            a.begins_capture AS begins, coalesce(c.result, 0) AS result
+        FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+        WHERE t.process = ?1 AND c.stream IS NOT NULL AND c.api IN (SELECT id FROM api
+            WHERE begins_capture OR ends_capture))
+    WHERE result = 0 OR NOT begins AND result IN (901, 904)
+    WINDOW marks AS (PARTITION BY stream ORDER BY start_ns))
+WHERE begins OR NOT begun;
+CREATE INDEX temp.capture_started ON capture (start_ns);
+INSERT INTO temp.capture
+SELECT stream, start_ns, end_ns
+FROM (
+    SELECT c.stream AS stream, c.start_ns AS start_ns, (SELECT k.end_ns FROM temp.capture k
+        WHERE k.start_ns <= c.start_ns ORDER BY k.start_ns DESC LIMIT 1) AS end_ns
+    FROM call c JOIN thread t ON t.id = c.thread
+    WHERE EXISTS (SELECT 1 FROM temp.capture) AND t.process = ?1 AND c.stream IS NOT NULL
+        AND c.result = 0
+        AND c.api IN (SELECT id FROM api WHERE awaits_event))
+WHERE end_ns >= start_ns;
+CREATE INDEX temp.capture_stream ON capture (stream, start_ns);
+DROP TABLE IF EXISTS temp.captured;
+-- The times in which any stream was captured, disjoint.
+CREATE TEMP TABLE captured AS
+SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns
+FROM (
+    SELECT start_ns, end_ns, sum(apart) OVER (ORDER BY start_ns, end_ns) AS number
+    FROM (
+        SELECT start_ns, end_ns, coalesce(start_ns > max(end_ns) OVER (ORDER BY start_ns, end_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1) AS apart
+        FROM temp.capture))
+GROUP BY number;
+CREATE INDEX temp.captured_start ON captured (start_ns);
+
+-- name: close_captured
+DROP TABLE IF EXISTS temp.capture;
+DROP TABLE IF EXISTS temp.captured;
+
 -- name: next
 -- The next process of which operations are missing, or may be: ?1 is the one before.
-SELECT min(id) FROM process
+SELECT id FROM process
 WHERE id > ?1 AND gpu = 'cupti' AND (ended IS NULL OR id IN (SELECT process FROM loss
-    WHERE what = 'GPU operation' AND class = 'last flush' AND count > 0));
+    WHERE what = 'GPU operation' AND class = 'last flush' AND count > 0))
+ORDER BY id LIMIT 1;
 
 -- name: unseen
 -- When the first missing operation of the process ?1 was launched, and since when it can have run.
 -- What was launched before the GPU's side was on is not missing, nor are graphs of which each node
--- is recorded, as in report/collect/ingest_gpu.c; only what is behind the last operation that was
+-- is recorded; only what is behind the last operation that was
 -- seen of its stream. Operations of a stream run in their order: the first that is missing did not
 -- begin before the last one seen had ended.
 WITH seen AS (
@@ -24,3 +77,39 @@ WHERE t.process = ?1 AND c.correlation IS NOT NULL AND c.result = 0
     -- The last capture of the stream alone: a program may capture in each of its steps.
     AND coalesce((SELECT k.end_ns FROM temp.capture k WHERE k.stream = c.stream
         AND k.start_ns <= c.start_ns ORDER BY k.start_ns DESC LIMIT 1) < c.start_ns, 1);
+
+-- name: count
+-- What was launched by the process ?1 and never seen, as losses. ?2: when the GPU side began; ?3:
+-- its last flush; ?4: it ended normally; ?5: graphs were recorded whole. Operations without a call,
+-- and lost records, may belong to any launch; if lost calls may have begun a capture, nothing
+-- counts as missing.
+-- The calls with an operation: rows of a table of integers are found faster than those of a query.
+CREATE TEMP TABLE seen (call INTEGER PRIMARY KEY);
+INSERT OR IGNORE INTO temp.seen SELECT call FROM gpu_op
+WHERE call IS NOT NULL AND place IN (SELECT id FROM gpu_place WHERE process = ?1);
+WITH launched AS (
+    SELECT a.gpu_work AS work, ?4 AND c.start_ns + c.duration_ns < ?3 AS in_time
+    FROM call c JOIN api a ON a.id = c.api
+    WHERE c.thread IN (SELECT id FROM thread WHERE process = ?1) AND c.result = 0
+        AND coalesce(c.bytes, 1) > 0 AND c.start_ns >= ?2
+        AND (a.gpu_work = 1 OR a.gpu_work = 2 AND ?5 OR a.gpu_work = 3 AND c.correlation IS NOT NULL)
+        AND c.id NOT IN (SELECT call FROM temp.seen)
+        AND coalesce((SELECT k.end_ns FROM temp.captured k
+            WHERE k.start_ns <= c.start_ns + c.duration_ns ORDER BY k.start_ns DESC LIMIT 1)
+            < c.start_ns, 1)),
+counted AS (
+    SELECT count(CASE WHEN in_time AND work <> 3 THEN 1 END) AS missing,
+        count(CASE WHEN NOT in_time THEN 1 END) AS late
+    FROM launched),
+known AS (
+    SELECT coalesce(sum(CASE WHEN what <> 'call' THEN count END), 0) + (SELECT count(*) FROM gpu_op
+            WHERE call IS NULL AND kind IN (1, 4) AND graph_node IS NULL
+                AND place IN (SELECT id FROM gpu_place WHERE process = ?1)) AS lost,
+        coalesce(max(what <> 'GPU record' AND class = 'stream'), 0) AS may_capture
+    FROM loss WHERE process = ?1 AND what IN ('GPU record', 'record', 'call') AND count > 0)
+INSERT OR REPLACE INTO loss (process, what, class, count)
+SELECT ?1, 'GPU record', 'missing', missing - lost FROM counted, known
+WHERE missing > lost AND NOT may_capture
+UNION ALL SELECT ?1, 'GPU operation', 'last flush', late - max(0, lost - missing) FROM counted, known
+WHERE late > max(0, lost - missing);
+DROP TABLE temp.seen;

@@ -52,6 +52,7 @@ static inline void gv_call_row_set(struct gv_call_row *row, enum gv_call_column 
 int gv_call_batch_next(struct gv_call_batch *batch, struct gv_database *database,
                        struct gv_call_row **row);
 
+/* Inserts the waiting rows. After an error they are gone: roll back the transaction. */
 int gv_call_batch_flush(struct gv_call_batch *batch, struct gv_database *database);
 
 #endif

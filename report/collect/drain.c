@@ -5,6 +5,7 @@
 #include "report/collect/stack_names.h"
 #include "report/show/message.h"
 #include "report/store/api_meaning.h"
+#include "report/store/array.h"
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
 #include "trace/session_id.h"
@@ -23,80 +24,38 @@
 
 /* ---- the trace's metadata ---- */
 
-static const char *clock_name(uint32_t kind)
-{
-    switch (kind) {
-    case GV_CLOCK_MONOTONIC:
-        return "monotonic";
-    case GV_CLOCK_TSC:
-        return "tsc";
-    default:
-        return "unknown";
-    }
-}
-
-static int write_text(struct gv_database *database, const char *key, const char *text)
-{
-    char valid[GV_TEXT_REPAIRED_BYTES(GV_SESSION_PATH_BYTES)];
-
-    gv_text_repair(valid, sizeof(valid), text, strlen(text));
-    return gv_database_set_meta(database, key, valid);
-}
+static const char *const clock_names[] = {
+    [GV_CLOCK_MONOTONIC] = "monotonic",
+    [GV_CLOCK_TSC] = "tsc",
+};
 
 /* The process's row has texts ready for printing. */
-static int write_program(struct gv_drain *drain)
-{
-    static const char sql[] =
-        "INSERT OR REPLACE INTO meta (key, value)"
-        " SELECT 'program', program FROM process WHERE id = (SELECT min(id) FROM process)"
-        " UNION ALL"
-        " SELECT 'arguments', arguments FROM process WHERE id = (SELECT min(id) FROM process)"
-        " UNION ALL"
-        " SELECT 'directory', directory FROM process WHERE id = (SELECT min(id) FROM process)";
-    int result = sqlite3_exec(drain->database.handle, sql, NULL, NULL, NULL);
-
-    return gv_database_error(drain->database.handle, result);
-}
-
 static int write_first(struct gv_drain *drain, const struct gv_spool_facts *facts)
 {
-    struct gv_database *database = &drain->database;
-    char host[HOST_NAME_MAX + 1] = "";
+    char host[HOST_NAME_MAX + 1] = "", valid[GV_TEXT_REPAIRED_BYTES(sizeof(host))];
     struct gv_settings settings;
     int64_t unix_offset_ns =
         (int64_t)((uint64_t)facts->clock.unix_offset_ns + facts->clock.epoch_ns);
-    int error;
+    const char *clock = facts->clock.kind < sizeof(clock_names) / sizeof(clock_names[0])
+                            ? clock_names[facts->clock.kind]
+                            : NULL;
 
     gv_settings_read(&settings, NULL, NULL);
     if (gethostname(host, sizeof(host) - 1) < 0)
         host[0] = '\0';
-    error = gv_database_set_meta_number(database, "schema_version", GV_SCHEMA_VERSION);
-    if (!error)
-        error = gv_database_set_meta(database, "gpuverify_version", GV_VERSION);
-    if (!error)
-        error = write_text(database, "host", host);
-    if (!error)
-        error = gv_database_set_meta(database, "clock", clock_name(facts->clock.kind));
-    if (!error)
-        error = gv_database_set_meta_number(database, "unix_offset_ns", unix_offset_ns);
-    if (!error)
-        error = gv_database_set_meta_number(database, "start_unix_ns", unix_offset_ns);
-    if (!error)
-        error = gv_database_set_meta_number(database, "watchdog_ns",
-                                            (int64_t)settings.watchdog_ms * 1000000);
-    return error ? error : write_program(drain);
+    gv_text_repair(valid, sizeof(valid), host, strlen(host));
+    return gv_database_run(&drain->database, GV_STATEMENT_META_FIRST, "itttii",
+                           (int64_t)GV_SCHEMA_VERSION, GV_VERSION, valid, clock ? clock : "unknown",
+                           unix_offset_ns, (int64_t)settings.watchdog_ms * 1000000);
 }
 
 int gv_drain_write_session(struct gv_database *database, void *drain)
 {
     const struct gv_drain *of = drain;
-    int error = write_text(database, "session", of->session);
+    char directory[GV_TEXT_REPAIRED_BYTES(GV_SESSION_PATH_BYTES)];
 
-    if (!error)
-        error = write_text(database, "spool_directory", of->directory);
-    if (!error)
-        error = gv_database_set_meta(database, "state", "recording");
-    return error;
+    gv_text_repair(directory, sizeof(directory), of->directory, strlen(of->directory));
+    return gv_database_run(database, GV_STATEMENT_META_SESSION, "tt", of->session, directory);
 }
 
 int gv_drain_write_meta(struct gv_drain *drain, const struct gv_spool_facts *facts)
@@ -362,16 +321,8 @@ static int add_spool(struct gv_drain *drain, const char *name)
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
     int error = spool && facts ? 0 : -ENOMEM;
 
-    if (!error && drain->count == drain->room) {
-        size_t room = drain->room ? drain->room * 2 : 8;
-        void *larger = realloc(drain->spools, room * sizeof(struct gv_drain_spool *));
-        if (larger) {
-            drain->spools = larger;
-            drain->room = room;
-        } else {
-            error = -ENOMEM;
-        }
-    }
+    if (!error)
+        error = gv_array_room(&drain->spools, drain->count, &drain->room, sizeof(drain->spools[0]));
     if (!error)
         error = gv_spool_reader_open(&spool->reader, drain->directory_fd, name);
     if (!error) {
@@ -464,21 +415,6 @@ int gv_drain_commit(struct gv_drain *drain)
     return error;
 }
 
-static int read_next_call(struct gv_drain *drain)
-{
-    int error;
-    sqlite3_stmt *next = gv_database_prepare(&drain->database, GV_STATEMENT_CALL_NEXT, &error);
-
-    if (!next)
-        return error;
-    int result = sqlite3_step(next);
-    if (result == SQLITE_ROW)
-        drain->next_call = sqlite3_column_int64(next, 0);
-    error = gv_database_error(drain->database.handle, result);
-    sqlite3_reset(next);
-    return error;
-}
-
 /* SQLite writes temporary tables and sorts into the first writable folder of its list. If there
  * is none, as in a container with a read-only root, they go to the trace's folder. */
 static int choose_temporary(const struct gv_drain *drain)
@@ -524,7 +460,8 @@ static int start_ingest(struct gv_drain *drain, struct gv_drain_spool *spool)
             error = open_trace(drain);
         drain->filled |= !error;
         if (!error)
-            error = read_next_call(drain);
+            error =
+                gv_database_find(&drain->database, GV_STATEMENT_CALL_NEXT, &drain->next_call, "");
     }
     if (!error)
         error = gv_database_begin(&drain->database);

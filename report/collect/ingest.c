@@ -1,13 +1,16 @@
 #include "report/collect/ingest.h"
 
 #include "report/analyse/stalls/in_flight.h"
+#include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"
+#include "report/store/array.h"
 #include "trace/mix.h"
 #include "trace/schedstat.h"
 #include "trace/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,31 +21,11 @@ int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns)
     return (int64_t)(clock_ns - ingest->epoch_ns);
 }
 
-int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement, gv_ingest_row *add,
-                   struct gv_known *into)
+int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
+                       int64_t *id)
 {
-    int error, result;
-    sqlite3_stmt *rows = gv_database_prepare(ingest->database, statement, &error);
-
-    if (!rows)
-        return error;
-    result = sqlite3_bind_int64(rows, 1, ingest->process);
-    while (result == SQLITE_OK || result == SQLITE_ROW) {
-        result = sqlite3_step(rows);
-        if (result == SQLITE_ROW && (error = add(ingest, rows, into)) < 0)
-            break;
-    }
-    if (!error)
-        error = gv_database_error(ingest->database->handle, result);
-    sqlite3_reset(rows);
-    return error;
-}
-
-int gv_ingest_load_number(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
-{
-    struct gv_key key = {.part = {(uint64_t)sqlite3_column_int64(row, 1)}};
-
-    return gv_known_add(into, ingest->database, &key, sqlite3_column_int64(row, 0));
+    *id = gv_database_last_id(ingest->database);
+    return gv_known_add(known, ingest->database, key, *id);
 }
 
 /* Collects the text that follows records[at]. Returns it in `out` as valid UTF-8, or NULL if
@@ -81,14 +64,11 @@ static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uin
 {
     struct gv_key key = {.part = {serial}};
 
-    if (ingest->thread_count == ingest->thread_room) {
-        size_t room = ingest->thread_room ? ingest->thread_room * 2 : 16;
-        void *larger = realloc(ingest->thread_list, room * sizeof(*ingest->thread_list));
-        if (!larger)
-            return -ENOMEM;
-        ingest->thread_list = larger;
-        ingest->thread_room = room;
-    }
+    int error = gv_array_room(&ingest->thread_list, ingest->thread_count, &ingest->thread_room,
+                              sizeof(*ingest->thread_list));
+
+    if (error)
+        return error;
     struct gv_ingest_thread *thread = &ingest->thread_list[ingest->thread_count++];
     memset(thread, 0, sizeof(*thread));
     thread->serial = serial;
@@ -235,17 +215,9 @@ static const char *const place_kinds[] = {
 
 static int find_api(struct gv_ingest *ingest, const char *name, const char *class_name, int64_t *id)
 {
-    int error, result;
-    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_API_FIND, &error);
+    int error =
+        gv_database_find(ingest->database, GV_STATEMENT_API_FIND, id, "tt", name, class_name);
 
-    if (!find)
-        return error;
-    sqlite3_bind_text(find, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(find, 2, class_name, -1, SQLITE_STATIC);
-    result = sqlite3_step(find);
-    error = gv_database_error(ingest->database->handle, result);
-    *id = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
-    sqlite3_reset(find);
     if (error || *id)
         return error;
     error = gv_database_run(ingest->database, GV_STATEMENT_API_ADD, "tt", name, class_name);
@@ -253,73 +225,56 @@ static int find_api(struct gv_ingest *ingest, const char *name, const char *clas
     return error ? error : gv_api_meaning_fill(ingest->database->handle);
 }
 
-static int intern_api(struct gv_ingest *ingest, uint32_t api, int64_t *id)
+static int intern_api(struct gv_ingest *ingest, uint32_t number, const struct gv_ingest_api **api)
 {
     char name[65], class_name[16];
     char name_text[GV_TEXT_REPAIRED_BYTES(64)], class_text[GV_TEXT_REPAIRED_BYTES(16)];
-    uint32_t index = api < ingest->reader->names_count ? api : ingest->reader->names_count;
-    int error;
+    uint32_t names = ingest->reader->names_count;
+    struct gv_ingest_api *known = &ingest->apis[number < names ? number : names];
 
-    if (ingest->apis[index]) {
-        *id = ingest->apis[index];
+    *api = known;
+    if (known->row)
         return 0;
-    }
-    gv_spool_reader_name(ingest->reader, index, name, class_name);
+    gv_spool_reader_name(ingest->reader, number < names ? number : names, name, class_name);
     gv_text_repair(name_text, sizeof(name_text), name, sizeof(name));
     gv_text_repair(class_text, sizeof(class_text), class_name, sizeof(class_name));
-    error = find_api(ingest, name_text, class_text, id);
-    if (error)
-        return error;
-    ingest->apis[index] = *id;
-    ingest->per_thread[index] = gv_api_is_per_thread(name);
-    ingest->kinds[index] = &gv_call_kinds[gv_call_kind_find(name, class_name)];
-    return 0;
+    known->per_thread = gv_api_is_per_thread(name);
+    known->kind = &gv_call_kinds[gv_call_kind_find(name, class_name)];
+    return find_api(ingest, name_text, class_text, &known->row);
 }
 
-static int intern_number(struct gv_ingest *ingest, struct gv_known *known, enum gv_statement add,
-                         uint32_t number, int64_t *id)
+/* What has this number or handle, not 0, by its key. */
+static int intern(struct gv_ingest *ingest, struct gv_known *known, enum gv_statement add,
+                  struct gv_key key, uint64_t number, int64_t *id)
 {
-    struct gv_key key = {.part = {number}};
-    int error = 0;
+    int error;
 
     *id = 0;
-    if (number)
-        error = gv_known_find(known, ingest->database, &key, id);
-    if (error || number == 0 || *id)
+    if (number == 0)
+        return 0;
+    error = gv_known_find(known, ingest->database, &key, id);
+    if (error || *id)
         return error;
     error = gv_database_run(ingest->database, add, "ii", ingest->process, (int64_t)number);
-    if (error)
-        return error;
-    *id = gv_database_last_id(ingest->database);
-    return gv_known_add(known, ingest->database, &key, *id);
+    return error ? error : gv_ingest_remember(ingest, known, &key, id);
 }
 
 static int intern_kernel(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    return intern_number(ingest, &ingest->kernels, GV_STATEMENT_KERNEL_ADD, number, id);
+    return intern(ingest, &ingest->kernels, GV_STATEMENT_KERNEL_ADD, (struct gv_key){{number}},
+                  number, id);
 }
 
 static int intern_module(struct gv_ingest *ingest, uint32_t number, int64_t *id)
 {
-    return intern_number(ingest, &ingest->modules, GV_STATEMENT_MODULE_ADD, number, id);
+    return intern(ingest, &ingest->modules, GV_STATEMENT_MODULE_ADD, (struct gv_key){{number}},
+                  number, id);
 }
 
 static int intern_context(struct gv_ingest *ingest, uint64_t handle, int64_t *id)
 {
-    struct gv_key key = {.part = {GV_PLACE_CONTEXT, handle}};
-    int error = 0;
-
-    *id = 0;
-    if (handle)
-        error = gv_known_find(&ingest->places, ingest->database, &key, id);
-    if (error || handle == 0 || *id)
-        return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_CONTEXT_ADD, "ii", ingest->process,
-                            (int64_t)handle);
-    if (error)
-        return error;
-    *id = gv_database_last_id(ingest->database);
-    return gv_known_add(&ingest->places, ingest->database, &key, *id);
+    return intern(ingest, &ingest->places, GV_STATEMENT_CONTEXT_ADD,
+                  (struct gv_key){{GV_PLACE_CONTEXT, handle}}, handle, id);
 }
 
 /* The stream of a handle. Default streams have no handle of their own: there is one for each
@@ -333,17 +288,6 @@ static struct gv_key stream_key(uint64_t handle, bool per_thread, int64_t contex
     else if (handle == GV_STREAM_LEGACY || handle == 0)
         key = (struct gv_key){.part = {GV_PLACE_LEGACY, (uint64_t)context}};
     return key;
-}
-
-static int remember_stream(struct gv_ingest *ingest, const struct gv_key *key, int64_t stream,
-                           int64_t context)
-{
-    struct gv_key context_key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
-    int error = gv_known_add(&ingest->places, ingest->database, key, stream);
-
-    if (!error && context)
-        error = gv_known_add(&ingest->places, ingest->database, &context_key, context);
-    return error;
 }
 
 static int intern_stream(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
@@ -360,34 +304,34 @@ static int intern_stream(struct gv_ingest *ingest, const struct gv_ingest_thread
                             place_kinds[key.part[0]]);
     if (error)
         return error;
-    *id = gv_database_last_id(ingest->database);
-    return remember_stream(ingest, &key, *id, context);
+    error = gv_ingest_remember(ingest, &ingest->places, &key, id);
+    if (error || !context)
+        return error;
+    key = (struct gv_key){{GV_PLACE_STREAM_CONTEXT, (uint64_t)*id}};
+    return gv_known_add(&ingest->places, ingest->database, &key, context);
 }
 
 static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
-                        const struct gv_record_call *call)
+                        const struct gv_ingest_api *api, const struct gv_record_call *call)
 {
     uint8_t flags = call->head.flags & (GV_RECORD_HAS_STREAM | GV_RECORD_HAS_CONTEXT);
-    uint32_t api =
-        call->head.api < ingest->reader->names_count ? call->head.api : ingest->reader->names_count;
-    bool per_thread = ingest->per_thread[api] != 0;
     uint64_t handle = call->context;
     int64_t context = 0, stream = 0;
     int error = 0;
 
-    if (ingest->kinds[api]->flags & GV_CALL_IN_OBJECT && call->object) {
+    if (api->kind->flags & GV_CALL_IN_OBJECT && call->object) {
         /* The context that is current at the end says nothing. */
         handle = call->object;
         flags |= GV_RECORD_HAS_CONTEXT;
     }
     if (thread->place_known && thread->place_flags == flags &&
-        thread->place_per_thread == per_thread && thread->place_stream == call->stream &&
+        thread->place_per_thread == api->per_thread && thread->place_stream == call->stream &&
         thread->place_context == handle)
         return 0;
     if (flags & GV_RECORD_HAS_CONTEXT)
         error = intern_context(ingest, handle, &context);
     if (!error && (flags & GV_RECORD_HAS_STREAM))
-        error = intern_stream(ingest, thread, call->stream, per_thread, context, &stream);
+        error = intern_stream(ingest, thread, call->stream, api->per_thread, context, &stream);
     struct gv_key key = {.part = {GV_PLACE_STREAM_CONTEXT, (uint64_t)stream}};
     int64_t own = 0;
     if (!error && stream)
@@ -397,7 +341,7 @@ static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *threa
     bool said = stream && own == context;
     thread->place_known = true;
     thread->place_flags = flags;
-    thread->place_per_thread = per_thread;
+    thread->place_per_thread = api->per_thread;
     thread->place_stream = call->stream;
     thread->place_context = handle;
     thread->stream = stream;
@@ -405,42 +349,48 @@ static int intern_place(struct gv_ingest *ingest, struct gv_ingest_thread *threa
     return 0;
 }
 
-static int load_context(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
-{
-    struct gv_key key = {.part = {GV_PLACE_CONTEXT, (uint64_t)sqlite3_column_int64(row, 1)}};
+/* ---- resuming ---- */
 
-    return gv_known_add(into, ingest->database, &key, sqlite3_column_int64(row, 0));
+static const struct {
+    const char *sql;
+    size_t known; /* in struct gv_ingest */
+} ingest_loads[] = {
+    {sql_threads, offsetof(struct gv_ingest, resting)},
+    {sql_places, offsetof(struct gv_ingest, places)},
+    {sql_kernels, offsetof(struct gv_ingest, kernels)},
+    {sql_modules, offsetof(struct gv_ingest, modules)},
+    {sql_gpu_names, offsetof(struct gv_ingest, gpu_names)},
+    {sql_gpu_shapes, offsetof(struct gv_ingest, gpu_shapes)},
+    {sql_gpu_places, offsetof(struct gv_ingest, gpu_places)},
+};
+
+struct gv_ingest_load {
+    struct gv_database *database;
+    struct gv_known *known;
+};
+
+/* A row, and the parts of its key. */
+static int load_key(void *context, sqlite3_stmt *row)
+{
+    const struct gv_ingest_load *load = context;
+    struct gv_key key = {{0}};
+
+    for (int i = 1; i < sqlite3_column_count(row); i++)
+        key.part[i - 1] = (uint64_t)sqlite3_column_int64(row, i);
+    return gv_known_add(load->known, load->database, &key, sqlite3_column_int64(row, 0));
 }
 
-static int load_stream(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into)
+static int load_all(struct gv_ingest *ingest)
 {
-    (void)into;
-    const char *kind = (const char *)sqlite3_column_text(row, 2);
-    bool own = kind && strcmp(kind, place_kinds[GV_PLACE_PER_THREAD]) == 0;
-    struct gv_key key = stream_key((uint64_t)sqlite3_column_int64(row, 1), own,
-                                   sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4));
+    struct gv_ingest_load load = {.database = ingest->database};
+    int error = 0;
 
-    return remember_stream(ingest, &key, sqlite3_column_int64(row, 0),
-                           sqlite3_column_int64(row, 3));
-}
-
-static int intern_load_all(struct gv_ingest *ingest)
-{
-    int error =
-        gv_ingest_each(ingest, GV_STATEMENT_THREAD_ALL, gv_ingest_load_number, &ingest->resting);
-
-    if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_CONTEXT_ALL, load_context, &ingest->places);
-    if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_STREAM_ALL, load_stream, &ingest->places);
-    if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_KERNEL_ALL, gv_ingest_load_number,
-                               &ingest->kernels);
-    if (!error)
-        error = gv_ingest_each(ingest, GV_STATEMENT_MODULE_ALL, gv_ingest_load_number,
-                               &ingest->modules);
-    if (!error)
-        error = gv_ingest_gpu_load_all(ingest);
+    for (size_t i = 0; i < sizeof(ingest_loads) / sizeof(ingest_loads[0]) && !error; i++) {
+        load.known = (void *)((char *)ingest + ingest_loads[i].known);
+        error = gv_database_each(ingest->database->handle, ingest_loads[i].sql, &ingest->process, 1,
+                                 load_key, &load);
+    }
+    ingest->inherited = ingest->resumed = true;
     return error;
 }
 
@@ -611,29 +561,8 @@ static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
 static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *state,
                         int64_t depth, uint64_t address)
 {
-    char path[GV_TEXT_REPAIRED_BYTES(GV_RECORD_TEXT_LIMIT)] = "";
-    int64_t object = 0;
-    uint64_t place = address;
-    int error;
-    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_OBJECT_AT, &error);
-
-    if (!find)
-        return error;
-    sqlite3_bind_int64(find, 1, ingest->process);
-    sqlite3_bind_int64(find, 2, (int64_t)address);
-    int result = sqlite3_step(find);
-    if (result == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(find, 2);
-        object = sqlite3_column_int64(find, 0);
-        place = address - (uint64_t)sqlite3_column_int64(find, 1);
-        snprintf(path, sizeof(path), "%s", text ? text : "");
-    }
-    error = gv_database_error(ingest->database->handle, result);
-    sqlite3_reset(find);
-    if (error)
-        return error;
-    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_ADD, "iitntnniz", state->stack,
-                           depth, "native", path[0] ? path : NULL, (int64_t)place, object);
+    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iiii", state->stack, depth,
+                           ingest->process, (int64_t)address);
 }
 
 static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -670,27 +599,17 @@ static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *st
     size_t split = strnlen(both, frame->file_bytes);
     memcpy(file, both, split);
     file[split] = '\0';
-    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_ADD, "iittntznn", state->stack,
-                           (int64_t)(GV_INGEST_PYTHON_DEPTH + state->python_frames++), "python",
-                           both + split, file, (int64_t)frame->line);
+    return gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON, "iittz", state->stack,
+                           (int64_t)(GV_INGEST_PYTHON_DEPTH + state->python_frames++), both + split,
+                           file, (int64_t)frame->line);
 }
 
 static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *state,
                               const struct gv_record_stack *record)
 {
-    int error;
-    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_STACK_FIND, &error);
-
-    if (!find)
-        return error;
-    sqlite3_bind_int64(find, 1, ingest->process);
-    sqlite3_bind_int64(find, 2, record->number);
-    int result = sqlite3_step(find);
-    state->of_call = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
     state->of_call_start_ns = record->call_start_ns;
-    error = gv_database_error(ingest->database->handle, result);
-    sqlite3_reset(find);
-    return error;
+    return gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, &state->of_call, "ii",
+                            ingest->process, (int64_t)record->number);
 }
 
 static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -754,10 +673,9 @@ static void fill_row(struct gv_call_row *row, int64_t start_ns,
         gv_call_row_set(row, GV_CALL_CORRELATION, call->correlation);
 }
 
-static void count_work(struct gv_ingest *ingest, const struct gv_record_call *call)
+static void count_work(struct gv_ingest *ingest, enum gv_gpu_work work,
+                       const struct gv_record_call *call)
 {
-    uint32_t names = ingest->reader->names_count;
-    enum gv_gpu_work work = ingest->kinds[call->head.api < names ? call->head.api : names]->work;
     uint64_t end_ns = call->start_ns + call->duration_ns;
 
     if (work == GV_GPU_WORK_NONE || call->head.result != 0 ||
@@ -773,10 +691,10 @@ static void count_work(struct gv_ingest *ingest, const struct gv_record_call *ca
 static int match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                        const struct gv_record_call *call, int64_t id)
 {
-    uint32_t kept = 0;
+    size_t kept = 0;
     int error = 0;
 
-    for (uint32_t i = 0; i < thread->pending_count && !error; i++) {
+    for (size_t i = 0; i < thread->pending_count && !error; i++) {
         if (thread->pending[i].outer_start_ns == call->start_ns)
             error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_CALL, "ii",
                                     thread->pending[i].load, id);
@@ -791,31 +709,29 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                       const struct gv_record_call *call, int64_t module,
                       struct gv_ingest_stack *stack)
 {
-    int64_t id = *ingest->next_call, api;
+    int64_t id = *ingest->next_call;
+    const struct gv_ingest_api *api;
     int error = intern_api(ingest, call->head.api, &api);
     struct gv_call_row *row;
 
     if (!error)
-        error = intern_place(ingest, thread, call);
+        error = intern_place(ingest, thread, api, call);
     if (!error && call->kernel != thread->kernel_number) {
         error = intern_kernel(ingest, call->kernel, &thread->kernel);
         thread->kernel_number = call->kernel;
     }
-    if (error)
-        return error;
-    error = gv_call_batch_next(&ingest->calls, ingest->database, &row);
+    if (!error)
+        error = gv_call_batch_next(&ingest->calls, ingest->database, &row);
     if (error)
         return error;
     gv_call_row_set(row, GV_CALL_ID, id);
-    gv_call_row_set(row, GV_CALL_API, api);
+    gv_call_row_set(row, GV_CALL_API, api->row);
     fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
     (*ingest->next_call)++;
-    count_work(ingest, call);
+    count_work(ingest, api->kind->work, call);
     if (call->correlation)
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
-    if (error)
-        return error;
-    if (module)
+    if (!error && module)
         error = gv_database_run(ingest->database, GV_STATEMENT_CALL_MODULE, "ii", id, module);
     if (!error)
         error = store_stack_of_call(ingest, stack, id, call->start_ns);
@@ -842,50 +758,34 @@ static int store_poll(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                            (int64_t)poll->count, (int64_t)poll->span_ns);
 }
 
-static const char *image_name(uint8_t image)
-{
-    switch (image) {
-    case GV_IMAGE_CUBIN:
-        return "cubin";
-    case GV_IMAGE_PTX:
-        return "ptx";
-    case GV_IMAGE_FATBIN:
-        return "fatbin";
-    default:
-        return NULL;
-    }
-}
+static const char *const image_names[] = {
+    [GV_IMAGE_CUBIN] = "cubin",
+    [GV_IMAGE_PTX] = "ptx",
+    [GV_IMAGE_FATBIN] = "fatbin",
+};
+static const char *const load_names[] = {
+    [GV_LOAD_FILE] = "file",
+    [GV_LOAD_LIBRARY] = "library",
+    [GV_LOAD_LINK] = "link",
+};
 
-static const char *load_kind_name(const struct gv_record_load *load)
+/* NULL: unknown. */
+static const char *name_of(const char *const *names, size_t count, unsigned int number)
 {
-    const char *image = image_name(load->image_kind);
-
-    switch (load->load_kind) {
-    case GV_LOAD_FILE:
-        return "file";
-    case GV_LOAD_LIBRARY:
-        return "library";
-    case GV_LOAD_LINK:
-        return "link";
-    default:
-        return image ? image : "image";
-    }
+    return number < count ? names[number] : NULL;
 }
+#define GV_NAME_OF(names, number) name_of(names, sizeof(names) / sizeof((names)[0]), number)
 
 static int expect_call(struct gv_ingest_thread *thread, int64_t load, uint64_t outer_start_ns)
 {
-    if (thread->pending_count == thread->pending_room) {
-        uint32_t room = thread->pending_room ? thread->pending_room * 2 : 8;
-        if (room > GV_INGEST_PENDING_LIMIT) {
-            thread->pending_count = 0;
-        } else {
-            void *larger = realloc(thread->pending, room * sizeof(*thread->pending));
-            if (!larger)
-                return -ENOMEM;
-            thread->pending = larger;
-            thread->pending_room = room;
-        }
-    }
+    int error;
+
+    if (thread->pending_count == GV_INGEST_PENDING_LIMIT)
+        thread->pending_count = 0;
+    error = gv_array_room(&thread->pending, thread->pending_count, &thread->pending_room,
+                          sizeof(*thread->pending));
+    if (error)
+        return error;
     thread->pending[thread->pending_count++] =
         (struct gv_ingest_pending_load){.load = load, .outer_start_ns = outer_start_ns};
     return 0;
@@ -894,7 +794,7 @@ static int expect_call(struct gv_ingest_thread *thread, int64_t load, uint64_t o
 static int store_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                       const struct gv_record_load *load, const char *name, int64_t *module)
 {
-    int64_t api;
+    const struct gv_ingest_api *api;
     int error = intern_api(ingest, load->head.api, &api);
 
     if (!error)
@@ -903,12 +803,15 @@ static int store_load(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
         return error;
     bool in_object = load->head.flags & GV_RECORD_IN_OBJECT;
     int64_t bytes = load->head.flags & GV_RECORD_HAS_BYTES ? (int64_t)load->bytes : 0;
+    const char *image = GV_NAME_OF(image_names, load->image_kind);
+    const char *kind = GV_NAME_OF(load_names, load->load_kind);
+    if (!kind)
+        kind = image ? image : "image";
     error = gv_database_run(ingest->database, GV_STATEMENT_LOAD_ADD, "iiiiitttzzzzt", thread->id,
-                            api, gv_ingest_time(ingest, load->start_ns), (int64_t)load->duration_ns,
-                            (int64_t)load->head.result, load_kind_name(load),
-                            image_name(load->image_kind), in_object ? NULL : name, bytes,
-                            (int64_t)load->hash, (int64_t)load->handle, *module,
-                            in_object ? name : NULL);
+                            api->row, gv_ingest_time(ingest, load->start_ns),
+                            (int64_t)load->duration_ns, (int64_t)load->head.result, kind, image,
+                            in_object ? NULL : name, bytes, (int64_t)load->hash,
+                            (int64_t)load->handle, *module, in_object ? name : NULL);
     if (error)
         return error;
     return expect_call(thread, gv_database_last_id(ingest->database), load->outer_start_ns);
@@ -1037,32 +940,32 @@ static int store_lost_calls(struct gv_ingest *ingest, const struct gv_spool_stat
 
 int gv_ingest_status(struct gv_ingest *ingest)
 {
-    struct gv_spool_status now;
+    struct gv_spool_status now, *old = &ingest->status;
     int error = 0;
 
     gv_spool_reader_status(ingest->reader, &now);
-    if (now.driver_version && now.driver_version != ingest->status.driver_version)
+    const struct {
+        const char *what, *class_name;
+        uint64_t count, stored;
+    } losses[] = {
+        {"GPU record", "dropped by CUPTI", now.gpu_dropped, old->gpu_dropped},
+        {"GPU record", "", now.gpu_lost, old->gpu_lost},
+        {"name", "", now.lost_names, old->lost_names},
+        {"load", "", now.lost_loads, old->lost_loads},
+        {"thread", "", now.lost_threads, old->lost_threads},
+        {"Python stack", "", now.lost_python_stacks, old->lost_python_stacks},
+    };
+    if (now.driver_version && now.driver_version != old->driver_version)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",
                                 ingest->process, (int64_t)now.driver_version);
     if (!error)
         error = gv_ingest_gpu_status(ingest, &now);
     if (!error)
-        error = store_loss(ingest, "GPU record", "dropped by CUPTI", now.gpu_dropped,
-                           ingest->status.gpu_dropped);
-    if (!error)
-        error = store_loss(ingest, "GPU record", "", now.gpu_lost, ingest->status.gpu_lost);
-    if (!error)
         error = store_lost_calls(ingest, &now);
-    if (!error)
-        error = store_loss(ingest, "name", "", now.lost_names, ingest->status.lost_names);
-    if (!error)
-        error = store_loss(ingest, "load", "", now.lost_loads, ingest->status.lost_loads);
-    if (!error)
-        error = store_loss(ingest, "thread", "", now.lost_threads, ingest->status.lost_threads);
-    if (!error)
-        error = store_loss(ingest, "Python stack", "", now.lost_python_stacks,
-                           ingest->status.lost_python_stacks);
-    ingest->status = now;
+    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !error; i++)
+        error = store_loss(ingest, losses[i].what, losses[i].class_name, losses[i].count,
+                           losses[i].stored);
+    *old = now;
     ingest->status_stored = !error;
     return error;
 }
@@ -1070,7 +973,8 @@ int gv_ingest_status(struct gv_ingest *ingest)
 static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *flight)
 {
     char name[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_COMM_BYTES)];
-    int64_t api, kernel = 0;
+    const struct gv_ingest_api *api;
+    int64_t kernel = 0;
     /* The last look at the process may have been before the call began. */
     bool seen = ingest->seen_ns > flight->start_ns;
     int64_t seen_ns = seen ? gv_ingest_time(ingest, ingest->seen_ns) : 0;
@@ -1082,7 +986,7 @@ static int store_flight(struct gv_ingest *ingest, const struct gv_spool_flight *
     if (!error)
         error = gv_database_run(ingest->database, GV_STATEMENT_FLIGHT_ADD, "iiitiizzz",
                                 ingest->process, (int64_t)flight->thread, (int64_t)flight->tid,
-                                name, api, gv_ingest_time(ingest, flight->start_ns), kernel,
+                                name, api->row, gv_ingest_time(ingest, flight->start_ns), kernel,
                                 (int64_t)flight->stream, seen_ns);
     return error;
 }
@@ -1153,13 +1057,9 @@ int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
     bool ended = (status.exiting || knows_code) && !status.dying;
     int64_t end_ns = status.ended_ns ? gv_ingest_time(ingest, status.ended_ns) : 0;
     const char *how = became_another ? "exec" : ended ? "exit" : "killed";
-    int64_t killer = status.dying ? status.exit_signal : 0;
-    if (knows_code)
-        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztii",
-                                ingest->process, end_ns, how, (int64_t)status.exit_code, killer);
-    else
-        error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztni",
-                                ingest->process, end_ns, how, killer);
+    int64_t killer = status.dying ? status.exit_signal : 0, code = status.exit_code;
+    error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_END, "iztpi", ingest->process,
+                            end_ns, how, knows_code ? &code : NULL, killer);
     if (!error)
         error = gv_ingest_status(ingest);
     if (!error)
@@ -1226,21 +1126,6 @@ static int add_process(struct gv_ingest *ingest, const struct gv_spool_facts *fa
     return error;
 }
 
-static int find_process(struct gv_ingest *ingest, const struct gv_spool_facts *facts)
-{
-    int error, result;
-    sqlite3_stmt *find = gv_database_prepare(ingest->database, GV_STATEMENT_PROCESS_FIND, &error);
-
-    if (!find)
-        return error;
-    sqlite3_bind_int64(find, 1, (int64_t)facts->identity);
-    result = sqlite3_step(find);
-    error = gv_database_error(ingest->database->handle, result);
-    ingest->process = result == SQLITE_ROW ? sqlite3_column_int64(find, 0) : 0;
-    sqlite3_reset(find);
-    return error;
-}
-
 int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
                    struct gv_spool_reader *reader, int64_t *next_call)
 {
@@ -1254,21 +1139,18 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
     gv_spool_reader_facts(reader, &facts);
     ingest->epoch_ns = facts.clock.epoch_ns;
     ingest->apis = calloc((size_t)reader->names_count + 1, sizeof(*ingest->apis));
-    ingest->per_thread = calloc((size_t)reader->names_count + 1, sizeof(*ingest->per_thread));
-    ingest->kinds = calloc((size_t)reader->names_count + 1, sizeof(*ingest->kinds));
-    if (!ingest->apis || !ingest->per_thread || !ingest->kinds)
+    if (!ingest->apis)
         return -ENOMEM;
-    error = find_process(ingest, &facts);
+    error = gv_database_find(database, GV_STATEMENT_PROCESS_FIND, &ingest->process, "i",
+                             (int64_t)facts.identity);
     if (error)
         return error;
-    return ingest->process ? intern_load_all(ingest) : add_process(ingest, &facts);
+    return ingest->process ? load_all(ingest) : add_process(ingest, &facts);
 }
 
 void gv_ingest_close(struct gv_ingest *ingest)
 {
     free(ingest->apis);
-    free(ingest->per_thread);
-    free(ingest->kinds);
     free(ingest->views);
     free(ingest->group);
     free(ingest->held.list);
@@ -1302,14 +1184,11 @@ int gv_ingest_scan(struct gv_ingest *ingest)
     ingest->view_count = ingest->view_next = 0;
     ingest->current = NULL;
     ingest->group_count = ingest->held.count = 0;
-    if (ingest->reader->segments > ingest->view_room) {
-        size_t room = ingest->reader->segments;
-        void *larger = realloc(ingest->views, room * sizeof(*ingest->views));
-        if (!larger)
-            return -ENOMEM;
-        ingest->views = larger;
-        ingest->view_room = room;
-    }
+    while (!error && ingest->reader->segments > ingest->view_room)
+        error = gv_array_room(&ingest->views, ingest->view_room, &ingest->view_room,
+                              sizeof(*ingest->views));
+    if (error)
+        return error;
     for (uint32_t i = 0; i < ingest->reader->segments; i++)
         if (gv_spool_reader_look(ingest->reader, i, &ingest->views[ingest->view_count]))
             ingest->view_count++;
@@ -1320,16 +1199,12 @@ int gv_ingest_scan(struct gv_ingest *ingest)
 
 static int keep_segment(struct gv_ingest_segments *segments, uint32_t index)
 {
-    if (segments->count == segments->room) {
-        size_t room = segments->room ? segments->room * 2 : 64;
-        void *larger = realloc(segments->list, room * sizeof(*segments->list));
-        if (!larger)
-            return -ENOMEM;
-        segments->list = larger;
-        segments->room = room;
-    }
-    segments->list[segments->count++] = index;
-    return 0;
+    int error =
+        gv_array_room(&segments->list, segments->count, &segments->room, sizeof(*segments->list));
+
+    if (!error)
+        segments->list[segments->count++] = index;
+    return error;
 }
 
 static int store_held(struct gv_ingest *ingest)
@@ -1346,14 +1221,11 @@ static int store_held(struct gv_ingest *ingest)
 
 static int hold_record(struct gv_ingest *ingest, const union gv_record *record)
 {
-    if (ingest->group_count == ingest->group_room) {
-        size_t room = ingest->group_room ? ingest->group_room * 2 : 64;
-        void *larger = realloc(ingest->group, room * sizeof(*ingest->group));
-        if (!larger)
-            return -ENOMEM;
-        ingest->group = larger;
-        ingest->group_room = room;
-    }
+    int error = gv_array_room(&ingest->group, ingest->group_count, &ingest->group_room,
+                              sizeof(*ingest->group));
+
+    if (error)
+        return error;
     ingest->group[ingest->group_count++] = *record;
     if ((record->head.flags & GV_RECORD_MORE) && ingest->group_count < GV_INGEST_GROUP_LIMIT)
         return 0;

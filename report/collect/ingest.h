@@ -40,8 +40,8 @@ struct gv_ingest_thread {
     bool awake; /* it has a segment; valid only while idle threads are forgotten */
     /* loads whose outermost call has not come yet */
     struct gv_ingest_pending_load *pending;
-    uint32_t pending_count;
-    uint32_t pending_room;
+    size_t pending_count;
+    size_t pending_room;
     /* stream and context of the last call: most calls of a thread use the same ones */
     bool place_known;
     bool place_per_thread;
@@ -76,16 +76,21 @@ struct gv_ingest_work {
     uint64_t moves_until_ns;      /* when the last copy or set returned, of the session's clock */
 };
 
+/* A hooked call of the process. */
+struct gv_ingest_api {
+    int64_t row;     /* 0: not looked up yet */
+    bool per_thread; /* stream 0 is the thread's own */
+    const struct gv_call_kind_row *kind;
+};
+
 struct gv_ingest {
     struct gv_database *database;
     struct gv_spool_reader *reader;
     int64_t *next_call; /* shared by all processes of the trace */
     int64_t process;    /* row */
     uint64_t epoch_ns;
-    int64_t *apis; /* row of each call's name, 0: not looked up yet; the last is for unknown ones */
-    int8_t *per_thread;                    /* whether stream 0 is the thread's own in this call */
-    const struct gv_call_kind_row **kinds; /* what each call means */
-    struct gv_known places;                /* contexts and streams */
+    struct gv_ingest_api *apis; /* by number; the last is for unknown ones */
+    struct gv_known places;     /* contexts and streams */
     struct gv_known kernels;
     struct gv_known modules;
     struct gv_known gpu_names; /* numbers of the GPU side -> rows */
@@ -170,15 +175,12 @@ bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes);
 int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status *now);
 /* The process has ended: handles what was never seen, and what never found its call. */
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
-int gv_ingest_gpu_load_all(struct gv_ingest *ingest);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
-/* For report/collect/ingest_gpu.c: calls `add` for each row of a statement for the process; an
- * `add` for rows of an id and a number; a time of the trace. */
-typedef int gv_ingest_row(struct gv_ingest *ingest, sqlite3_stmt *row, struct gv_known *into);
-int gv_ingest_each(struct gv_ingest *ingest, enum gv_statement statement, gv_ingest_row *add,
-                   struct gv_known *into);
-gv_ingest_row gv_ingest_load_number;
+/* For report/collect/ingest_gpu.c: adds the row just inserted to those known; a time of the
+ * trace. */
+int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
+                       int64_t *id);
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);
 
 #endif

@@ -63,18 +63,3 @@ WHERE jit.correlation = late.correlation AND jit.process = ?1;
 UPDATE gpu_module SET call = late.call, correlation = NULL FROM late
 WHERE gpu_module.correlation = late.correlation AND gpu_module.process = ?1;
 DROP TABLE temp.late;
-
--- name: operations
-SELECT call, kind IN (1, 4) AND graph_node IS NULL FROM gpu_op
-WHERE place IN (SELECT id FROM gpu_place WHERE process = ?1);
-
--- name: launches
-SELECT id, api, start_ns, start_ns + duration_ns, correlation IS NOT NULL FROM call
-WHERE result = 0 AND coalesce(bytes, 1) > 0
-    AND thread IN (SELECT id FROM thread WHERE process = ?1);
-
--- name: lost
--- How many records that may be operations; whether a call may be that began a capture.
-SELECT coalesce(sum(CASE WHEN what <> 'call' THEN count END), 0),
-    coalesce(max(what <> 'GPU record' AND class = 'stream'), 0)
-FROM loss WHERE process = ?1 AND what IN ('GPU record', 'record', 'call') AND count > 0;

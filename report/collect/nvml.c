@@ -346,64 +346,22 @@ static struct gv_sampler *sampler_start(void)
     return NULL;
 }
 
-/* 1: there is a row; 0: not; or -errno. */
-static int knows(struct gv_database *database, sqlite3_stmt *find)
+/* 1: it is a process of the session; 0: not; or -errno. */
+static int knows_process(struct gv_database *database, unsigned pid)
 {
-    int result = sqlite3_step(find);
-    int error = gv_database_error(database->handle, result);
+    const int64_t value = pid;
+    sqlite3_stmt *find = NULL;
+    int result =
+        gv_database_ask(database->handle, "SELECT 1 FROM process WHERE pid = ?1", &value, 1, &find);
 
-    sqlite3_reset(find);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(find);
+    sqlite3_finalize(find);
+    int error = gv_database_error(database->handle, result);
     return error ? error : result == SQLITE_ROW;
 }
 
-/* Whether the trace has a device with this UUID. */
-static int knows_device(struct gv_database *database, const char *uuid)
-{
-    int error;
-    sqlite3_stmt *find = gv_database_prepare(database, GV_STATEMENT_DEVICE_FIND, &error);
-
-    if (!find)
-        return error;
-    if (sqlite3_bind_text(find, 1, uuid, -1, SQLITE_STATIC) != SQLITE_OK)
-        return -ENOMEM;
-    return knows(database, find);
-}
-
-/* Whether it is a process of the session. */
-static int knows_process(struct gv_database *database, unsigned pid)
-{
-    int error;
-    sqlite3_stmt *find = gv_database_prepare(database, GV_STATEMENT_PROCESS_PID, &error);
-
-    if (!find)
-        return error;
-    if (sqlite3_bind_int64(find, 1, pid) != SQLITE_OK)
-        return -ENOMEM;
-    return knows(database, find);
-}
-
-static int store_sample(struct gv_database *database, const struct gv_nvml_sample *sample,
-                        uint64_t epoch_ns)
-{
-    const int64_t values[] = {
-        sample->gpu_percent, sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
-        sample->sm_mhz,      sample->memory_mhz,     sample->temperature_c};
-    int error, result;
-    sqlite3_stmt *add = gv_database_prepare(database, GV_STATEMENT_SAMPLE_ADD, &error);
-
-    if (!add)
-        return error;
-    result = sqlite3_bind_text(add, 1, sample->uuid, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(add, 2, sample->at_ns - (int64_t)epoch_ns);
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && result == SQLITE_OK; i++)
-        result = values[i] < 0 ? sqlite3_bind_null(add, (int)i + 3)
-                               : sqlite3_bind_int64(add, (int)i + 3, values[i]);
-    error = gv_database_error(database->handle, result == SQLITE_OK ? sqlite3_step(add) : result);
-    sqlite3_reset(add);
-    return error;
-}
-
+/* If the device is one of the trace. */
 static int store_other(struct gv_database *database, struct gv_other *other, const char *uuid,
                        uint64_t epoch_ns)
 {
@@ -414,9 +372,9 @@ static int store_other(struct gv_database *database, struct gv_other *other, con
     if (!other->row)
         error = gv_database_run(database, GV_STATEMENT_OTHER_ADD, "tii", uuid,
                                 other->first_ns - (int64_t)epoch_ns, (int64_t)other->started);
-    if (!error && !other->row)
+    if (!error && !other->row && sqlite3_changes(database->handle) > 0)
         other->row = gv_database_last_id(database);
-    if (!error)
+    if (!error && other->row)
         error = gv_database_run(database, GV_STATEMENT_OTHER_SEEN, "iztii", other->row,
                                 other->is_here ? (int64_t)other->pid : 0, name,
                                 other->last_ns - (int64_t)epoch_ns, (int64_t)other->ended);
@@ -437,13 +395,11 @@ static int store_others(struct gv_sampler *sampler, struct gv_database *database
     }
     for (unsigned i = 0; i < sampler->other_count && !error && sampler->pids_known; i++) {
         struct gv_other *other = &sampler->others[i];
-        const char *uuid = sampler->uuids[other->device];
-        int known = other->changed ? knows_device(database, uuid) : 0;
-        int own = known > 0 ? knows_process(database, other->pid) : 0;
+        int own = other->changed ? knows_process(database, other->pid) : 1;
 
-        error = known < 0 ? known : own < 0 ? own : 0;
-        if (!error && known && !own)
-            error = store_other(database, other, uuid, epoch_ns);
+        error = own < 0 ? own : 0;
+        if (own == 0)
+            error = store_other(database, other, sampler->uuids[other->device], epoch_ns);
         other->changed = other->changed && error;
     }
     return error;
@@ -469,9 +425,11 @@ static int store_known(struct gv_sampler *sampler, struct gv_database *database,
 
     for (unsigned i = 0; i < sampler->count && !error; i++) {
         const struct gv_nvml_sample *sample = &sampler->samples[i];
-        int known = knows_device(database, sample->uuid);
 
-        error = known <= 0 ? known : store_sample(database, sample, epoch_ns);
+        error = gv_database_run(database, GV_STATEMENT_SAMPLE_ADD, "tiiiiiiii", sample->uuid,
+                                sample->at_ns - (int64_t)epoch_ns, sample->gpu_percent,
+                                sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
+                                sample->sm_mhz, sample->memory_mhz, sample->temperature_c);
     }
     if (!error)
         error = store_others(sampler, database, epoch_ns);

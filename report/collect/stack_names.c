@@ -226,14 +226,13 @@ static const char objects_sql[] =
 /* Uses the address before it: a return address is behind the call, and may be the next line. */
 static const char frames_sql[] =
     "SELECT DISTINCT address FROM frame WHERE object = ? AND function IS NULL";
-static const char update_sql[] =
-    "UPDATE frame SET function = ?3, file = ?4, line = ?5 WHERE object = ?1 AND address = ?2";
 
 struct gv_stack_names {
-    sqlite3 *trace;
-    sqlite3_stmt *frames;
-    sqlite3_stmt *update;
+    struct gv_database *database;
     struct timespec end;
+    /* the current object */
+    int64_t object;
+    struct gv_object_names *file;
 };
 
 static int is_late(const struct gv_stack_names *names)
@@ -244,12 +243,11 @@ static int is_late(const struct gv_stack_names *names)
     return now.tv_sec >= names->end.tv_sec;
 }
 
-static int store_place(struct gv_stack_names *names, int64_t object, int64_t address,
+static int store_place(struct gv_stack_names *names, int64_t address,
                        const struct gv_object_place *place)
 {
     char function[1024], file[1024];
     char readable[1024];
-    int result;
 
     if (!place->function && !place->file)
         return 0;
@@ -258,71 +256,48 @@ static int store_place(struct gv_stack_names *names, int64_t object, int64_t add
     gv_text_repair(function, sizeof(function), name, strlen(name));
     gv_text_repair(file, sizeof(file), place->file ? place->file : "",
                    place->file ? strlen(place->file) : 0);
-    result = sqlite3_bind_int64(names->update, 1, object);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(names->update, 2, address);
-    if (result == SQLITE_OK)
-        result =
-            sqlite3_bind_text(names->update, 3, function[0] ? function : NULL, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(names->update, 4, file[0] ? file : NULL, -1, SQLITE_STATIC);
-    if (result == SQLITE_OK)
-        result = place->line > 0 ? sqlite3_bind_int64(names->update, 5, place->line)
-                                 : sqlite3_bind_null(names->update, 5);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(names->update);
-    sqlite3_reset(names->update);
-    return gv_database_error(names->trace, result);
+    return gv_database_run(names->database, GV_STATEMENT_FRAME_NAME, "iittz", names->object,
+                           address, function[0] ? function : NULL, file[0] ? file : NULL,
+                           (int64_t)(place->line > 0 ? place->line : 0));
 }
 
-static int name_object(struct gv_stack_names *names, int64_t object, const char *path,
-                       const char *build_id)
+static int name_frame(void *context, sqlite3_stmt *row)
 {
-    struct gv_object_names *file;
-    int result, error;
+    struct gv_stack_names *names = context;
+    struct gv_object_place place;
+    int64_t address = sqlite3_column_int64(row, 0);
 
-    if (object_open(&file, path, build_id))
+    if (is_late(names))
+        return 1;
+    object_find(names->file, (uint64_t)address - 1, &place);
+    return store_place(names, address, &place);
+}
+
+static int name_object(void *context, sqlite3_stmt *row)
+{
+    struct gv_stack_names *names = context;
+    int error;
+
+    if (is_late(names))
+        return 1;
+    names->object = sqlite3_column_int64(row, 0);
+    if (object_open(&names->file, (const char *)sqlite3_column_text(row, 1),
+                    (const char *)sqlite3_column_text(row, 2)))
         return 0;
-    result = sqlite3_bind_int64(names->frames, 1, object);
-    error = gv_database_error(names->trace, result);
-    while (!error && !is_late(names) && (result = sqlite3_step(names->frames)) == SQLITE_ROW) {
-        struct gv_object_place place;
-        int64_t address = sqlite3_column_int64(names->frames, 0);
-
-        object_find(file, (uint64_t)address - 1, &place);
-        error = store_place(names, object, address, &place);
-    }
-    if (!error)
-        error = gv_database_error(names->trace, result);
-    sqlite3_reset(names->frames);
-    object_close(file);
+    error =
+        gv_database_each(names->database->handle, frames_sql, &names->object, 1, name_frame, names);
+    object_close(names->file);
     return error;
 }
 
 int gv_stack_names_find(struct gv_database *database)
 {
-    struct gv_stack_names names = {.trace = database->handle};
-    sqlite3_stmt *objects = NULL;
-    int result = sqlite3_prepare_v2(names.trace, objects_sql, -1, &objects, NULL);
-    int error;
+    struct gv_stack_names names = {.database = database};
 
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(names.trace, frames_sql, -1, &names.frames, NULL);
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(names.trace, update_sql, -1, &names.update, NULL);
-    error = gv_database_error(names.trace, result);
     /* elfutils would ask servers for missing files. */
     unsetenv("DEBUGINFOD_URLS");
     clock_gettime(CLOCK_MONOTONIC, &names.end);
     names.end.tv_sec += GV_STACK_NAMES_PATIENCE_S;
-    while (!error && !is_late(&names) && (result = sqlite3_step(objects)) == SQLITE_ROW)
-        error = name_object(&names, sqlite3_column_int64(objects, 0),
-                            (const char *)sqlite3_column_text(objects, 1),
-                            (const char *)sqlite3_column_text(objects, 2));
-    if (!error)
-        error = gv_database_error(names.trace, result);
-    sqlite3_finalize(objects);
-    sqlite3_finalize(names.frames);
-    sqlite3_finalize(names.update);
-    return error ? error : gv_runtime_frames_mark(database);
+    int error = gv_database_each(database->handle, objects_sql, NULL, 0, name_object, &names);
+    return error < 0 ? error : gv_runtime_frames_mark(database);
 }

@@ -1,19 +1,15 @@
 #include "report/commands/arguments.h"
 
 #include "report/commands/exit.h"
-#include "report/commands/option_words.h"
 #include "report/commands/usage.h"
 #include "report/show/message.h"
 #include "report/show/value_text.h"
-#include "trace/text.h"
 #include "trace/word_distance.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define GV_REFUSAL_BYTES 512
 
 struct gv_parse {
     const struct gv_command *command;
@@ -27,29 +23,61 @@ struct gv_parse {
 
 int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
 {
-    char said[GV_REFUSAL_BYTES], shown[GV_REFUSAL_BYTES * 2];
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(said, sizeof(said), format, arguments);
+    gv_message_of(command->name, format, arguments);
     va_end(arguments);
-    gv_text_escape(shown, sizeof(shown), said); /* it points to words of the command line */
-    fflush(stdout);
-    fprintf(stderr, "gpuverify %s: %s\n", command->name, shown);
     gv_command_text_usage(stderr, command);
     return GV_EXIT_USAGE;
 }
 
-int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
-                             const char *what, const char *word)
+int gv_arguments_refuse_word(const struct gv_command *command, const char *what, const char *word,
+                             const char *words)
 {
-    const char *words = gv_option_words(option);
     char near[GV_WORD_BYTES];
 
     if (gv_word_nearest(word, words, near))
         return gv_arguments_refuse(command, "unknown %s '%s'; did you mean '%s'? Choose from:%s",
                                    what, word, near, words);
     return gv_arguments_refuse(command, "unknown %s '%s'; choose from:%s", what, word, words);
+}
+
+/* The index of a word among `words`; -1: none. */
+static int word_find(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (int index = 0; *words; index++) {
+        size_t known = strcspn(words + 1, " ");
+        if (known == length && strncmp(words + 1, word, length) == 0)
+            return index;
+        words += known + 1;
+    }
+    return -1;
+}
+
+int gv_arguments_choose(const struct gv_arguments *arguments, enum gv_option_id option,
+                        const char *what, const char *words, bool *wanted)
+{
+    int chosen = 0;
+
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        if (arguments->given[i].option != option)
+            continue;
+        int index = word_find(words, arguments->given[i].text);
+        if (index < 0) {
+            gv_arguments_refuse_word(arguments->command, what, arguments->given[i].text, words);
+            return -EINVAL;
+        }
+        wanted[index] = true;
+        chosen++;
+    }
+    for (int index = 0; chosen == 0 && *words; index++) {
+        wanted[index] = true;
+        words += 1 + strcspn(words + 1, " ");
+    }
+    return chosen;
 }
 
 static int parse_unknown(const struct gv_parse *parse, const char *word, size_t length)
@@ -70,18 +98,15 @@ static int parse_unknown(const struct gv_parse *parse, const char *word, size_t 
 
 const char *gv_option_expected(const struct gv_option *option)
 {
-    switch (option->kind) {
-    case GV_OPTION_IS_NUMBER:
-        return "a whole number";
-    case GV_OPTION_IS_DURATION:
-        return "a time with its unit, such as 500us, 10ms or 2s";
-    case GV_OPTION_IS_PERCENT:
-        return "a percentage, such as 50% or 0.5";
-    case GV_OPTION_IS_RATIO:
-        return "a ratio, such as 0.3 or 30%";
-    default:
-        return option->value;
-    }
+    static const char *const expected[] = {
+        [GV_OPTION_IS_NUMBER] = "a whole number",
+        [GV_OPTION_IS_DURATION] = "a time with its unit, such as 500us, 10ms or 2s",
+        [GV_OPTION_IS_PERCENT] = "a percentage, such as 50% or 0.5",
+        [GV_OPTION_IS_RATIO] = "a ratio, such as 0.3 or 30%",
+        [GV_OPTION_IS_CHOICE] = NULL,
+    };
+
+    return expected[option->kind] ? expected[option->kind] : option->value;
 }
 
 int gv_option_read(const struct gv_option *option, struct gv_given *given)

@@ -44,6 +44,11 @@ const char *gv_arguments_text(const struct gv_arguments *arguments, enum gv_opti
 int64_t gv_arguments_number(const struct gv_arguments *arguments, enum gv_option_id option,
                             int64_t preset);
 
+/* Sets wanted[i] for each of `words`, " a b c", that the option names; all if it was not given. The
+ * number of times it was given, or -EINVAL after refusing a word; `what` is what a word names. */
+int gv_arguments_choose(const struct gv_arguments *arguments, enum gv_option_id option,
+                        const char *what, const char *words, bool *wanted);
+
 /* Reads given->text as a value of the option, into *given. 0 or -errno. */
 int gv_option_read(const struct gv_option *option, struct gv_given *given);
 /* What an option's value must be, in words. */
@@ -52,9 +57,9 @@ const char *gv_option_expected(const struct gv_option *option);
 /* Prints what is wrong with the use of a command, and its usage. Returns GV_EXIT_USAGE. */
 int gv_arguments_refuse(const struct gv_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same for a word that is not one of an option's words (gv_option_words): names the nearest
- * one, and all. `what` is their name, "section". */
-int gv_arguments_refuse_word(const struct gv_command *command, enum gv_option_id option,
-                             const char *what, const char *word);
+/* The same for a word that is none of `words`, " a b c": names the nearest one, and all. `what` is
+ * their name, "section". */
+int gv_arguments_refuse_word(const struct gv_command *command, const char *what, const char *word,
+                             const char *words);
 
 #endif

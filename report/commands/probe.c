@@ -34,14 +34,12 @@ static int probe_keep(const struct gv_probe_result *result, const char *json)
     return error;
 }
 
-static void probe_show(const struct gv_probe_result *result, const char *format)
+/* 0 or -errno. */
+static int probe_show(const struct gv_probe_result *result, const char *format)
 {
     if (strcmp(format, "json") == 0)
-        gv_probe_print_json(result, stdout);
-    else if (strcmp(format, "markdown") == 0)
-        gv_probe_print_markdown(result, stdout);
-    else
-        gv_probe_print(result, stdout);
+        return gv_probe_print_json(result, stdout);
+    return gv_probe_print(result, strcmp(format, "markdown") == 0, stdout);
 }
 
 int gv_command_probe(const struct gv_arguments *arguments)
@@ -66,9 +64,9 @@ int gv_command_probe(const struct gv_arguments *arguments)
         gv_message("measuring for about half a minute; the GPU should be idle otherwise");
     if (gv_probe_measure(&request, &result))
         return GV_EXIT_FAILED;
-    if (!alone)
-        probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
-    if (probe_keep(&result, json))
-        return GV_EXIT_FAILED;
-    return GV_EXIT_FINE;
+    int error =
+        alone ? 0
+              : probe_show(&result, gv_arguments_text(arguments, GV_OPTION_probe_format, "table"));
+    int unkept = probe_keep(&result, json);
+    return error || unkept ? GV_EXIT_FAILED : GV_EXIT_FINE;
 }

@@ -4,6 +4,7 @@
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
 #include "report/commands/trace_view.h"
+#include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/store/trace_file.h"
 
@@ -126,13 +127,6 @@ static int recover_directory(struct gv_recover *recover, const char *directory)
     return error;
 }
 
-static bool recover_ends_in(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), wanted = strlen(suffix);
-
-    return length > wanted && strcmp(name + length - wanted, suffix) == 0;
-}
-
 static int recover_trace(struct gv_recover *recover, const char *path)
 {
     struct gv_trace_probe probe;
@@ -158,7 +152,7 @@ static int recover_path(struct gv_recover *recover, const char *given)
     if (S_ISDIR(status.st_mode))
         return recover_directory(recover, path);
     char *slash = strrchr(path, '/');
-    if ((recover_ends_in(path, GV_SESSION_SUFFIX) || recover_ends_in(path, GV_SPOOL_SUFFIX)) &&
+    if ((gv_format_ends_in(path, GV_SESSION_SUFFIX) || gv_format_ends_in(path, GV_SPOOL_SUFFIX)) &&
         slash != path && gv_session_place_id(slash + 1, session)) {
         *slash = '\0';
         return recover_add(recover, path, session, NULL);

@@ -1,9 +1,10 @@
 #include "report/commands/silence_note.h"
 
+#include "report/commands/trace_view.h"
+#include "report/commands_silence_note.inc"
 #include "report/show/format.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
-#include "trace/session_id.h"
 
 #include <time.h>
 
@@ -15,49 +16,28 @@
 struct gv_silence {
     int64_t start_unix_ns;
     int64_t watchdog_ns; /* 0: off */
-    int64_t begun_ns;    /* when the last process began to be recorded */
+    int64_t last_ns;     /* when the last call ended, or the last process began to be recorded */
+    bool in_flight;
 };
 
 static int silence_read(sqlite3 *trace, struct gv_silence *silence)
 {
     sqlite3_stmt *row = NULL;
-    int result = sqlite3_prepare_v2(
-        trace,
-        "SELECT (SELECT value FROM meta WHERE key = 'start_unix_ns'),"
-        " (SELECT value FROM meta WHERE key = 'watchdog_ns'), (SELECT max(start_ns) FROM process)",
-        -1, &row, NULL);
+    int result = sqlite3_prepare_v2(trace, sql_silence, -1, &row, NULL);
 
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
         silence->start_unix_ns = sqlite3_column_int64(row, 0);
         silence->watchdog_ns = sqlite3_column_int64(row, 1);
-        silence->begun_ns = sqlite3_column_int64(row, 2);
+        silence->last_ns = sqlite3_column_int64(row, 2);
+        silence->in_flight = sqlite3_column_int(row, 3) != 0;
     }
     sqlite3_finalize(row);
     return gv_database_error(trace, result);
 }
 
-/* Whether a process of the trace still runs on this machine. */
-static int silence_lives(sqlite3 *trace, bool *lives)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(
-        trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL LIMIT 1000", -1, &rows,
-        NULL);
-
-    *lives = false;
-    while ((result == SQLITE_OK || result == SQLITE_ROW) && !*lives &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        *lives =
-            gv_session_process_life((uint32_t)sqlite3_column_int64(rows, 0),
-                                    (uint64_t)sqlite3_column_int64(rows, 1)) == GV_SESSION_ALIVE;
-    sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
-}
-
 /* 0: not known. */
-static int64_t silence_age_ns(const struct gv_silence *silence, int64_t last_call_ns)
+static int64_t silence_age_ns(const struct gv_silence *silence)
 {
-    int64_t last_ns = last_call_ns > silence->begun_ns ? last_call_ns : silence->begun_ns;
     struct timespec now;
     int64_t now_ns, age_ns;
 
@@ -65,7 +45,7 @@ static int64_t silence_age_ns(const struct gv_silence *silence, int64_t last_cal
         return 0;
     now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     if (__builtin_sub_overflow(now_ns, silence->start_unix_ns, &age_ns) ||
-        __builtin_sub_overflow(age_ns, last_ns, &age_ns))
+        __builtin_sub_overflow(age_ns, silence->last_ns, &age_ns))
         return 0;
     return age_ns;
 }
@@ -73,68 +53,46 @@ static int64_t silence_age_ns(const struct gv_silence *silence, int64_t last_cal
 static void silence_say(FILE *out, const char *first, const struct gv_silence *silence,
                         int64_t age_ns, int columns)
 {
-    char text[480], age[GV_FORMAT_BYTES], limit[GV_FORMAT_BYTES];
+    char age[GV_FORMAT_BYTES], limit[GV_FORMAT_BYTES];
+    int indent = *first == ' ' ? 5 : 0;
 
     gv_format_duration(age, age_ns);
     gv_format_duration(limit, silence->watchdog_ns);
     if (silence->watchdog_ns <= 0)
-        snprintf(
-            text, sizeof(text),
+        gv_text_say(
+            out, indent, first, columns,
             "The last record is %s old. GPUVERIFY_WATCHDOG=0: hanging calls are not detected while"
             " the program runs.",
             age);
     else if (age_ns < silence->watchdog_ns || age_ns - silence->watchdog_ns < GV_SILENCE_LATE_NS)
-        snprintf(
-            text, sizeof(text),
+        gv_text_say(
+            out, indent, first, columns,
             "The last record is %s old: the program is outside of CUDA, or in a call that has not"
             " returned. Such a call is shown after %s (GPUVERIFY_WATCHDOG); until then, gdb -p or"
             " py-spy dump shows where the program is.",
             age, limit);
     else
-        snprintf(
-            text, sizeof(text),
+        gv_text_say(
+            out, indent, first, columns,
             "The last record is %s old, and no call is pending: the program is outside of CUDA.",
             age);
-    gv_text_lines(out, *first == ' ' ? 5 : 0, first, text, columns);
-}
-
-/* The end of the last call. Rows are in order of arrival, so looking near the end is enough. */
-static int silence_last_call(sqlite3 *trace, int64_t *last_ns, bool *in_flight)
-{
-    sqlite3_stmt *row = NULL;
-    int result = sqlite3_prepare_v2(
-        trace,
-        "SELECT coalesce(max(start_ns + duration_ns), 0), EXISTS (SELECT 1 FROM in_flight) FROM"
-        " (SELECT start_ns, duration_ns FROM call ORDER BY id DESC LIMIT 20000)",
-        -1, &row, NULL);
-
-    if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        *last_ns = sqlite3_column_int64(row, 0);
-        *in_flight = sqlite3_column_int(row, 1) != 0;
-    }
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
 }
 
 int gv_silence_note_print(FILE *out, sqlite3 *trace, const char *first, int columns, bool *told)
 {
     struct gv_silence silence = {0};
-    bool lives = false, in_flight = false;
-    int64_t last_ns = 0, age_ns;
-    int error = silence_lives(trace, &lives);
+    bool lives = false;
+    int error = gv_trace_view_lives(trace, &lives);
 
     *told = false;
     if (error || !lives)
         return error;
     error = silence_read(trace, &silence);
-    if (!error)
-        error = silence_last_call(trace, &last_ns, &in_flight);
-    if (error || in_flight)
+    if (error || silence.in_flight)
         return error;
-    age_ns = silence_age_ns(&silence, last_ns);
-    if (age_ns < GV_SILENCE_LEAST_NS)
-        return 0;
-    silence_say(out, first, &silence, age_ns, columns);
-    *told = true;
+    int64_t age_ns = silence_age_ns(&silence);
+    *told = age_ns >= GV_SILENCE_LEAST_NS;
+    if (*told)
+        silence_say(out, first, &silence, age_ns, columns);
     return 0;
 }

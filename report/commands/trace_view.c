@@ -4,8 +4,11 @@
 #include "report/analyse/stalls/analysis.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
+#include "report/commands/exit.h"
 #include "report/commands/progress.h"
 #include "report/show/message.h"
+#include "report/show/shown_path.h"
+#include "report/store/database.h"
 #include "report/store/safe_sum.h"
 #include "report/store/schema.h"
 #include "report/store/trace_file.h"
@@ -29,26 +32,36 @@
 /* gpuverify writes no value near this size. */
 #define GV_TRACE_VIEW_VALUE_BYTES (16 << 20)
 
-/* Whether a process in the trace still runs, or the session's first one, which may start more. */
+int gv_trace_view_lives(sqlite3 *trace, bool *lives)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(
+        trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL LIMIT 1000", -1, &rows,
+        NULL);
+
+    *lives = false;
+    while ((result == SQLITE_OK || result == SQLITE_ROW) && !*lives &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        *lives =
+            gv_session_process_life((uint32_t)sqlite3_column_int64(rows, 0),
+                                    (uint64_t)sqlite3_column_int64(rows, 1)) == GV_SESSION_ALIVE;
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}
+
+/* The same for the session's first process too, which may start more. */
 static bool trace_view_any_lives(const char *path, const char *session)
 {
     sqlite3 *trace = NULL;
-    sqlite3_stmt *rows = NULL;
     uint32_t pid;
     uint64_t ticks;
     bool lives = gv_session_id_parse(session, &pid, &ticks) == 0 &&
                  gv_session_process_life(pid, ticks) == GV_SESSION_ALIVE;
 
-    if (!lives && sqlite3_open_v2(path, &trace, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
-        sqlite3_busy_timeout(trace, GV_TRACE_VIEW_BUSY_MS);
-        sqlite3_prepare_v2(trace, "SELECT pid, start_ticks FROM process WHERE ended IS NULL", -1,
-                           &rows, NULL);
-        while (rows && !lives && sqlite3_step(rows) == SQLITE_ROW)
-            lives = gv_session_process_life((uint32_t)sqlite3_column_int64(rows, 0),
-                                            (uint64_t)sqlite3_column_int64(rows, 1)) ==
-                    GV_SESSION_ALIVE;
-        sqlite3_finalize(rows);
-    }
+    if (!lives && sqlite3_open_v2(path, &trace, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_busy_timeout(trace, GV_TRACE_VIEW_BUSY_MS) == SQLITE_OK &&
+        gv_trace_view_lives(trace, &lives) != 0)
+        lives = false; /* a damaged trace is found when it is read */
     sqlite3_close(trace);
     return lives;
 }
@@ -64,7 +77,8 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
          waited_ms += GV_TRACE_VIEW_STEP_MS) {
         error = gv_recovery_run(probe->spool_directory, probe->session, path, &recovery);
         if (error == 0 && recovery.spools_left > 0) {
-            gv_message("some of its processes still run: results so far");
+            gv_message(
+                "some of its processes still run: results so far, without their source lines");
             return 0;
         }
         if (error == 0 && recovery.damaged > 0)
@@ -74,7 +88,8 @@ static int trace_view_settle(const char *path, struct gv_trace_probe *probe)
             break;
         if (error == -EBUSY) {
             if (trace_view_any_lives(path, probe->session)) {
-                gv_message("the program still runs: results so far");
+                gv_message(
+                    "the program still runs: results so far, without source lines of native code");
                 return 0;
             }
             if (waited_ms == GV_TRACE_VIEW_SAY_MS)
@@ -205,6 +220,19 @@ int gv_trace_view_open(const char *path, sqlite3 **trace)
     if (error && error != -ENOTSUP && error != -EBADMSG)
         gv_trace_view_say(path, error);
     return error;
+}
+
+int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context)
+{
+    sqlite3 *trace = NULL;
+
+    if (gv_trace_view_open(path, &trace))
+        return GV_EXIT_FAILED;
+    int code = read(trace, context);
+    if (code < 0)
+        gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, code));
+    sqlite3_close(trace);
+    return code < 0 ? GV_EXIT_FAILED : code;
 }
 
 const char *gv_trace_view_why(sqlite3 *trace, int error)

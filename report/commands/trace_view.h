@@ -3,10 +3,18 @@
 #define GV_COMMANDS_TRACE_VIEW_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 
 /* Waits for a collector that is about to finish, stores what a dead one left behind, and opens
  * the trace. 0; or after a message -EPROTO: not a trace; -errno. */
 int gv_trace_view_open(const char *path, sqlite3 **trace);
+
+/* Opens the trace, has it read, and closes it. `read` returns the exit code, or -errno for a
+ * message. Returns the exit code. */
+int gv_trace_view_read(const char *path, int (*read)(sqlite3 *trace, void *context), void *context);
+
+/* Whether a process of the trace still runs on this machine. 0 or -errno. */
+int gv_trace_view_lives(sqlite3 *trace, bool *lives);
 
 /* Says why a file cannot be read as a trace, by what gv_trace_file_probe() returned. */
 void gv_trace_view_say(const char *path, int error);

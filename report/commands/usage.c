@@ -3,7 +3,9 @@
 #include "report/commands/exit.h"
 #include "report/show/message.h"
 #include "report/show/terminal.h"
+#include "report/show/text_lines.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,28 +61,18 @@ static unsigned int text_columns(FILE *out)
     return width < GV_TEXT_LEAST ? GV_TEXT_LEAST : width;
 }
 
-/* One paragraph, which ends at its first newline. `column` is the current column. */
+/* One paragraph, which ends at its first newline. `column`: the current one, at most `indent`. */
 static const char *text_paragraph(FILE *out, const char *text, unsigned int indent,
                                   unsigned int column)
 {
-    unsigned int columns = text_columns(out);
+    size_t length = strcspn(text, "\n");
+    char *line = strndup(text, length);
 
-    while (*text && *text != '\n') {
-        unsigned int length = (unsigned int)strcspn(text, " \n");
-        if (column > indent && column + 1 + length > columns) {
-            fputc('\n', out);
-            column = 0;
-        }
-        if (column < indent)
-            column += (unsigned int)fprintf(out, "%*s", (int)(indent - column), "");
-        else if (column > indent)
-            column += (unsigned int)fprintf(out, " ");
-        column += (unsigned int)fprintf(out, "%.*s", (int)length, text);
-        text += length;
-        text += strspn(text, " ");
-    }
-    fputc('\n', out);
-    return text;
+    fprintf(out, "%*s", (int)(indent - column), "");
+    if (line)
+        gv_text_lines_on(out, (int)indent, (int)indent, line, (int)text_columns(out));
+    free(line);
+    return text + length;
 }
 
 void gv_command_text_list(FILE *out)

@@ -5,6 +5,7 @@
 #ifndef GV_PROBE_PROBE_H
 #define GV_PROBE_PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
@@ -30,7 +31,15 @@ enum gv_probe_status {
     GV_PROBE_HUNG = -3,
     GV_PROBE_DIED = -4,
     GV_PROBE_NO_LOAD = -5, /* the other thread's load did not wait */
+    GV_PROBE_LAST_STATUS = GV_PROBE_NO_LOAD,
 };
+
+/* Words for the statuses that are not CUDA's errors, by the status without its sign. */
+struct gv_probe_status_word {
+    const char *key;  /* in JSON */
+    const char *text; /* for people; of a row that was not measured */
+};
+extern const struct gv_probe_status_word gv_probe_status_words[1 - GV_PROBE_LAST_STATUS];
 
 /* A row of report/probe/calls.def, without its steps. */
 struct gv_probe_subject {
@@ -93,10 +102,10 @@ struct gv_probe_result {
 int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_result *result);
 
 /* Whether the call waited in most rounds. */
-int gv_probe_waits(const struct gv_probe_row *row);
+bool gv_probe_waits(const struct gv_probe_row *row);
 
-int gv_probe_print(const struct gv_probe_result *result, FILE *out);
-int gv_probe_print_markdown(const struct gv_probe_result *result, FILE *out);
+/* Print the whole result as a table or JSON. 0; -EIO: `out` has an error. */
+int gv_probe_print(const struct gv_probe_result *result, bool markdown, FILE *out);
 int gv_probe_print_json(const struct gv_probe_result *result, FILE *out);
 
 #endif

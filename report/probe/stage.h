@@ -64,6 +64,7 @@ struct gv_probe_stage {
     struct gv_probe_made made;
 };
 
+/* Makes all of it on the GPU of that number. Nothing is freed: the child's end does that. */
 int gv_probe_stage_open(struct gv_probe_stage *stage, int gpu);
 
 /* Starts the kernel for that long. */

@@ -76,7 +76,7 @@ int gv_probe_store_write(const struct gv_probe_result *result, const char *path)
 
     if (error)
         return error;
-    int printed = gv_probe_print_json(result, file.out) ? -EIO : 0;
+    int printed = gv_probe_print_json(result, file.out);
     error = gv_output_file_close(&file);
     return error ? error : printed;
 }

@@ -2,8 +2,8 @@
 #include "report/probe/probe.h"
 #include "report/show/format.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define GV_PROBE_WORD_BYTES 96
@@ -32,20 +32,8 @@ static const char *probe_failure(const struct gv_probe_row *row, const char *cal
 {
     const char *name;
 
-    switch (row->status) {
-    case GV_PROBE_NOT_REACHED:
-        return "not measured: time ran out";
-    case GV_PROBE_NOT_HERE:
-        return "not on this machine";
-    case GV_PROBE_HUNG:
-        return "did not return";
-    case GV_PROBE_DIED:
-        return "ended the process";
-    case GV_PROBE_NO_LOAD:
-        return "unclear: the load itself did not wait";
-    default:
-        break;
-    }
+    if (row->status <= 0)
+        return gv_probe_status_words[-row->status].text;
     name = gv_format_result(call, row->status);
     snprintf(out, GV_PROBE_WORD_BYTES, "failed with %" PRId32 "%s%s", row->status, name ? ", " : "",
              name ? name : "");
@@ -145,9 +133,9 @@ static void probe_print_machine(const struct gv_probe_result *result, FILE *out)
             gv_format_duration(took, result->took_ns));
 }
 
-static int probe_print_as(const struct gv_probe_result *result, const struct gv_probe_style *style,
-                          FILE *out)
+int gv_probe_print(const struct gv_probe_result *result, bool markdown, FILE *out)
 {
+    const struct gv_probe_style *style = markdown ? &probe_as_markdown : &probe_as_text;
     char kernel[GV_FORMAT_BYTES];
 
     probe_print_machine(result, out);
@@ -158,15 +146,5 @@ static int probe_print_as(const struct gv_probe_result *result, const struct gv_
             style->title);
     probe_print_table(result, GV_PROBE_BESIDE_LOAD, style, out);
     probe_print_eager(result, style, out);
-    return ferror(out) ? -1 : 0;
-}
-
-int gv_probe_print(const struct gv_probe_result *result, FILE *out)
-{
-    return probe_print_as(result, &probe_as_text, out);
-}
-
-int gv_probe_print_markdown(const struct gv_probe_result *result, FILE *out)
-{
-    return probe_print_as(result, &probe_as_markdown, out);
+    return ferror(out) ? -EIO : 0;
 }

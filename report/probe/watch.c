@@ -19,6 +19,15 @@ const struct gv_probe_subject gv_probe_subjects[GV_PROBE_CALLS] = {
 
 const char *const gv_probe_mode_names[GV_PROBE_MODES] = {"LAZY", "EAGER"};
 
+const struct gv_probe_status_word gv_probe_status_words[] = {
+    [-GV_PROBE_MEASURED] = {"measured", ""},
+    [-GV_PROBE_NOT_REACHED] = {"not reached", "not measured: time ran out"},
+    [-GV_PROBE_NOT_HERE] = {"not here", "not on this machine"},
+    [-GV_PROBE_HUNG] = {"hung", "did not return"},
+    [-GV_PROBE_DIED] = {"died", "ended the process"},
+    [-GV_PROBE_NO_LOAD] = {"unclear", "unclear: the load itself did not wait"},
+};
+
 struct gv_probe_child {
     pid_t pid;
     int in;
@@ -177,7 +186,7 @@ int gv_probe_measure(const struct gv_probe_request *request, struct gv_probe_res
     return error;
 }
 
-int gv_probe_waits(const struct gv_probe_row *row)
+bool gv_probe_waits(const struct gv_probe_row *row)
 {
     return row->status == GV_PROBE_MEASURED && row->waited * 2 > row->rounds;
 }

@@ -65,8 +65,7 @@ const char *gv_format_real(char out[GV_FORMAT_BYTES], double real)
     return out;
 }
 
-/* Bytes of the first `columns` characters. */
-static size_t format_prefix(const char *text, size_t columns)
+size_t gv_format_prefix(const char *text, size_t columns)
 {
     size_t at = 0;
 
@@ -74,6 +73,13 @@ static size_t format_prefix(const char *text, size_t columns)
         if (((unsigned char)text[at] & 0xc0) != 0x80 && columns-- == 0)
             break;
     return at;
+}
+
+bool gv_format_ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
 void gv_format_text(FILE *out, const char *text, int width, int pad)
@@ -86,7 +92,7 @@ void gv_format_text(FILE *out, const char *text, int width, int pad)
     gv_text_escape(escaped, room, text ? text : "-");
     size_t columns = gv_text_width(escaped), limit = (size_t)width;
     if (columns > limit && width > 3) {
-        fwrite(escaped, 1, format_prefix(escaped, limit - 3), out);
+        fwrite(escaped, 1, gv_format_prefix(escaped, limit - 3), out);
         fputs("...", out);
         columns = limit;
     } else {

@@ -2,6 +2,8 @@
 #ifndef GV_SHOW_FORMAT_H
 #define GV_SHOW_FORMAT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -14,6 +16,12 @@ const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes);
 
 /* The shortest text that reads back as the same number. */
 const char *gv_format_real(char out[GV_FORMAT_BYTES], double real);
+
+/* The bytes of a text's first `columns` characters. */
+size_t gv_format_prefix(const char *text, size_t columns);
+
+/* Whether a text ends in `end`, and is longer. */
+bool gv_format_ends_in(const char *text, const char *end);
 
 /* Writes untrusted text with visible control characters. A text longer than `width` columns is
  * cut and ends in "..."; a shorter one is padded with blanks if `pad`. NULL is "-". */

@@ -9,53 +9,9 @@
 
 #define GV_JSON_INDENT 2
 
-void gv_json_begin(struct gv_json *json, FILE *out)
-{
-    memset(json, 0, sizeof(*json));
-    json->out = out;
-}
-
-void gv_json_end(struct gv_json *json)
-{
-    fputc('\n', json->out);
-}
-
 static void json_line(struct gv_json *json)
 {
     fprintf(json->out, "\n%*s", (int)json->depth * GV_JSON_INDENT, "");
-}
-
-/* Writes what must come before a value, or before its key. */
-static void json_part(struct gv_json *json)
-{
-    if (json->after_key) {
-        json->after_key = false;
-        return;
-    }
-    if (json->depth == 0)
-        return;
-    if (json->filled[json->depth - 1])
-        fputc(',', json->out);
-    json->filled[json->depth - 1] = true;
-    json_line(json);
-}
-
-void gv_json_open(struct gv_json *json, char bracket)
-{
-    json_part(json);
-    fputc(bracket, json->out);
-    if (json->depth < GV_JSON_DEPTH)
-        json->filled[json->depth++] = false;
-}
-
-void gv_json_close(struct gv_json *json, char bracket)
-{
-    if (json->depth == 0)
-        return;
-    json->depth--;
-    if (json->filled[json->depth])
-        json_line(json);
-    fputc(bracket, json->out);
 }
 
 static void json_character(FILE *out, uint32_t character, const char *text, size_t length)
@@ -86,54 +42,95 @@ static void json_string(FILE *out, const char *text, size_t bytes)
     fputc('"', out);
 }
 
-void gv_json_key(struct gv_json *json, const char *key)
+/* Writes what comes before a value: a comma, a new line, its key. */
+static void json_value(struct gv_json *json, const char *key)
 {
-    json_part(json);
-    json_string(json->out, key, strlen(key));
-    fputs(": ", json->out);
-    json->after_key = true;
+    if (json->depth > 0) {
+        if (json->filled[json->depth - 1])
+            fputc(',', json->out);
+        json->filled[json->depth - 1] = true;
+        json_line(json);
+    }
+    if (key) {
+        json_string(json->out, key, strlen(key));
+        fputs(": ", json->out);
+    }
 }
 
-void gv_json_bytes(struct gv_json *json, const char *text, size_t bytes)
+void gv_json_begin(struct gv_json *json, FILE *out, char bracket)
 {
-    json_part(json);
+    *json = (struct gv_json){.out = out};
+    gv_json_open(json, NULL, bracket);
+}
+
+void gv_json_end(struct gv_json *json, char bracket)
+{
+    gv_json_close(json, bracket);
+    fputc('\n', json->out);
+}
+
+void gv_json_open(struct gv_json *json, const char *key, char bracket)
+{
+    json_value(json, key);
+    fputc(bracket, json->out);
+    if (json->depth < GV_JSON_DEPTH)
+        json->filled[json->depth++] = false;
+}
+
+void gv_json_close(struct gv_json *json, char bracket)
+{
+    if (json->depth == 0)
+        return;
+    json->depth--;
+    if (json->filled[json->depth])
+        json_line(json);
+    fputc(bracket, json->out);
+}
+
+void gv_json_bytes(struct gv_json *json, const char *key, const char *text, size_t bytes)
+{
+    json_value(json, key);
     json_string(json->out, text, bytes);
 }
 
-void gv_json_text(struct gv_json *json, const char *text)
+void gv_json_text(struct gv_json *json, const char *key, const char *text)
 {
     if (text)
-        gv_json_bytes(json, text, strlen(text));
+        gv_json_bytes(json, key, text, strlen(text));
     else
-        gv_json_null(json);
+        gv_json_null(json, key);
 }
 
-void gv_json_number(struct gv_json *json, int64_t number)
+void gv_json_number(struct gv_json *json, const char *key, int64_t number)
 {
-    json_part(json);
+    json_value(json, key);
     fprintf(json->out, "%" PRId64, number);
 }
 
-void gv_json_real(struct gv_json *json, double real)
+void gv_json_known(struct gv_json *json, const char *key, int64_t number, bool known)
+{
+    if (known)
+        gv_json_number(json, key, number);
+    else
+        gv_json_null(json, key);
+}
+
+void gv_json_real(struct gv_json *json, const char *key, double real)
 {
     char text[GV_FORMAT_BYTES];
 
-    if (!isfinite(real)) {
-        gv_json_null(json);
-        return;
-    }
-    json_part(json);
-    fputs(gv_format_real(text, real), json->out);
+    json_value(json, key);
+    fputs(isfinite(real) ? gv_format_real(text, real) : "null", json->out);
 }
 
-void gv_json_bool(struct gv_json *json, bool value)
+void gv_json_bool(struct gv_json *json, const char *key, bool value)
 {
-    json_part(json);
+    json_value(json, key);
     fputs(value ? "true" : "false", json->out);
 }
 
-void gv_json_null(struct gv_json *json)
+void gv_json_null(struct gv_json *json, const char *key)
 {
-    json_part(json);
+    json_value(json, key);
     fputs("null", json->out);
 }

@@ -19,7 +19,8 @@ enum gv_format gv_format_find(const char *text)
     return strcmp(text, "markdown") == 0 ? GV_FORMAT_MARKDOWN : GV_FORMAT_TABLE;
 }
 
-/* A CSV field, quoted if needed. Control characters would reach the terminal. */
+/* A CSV field, quoted if needed. Control characters, which would reach the terminal, become U+FFFD.
+ */
 static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
 {
     bool quoted = bytes == 0;
@@ -31,7 +32,7 @@ static void rows_csv(struct gv_rows *rows, const char *text, size_t bytes)
         fputc('"', rows->out);
     for (size_t at = 0; at < bytes; at += length) {
         uint32_t character = gv_text_decode(text + at, bytes - at, &length);
-        bool kept = character == '\n' || character == '\r' || character == '\t';
+        bool kept = character == '\n' || character == '\t';
         if (character == '"')
             fputs("\"\"", rows->out);
         else if (character == GV_TEXT_NO_CHARACTER || (!kept && gv_text_is_harmful(character)))
@@ -112,23 +113,12 @@ static void cells_free(struct gv_row_cells *cells)
     free(cells);
 }
 
-/* Bytes of the first `columns` characters. */
-static size_t cell_prefix(const char *text, size_t columns)
-{
-    size_t at = 0;
-
-    for (; text[at]; at++)
-        if (((unsigned char)text[at] & 0xc0) != 0x80 && columns-- == 0)
-            break;
-    return at;
-}
-
 /* ---- what is too wide ---- */
 
 /* The last `columns` of a text. */
 static const char *cell_end(const char *text, size_t columns)
 {
-    return text + cell_prefix(text, gv_text_width(text) - columns);
+    return text + gv_format_prefix(text, gv_text_width(text) - columns);
 }
 
 /* A text in `width` columns, which the caller frees: without its middle up to byte `from`; if
@@ -136,7 +126,7 @@ static const char *cell_end(const char *text, size_t columns)
 static char *cell_cut(const char *text, unsigned int width, size_t from)
 {
     unsigned int room = width > 3 ? width - 3 : 0, head = room / 3;
-    size_t kept = cell_prefix(text, head);
+    size_t kept = gv_format_prefix(text, head);
     const char *rest;
     char *cut = NULL;
 
@@ -146,13 +136,13 @@ static char *cell_cut(const char *text, unsigned int width, size_t from)
         const char *end = cell_end(text, room - head);
         rest = text + from < end ? text + from : end;
         if (asprintf(&cut, "%.*s" GV_CELL_CUT "%.*s", (int)kept, text,
-                     (int)cell_prefix(rest, room - head), rest) < 0)
+                     (int)gv_format_prefix(rest, room - head), rest) < 0)
             return NULL;
-    } else if (memchr(text, '/', cell_prefix(text, gv_text_width(text) - room))) {
+    } else if (memchr(text, '/', gv_format_prefix(text, gv_text_width(text) - room))) {
         if (asprintf(&cut, GV_CELL_CUT "%s", cell_end(text, room)) < 0)
             return NULL;
-    } else if (asprintf(&cut, "%.*s%.*s", (int)cell_prefix(text, room), text, (int)(width - room),
-                        GV_CELL_CUT) < 0) {
+    } else if (asprintf(&cut, "%.*s%.*s", (int)gv_format_prefix(text, room), text,
+                        (int)(width - room), GV_CELL_CUT) < 0) {
         return NULL;
     }
     return cut;
@@ -481,7 +471,7 @@ static char *cell_text(const char *text, size_t bytes)
     part[taken] = '\0';
     gv_text_escape(escaped, sizeof(escaped), part);
     if (gv_text_width(escaped) > GV_CELL_COLUMNS)
-        strcpy(escaped + cell_prefix(escaped, GV_CELL_COLUMNS - 3), "...");
+        strcpy(escaped + gv_format_prefix(escaped, GV_CELL_COLUMNS - 3), "...");
     return strdup(escaped);
 }
 
@@ -524,10 +514,9 @@ void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
         rows->at = 0;
     } else if (format == GV_FORMAT_JSON) {
         if (!json) {
-            gv_json_begin(&rows->own, out);
+            gv_json_begin(&rows->own, out, '[');
             rows->json = &rows->own;
         }
-        gv_json_open(rows->json, '[');
     } else {
         rows->width = format == GV_FORMAT_TABLE ? gv_terminal_width(out) : 0;
         rows->cells = calloc(1, sizeof(*rows->cells));
@@ -537,11 +526,8 @@ void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
 
 int gv_rows_end(struct gv_rows *rows)
 {
-    if (rows->format == GV_FORMAT_JSON) {
-        gv_json_close(rows->json, ']');
-        if (rows->json == &rows->own)
-            gv_json_end(rows->json);
-    }
+    if (rows->json == &rows->own)
+        gv_json_end(rows->json, ']');
     if (rows->cells) {
         if (!rows->error)
             rows->error = cells_flush(rows);
@@ -553,13 +539,12 @@ int gv_rows_end(struct gv_rows *rows)
     return rows->error;
 }
 
-/* Before a value of JSON. */
-static struct gv_json *rows_json(struct gv_rows *rows)
+/* The key of the next value. */
+static const char *rows_key(struct gv_rows *rows)
 {
     if (rows->at == 0)
-        gv_json_open(rows->json, '{');
-    gv_json_key(rows->json, rows->columns[rows->at].name);
-    return rows->json;
+        gv_json_open(rows->json, NULL, '{');
+    return rows->columns[rows->at].name;
 }
 
 /* After a value. */
@@ -582,16 +567,14 @@ static void rows_put(struct gv_rows *rows, const char *text, size_t bytes)
         rows_csv(rows, text, bytes);
     else if (rows->cells && !rows->error)
         rows->error = cells_add(rows, text, bytes);
-    rows_next(rows);
 }
 
 void gv_rows_bytes(struct gv_rows *rows, const char *text, size_t bytes)
 {
-    if (rows->format != GV_FORMAT_JSON) {
+    if (rows->format == GV_FORMAT_JSON)
+        gv_json_bytes(rows->json, rows_key(rows), text, bytes);
+    else
         rows_put(rows, text, bytes);
-        return;
-    }
-    gv_json_bytes(rows_json(rows), text, bytes);
     rows_next(rows);
 }
 
@@ -641,14 +624,14 @@ void gv_rows_number(struct gv_rows *rows, int64_t number)
     char text[GV_FORMAT_BYTES];
 
     if (rows->format == GV_FORMAT_JSON) {
-        gv_json_number(rows_json(rows), number);
-        rows_next(rows);
-        return;
+        gv_json_number(rows->json, rows_key(rows), number);
+    } else {
+        rows_number_for_people(rows->format == GV_FORMAT_CSV ? GV_COLUMN_NUMBER
+                                                             : column_kind(rows, rows->at),
+                               number, text);
+        rows_put(rows, text, strlen(text));
     }
-    rows_number_for_people(rows->format == GV_FORMAT_CSV ? GV_COLUMN_NUMBER
-                                                         : column_kind(rows, rows->at),
-                           number, text);
-    rows_put(rows, text, strlen(text));
+    rows_next(rows);
 }
 
 void gv_rows_known(struct gv_rows *rows, int64_t number)
@@ -664,29 +647,21 @@ void gv_rows_real(struct gv_rows *rows, double real)
     char text[GV_FORMAT_BYTES];
 
     if (rows->format == GV_FORMAT_JSON) {
-        gv_json_real(rows_json(rows), real);
-        rows_next(rows);
-        return;
-    }
-    if (rows->format != GV_FORMAT_CSV && column_kind(rows, rows->at) == GV_COLUMN_SHARE)
-        snprintf(text, sizeof(text), "%.1f %%", real * 100);
-    else
+        gv_json_real(rows->json, rows_key(rows), real);
+    } else {
         gv_format_real(text, real);
-    rows_put(rows, text, strlen(text));
+        if (rows->format != GV_FORMAT_CSV && column_kind(rows, rows->at) == GV_COLUMN_SHARE)
+            snprintf(text, sizeof(text), "%.1f %%", real * 100);
+        rows_put(rows, text, strlen(text));
+    }
+    rows_next(rows);
 }
 
 void gv_rows_null(struct gv_rows *rows)
 {
-    switch (rows->format) {
-    case GV_FORMAT_JSON:
-        gv_json_null(rows_json(rows));
-        rows_next(rows);
-        break;
-    case GV_FORMAT_CSV:
-        rows_next(rows);
-        break;
-    default:
+    if (rows->format == GV_FORMAT_JSON)
+        gv_json_null(rows->json, rows_key(rows));
+    else if (rows->format != GV_FORMAT_CSV)
         rows_put(rows, "-", 1);
-        break;
-    }
+    rows_next(rows);
 }

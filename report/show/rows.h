@@ -62,7 +62,7 @@ struct gv_rows {
     unsigned int width;           /* of a table, in columns of the terminal; 0: no limit */
     gv_rows_fit_names *fit_names; /* may be set after gv_rows_begin() */
     struct gv_json own;
-    struct gv_json *json; /* may be an open document, of which the rows become a value */
+    struct gv_json *json; /* with an open array, to which the rows are added */
     struct gv_row_cells *cells;
     int error;
 };
@@ -72,8 +72,8 @@ enum gv_format gv_format_find(const char *text);
 
 /* `columns` belongs to the caller and must outlive the rows. A table is as wide as the terminal
  * that `out` is, if any: columns are dropped, names and other text are narrowed to no less than
- * GV_ROWS_NAME_COLUMNS, and text without room gets its own line below its row. `json` NULL: the
- * rows are a document of their own. */
+ * GV_ROWS_NAME_COLUMNS, and text without room gets its own line below its row. `json`, if
+ * not NULL, has an open array for them; else they are a document of their own. */
 void gv_rows_begin(struct gv_rows *rows, FILE *out, enum gv_format format,
                    const struct gv_column *columns, size_t count, struct gv_json *json);
 /* 0 or -errno. */

@@ -3,6 +3,7 @@
 #include "trace/text.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,14 @@ static size_t text_lines_word(const char *text)
     return end ? (size_t)(end - text) + strcspn(end, " ") : strcspn(text, " ");
 }
 
-/* Whether a word is gpuverify's name, alone or at the end of a path. */
+/* Whether a word is gpuverify's name, alone, after a bracket, or at the end of a path. */
 static bool text_lines_is_name(const char *word, size_t bytes)
 {
     static const char name[] = "gpuverify";
     size_t rest = bytes - (sizeof(name) - 1);
 
     return bytes >= sizeof(name) - 1 && memcmp(word + rest, name, sizeof(name) - 1) == 0 &&
-           (rest == 0 || word[rest - 1] == '/');
+           (rest == 0 || word[rest - 1] == '/' || (rest == 1 && word[0] == '('));
 }
 
 /* Whether a word after a command's is an option, a path, a stall, or stands for one of them. */
@@ -55,15 +56,15 @@ static bool text_lines_ends_sentence(const char *text, size_t bytes)
     return bytes > 0 && !dots && strchr(".,;:)", text[bytes - 1]);
 }
 
-/* The length of a number's first `bytes` with its unit ("100 ms"), or `bytes`. */
+/* The length of a number's first `bytes` with its unit ("100 ms", "(2 s)"), or `bytes`. */
 static size_t text_lines_quantity(const char *text, size_t bytes)
 {
     static const char *const units[] = {"ns",  "us",  "ms",  "s",   "B",
                                         "KiB", "MiB", "GiB", "TiB", "%"};
     const char *unit = text + bytes + 1;
 
-    if (bytes == 0 || !isdigit((unsigned char)*text) || !isdigit((unsigned char)text[bytes - 1]) ||
-        text[bytes] != ' ')
+    if (bytes == 0 || !isdigit((unsigned char)text[*text == '(']) ||
+        !isdigit((unsigned char)text[bytes - 1]) || text[bytes] != ' ')
         return bytes;
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         size_t length = strlen(units[i]);
@@ -77,7 +78,7 @@ static size_t text_lines_quantity(const char *text, size_t bytes)
 static size_t text_lines_unit(const char *text)
 {
     size_t bytes = text_lines_word(text);
-    bool any = true; /* the next word: a command's name, or an option's value */
+    bool any = true; /* the next word: a command's name, an option's value, or what follows "--" */
 
     if (!text_lines_is_name(text, bytes))
         return text_lines_quantity(text, bytes);
@@ -86,7 +87,7 @@ static size_t text_lines_unit(const char *text)
         size_t length = text_lines_word(word);
         if (length == 0 || (!any && !text_lines_is_operand(word, length)))
             break;
-        any = length > 2 && strncmp(word, "--", 2) == 0;
+        any = strncmp(word, "--", 2) == 0;
         bytes = (size_t)(word - text) + length;
     }
     return bytes;
@@ -121,7 +122,7 @@ static void text_lines_break(FILE *out, int indent, int column, const char *text
     fputc('\n', out);
 }
 
-static void text_lines_escaped(FILE *out, int indent, int column, const char *text, int columns)
+void gv_text_lines_on(FILE *out, int indent, int column, const char *text, int columns)
 {
     size_t room = strlen(text) * 6 + 1;
     char *escaped = malloc(room);
@@ -138,10 +139,18 @@ void gv_text_lines(FILE *out, int indent, const char *first, const char *text, i
     int column = text_lines_width(first, strlen(first));
 
     fprintf(out, "%s%*s", first, column < indent ? indent - column : 0, "");
-    text_lines_escaped(out, indent, column < indent ? indent : column, text, columns);
+    gv_text_lines_on(out, indent, column < indent ? indent : column, text, columns);
 }
 
-void gv_text_lines_on(FILE *out, int indent, int column, const char *text, int columns)
+void gv_text_say(FILE *out, int indent, const char *first, int columns, const char *format, ...)
 {
-    text_lines_escaped(out, indent, column, text, columns);
+    char *text = NULL;
+    va_list values;
+
+    va_start(values, format);
+    if (vasprintf(&text, format, values) >= 0) {
+        gv_text_lines(out, indent, first, text, columns);
+        free(text);
+    }
+    va_end(values);
 }

@@ -1,13 +1,8 @@
 #include "report/store/api_meaning.h"
 
 #include "report/store/database.h"
+#include "report/store_api_meaning.inc"
 #include "trace/call_table.h"
-
-static const char api_meaning_lacks[] = "SELECT id, name, class FROM api WHERE gpu_work IS NULL";
-static const char api_meaning_set[] =
-    "UPDATE api SET kind = lower(replace(?2, '_', '-')), gpu_work = ?3, memory = ?4,"
-    " starts_cuda = ?5, begins_capture = ?6, ends_capture = ?7, awaits_event = ?8,"
-    " every_context = ?9 WHERE id = ?1";
 
 /* As numbers from ?5 on. */
 static const uint32_t api_meaning_flags[] = {
@@ -15,8 +10,9 @@ static const uint32_t api_meaning_flags[] = {
     GV_CALL_AWAITS_EVENT, GV_CALL_EVERY_CONTEXT,
 };
 
-static int api_meaning_write(sqlite3_stmt *set, sqlite3_stmt *row)
+static int api_meaning_write(void *context, sqlite3_stmt *row)
 {
+    sqlite3_stmt *set = context;
     const char *name = (const char *)sqlite3_column_text(row, 1);
     const char *class_name = (const char *)sqlite3_column_text(row, 2);
     const struct gv_call_kind_row *kind =
@@ -36,19 +32,16 @@ static int api_meaning_write(sqlite3_stmt *set, sqlite3_stmt *row)
     if (result == SQLITE_OK)
         result = sqlite3_step(set);
     sqlite3_reset(set);
-    return result == SQLITE_DONE ? SQLITE_OK : result;
+    return gv_database_error(sqlite3_db_handle(set), result);
 }
 
 int gv_api_meaning_fill(sqlite3 *trace)
 {
-    sqlite3_stmt *rows = NULL, *set = NULL;
-    int result = sqlite3_prepare_v2(trace, api_meaning_lacks, -1, &rows, NULL);
+    sqlite3_stmt *set = NULL;
+    int error = gv_database_error(trace, sqlite3_prepare_v2(trace, sql_set, -1, &set, NULL));
 
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(trace, api_meaning_set, -1, &set, NULL);
-    while (result == SQLITE_OK && (result = sqlite3_step(rows)) == SQLITE_ROW)
-        result = api_meaning_write(set, rows);
-    sqlite3_finalize(rows);
+    if (!error)
+        error = gv_database_each(trace, sql_lacks, NULL, 0, api_meaning_write, set);
     sqlite3_finalize(set);
-    return gv_database_error(trace, result);
+    return error;
 }

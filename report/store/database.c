@@ -14,37 +14,28 @@ static const char *const database_sql[] = {
 #include "report/store_statements.inc"
 };
 
+/* Others, and files that cannot be opened, have the system's error. */
+static const struct {
+    int result, error;
+} database_errors[] = {
+    {SQLITE_OK, 0},           {SQLITE_ROW, 0},          {SQLITE_DONE, 0},
+    {SQLITE_NOMEM, ENOMEM},   {SQLITE_FULL, ENOSPC},    {SQLITE_TOOBIG, EFBIG},
+    {SQLITE_READONLY, EROFS}, {SQLITE_BUSY, EBUSY},     {SQLITE_LOCKED, EBUSY},
+    {SQLITE_NOTADB, EPROTO},  {SQLITE_CORRUPT, EPROTO}, {SQLITE_PERM, EACCES},
+    {SQLITE_AUTH, EACCES},
+};
+
 int gv_database_error(sqlite3 *handle, int result)
 {
     int system = handle ? sqlite3_system_errno(handle) : 0;
 
-    switch (result & 0xff) {
-    case SQLITE_OK:
-    case SQLITE_ROW:
-    case SQLITE_DONE:
-        return 0;
-    case SQLITE_NOMEM:
-        return -ENOMEM;
-    case SQLITE_FULL:
-        return -ENOSPC;
-    case SQLITE_TOOBIG:
-        return -EFBIG;
-    case SQLITE_READONLY:
-        return -EROFS;
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return -EBUSY;
-    case SQLITE_NOTADB:
-    case SQLITE_CORRUPT:
-        return -EPROTO;
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return -EACCES;
-    case SQLITE_CANTOPEN:
-        return system > 0 ? -system : -ENOENT;
-    default:
-        return system > 0 ? -system : -EIO;
-    }
+    result &= 0xff;
+    for (size_t i = 0; i < sizeof(database_errors) / sizeof(database_errors[0]); i++)
+        if (database_errors[i].result == result)
+            return -database_errors[i].error;
+    if (system > 0)
+        return -system;
+    return result == SQLITE_CANTOPEN ? -ENOENT : -EIO;
 }
 
 static int database_execute(struct gv_database *database, const char *sql)
@@ -72,6 +63,33 @@ int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int
     return database_prepare_next(handle, &sql, values, count, rows);
 }
 
+int gv_database_each(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                     gv_database_take *take, void *context)
+{
+    sqlite3_stmt *rows = NULL;
+    int ended = 0, result = gv_database_ask(handle, sql, values, count, &rows);
+
+    if (result == SQLITE_OK)
+        while (!ended && (result = sqlite3_step(rows)) == SQLITE_ROW)
+            ended = take(context, rows);
+    sqlite3_finalize(rows);
+    return ended ? ended : gv_database_error(handle, result);
+}
+
+static int database_take_number(void *number, sqlite3_stmt *row)
+{
+    *(int64_t *)number = sqlite3_column_int64(row, 0);
+    return 1;
+}
+
+int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                       int64_t *number)
+{
+    int taken = gv_database_each(handle, sql, values, count, database_take_number, number);
+
+    return taken < 0 ? taken : 0;
+}
+
 int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, int count)
 {
     int result = SQLITE_OK;
@@ -86,30 +104,18 @@ int gv_database_script(sqlite3 *handle, const char *sql, const int64_t *values, 
     return gv_database_error(handle, result);
 }
 
-static int database_number(struct gv_database *database, const char *sql, int64_t *number)
-{
-    sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(statement);
-    if (result == SQLITE_ROW)
-        *number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return gv_database_error(database->handle, result);
-}
-
 /* If it is empty, make the schema. Otherwise it must be a trace of this version. */
 static int database_check(struct gv_database *database, gv_database_begun *begun, void *context)
 {
+    sqlite3 *trace = database->handle;
     int64_t application = 0, version = 0, tables = 0;
     int error;
 
-    error = database_number(database, "SELECT count(*) FROM sqlite_schema", &tables);
+    error = gv_database_number(trace, "SELECT count(*) FROM sqlite_schema", NULL, 0, &tables);
     if (!error)
-        error = database_number(database, "PRAGMA application_id", &application);
+        error = gv_database_number(trace, "PRAGMA application_id", NULL, 0, &application);
     if (!error)
-        error = database_number(database, "PRAGMA user_version", &version);
+        error = gv_database_number(trace, "PRAGMA user_version", NULL, 0, &version);
     if (error)
         return error;
     if (tables == 0 && application == 0) {
@@ -144,14 +150,7 @@ int gv_database_open(struct gv_database *database, const char *path, gv_database
         sqlite3_busy_timeout(database->handle, GV_DATABASE_BUSY_MS);
         /* The file may be anybody's; ours has no triggers. */
         sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-        /* A killed collector leaves its pages in the page cache, so the journal can roll back
-         * without any sync. Only a power failure can damage the file. */
-        error = database_execute(database, "PRAGMA page_size = 4096;"
-                                           "PRAGMA journal_mode = DELETE;"
-                                           "PRAGMA synchronous = OFF;"
-                                           "PRAGMA cache_size = -16384;"
-                                           "PRAGMA temp_store = FILE;"
-                                           "PRAGMA trusted_schema = OFF;");
+        error = database_execute(database, database_sql[GV_STATEMENT_OPEN]);
     }
     if (!error)
         error = database_check(database, begun, context);
@@ -209,45 +208,65 @@ static int database_bind(sqlite3_stmt *prepared, const char *types, va_list argu
     int result = SQLITE_OK;
 
     for (int i = 1; *types && result == SQLITE_OK; types++, i++) {
-        int64_t number;
+        const int64_t *number;
+        int64_t value;
 
         switch (*types) {
-        case 'i':
-            result = sqlite3_bind_int64(prepared, i, va_arg(arguments, int64_t));
-            break;
-        case 'z':
-            number = va_arg(arguments, int64_t);
-            result =
-                number ? sqlite3_bind_int64(prepared, i, number) : sqlite3_bind_null(prepared, i);
-            break;
         case 't':
             result =
                 sqlite3_bind_text(prepared, i, va_arg(arguments, const char *), -1, SQLITE_STATIC);
+            continue;
+        case 'p':
+            number = va_arg(arguments, const int64_t *);
             break;
         default:
-            result = sqlite3_bind_null(prepared, i);
+            value = va_arg(arguments, int64_t);
+            number = *types == 'z' && value == 0 ? NULL : &value;
             break;
         }
+        result = number ? sqlite3_bind_int64(prepared, i, *number) : sqlite3_bind_null(prepared, i);
     }
     return result;
+}
+
+/* Runs a statement up to its first row, if any, and takes its first column. */
+static int database_run(struct gv_database *database, enum gv_statement statement, int64_t *found,
+                        const char *types, va_list arguments)
+{
+    int error, result;
+    sqlite3_stmt *prepared = gv_database_prepare(database, statement, &error);
+
+    if (!prepared)
+        return error;
+    result = database_bind(prepared, types, arguments);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(prepared);
+    *found = result == SQLITE_ROW ? sqlite3_column_int64(prepared, 0) : 0;
+    error = gv_database_error(database->handle, result);
+    sqlite3_reset(prepared);
+    return error;
 }
 
 int gv_database_run(struct gv_database *database, enum gv_statement statement, const char *types,
                     ...)
 {
-    int error, result;
-    sqlite3_stmt *prepared = gv_database_prepare(database, statement, &error);
+    int64_t found;
     va_list arguments;
 
-    if (!prepared)
-        return error;
     va_start(arguments, types);
-    result = database_bind(prepared, types, arguments);
+    int error = database_run(database, statement, &found, types, arguments);
     va_end(arguments);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(prepared);
-    error = gv_database_error(database->handle, result);
-    sqlite3_reset(prepared);
+    return error;
+}
+
+int gv_database_find(struct gv_database *database, enum gv_statement statement, int64_t *found,
+                     const char *types, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, types);
+    int error = database_run(database, statement, found, types, arguments);
+    va_end(arguments);
     return error;
 }
 

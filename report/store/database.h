@@ -41,7 +41,8 @@ int gv_database_commit(struct gv_database *database);
 void gv_database_rollback(struct gv_database *database);
 
 /* Runs a statement with its parameters, described by `types`: 'i' int64_t, 'z' int64_t or NULL
- * when 0, 't' const char * (UTF-8; NULL is NULL), 'n' NULL without an argument. 0 or -errno. */
+ * when 0, 'p' const int64_t * (NULL is NULL), 't' const char * (UTF-8; NULL is NULL). 0 or
+ * -errno. */
 int gv_database_run(struct gv_database *database, enum gv_statement statement, const char *types,
                     ...);
 
@@ -50,13 +51,30 @@ sqlite3_stmt *gv_database_prepare(struct gv_database *database, enum gv_statemen
                                   int *error);
 int64_t gv_database_last_id(const struct gv_database *database);
 
+/* Sets a row of the table meta, also one that it has. 0 or -errno. */
 int gv_database_set_meta(struct gv_database *database, const char *key, const char *value);
 int gv_database_set_meta_number(struct gv_database *database, const char *key, int64_t value);
 /* 1: found, 0: there is none, or -errno. */
 int gv_database_get_meta(struct gv_database *database, const char *key, char *value, size_t size);
 
-/* A query of a trace, ready to be stepped, with its first `count` parameters bound, as far as it
- * has them. SQLite's result; *rows is to be finalized in any case. */
+/* The first column of the statement's first row; 0 if there is none, or it is NULL. Parameters as
+ * in gv_database_run(). 0 or -errno. */
+int gv_database_find(struct gv_database *database, enum gv_statement statement, int64_t *found,
+                     const char *types, ...);
+
+/* Takes one row of a query. 0: go on; anything else ends the query. */
+typedef int gv_database_take(void *context, sqlite3_stmt *row);
+
+/* Runs a query of a trace, with its first `count` parameters bound, as far as it has them, and
+ * passes each row to `take`. 0, -errno, or what `take` ended with. */
+int gv_database_each(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                     gv_database_take *take, void *context);
+
+/* The first column of a query's first row; unchanged if there is none. 0 or -errno. */
+int gv_database_number(sqlite3 *handle, const char *sql, const int64_t *values, int count,
+                       int64_t *number);
+
+/* The same query, ready to be stepped. SQLite's result; *rows is to be finalized in any case. */
 int gv_database_ask(sqlite3 *handle, const char *sql, const int64_t *values, int count,
                     sqlite3_stmt **rows);
 

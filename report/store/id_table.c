@@ -34,45 +34,43 @@ static int id_table_grow(struct gv_id_table *table, size_t rows)
 static int id_table_limit(sqlite3 *trace, const char *sql, int64_t *limit)
 {
     char *counting = sqlite3_mprintf("SELECT count(*) FROM (%s)", sql);
-    sqlite3_stmt *row = NULL;
-    int result = counting ? sqlite3_prepare_v2(trace, counting, -1, &row, NULL) : SQLITE_NOMEM;
+    int64_t count = 0;
+    int error = counting ? gv_database_number(trace, counting, NULL, 0, &count) : -ENOMEM;
 
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    if (result == SQLITE_ROW) {
-        int64_t count = sqlite3_column_int64(row, 0);
-        *limit = count < GV_ID_TABLE_MOST / GV_ID_TABLE_FOR_ROW
-                     ? GV_ID_TABLE_SPARE + count * GV_ID_TABLE_FOR_ROW
-                     : GV_ID_TABLE_MOST;
-    }
-    sqlite3_finalize(row);
+    *limit = count < GV_ID_TABLE_MOST / GV_ID_TABLE_FOR_ROW
+                 ? GV_ID_TABLE_SPARE + count * GV_ID_TABLE_FOR_ROW
+                 : GV_ID_TABLE_MOST;
     sqlite3_free(counting);
-    return gv_database_error(trace, result);
+    return error;
+}
+
+struct gv_id_table_reading {
+    struct gv_id_table *table;
+    int64_t limit;
+};
+
+static int id_table_take(void *context, sqlite3_stmt *row)
+{
+    const struct gv_id_table_reading *reading = context;
+    struct gv_id_table *table = reading->table;
+    int64_t id = sqlite3_column_int64(row, 0);
+    int error;
+
+    table->columns = (size_t)sqlite3_column_count(row) - 1;
+    if (id <= 0 || id >= reading->limit)
+        return 0;
+    error = id_table_grow(table, (size_t)id + 1);
+    for (size_t i = 0; !error && i < table->columns; i++)
+        table->values[(size_t)id * table->columns + i] = sqlite3_column_int64(row, (int)i + 1);
+    return error;
 }
 
 int gv_id_table_read(struct gv_id_table *table, sqlite3 *trace, const char *sql)
 {
-    sqlite3_stmt *rows = NULL;
-    int64_t limit = 0;
-    int result, error = id_table_limit(trace, sql, &limit);
+    struct gv_id_table_reading reading = {.table = table};
+    int error = id_table_limit(trace, sql, &reading.limit);
 
-    if (error)
-        return error;
-    result = sqlite3_prepare_v2(trace, sql, -1, &rows, NULL);
-    if (result == SQLITE_OK) {
-        table->columns = (size_t)sqlite3_column_count(rows) - 1;
-        while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-            int64_t id = sqlite3_column_int64(rows, 0);
-            if (id <= 0 || id >= limit)
-                continue;
-            error = id_table_grow(table, (size_t)id + 1);
-            for (size_t i = 0; !error && i < table->columns; i++)
-                table->values[(size_t)id * table->columns + i] =
-                    sqlite3_column_int64(rows, (int)i + 1);
-        }
-    }
-    sqlite3_finalize(rows);
-    return error ? error : gv_database_error(trace, result);
+    return error ? error : gv_database_each(trace, sql, NULL, 0, id_table_take, &reading);
 }
 
 void gv_id_table_free(struct gv_id_table *table)

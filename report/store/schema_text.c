@@ -1,6 +1,7 @@
 #include "report/store/schema_text.h"
 
 #include "report/store/schema.h"
+#include "report/store_schema_text.inc"
 
 #include <ctype.h>
 #include <errno.h>
@@ -71,11 +72,6 @@ static int schema_columns(sqlite3_stmt *statement, gv_schema_take *take, void *c
 
 int gv_schema_describe(const char *only, bool tables, gv_schema_take *take, void *context)
 {
-    static const char sql[] =
-        "SELECT s.type, s.name, s.sql, c.name, c.type"
-        " FROM sqlite_master s, pragma_table_info(s.name) c"
-        " WHERE (s.type = 'view' OR (?2 AND s.type = 'table')) AND (?1 IS NULL OR s.name = ?1)"
-        " ORDER BY s.type DESC, s.rowid, c.cid";
     sqlite3_stmt *statement = NULL;
     sqlite3 *database = NULL;
     size_t count = 0;
@@ -83,7 +79,7 @@ int gv_schema_describe(const char *only, bool tables, gv_schema_take *take, void
 
     if (sqlite3_open(":memory:", &database) == SQLITE_OK &&
         sqlite3_exec(database, gv_schema_sql, NULL, NULL, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(database, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, sql_columns, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, only, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_int(statement, 2, tables) == SQLITE_OK)
         error = schema_columns(statement, take, context, &count);

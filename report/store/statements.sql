@@ -1,7 +1,30 @@
 -- Every statement that writes or resumes a trace.
 
+-- name: OPEN
+-- A killed collector leaves its pages in the page cache, so the journal can roll back without any
+-- sync. Only a power failure can damage the file.
+PRAGMA page_size = 4096;
+PRAGMA journal_mode = DELETE;
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -16384;
+PRAGMA temp_store = FILE;
+PRAGMA trusted_schema = OFF;
+
 -- name: META_SET
 INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?);
+
+-- name: META_SESSION
+-- What leads to the rest of the records.
+INSERT OR REPLACE INTO meta (key, value)
+VALUES ('session', ?1), ('spool_directory', ?2), ('state', 'recording');
+
+-- name: META_FIRST
+INSERT OR REPLACE INTO meta (key, value)
+VALUES ('schema_version', ?1), ('gpuverify_version', ?2), ('host', ?3), ('clock', ?4),
+    ('unix_offset_ns', ?5), ('start_unix_ns', ?5), ('watchdog_ns', ?6),
+    ('program', (SELECT program FROM process ORDER BY id LIMIT 1)),
+    ('arguments', (SELECT arguments FROM process ORDER BY id LIMIT 1)),
+    ('directory', (SELECT directory FROM process ORDER BY id LIMIT 1));
 
 -- name: META_GET
 SELECT value FROM meta WHERE key = ?;
@@ -32,9 +55,6 @@ WHERE id = ?1;
 UPDATE process SET exit_signal = ?3
 WHERE ended = 'killed' AND id = (SELECT max(id) FROM process WHERE pid = ?1 AND start_ticks = ?2);
 
--- name: THREAD_ALL
-SELECT id, serial FROM thread WHERE process = ?;
-
 -- name: THREAD_READ
 SELECT records, name FROM thread WHERE id = ?;
 
@@ -47,29 +67,17 @@ UPDATE thread SET records = ?2 WHERE id = ?1;
 -- name: THREAD_NAME
 UPDATE thread SET name = ?2 WHERE id = ?1;
 
--- name: CONTEXT_ALL
-SELECT id, handle FROM context WHERE process = ?;
-
 -- name: CONTEXT_ADD
 INSERT INTO context (process, handle) VALUES (?, ?);
 
--- name: STREAM_ALL
-SELECT id, handle, kind, context, thread FROM stream WHERE process = ?;
-
 -- name: STREAM_ADD
 INSERT INTO stream (process, context, thread, handle, kind) VALUES (?, ?, ?, ?, ?);
-
--- name: KERNEL_ALL
-SELECT id, number FROM kernel WHERE process = ?;
 
 -- name: KERNEL_ADD
 INSERT INTO kernel (process, number) VALUES (?, ?);
 
 -- name: KERNEL_NAME
 UPDATE kernel SET name = ?2, module = ?3, handle = ?4, named_ns = ?5 WHERE id = ?1;
-
--- name: MODULE_ALL
-SELECT id, number FROM module WHERE process = ?;
 
 -- name: MODULE_ADD
 INSERT INTO module (process, number) VALUES (?, ?);
@@ -128,20 +136,29 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 -- name: OBJECT_ADD
 INSERT INTO object (process, base, low, high, path, build_id) VALUES (?, ?, ?, ?, ?, ?);
 
--- name: OBJECT_AT
--- The newest one: what lay there before has been unmapped.
-SELECT id, base, path FROM object
-WHERE process = ?1 AND low <= ?2 AND high > ?2 ORDER BY id DESC LIMIT 1;
-
 -- name: STACK_ADD
 INSERT INTO stack (process, number) VALUES (?, ?);
 
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
 
--- name: FRAME_ADD
-INSERT OR REPLACE INTO frame (stack, depth, kind, function, library, file, line, address, object)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- name: FRAME_NATIVE
+-- In the newest object at the address ?4: what lay there before has been unmapped.
+INSERT OR REPLACE INTO frame (stack, depth, kind, library, address, object)
+SELECT ?1, ?2, 'native', nullif(path, ''), ?4 - base, id FROM object
+WHERE process = ?3 AND low <= ?4 AND high > ?4
+UNION ALL SELECT ?1, ?2, 'native', NULL, ?4, NULL
+ORDER BY 6 DESC LIMIT 1;
+
+-- name: FRAME_PYTHON
+INSERT OR REPLACE INTO frame (stack, depth, kind, function, file, line)
+VALUES (?1, ?2, 'python', ?3, ?4, ?5);
+
+-- name: FRAME_NAME
+UPDATE frame SET function = ?3, file = ?4, line = ?5 WHERE object = ?1 AND address = ?2;
+
+-- name: FRAME_RUNTIME
+UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?;
 
 -- name: CALL_STACK
 INSERT OR REPLACE INTO call_stack (call, stack) VALUES (?, ?);
@@ -161,14 +178,8 @@ WHERE id = ?1;
 INSERT INTO device (process, device, name, uuid, cc_major, cc_minor, multiprocessors, memory_bytes,
     clock_khz, memory_clock_khz) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: GPU_NAME_ALL
-SELECT id, number FROM gpu_name WHERE process = ?;
-
 -- name: GPU_NAME_ADD
 INSERT INTO gpu_name (process, number, name, linkage) VALUES (?, ?, ?, ?);
-
--- name: GPU_SHAPE_ALL
-SELECT id, number FROM gpu_shape WHERE process = ?;
 
 -- name: GPU_NAME_MADE
 -- The program's own numbers are above 0.
@@ -179,9 +190,6 @@ SELECT ?1, min(0, coalesce(min(number), 0)) - 1, ?2, ?3 FROM gpu_name WHERE proc
 INSERT INTO gpu_shape (process, number, name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
     registers, static_shared_bytes, dynamic_shared_bytes, local_bytes)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: GPU_PLACE_ALL
-SELECT id, device, context, stream FROM gpu_place WHERE process = ?;
 
 -- name: GPU_PLACE_ADD
 INSERT INTO gpu_place (process, device, context, stream) VALUES (?, ?, ?, ?);
@@ -220,23 +228,22 @@ SELECT value FROM temp.known WHERE known = ? AND part_1 = ? AND part_2 = ? AND p
 -- name: KNOWN_CLEAR
 DELETE FROM temp.known WHERE known = ?;
 
--- name: DEVICE_FIND
-SELECT 1 FROM device WHERE uuid = ? LIMIT 1;
-
--- name: PROCESS_PID
-SELECT 1 FROM process WHERE pid = ? LIMIT 1;
-
 -- name: OTHER_ADD
-INSERT INTO other_process (uuid, first_ns, last_ns, started, ended) VALUES (?1, ?2, ?2, ?3, 0);
+-- Only of devices of the trace.
+INSERT INTO other_process (uuid, first_ns, last_ns, started, ended)
+SELECT ?1, ?2, ?2, ?3, 0 WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 
 -- name: OTHER_SEEN
 UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5
 WHERE id = ?1;
 
 -- name: SAMPLE_ADD
+-- Only of devices of the trace. Unknown values are -1.
 INSERT INTO sample (uuid, at_ns, gpu_percent, memory_percent, memory_used_bytes, power_mw,
     sm_clock_mhz, memory_clock_mhz, temperature_c)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+SELECT ?1, ?2, nullif(?3, -1), nullif(?4, -1), nullif(?5, -1), nullif(?6, -1), nullif(?7, -1),
+    nullif(?8, -1), nullif(?9, -1)
+WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 
 -- name: GPU_INTERVAL
 INSERT OR REPLACE INTO gpu_interval (process, number, start_ns, end_ns) VALUES (?, 1, ?, ?);

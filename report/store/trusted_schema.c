@@ -9,22 +9,23 @@
 #include <stdbool.h>
 #include <string.h>
 
-static int trusted_number(sqlite3 *trace, const char *sql, int64_t *number)
-{
-    sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(trace, sql, -1, &statement, NULL);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(statement);
-    if (result == SQLITE_ROW)
-        *number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return gv_database_error(trace, result);
-}
+struct gv_trusted {
+    sqlite3 *trace;
+    bool is_earlier;
+    sqlite3_stmt *theirs; /* compares one of their objects with ours */
+};
 
 /* The table api, without what calls mean. */
 static const char trusted_plain_api[] =
     "CREATE TABLE api (id INTEGER PRIMARY KEY, name TEXT NOT NULL, class TEXT NOT NULL)";
+static const char trusted_copy_api[] =
+    "INSERT INTO temp.api (id, name, class) SELECT id, name, class FROM main.api";
+static const char trusted_lacking[] = "SELECT count(*) FROM main.api WHERE gpu_work IS NULL";
+static const char trusted_ours[] =
+    "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY type";
+static const char trusted_theirs[] =
+    "SELECT count(*), count(*) = 1 AND min(type IS ?1 AND sql IS ?3)"
+    " FROM main.sqlite_master WHERE name = ?2 COLLATE NOCASE";
 
 /* Whether the file has an object with the name of one of ours, exactly once, with our text. */
 static int trusted_compare(sqlite3_stmt *theirs, const char *const words[3], bool *found,
@@ -47,76 +48,51 @@ static int trusted_api(sqlite3 *trace, sqlite3_stmt *theirs, bool same)
     static const char *const plain[3] = {"table", "api", trusted_plain_api};
     int64_t lacking = 1;
     bool found = true;
-    int error = same ? trusted_number(trace, "SELECT count(*) FROM main.api WHERE gpu_work IS NULL",
-                                      &lacking)
+    int error = same ? gv_database_number(trace, trusted_lacking, NULL, 0, &lacking)
                      : trusted_compare(theirs, plain, &found, &same);
 
     if (error || lacking == 0)
         return error;
     error = same ? gv_shadow_make(trace, "TABLE", "api") : -EBADMSG;
     if (!error)
-        error = gv_database_error(
-            trace, sqlite3_exec(trace,
-                                "INSERT INTO temp.api (id, name, class) SELECT id, name, class FROM"
-                                " main.api",
-                                NULL, NULL, NULL));
+        error = gv_database_script(trace, trusted_copy_api, NULL, 0);
     return error ? error : gv_api_meaning_fill(trace);
 }
 
 /* A view of an earlier version is always hidden, because it may query tables that only ours
  * have. */
-static int trusted_object(sqlite3 *trace, bool is_earlier, const char *const words[3],
-                          sqlite3_stmt *theirs)
+static int trusted_object(const struct gv_trusted *trusted, const char *const words[3])
 {
     const char *type = words[0], *name = words[1];
     bool found, same;
-    int error = type && name ? trusted_compare(theirs, words, &found, &same) : -ENOMEM;
+    int error = type && name ? trusted_compare(trusted->theirs, words, &found, &same) : -ENOMEM;
 
     if (error)
         return error;
     if (strcmp(type, "view") == 0)
-        return same && !is_earlier ? 0 : gv_shadow_make(trace, "VIEW", name);
+        return same && !trusted->is_earlier ? 0 : gv_shadow_make(trusted->trace, "VIEW", name);
     if (strcmp(name, "api") == 0)
-        return trusted_api(trace, theirs, same);
-    if (!found && is_earlier)
-        return gv_shadow_make(trace, "TABLE", name);
+        return trusted_api(trusted->trace, trusted->theirs, same);
+    if (!found && trusted->is_earlier)
+        return gv_shadow_make(trusted->trace, "TABLE", name);
     return same ? 0 : -EBADMSG;
 }
 
-static int trusted_objects(sqlite3 *trace, bool is_earlier, sqlite3 *own)
+static int trusted_take(void *context, sqlite3_stmt *ours)
 {
-    sqlite3_stmt *ours = NULL, *theirs = NULL;
-    int error = 0, result;
+    const struct gv_trusted *trusted = context;
+    const char *const words[3] = {(const char *)sqlite3_column_text(ours, 0),
+                                  (const char *)sqlite3_column_text(ours, 1),
+                                  (const char *)sqlite3_column_text(ours, 2)};
 
-    result = sqlite3_prepare_v2(own,
-                                "SELECT type, name, sql FROM sqlite_master"
-                                " WHERE type IN ('table', 'view') ORDER BY type",
-                                -1, &ours, NULL);
-    if (result == SQLITE_OK)
-        result =
-            sqlite3_prepare_v2(trace,
-                               "SELECT count(*), count(*) = 1 AND min(type IS ?1 AND sql IS ?3)"
-                               " FROM main.sqlite_master WHERE name = ?2 COLLATE NOCASE",
-                               -1, &theirs, NULL);
-    while (result == SQLITE_OK && !error) {
-        int step = sqlite3_step(ours);
-        const char *const words[3] = {(const char *)sqlite3_column_text(ours, 0),
-                                      (const char *)sqlite3_column_text(ours, 1),
-                                      (const char *)sqlite3_column_text(ours, 2)};
-        if (step == SQLITE_ROW)
-            error = trusted_object(trace, is_earlier, words, theirs);
-        else
-            result = step;
-    }
-    sqlite3_finalize(ours);
-    sqlite3_finalize(theirs);
-    return error ? error : gv_database_error(trace, result);
+    return trusted_object(trusted, words);
 }
 
 int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version)
 {
+    struct gv_trusted trusted = {.trace = trace};
     sqlite3 *own = NULL;
-    int error = trusted_number(trace, "PRAGMA main.user_version", version);
+    int error = gv_database_number(trace, "PRAGMA main.user_version", NULL, 0, version);
 
     if (error)
         return error;
@@ -125,8 +101,13 @@ int gv_trusted_schema_ensure(sqlite3 *trace, int64_t *version)
     if (sqlite3_open(":memory:", &own) != SQLITE_OK ||
         sqlite3_exec(own, gv_schema_sql, NULL, NULL, NULL) != SQLITE_OK)
         error = -ENOMEM;
+    trusted.is_earlier = *version < GV_SCHEMA_VERSION;
     if (!error)
-        error = trusted_objects(trace, *version < GV_SCHEMA_VERSION, own);
+        error = gv_database_error(
+            trace, sqlite3_prepare_v2(trace, trusted_theirs, -1, &trusted.theirs, NULL));
+    if (!error)
+        error = gv_database_each(own, trusted_ours, NULL, 0, trusted_take, &trusted);
+    sqlite3_finalize(trusted.theirs);
     sqlite3_close(own);
     return error;
 }

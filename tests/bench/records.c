@@ -285,6 +285,7 @@ static void record(const char *folder, uint64_t records, unsigned threads, int r
         leave_segment(&feed, &feed.threads[i]);
     atomic_store(&feed.writer.header->lost.calls[names[LAUNCH].class_index], feed.lost);
     atomic_store(&feed.writer.header->gpu.finished, 1);
+    atomic_store(&feed.writer.header->ends, 1);
     atomic_store(&feed.writer.header->state, GV_PROCESS_EXITING);
     while (!atomic_load(&feed.writer.header->drained))
         usleep(1000);

@@ -55,11 +55,11 @@ class Lost(Seen):
         self.assertEqual(trace.rows("SELECT ended, exit_signal FROM processes"), [("killed", None)])
         self.assertIn("killed or crashed", told)
 
-    @harness.depends_on_time("nothing may be fetched until the program is killed")
     def test_last_flush_of_a_killed_program_is_told(self):
         process = self.start([harness.program("gpu_work"), "stuck", "50"],
                              env={"GPUVERIFY_FLUSH_MS": "60000"})
         self.assertEqual(process.stdout.readline(), b"ready\n")
+        time.sleep(0.1)  # nothing is fetched meanwhile
         process.kill()
         process.communicate()
         trace = self.trace(losses=True)
@@ -205,6 +205,13 @@ class Lost(Seen):
                 # What exit handlers launch after ours may go by unseen.
                 self.assertGreaterEqual(seen, 3)
                 self.assertEqual(seen + told, launches, trace.lost())
+
+    def test_program_ends_with_its_last_thread(self):
+        """Our thread does not keep it alive when main() has left by pthread_exit."""
+        self.run_twice([harness.program("ending"), "last-thread"])
+        trace = self.trace()
+        self.assertEqual(self.kinds(trace), {"kernel": 5})
+        self.assertEqual(trace.rows("SELECT ended, exit_code FROM processes"), [("exit", 0)])
 
     def ended_by_signal(self, how, sig):
         """Only the program's own end can fetch anything."""

@@ -29,7 +29,6 @@ class Starting(Seen):
     def test_threads_that_do_not_initialise(self):
         self.all_found([harness.program("first_calls"), "200"], 1600, GV_SIM_CUPTI_START_MS="300")
 
-
     def when(self, how, *arguments, start_ms):
         return self.run_well([harness.program("starting"), how, *arguments],
                              env={"GV_SIM_CUPTI_START_MS": str(start_ms)}).out
@@ -43,7 +42,11 @@ class Starting(Seen):
             with self.subTest(how):
                 self.assertEqual(self.when(how, *arguments, start_ms=9000), "during the start\n")
 
+    def test_thread_that_jumps_out_of_its_wait_can_be_cancelled(self):
+        self.assertEqual(self.when("jump-wait", start_ms=9000), "during the start\n")
+
     def test_who_waits_for_a_thread_that_left_the_start(self):
+        """The program checks that the thread can be cancelled then."""
         for how in "jump", "end":
             with self.subTest(how):
                 os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))

@@ -19,6 +19,19 @@ except ChildProcessError:
     print("nobody left")
 """
 
+# Uses CUDA itself.
+WAITER = """
+import ctypes, os, sys
+if len(sys.argv) > 1:
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+ctypes.CDLL("libcuda.so.1").cuInit(0)
+try:
+    while True:
+        os.wait()
+except ChildProcessError:
+    print("nobody left")
+"""
+
 CHILDREN = """
 import ctypes, os, sys
 if len(sys.argv) > 1:
@@ -61,6 +74,17 @@ class Orphans(harness.Case):
                                        "exec(open(sys.argv[0]).read())\n")
         result = self.run_well([sys.executable, outer, script, sys.executable, inner])
         self.assertEqual(result.out, "nobody left\n")
+
+    def test_cuda_program_that_waits_for_all_needs_no_collector(self):
+        """docs/limits.md: with a collector the two would wait for each other."""
+        script = self.write("all.py", WAITER)
+        env = {"GPUVERIFY_COLLECTOR": "off"}
+        self.assertEqual(self.run_well([sys.executable, script, "subreaper"], env=env).out,
+                         "nobody left\n")
+        self.in_namespace([sys.executable, script], env={**env, "GPUVERIFY_TRACE": self.path("second.db")})
+        self.command("recover", self.spool)
+        for path in "trace.db", "second.db":
+            self.assertEqual(self.open_trace(self.path(path)).count("cuInit"), 1)
 
     def children(self, *how):
         """A program that has used CUDA, and its children as the kernel knows them."""

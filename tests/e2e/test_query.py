@@ -151,6 +151,8 @@ class Query(harness.Case):
         self.assertIn("--list", self.query("something-else", status=2).err)
         self.assertIn("is missing", self.query(status=2).err)
         self.assertIn("no SQL", self.query(" ;", status=2).err)
+        for words in ("kernels", "SELECT 1"):
+            self.assertIn(f"FILE is missing before '{words}'", self.command("query", words, status=2, sim=False).err)
 
 
 class Schema(harness.Case):

@@ -106,7 +106,7 @@ class Report(harness.Case):
                           " SELECT 60 + i, 1, 7, 1513000000 + i * 30000000, 28000000, 0 FROM n")
         trace.close()
         said = " ".join(self.report(*part).out.split())
-        self.assertRegex(said, r"in its longest gaps it was in cuMemAlloc_v2 for 1\d\d ms\. fix: see which CUDA calls "
+        self.assertRegex(said, r"in its longest gaps it was in cuMemAlloc_v2 for 1\d\d ms fix: see which CUDA calls "
                                r"the host was in: gpuverify report --section gaps")
         self.assertNotIn("between its CUDA calls", said)
 

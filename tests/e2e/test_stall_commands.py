@@ -41,6 +41,33 @@ class Told(harness.Case):
         worst = re.search(r"Next: gpuverify (explain s\d+)", result.err)[1]
         self.assertIn("cuModuleLoadData", self.command(*worst.split()).out)
 
+    def test_summary_of_a_part_names_the_worst_of_that_part(self):
+        stored.make("lazy_launch", self.path("trace.db"))
+        start_s = 4.21
+        for part, named in (((), "s1"), (("--from", "4.22s"), "s2"), (("--to", "4.22s"), "s1")):
+            out = self.command("report", "trace.db", "-s", "verdict", *part, sim=False).out
+            self.assertIn(f"explain {named}", out)
+            self.assertNotIn("explain trace.db", out)
+        self.assertNotIn("stalled", self.command("report", "trace.db", "-s", "verdict", "--to", f"{start_s}s", sim=False).out)
+
+    def test_nothing_of_the_evidence_is_said_twice(self):
+        stored.make("lazy_launch", self.path("trace.db"))
+        out = self.command("report", "trace.db", "-s", "verdict", sim=False).out
+        self.assertEqual(out.count("the GPU computed"), 1, out)
+
+    def test_what_nothing_explains_comes_last(self):
+        stored.make_anew("unexplained", self.path("trace.db"), "DELETE FROM stall WHERE id = 2",
+                         "UPDATE stall SET wait_ns = 10000000, work_ns = 20190000 WHERE id = 1")
+        out = self.command("report", "trace.db", "-s", "verdict", sim=False).out
+        names = re.findall(r"^  \d  (\S+)", out, re.M)
+        self.assertIn("stalled", names)
+        self.assertEqual(names[-1], "unexplained", out)
+
+    def test_stall_before_its_trace_is_refused_in_words(self):
+        stored.make("lazy_launch", self.path("trace.db"))
+        self.assertIn("'s2' comes after the trace, 'trace.db'",
+                      self.command("explain", "s2", "trace.db", status=2, sim=False).err)
+
     def test_code_that_was_loaded_again_is_told(self):
         """Into the same context: each needs its own."""
         def advice(*changes):
@@ -135,6 +162,7 @@ class Told(harness.Case):
                 return False
             return calls >= 3 and state == "recording" and {"module-load"} <= set(self.causes())
         harness.wait_for(found, "the stalls of a program that still runs")
+        self.assertIn("results so far, without source lines", self.command("stalls", "trace.db", sim=False).err)
         program.send_signal(signal.SIGTERM)
         program.wait()
         self.trace(losses=True)

@@ -83,6 +83,24 @@ class Terminal(harness.Case):
         self.assertLessEqual(max(map(len, narrow[1:])), 60)
         self.assertLess(len(wide), len(narrow))
 
+    def test_commands_and_quantities_stay_in_one_line(self):
+        stored.make("add", self.path("add.db"))
+        with open(self.path("start"), "w", encoding="utf-8") as script:
+            script.write("#!/bin/sh\n")
+        os.chmod(self.path("start"), 0o755)
+        path = f"{self.dir}:{os.environ['PATH']}"
+        for words, whole in ((("report", "add.db", "-s", "verdict"), "(219 ms)"),
+                             (("report", "add.db", "-s", "verdict"), " --section errors)"),
+                             (("doctor", "--no-trial", "start", "x"), "gpuverify run -- start x;")):
+            for columns in range(60, 100, 7):
+                out = self.command(*words, sim=False, status=None, env={"COLUMNS": str(columns), "PATH": path}).out
+                self.assertIn(whole, out, f"{columns} columns")
+                self.assertNotRegex(out, r"\(\S*gpuverify\n", f"{columns} columns")
+
+    def test_broken_rules_begin_at_the_left(self):
+        out = self.command("check", "trace.db", "--max-stall", "1ms", sim=False, status=1, env={"COLUMNS": "60"}).out
+        self.assertRegex(out, r"\Abroken: max-stall 1ms: .*\n    \S")
+
     def test_a_cut_keeps_what_tells_texts_apart(self):
         names = [f"{start}_of_a_kernel_with_a_long_name_{end}" for start in ("add",) for end in ("one", "two", "six")]
         for rows in (names, [name[::-1] for name in names]):

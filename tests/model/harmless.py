@@ -43,7 +43,7 @@ HARMLESS = {
     (EXIT, "end_as", "compare", "header state", "acquire"): STATE,
     (EXIT, "end_as", "compare", "header state", "failure"): "another thread ends the process",
     (EXIT, "end_as", "store", "header ended_ns", "release"): NUMBER,
-    (EXIT, "finish", "store", "header exit_code", "release"): "comes with the store after it",
+    (EXIT, "note_code", "store", "header exit_code", "release"): "comes with the store after it",
     (READER, "gv_spool_reader_status", "load", "header gpu.state", "acquire"): (
         "needed for the texts of gv_spool_reader_gpu(); nothing in the model writes them"),
 }

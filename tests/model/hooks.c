@@ -264,9 +264,11 @@ int __wrap_sched_yield(void)
     return 0;
 }
 
-int __wrap_nanosleep(const void *pause, void *rest);
-int __wrap_nanosleep(const void *pause, void *rest)
+int __wrap_clock_nanosleep(int clock, int flags, const void *pause, void *rest);
+int __wrap_clock_nanosleep(int clock, int flags, const void *pause, void *rest)
 {
+    (void)clock;
+    (void)flags;
     (void)pause;
     (void)rest;
     model_wait();

@@ -22,7 +22,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 # Files with atomic operations to check, and functions.
 SOURCES = ("trace/spool_free_list.h", "trace/spool_writer.c", "trace/spool_reader.c", "preload/base/thread.h",
            "preload/base/thread.c", "preload/hooks/calls.c")
-PARTLY = {"preload/process/exit.c": ("wait_until_drained", "end_as", "finish")}
+PARTLY = {"preload/process/exit.c": ("wait_until_drained", "end_as", "note_code")}
 # Words with a tag against ABA in their upper half.
 TAGGED = ("header free_head",)
 JOBS = 2

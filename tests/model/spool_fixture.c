@@ -1,6 +1,7 @@
 #include "tests/model/spool_fixture.h"
 
 #include "preload/base/clock.h"
+#include "preload/base/log.h"
 #include "preload/bind/entry_points.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
@@ -59,9 +60,9 @@ struct gv_names_answer gv_names_find(uintptr_t handle)
     return (struct gv_names_answer){.kernel = (uint32_t)handle};
 }
 
-void gv_log_info(const char *format, ...);
-void gv_log_info(const char *format, ...)
+void gv_log(enum gv_setting_log level, const char *format, ...)
 {
+    (void)level;
     (void)format;
 }
 

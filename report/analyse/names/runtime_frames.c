@@ -149,51 +149,36 @@ bool gv_runtime_kernel_is(const char *outer, const char *inner)
     return length > 0 && strlen(name) == length && memcmp(own, name, length) == 0;
 }
 
-static int runtime_mark(sqlite3 *trace, sqlite3_stmt *mark, sqlite3_stmt *row)
-{
-    int result;
+struct gv_runtime_marking {
+    struct gv_database *database;
+    int64_t stack;
+    char inner[GV_RUNTIME_NAME_BYTES]; /* the function of the frame before, in the same stack */
+};
 
-    sqlite3_reset(mark);
-    result = sqlite3_bind_int64(mark, 1, sqlite3_column_int64(row, 0));
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(mark, 2, sqlite3_column_int64(row, 1));
-    if (result == SQLITE_OK)
-        result = sqlite3_step(mark);
-    return gv_database_error(trace, result);
+static int runtime_mark(void *context, sqlite3_stmt *row)
+{
+    struct gv_runtime_marking *marking = context;
+    int64_t stack = sqlite3_column_int64(row, 0), depth = sqlite3_column_int64(row, 1);
+    const struct gv_runtime_frame frame = {
+        .function = (const char *)sqlite3_column_text(row, 2),
+        .library = (const char *)sqlite3_column_text(row, 3),
+        .file = (const char *)sqlite3_column_text(row, 4),
+    };
+    const char *inner = stack == marking->stack ? marking->inner : "";
+    bool runtime = gv_runtime_frame_is(&frame) || gv_runtime_kernel_is(frame.function, inner);
+
+    marking->stack = stack;
+    snprintf(marking->inner, sizeof(marking->inner), "%s", frame.function ? frame.function : "");
+    return runtime
+               ? gv_database_run(marking->database, GV_STATEMENT_FRAME_RUNTIME, "ii", stack, depth)
+               : 0;
 }
 
 int gv_runtime_frames_mark(struct gv_database *database)
 {
-    sqlite3 *trace = database->handle;
-    sqlite3_stmt *rows = NULL, *mark = NULL;
-    char inner[GV_RUNTIME_NAME_BYTES] = "";
-    int64_t stack = 0;
-    int result = sqlite3_prepare_v2(trace,
-                                    "SELECT stack, depth, function, library, file FROM frame"
-                                    " WHERE kind <> 'python' ORDER BY stack, depth",
-                                    -1, &rows, NULL);
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(
-            trace, "UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?", -1, &mark,
-            NULL);
-    int error = gv_database_error(trace, result);
+    static const char sql[] = "SELECT stack, depth, function, library, file FROM frame"
+                              " WHERE kind <> 'python' ORDER BY stack, depth";
+    struct gv_runtime_marking marking = {.database = database};
 
-    while (!error && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        struct gv_runtime_frame frame = {
-            .function = (const char *)sqlite3_column_text(rows, 2),
-            .library = (const char *)sqlite3_column_text(rows, 3),
-            .file = (const char *)sqlite3_column_text(rows, 4),
-        };
-        if (sqlite3_column_int64(rows, 0) != stack)
-            inner[0] = '\0';
-        stack = sqlite3_column_int64(rows, 0);
-        if (gv_runtime_frame_is(&frame) || gv_runtime_kernel_is(frame.function, inner))
-            error = runtime_mark(trace, mark, rows);
-        snprintf(inner, sizeof(inner), "%s", frame.function ? frame.function : "");
-    }
-    if (!error)
-        error = gv_database_error(trace, result);
-    sqlite3_finalize(rows);
-    sqlite3_finalize(mark);
-    return error;
+    return gv_database_each(database->handle, sql, NULL, 0, runtime_mark, &marking);
 }

@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse_names_stack_text.inc"
+#include "report/store/database.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -15,17 +16,22 @@ static const char *stack_text_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void stack_text_add(sqlite3_stmt *frame, char *out, size_t size)
+struct gv_stack_line {
+    char *out;
+    size_t size;
+};
+
+static int stack_text_add(void *context, sqlite3_stmt *frame)
 {
+    struct gv_stack_line *line = context;
     const char *function = (const char *)sqlite3_column_text(frame, 0);
     const char *library = stack_text_base((const char *)sqlite3_column_text(frame, 1));
     const char *file = stack_text_base((const char *)sqlite3_column_text(frame, 2));
     char short_name[GV_KERNEL_NAME_BYTES];
-    size_t used = strlen(out);
+    size_t used = strlen(line->out), size = line->size - used;
+    char *out = line->out + used;
     const char *arrow = used ? " <- " : "";
 
-    out += used;
-    size -= used;
     if (function)
         gv_function_name_short(function, short_name, sizeof(short_name));
     if (file)
@@ -37,28 +43,16 @@ static void stack_text_add(sqlite3_stmt *frame, char *out, size_t size)
     else
         snprintf(out, size, "%s%s+0x%llx", arrow, library ? library : "?",
                  (unsigned long long)sqlite3_column_int64(frame, 4));
+    return 0;
 }
 
 int gv_stack_text(sqlite3 *trace, int64_t stack, int frames, char *out, size_t size)
 {
-    sqlite3_stmt *statement = NULL;
-    int result, error = 0;
+    const int64_t values[] = {stack, frames};
+    struct gv_stack_line line = {out, size};
 
     out[0] = '\0';
-    if (stack == 0)
-        return 0;
-    if (sqlite3_prepare_v2(trace, sql_frames, -1, &statement, NULL) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 1, stack) != SQLITE_OK ||
-        sqlite3_bind_int(statement, 2, frames) != SQLITE_OK)
-        error = -EIO;
-    while (!error && (result = sqlite3_step(statement)) != SQLITE_DONE) {
-        if (result == SQLITE_ROW)
-            stack_text_add(statement, out, size);
-        else
-            error = -EIO;
-    }
-    sqlite3_finalize(statement);
-    return error;
+    return stack ? gv_database_each(trace, sql_frames, values, 2, stack_text_add, &line) : 0;
 }
 
 static void stack_text_function(sqlite3_context *context, int count, sqlite3_value **values)

@@ -593,27 +593,29 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
         const char *kind, *name;
     } shadows[] = {{"TABLE", "stall"},     {"TABLE", "stall_advice"}, {"TABLE", "stall_other"},
                    {"TABLE", "load_wait"}, {"VIEW", "stalls"},        {"VIEW", "loads"}};
-    int error =
-        execute(trace, "DROP VIEW IF EXISTS temp.stalls; DROP VIEW IF EXISTS temp.loads;"
-                       "DROP TABLE IF EXISTS temp.stall; DROP TABLE IF EXISTS temp.stall_advice;"
-                       "DROP TABLE IF EXISTS temp.stall_other;"
-                       "DROP TABLE IF EXISTS temp.load_wait;");
+    char sql[64];
+    int error = 0;
 
-    for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++)
-        error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
+    for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]) && !error; i++) {
+        sqlite3_snprintf(sizeof(sql), sql, "DROP %s IF EXISTS temp.%s", shadows[i].kind,
+                         shadows[i].name);
+        error = execute(trace, sql);
+        if (!error)
+            error = gv_shadow_make(trace, shadows[i].kind, shadows[i].name);
+    }
     return error ? error : analyse(trace, threshold_ns);
 }
+
+static const char version_sql[] =
+    "SELECT value FROM meta WHERE key = 'stalls' AND EXISTS"
+    " (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')";
 
 int gv_stalls_ensure(sqlite3 *trace)
 {
     sqlite3_stmt *statement = NULL;
     int64_t threshold_ns = gv_stalls_threshold_ns();
     bool done = false;
-    int result = sqlite3_prepare_v2(trace,
-                                    "SELECT value FROM meta WHERE key = 'stalls' AND EXISTS"
-                                    " (SELECT 1 FROM meta WHERE key = 'state'"
-                                    " AND value = 'complete')",
-                                    -1, &statement, NULL);
+    int result = sqlite3_prepare_v2(trace, version_sql, -1, &statement, NULL);
 
     if (result == SQLITE_OK)
         result = sqlite3_step(statement);

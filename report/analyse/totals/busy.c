@@ -6,6 +6,7 @@
 
 #include "report/analyse/time_sum.h"
 #include "report/analyse_totals_totals.inc"
+#include "report/store/array.h"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -140,16 +141,11 @@ static bool busy_read(const struct gv_totals_run *run, sqlite3_stmt *row, struct
 
 static int busy_add(struct gv_busy_batch *batch, const struct gv_busy_op *op)
 {
-    if (batch->count == batch->room) {
-        size_t room = batch->room ? 2 * batch->room : 4096;
-        struct gv_busy_op *ops = realloc(batch->ops, room * sizeof(*ops));
-        if (!ops)
-            return -ENOMEM;
-        batch->ops = ops;
-        batch->room = room;
-    }
-    batch->ops[batch->count++] = *op;
-    return 0;
+    int error = gv_array_room(&batch->ops, batch->count, &batch->room, sizeof(*batch->ops));
+
+    if (!error)
+        batch->ops[batch->count++] = *op;
+    return error;
 }
 
 static int busy_zone(struct gv_totals_run *run, struct gv_busy_batch *batch, sqlite3_stmt *rows,
@@ -178,13 +174,21 @@ static int busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batch, 
     for (size_t i = 0; i < run->zone_count && run->zones[i].from_ns < to_ns && !error; i++)
         if (run->zones[i].to_ns >= from_ns)
             error = busy_zone(run, batch, rows, &run->zones[i], from_ns, to_ns);
-    if (error)
+    if (error || batch->count == 0)
         return error;
-    if (batch->count == 0)
-        return 0;
     qsort(batch->ops, batch->count, sizeof(*batch->ops), busy_compare);
     for (size_t i = 0; i < batch->count; i++)
         busy_take(run, &batch->ops[i]);
+    return 0;
+}
+
+static int busy_take_row(void *context, sqlite3_stmt *row)
+{
+    struct gv_totals_run *run = context;
+    struct gv_busy_op op;
+
+    if (busy_read(run, row, &op))
+        busy_take(run, &op);
     return 0;
 }
 
@@ -193,17 +197,8 @@ static int busy_stretch(struct gv_totals_run *run, struct gv_busy_batch *batch, 
 static int busy_rest(struct gv_totals_run *run, int64_t from_ns)
 {
     const int64_t values[] = {run->part.thread, from_ns};
-    sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(run->trace, sql_ops_sorted, values, 2, &rows);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        struct gv_busy_op op;
-        if (busy_read(run, rows, &op))
-            busy_take(run, &op);
-    }
-    sqlite3_finalize(rows);
-    return gv_database_error(run->trace, result);
+    return gv_database_each(run->trace, sql_ops_sorted, values, 2, busy_take_row, run);
 }
 
 /* The end of the stretch from from_ns, chosen so that few zones start in it. False: too many

@@ -24,7 +24,7 @@ static void totals_failed(struct gv_totals_run *run, int64_t api, int64_t result
 {
     size_t i = 0;
 
-    run->api_errors[api]++;
+    run->api_sums[api].errors++;
     while (i < run->error_count && (run->errors[i].api != api || run->errors[i].result != result))
         i++;
     if (i == GV_TOTALS_ERRORS)
@@ -82,8 +82,9 @@ static void totals_starting(struct gv_totals_run *run, int64_t call)
         run->last_starting = call;
 }
 
-static int totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
+static int totals_call(void *context, sqlite3_stmt *row)
 {
+    struct gv_totals_run *run = context;
     int64_t thread = sqlite3_column_int64(row, GV_TOTALS_CALL_THREAD);
     int64_t api = sqlite3_column_int64(row, GV_TOTALS_CALL_API);
     int64_t start_ns = gv_time_column(row, GV_TOTALS_CALL_START);
@@ -112,7 +113,7 @@ static int totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     if (result != 0 && result != GV_NOT_READY && result != GV_SHUT_DOWN)
         totals_failed(run, api, result);
     if (bytes > 0 && bytes < INT64_C(1) << 48)
-        run->api_bytes[api] += bytes;
+        run->api_sums[api].bytes += bytes;
     totals_in_gaps(run, api, start_ns, end_ns);
     gv_totals_gaps_call(run, thread, class, start_ns, end_ns);
     if (class == GV_TOTALS_LAUNCH && result == 0)
@@ -125,16 +126,17 @@ static int totals_call(struct gv_totals_run *run, sqlite3_stmt *row)
     if (gv_id_table_get(&run->starts, api, 0))
         totals_starting(run, sqlite3_column_int64(row, GV_TOTALS_CALL_ID));
     if (!error)
-        error = gv_duration_total_add(&run->api_times[api], (end_ns - start_ns) / count, count);
+        error = gv_duration_total_add(&run->api_sums[api].time, (end_ns - start_ns) / count, count);
     if (!error) /* what the division lost */
-        run->api_times[api].total_ns =
-            gv_time_sum(run->api_times[api].total_ns, (end_ns - start_ns) % count);
+        run->api_sums[api].time.total_ns =
+            gv_time_sum(run->api_sums[api].time.total_ns, (end_ns - start_ns) % count);
     return error;
 }
 
 /* An unfinished call is not in the tables, but its time belongs to the run. */
-static void totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
+static int totals_flight(void *context, sqlite3_stmt *row)
 {
+    struct gv_totals_run *run = context;
     int64_t process = sqlite3_column_int64(row, 0), thread = sqlite3_column_int64(row, 1);
     int64_t start_ns = gv_time_column(row, 2), seen_ns = gv_time_column(row, 3);
     enum gv_totals_class class =
@@ -143,48 +145,32 @@ static void totals_flight(struct gv_totals_run *run, sqlite3_stmt *row)
     if ((run->part.thread && thread != run->part.thread) ||
         (run->part.process && process != run->part.process) || !gv_totals_in_part(run, start_ns) ||
         seen_ns <= start_ns)
-        return;
+        return 0;
     totals_span(run, class, start_ns, seen_ns);
     if (thread > 0 && (uint64_t)thread < run->threads.rows) {
         struct gv_totals_thread *times = &run->thread_times[thread];
         times->total_ns = gv_time_sum(times->total_ns, seen_ns - start_ns);
         times->last_ns = seen_ns > times->last_ns ? seen_ns : times->last_ns;
     }
-}
-
-static int totals_flights(struct gv_totals_run *run)
-{
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(run->trace, sql_flights, -1, &rows, NULL);
-
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        totals_flight(run, rows);
-    sqlite3_finalize(rows);
-    return gv_database_error(run->trace, result);
+    return 0;
 }
 
 int gv_totals_calls(struct gv_totals_run *run)
 {
-    sqlite3_stmt *rows = NULL;
-    int error = 0;
-    int result = sqlite3_prepare_v2(run->trace, sql_calls, -1, &rows, NULL);
+    int error = gv_database_each(run->trace, sql_calls, NULL, 0, totals_call, run);
 
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = totals_call(run, rows);
-    sqlite3_finalize(rows);
     if (!error)
-        error = gv_database_error(run->trace, result);
+        gv_totals_gaps_sum(run);
     if (!error)
         error = gv_totals_memory_end(run);
-    return error ? error : totals_flights(run);
+    return error ? error : gv_database_each(run->trace, sql_flights, NULL, 0, totals_flight, run);
 }
 
 /* Waits are a finding of their own: those that were found come off the time that threads copied and
  * launched. */
-static void totals_wait(struct gv_totals_run *run, sqlite3_stmt *row)
+static int totals_wait(void *context, sqlite3_stmt *row)
 {
+    const struct gv_totals_run *run = context;
     int64_t id = sqlite3_column_int64(row, 0);
     int64_t api = sqlite3_column_int64(row, 1);
     int64_t wait_ns = gv_time_column(row, 2);
@@ -193,25 +179,20 @@ static void totals_wait(struct gv_totals_run *run, sqlite3_stmt *row)
     int64_t *taken_ns;
 
     if (id <= 0 || (uint64_t)id >= run->threads.rows || wait_ns <= 0)
-        return;
+        return 0;
     thread = &run->thread_times[id];
     taken_ns = class == GV_TOTALS_COPY     ? &thread->copy_ns
                : class == GV_TOTALS_LAUNCH ? &thread->launch_ns
                                            : NULL;
     if (taken_ns)
         *taken_ns = *taken_ns > wait_ns ? *taken_ns - wait_ns : 0;
+    return 0;
 }
 
 int gv_totals_waits(struct gv_totals_run *run)
 {
     const struct gv_totals_part *part = &run->part;
     const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
-    sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(run->trace, sql_waits, values, 4, &rows);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        totals_wait(run, rows);
-    sqlite3_finalize(rows);
-    return gv_database_error(run->trace, result);
+    return gv_database_each(run->trace, sql_waits, values, 4, totals_wait, run);
 }

@@ -1,6 +1,7 @@
 #include "report/analyse/totals/duration_total.h"
 
 #include "report/analyse/time_sum.h"
+#include "report/store/array.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -123,14 +124,10 @@ int gv_duration_total_again(struct gv_duration_total *total, int64_t duration_ns
         total->near[low].count = gv_time_sum(total->near[low].count, count);
         return 0;
     }
-    if (total->near_count == total->near_room) {
-        size_t room = total->near_room ? 2 * total->near_room : 16;
-        void *larger = realloc(total->near, room * sizeof(*total->near));
-        if (!larger)
-            return -ENOMEM;
-        total->near = larger;
-        total->near_room = room;
-    }
+    int error =
+        gv_array_room(&total->near, total->near_count, &total->near_room, sizeof(*total->near));
+    if (error)
+        return error;
     memmove(&total->near[low + 1], &total->near[low],
             (total->near_count - low) * sizeof(*total->near));
     total->near[low] = (struct gv_duration_count){duration_ns, count};

@@ -14,8 +14,9 @@ struct gv_first_use {
 };
 
 /* A call's wait comes first, its own work last. */
-static void first_use_take(struct gv_first_use *use, sqlite3_stmt *row)
+static int first_use_take(void *context, sqlite3_stmt *row)
 {
+    struct gv_first_use *use = context;
     int64_t start_ns = gv_time_column(row, 1), wait_ns = gv_time_column(row, 3);
     int64_t own_ns = start_ns + (wait_ns > 0 ? wait_ns : 0);
     int64_t end_ns = gv_totals_end(row, 2, start_ns);
@@ -24,20 +25,15 @@ static void first_use_take(struct gv_first_use *use, sqlite3_stmt *row)
     use->loads += loads;
     gv_time_union_add(loads ? &use->loading : &use->starting, own_ns, end_ns);
     gv_time_union_add(&use->all, own_ns, end_ns);
+    return 0;
 }
 
 static int first_use_read(struct gv_totals_run *run, const char *sql, struct gv_first_use *use)
 {
     const int64_t values[] = {run->part.process, run->part.thread,    run->part.from_ns,
                               run->part.to_ns,   run->first_starting, run->last_starting};
-    sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(run->trace, sql, values, 6, &rows);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        first_use_take(use, rows);
-    sqlite3_finalize(rows);
-    return gv_database_error(run->trace, result);
+    return gv_database_each(run->trace, sql, values, 6, first_use_take, use);
 }
 
 int gv_totals_first_use(struct gv_totals_run *run)

@@ -10,18 +10,11 @@
 #include "report/analyse/time_sum.h"
 #include "report/store/database.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* 2^64 divided by the golden ratio: its multiples are evenly spread, also those of every nth
  * number. */
 #define GV_GAPS_SPREAD UINT64_C(0x9e3779b97f4a7c15)
-
-int gv_totals_gaps_prepare(struct gv_totals_run *run)
-{
-    run->short_gaps = calloc(GV_TOTALS_SHORT_GAPS, sizeof(*run->short_gaps));
-    return run->short_gaps ? 0 : -ENOMEM;
-}
 
 static bool gaps_is_kept(const struct gv_totals_run *run, uint64_t number)
 {

@@ -3,10 +3,8 @@
 
 #include "report/analyse/time_sum.h"
 #include "report/analyse_totals_totals.inc"
+#include "report/store/array.h"
 #include "report/store/database.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 enum gv_op_column {
     GV_OP_ID,
@@ -18,6 +16,14 @@ enum gv_op_column {
     GV_OP_CALL,
     GV_OP_BYTES,
     GV_OP_COPY_KIND,
+};
+
+static const char sql_start_of_call[] = "SELECT start_ns FROM call WHERE id = ?";
+
+struct gv_gpu_reading {
+    struct gv_totals_run *run;
+    sqlite3_stmt *call; /* when it started */
+    int64_t every;      /* of so many operations, one call is looked up */
 };
 
 static int totals_kernel(struct gv_totals_run *run, sqlite3_stmt *row, int64_t duration_ns)
@@ -78,14 +84,9 @@ static int totals_zone(struct gv_totals_run *run, int64_t id, int64_t start_ns, 
     struct gv_totals_zone *zone;
 
     if (next || run->zone_count == 0) {
-        if (run->zone_count == run->zone_room) {
-            size_t room = run->zone_room ? 2 * run->zone_room : 64;
-            struct gv_totals_zone *zones = realloc(run->zones, room * sizeof(*zones));
-            if (!zones)
-                return -ENOMEM;
-            run->zones = zones;
-            run->zone_room = room;
-        }
+        int error = gv_array_room(&run->zones, run->zone_count, &run->zone_room, sizeof(*zone));
+        if (error)
+            return error;
         run->zones[run->zone_count++] = (struct gv_totals_zone){id, id, start_ns, start_ns};
     }
     zone = &run->zones[run->zone_count - 1];
@@ -97,40 +98,37 @@ static int totals_zone(struct gv_totals_run *run, int64_t id, int64_t start_ns, 
     return 0;
 }
 
-/* From the call's start to the operation's. */
-static int totals_latency(struct gv_totals_run *run, sqlite3_stmt *call, int64_t id,
-                          int64_t start_ns)
+/* When an operation's call started. False: unknown. */
+static bool totals_launched_at(const struct gv_gpu_reading *reading, int64_t call,
+                               int64_t *start_ns)
 {
-    int error = 0;
+    bool known = sqlite3_bind_int64(reading->call, 1, call) == SQLITE_OK &&
+                 sqlite3_step(reading->call) == SQLITE_ROW;
 
-    sqlite3_bind_int64(call, 1, id);
-    if (sqlite3_step(call) == SQLITE_ROW)
-        error = gv_duration_total_add(&run->latency, start_ns - gv_time_column(call, 0), 1);
-    sqlite3_reset(call);
-    return error;
+    if (known)
+        *start_ns = gv_time_column(reading->call, 0);
+    sqlite3_reset(reading->call);
+    return known;
 }
 
 /* CUPTI returns an operation without times if it had not ended when the program did. */
-static void totals_untimed(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call)
+static void totals_untimed(const struct gv_gpu_reading *reading, int64_t place, int64_t call)
 {
-    int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
+    struct gv_totals_run *run = reading->run;
+    int64_t start_ns;
 
     run->untimed++;
-    if (place <= 0 || (uint64_t)place >= run->places.rows)
+    if (place <= 0 || (uint64_t)place >= run->places.rows ||
+        !totals_launched_at(reading, call, &start_ns))
         return;
     struct gv_totals_place *times = &run->place_times[place];
-    sqlite3_bind_int64(call, 1, sqlite3_column_int64(row, GV_OP_CALL));
-    if (sqlite3_step(call) == SQLITE_ROW) {
-        int64_t start_ns = gv_time_column(call, 0);
-        if (!times->untimed || start_ns < times->launched_ns)
-            times->launched_ns = start_ns;
-        times->untimed = true;
-    }
-    sqlite3_reset(call);
+    if (!times->untimed || start_ns < times->launched_ns)
+        times->launched_ns = start_ns;
+    times->untimed = true;
 }
 
 /* Operations of a stream run in order. */
-void gv_totals_gpu_known(struct gv_totals_run *run)
+static void totals_gpu_known(struct gv_totals_run *run)
 {
     for (size_t i = 0; i < run->places.rows; i++) {
         const struct gv_totals_place *place = &run->place_times[i];
@@ -157,52 +155,52 @@ static bool totals_gpu_wanted(const struct gv_totals_run *run, sqlite3_stmt *row
            gv_totals_in_part(run, gv_time_column(row, GV_OP_START));
 }
 
-static int totals_gpu_row(struct gv_totals_run *run, sqlite3_stmt *row, sqlite3_stmt *call,
-                          int64_t every)
+static int totals_gpu_row(void *context, sqlite3_stmt *row)
 {
-    int64_t call_id = sqlite3_column_int64(row, GV_OP_CALL);
-    int64_t start_ns = gv_time_column(row, GV_OP_START);
+    const struct gv_gpu_reading *reading = context;
+    struct gv_totals_run *run = reading->run;
+    int64_t call = sqlite3_column_int64(row, GV_OP_CALL);
+    int64_t place = sqlite3_column_int64(row, GV_OP_PLACE);
+    int64_t start_ns = gv_time_column(row, GV_OP_START), launched_ns;
+    int64_t end_ns = gv_totals_end(row, GV_OP_DURATION, start_ns);
     int error;
 
     if (!totals_gpu_wanted(run, row))
         return 0;
     run->operations++;
-    run->found_operations += call_id != 0;
+    run->found_operations += call != 0;
     if (sqlite3_column_type(row, GV_OP_START) == SQLITE_NULL ||
         sqlite3_column_type(row, GV_OP_DURATION) == SQLITE_NULL) {
-        totals_untimed(run, row, call);
+        totals_untimed(reading, place, call);
         return 0;
     }
-    totals_place_end(run, sqlite3_column_int64(row, GV_OP_PLACE),
-                     gv_totals_end(row, GV_OP_DURATION, start_ns));
-    error = totals_operation(run, row, gv_totals_end(row, GV_OP_DURATION, start_ns) - start_ns);
+    totals_place_end(run, place, end_ns);
+    error = totals_operation(run, row, end_ns - start_ns);
     if (!error)
         error = totals_zone(run, sqlite3_column_int64(row, GV_OP_ID), start_ns,
                             run->operations % GV_TOTALS_ZONE == 0);
-    if (!error && call_id && run->operations % every == 0)
-        error = totals_latency(run, call, call_id, start_ns);
+    /* From the call's start to the operation's. */
+    if (!error && call && run->operations % reading->every == 0 &&
+        totals_launched_at(reading, call, &launched_ns))
+        error = gv_duration_total_add(&run->latency, start_ns - launched_ns, 1);
     return error;
 }
 
 int gv_totals_gpu(struct gv_totals_run *run)
 {
-    sqlite3_stmt *rows = NULL, *call = NULL, *most = NULL;
-    int64_t every = 1;
-    int error = 0;
-    int result = gv_database_ask(run->trace, sql_ops, &run->part.thread, 1, &rows);
+    struct gv_gpu_reading reading = {.run = run};
+    int64_t most = 0;
+    int error = gv_database_number(run->trace, "SELECT max(id) FROM gpu_op", NULL, 0, &most);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(run->trace, "SELECT start_ns FROM call WHERE id = ?", -1, &call,
-                                    NULL);
-    if (result == SQLITE_OK)
-        result = sqlite3_prepare_v2(run->trace, "SELECT max(id) FROM gpu_op", -1, &most, NULL);
-    if (result == SQLITE_OK && sqlite3_step(most) == SQLITE_ROW)
-        every = sqlite3_column_int64(most, 0) / GV_TOTALS_LATENCIES + 1;
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = totals_gpu_row(run, rows, call, every > 0 ? every : 1);
-    sqlite3_finalize(rows);
-    sqlite3_finalize(call);
-    sqlite3_finalize(most);
-    return error ? error : gv_database_error(run->trace, result);
+    reading.every = most > 0 ? most / GV_TOTALS_LATENCIES + 1 : 1;
+    if (!error)
+        error = gv_database_error(
+            run->trace, sqlite3_prepare_v2(run->trace, sql_start_of_call, -1, &reading.call, NULL));
+    if (!error)
+        error =
+            gv_database_each(run->trace, sql_ops, &run->part.thread, 1, totals_gpu_row, &reading);
+    sqlite3_finalize(reading.call);
+    if (!error)
+        totals_gpu_known(run);
+    return error;
 }

@@ -4,27 +4,17 @@
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
 
-static int memory_execute(struct gv_totals_run *run, const char *sql)
-{
-    return gv_database_error(run->trace, sqlite3_exec(run->trace, sql, NULL, NULL, NULL));
-}
-
 int gv_totals_memory_open(struct gv_totals_run *run)
 {
-    int error = gv_id_table_read(&run->memory, run->trace, "SELECT id, memory FROM api");
+    int error = gv_database_script(run->trace, sql_memory_events, NULL, 0);
 
-    if (!error)
-        error = memory_execute(run, sql_memory_events);
     if (!error)
         error = gv_database_error(
             run->trace,
             sqlite3_prepare_v2(run->trace,
                                "INSERT INTO temp.memory_event VALUES (?, ?, ?, ?, ?, ?, ?)", -1,
                                &run->memory_add, NULL));
-    if (!error)
-        error = gv_id_table_read(&run->contexts, run->trace, "SELECT id, handle FROM context");
-    return error ? error
-                 : gv_id_table_read(&run->streams, run->trace, "SELECT id, context FROM stream");
+    return error;
 }
 
 /* Where a call worked; 0: unknown. */
@@ -94,58 +84,29 @@ int gv_totals_memory_call(struct gv_totals_run *run, sqlite3_stmt *row, int64_t 
     return memory_add(run, &event);
 }
 
-/* After all calls at the same time. */
-static int totals_process_end(struct gv_totals_run *run, sqlite3_stmt *row)
+static int memory_replay(void *context, sqlite3_stmt *row)
 {
-    struct gv_memory_event event = {
-        .at_ns = gv_time_column(row, 1),
-        .process = sqlite3_column_int64(row, 0),
-        .call = INT64_MAX,
-        .space = GV_MEMORY_PROCESS_ENDED,
+    struct gv_totals_run *run = context;
+    const struct gv_memory_event event = {
+        .at_ns = gv_time_column(row, 0),
+        .call = sqlite3_column_int64(row, 1),
+        .process = sqlite3_column_int64(row, 2),
+        .object = sqlite3_column_int64(row, 3),
+        .bytes = sqlite3_column_int64(row, 4),
+        .space = (enum gv_memory_space)sqlite3_column_int64(row, 5),
+        .context = sqlite3_column_int64(row, 6),
     };
 
-    return gv_totals_in_part(run, event.at_ns) ? memory_add(run, &event) : 0;
-}
-
-/* In order of time. */
-static int memory_replay(struct gv_totals_run *run)
-{
-    sqlite3_stmt *rows = NULL;
-    int error = 0;
-    int result = sqlite3_prepare_v2(run->trace, sql_memory_ordered, -1, &rows, NULL);
-
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        struct gv_memory_event event = {
-            .at_ns = sqlite3_column_int64(rows, 0),
-            .call = sqlite3_column_int64(rows, 1),
-            .process = sqlite3_column_int64(rows, 2),
-            .object = sqlite3_column_int64(rows, 3),
-            .bytes = sqlite3_column_int64(rows, 4),
-            .space = (enum gv_memory_space)sqlite3_column_int64(rows, 5),
-            .context = sqlite3_column_int64(rows, 6),
-        };
-        error = gv_memory_log_take(&run->memory_log, &event);
-    }
-    sqlite3_finalize(rows);
-    gv_memory_log_end(&run->memory_log);
-    return error ? error : gv_database_error(run->trace, result);
+    return gv_memory_log_take(&run->memory_log, &event);
 }
 
 int gv_totals_memory_end(struct gv_totals_run *run)
 {
-    sqlite3_stmt *rows = NULL;
-    int error = 0;
-    int result = sqlite3_prepare_v2(
-        run->trace, "SELECT id, end_ns FROM process WHERE end_ns IS NOT NULL", -1, &rows, NULL);
+    const int64_t values[] = {GV_MEMORY_PROCESS_ENDED, run->part.from_ns, run->part.to_ns};
+    int error = gv_database_script(run->trace, sql_memory_ends, values, 3);
 
-    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        error = totals_process_end(run, rows);
-    sqlite3_finalize(rows);
     if (!error)
-        error = gv_database_error(run->trace, result);
-    if (!error)
-        error = memory_replay(run);
-    return error ? error : memory_execute(run, "DROP TABLE temp.memory_event");
+        error = gv_database_each(run->trace, sql_memory_ordered, NULL, 0, memory_replay, run);
+    gv_memory_log_end(&run->memory_log);
+    return error ? error : gv_database_script(run->trace, "DROP TABLE temp.memory_event", NULL, 0);
 }

@@ -1,24 +1,13 @@
 #include "report/analyse/totals/memory_log.h"
 
-#include <errno.h>
+#include "report/store/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define GV_MEMORY_BYTES (INT64_C(1) << 42)
 
 enum gv_memory_place { GV_MEMORY_BLOCK, GV_MEMORY_CONTEXT, GV_MEMORY_PROCESS };
-
-/* The array, possibly moved, with room for one more. NULL: no memory. */
-static void *memory_room(void *array, size_t count, size_t *room, size_t each_bytes)
-{
-    if (count < *room)
-        return array;
-    size_t more = *room ? 2 * *room : 256;
-    void *larger = realloc(array, more * each_bytes);
-    if (larger)
-        *room = more;
-    return larger;
-}
 
 /* The number of a key; `next` if it is new. */
 static int memory_find(struct gv_memory_log *log, const struct gv_key *key, size_t next,
@@ -37,13 +26,11 @@ static int memory_process(struct gv_memory_log *log, int64_t id, size_t *number)
 
     if (error || *number < log->process_count)
         return error;
-    struct gv_memory_process *processes =
-        memory_room(log->processes, log->process_count, &log->process_room, sizeof(*processes));
-    if (!processes)
-        return -ENOMEM;
-    log->processes = processes;
-    log->processes[log->process_count++] = (struct gv_memory_process){0};
-    return 0;
+    error = gv_array_room(&log->processes, log->process_count, &log->process_room,
+                          sizeof(*log->processes));
+    if (!error)
+        log->processes[log->process_count++] = (struct gv_memory_process){0};
+    return error;
 }
 
 static int memory_context(struct gv_memory_log *log, int64_t process, int64_t handle,
@@ -57,13 +44,11 @@ static int memory_context(struct gv_memory_log *log, int64_t process, int64_t ha
         error = memory_find(log, &key, log->context_count, number);
     if (error || *number < log->context_count)
         return error;
-    struct gv_memory_context *contexts =
-        memory_room(log->contexts, log->context_count, &log->context_room, sizeof(*contexts));
-    if (!contexts)
-        return -ENOMEM;
-    log->contexts = contexts;
-    log->contexts[log->context_count++] = (struct gv_memory_context){.process = owner};
-    return 0;
+    error = gv_array_room(&log->contexts, log->context_count, &log->context_room,
+                          sizeof(*log->contexts));
+    if (!error)
+        log->contexts[log->context_count++] = (struct gv_memory_context){.process = owner};
+    return error;
 }
 
 static struct gv_key memory_block_key(const struct gv_memory_event *event)
@@ -81,11 +66,10 @@ static int memory_block(struct gv_memory_log *log, const struct gv_memory_event 
         *number = log->free_block - 1;
         log->free_block = log->blocks[*number].context;
     } else {
-        struct gv_memory_block *blocks =
-            memory_room(log->blocks, log->block_count, &log->block_room, sizeof(*blocks));
-        if (!blocks)
-            return -ENOMEM;
-        log->blocks = blocks;
+        int error =
+            gv_array_room(&log->blocks, log->block_count, &log->block_room, sizeof(*log->blocks));
+        if (error)
+            return error;
         *number = log->block_count++;
     }
     log->blocks[*number] = (struct gv_memory_block){0};

@@ -105,8 +105,10 @@ struct gv_totals_run {
     struct gv_id_table contexts, streams; /* handle; context */
     struct gv_id_table kernel_ids;
 
-    struct gv_duration_total *api_times; /* by id of the api */
-    int64_t *api_errors, *api_bytes;
+    struct gv_totals_api {
+        struct gv_duration_total time;
+        int64_t errors, bytes;
+    } * api_sums; /* by id of the api */
     struct gv_totals_thread {
         int64_t count, total_ns; /* in calls */
         int64_t first_ns, last_ns;
@@ -160,15 +162,13 @@ struct gv_totals_run {
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
 };
 
-/* report/analyse/totals/gpu.c: sums of the operations, and the zones. */
+/* report/analyse/totals/gpu.c: sums of the operations, and the zones. Limits the known GPU side to
+ * the first operation that had not ended. */
 int gv_totals_gpu(struct gv_totals_run *run);
-/* Limits the known GPU side to the first operation that had not ended. */
-void gv_totals_gpu_known(struct gv_totals_run *run);
 /* report/analyse/totals/busy.c: when the devices were busy; after gv_totals_gpu. */
 int gv_totals_busy(struct gv_totals_run *run);
 /* report/analyse/totals/gaps.c: add short gaps, each with the call that ended it; open when all
  * are added; then pass the calls of each thread in order; then get the sums. */
-int gv_totals_gaps_prepare(struct gv_totals_run *run);
 void gv_totals_gaps_note(struct gv_totals_run *run, int64_t start_ns, int64_t end_ns, int64_t call,
                          bool copies);
 int gv_totals_gaps_open(struct gv_totals_run *run);

@@ -73,10 +73,10 @@ typedef bool row_of(const struct gv_totals_run *run, size_t number, int64_t *val
 
 static bool api_row(const struct gv_totals_run *run, size_t api, int64_t *values)
 {
-    const struct gv_duration_total *time = &run->api_times[api];
+    const struct gv_duration_total *time = &run->api_sums[api].time;
 
-    GV_ROW((int64_t)api, time->count, run->api_errors[api], time->total_ns, time->min_ns,
-           gv_duration_total_median_ns(time), time->max_ns, run->api_bytes[api]);
+    GV_ROW((int64_t)api, time->count, run->api_sums[api].errors, time->total_ns, time->min_ns,
+           gv_duration_total_median_ns(time), time->max_ns, run->api_sums[api].bytes);
     return api > 0 && time->count > 0;
 }
 
@@ -183,8 +183,10 @@ static int store_table(struct gv_totals_run *run, const char *sql, size_t rows, 
 
 static int store_fact(struct gv_totals_run *run, sqlite3_stmt *add, const char *key, int64_t value)
 {
-    sqlite3_bind_text(add, 2, key, -1, SQLITE_TRANSIENT);
-    return store_row(run, add, &value, 1);
+    int result = sqlite3_bind_text(add, 2, key, -1, SQLITE_STATIC);
+
+    return result == SQLITE_OK ? store_row(run, add, &value, 1)
+                               : gv_database_error(run->trace, result);
 }
 
 static int store_facts(struct gv_totals_run *run)
@@ -223,9 +225,8 @@ static int store_facts(struct gv_totals_run *run)
 static int store_lane(struct gv_totals_run *run, sqlite3_stmt *add, const char *name,
                       const struct gv_lane *lane)
 {
-    int error = 0;
+    int error = gv_database_error(run->trace, sqlite3_bind_text(add, 3, name, -1, SQLITE_STATIC));
 
-    sqlite3_bind_text(add, 3, name, -1, SQLITE_TRANSIENT);
     for (size_t i = 0; i < GV_LANE_STRETCHES && !error; i++)
         if (lane->taken_ns[i] != 0)
             error = store_row(run, add, (const int64_t[]){(int64_t)i, lane->taken_ns[i]}, 2);

@@ -7,6 +7,7 @@
 #include "report/store/shadow.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,22 +58,34 @@ static void totals_count_devices(struct gv_totals_run *run)
     }
 }
 
+static const struct {
+    const char *sql;
+    size_t table; /* in struct gv_totals_run */
+} totals_id_tables[] = {
+    {"SELECT id, process FROM thread", offsetof(struct gv_totals_run, threads)},
+    {sql_places, offsetof(struct gv_totals_run, places)},
+    {sql_shapes, offsetof(struct gv_totals_run, shapes)},
+    {"SELECT id, starts_cuda FROM api", offsetof(struct gv_totals_run, starts)},
+    {"SELECT id, memory FROM api", offsetof(struct gv_totals_run, memory)},
+    {"SELECT id, handle FROM context", offsetof(struct gv_totals_run, contexts)},
+    {"SELECT id, context FROM stream", offsetof(struct gv_totals_run, streams)},
+    {"SELECT id, 1 FROM kernel", offsetof(struct gv_totals_run, kernel_ids)},
+};
+#define GV_TOTALS_ID_TABLES (sizeof(totals_id_tables) / sizeof(totals_id_tables[0]))
+
+static struct gv_id_table *totals_id_table(struct gv_totals_run *run, size_t number)
+{
+    return (void *)((char *)run + totals_id_tables[number].table);
+}
+
 static int totals_open(struct gv_totals_run *run)
 {
-    int error = gv_id_table_read(&run->threads, run->trace, "SELECT id, process FROM thread");
+    int error = totals_read_apis(run);
 
-    if (!error)
-        error = totals_read_apis(run);
-    if (!error)
-        error = gv_id_table_read(&run->places, run->trace, sql_places);
-    if (!error)
-        error = gv_id_table_read(&run->shapes, run->trace, sql_shapes);
-    if (!error)
-        error = gv_id_table_read(&run->starts, run->trace, "SELECT id, starts_cuda FROM api");
+    for (size_t i = 0; i < GV_TOTALS_ID_TABLES && !error; i++)
+        error = gv_id_table_read(totals_id_table(run, i), run->trace, totals_id_tables[i].sql);
     if (!error)
         error = gv_totals_memory_open(run);
-    if (!error)
-        error = gv_id_table_read(&run->kernel_ids, run->trace, "SELECT id, 1 FROM kernel");
     if (error)
         return error;
     totals_count_devices(run);
@@ -83,14 +96,13 @@ static int totals_open(struct gv_totals_run *run)
             run->kernel_count = rank + 1;
     }
     run->kernels = calloc(run->kernel_count, sizeof(*run->kernels));
-    run->api_times = calloc(run->apis.rows + 1, sizeof(*run->api_times));
-    run->api_errors = calloc(run->apis.rows + 1, sizeof(*run->api_errors));
-    run->api_bytes = calloc(run->apis.rows + 1, sizeof(*run->api_bytes));
+    run->api_sums = calloc(run->apis.rows + 1, sizeof(*run->api_sums));
     run->thread_times = calloc(run->threads.rows + 1, sizeof(*run->thread_times));
     run->launches = calloc(run->kernel_ids.rows + 1, sizeof(*run->launches));
     run->place_times = calloc(run->places.rows + 1, sizeof(*run->place_times));
-    return run->kernels && run->place_times && run->api_times && run->api_errors &&
-                   run->api_bytes && run->thread_times && run->launches
+    run->short_gaps = calloc(GV_TOTALS_SHORT_GAPS, sizeof(*run->short_gaps));
+    return run->kernels && run->place_times && run->api_sums && run->thread_times &&
+                   run->launches && run->short_gaps
                ? 0
                : -ENOMEM;
 }
@@ -109,8 +121,8 @@ static void totals_close(struct gv_totals_run *run)
 {
     for (size_t i = 0; run->kernels && i < run->kernel_count; i++)
         gv_duration_total_free(&run->kernels[i].time);
-    for (size_t i = 0; run->api_times && i < run->apis.rows; i++)
-        gv_duration_total_free(&run->api_times[i]);
+    for (size_t i = 0; run->api_sums && i < run->apis.rows; i++)
+        gv_duration_total_free(&run->api_sums[i].time);
     for (size_t i = 0; i < GV_TOTALS_COPY_KINDS; i++)
         gv_duration_total_free(&run->copies[i]);
     for (size_t i = 0; i < GV_TOTALS_DIRECTIONS; i++)
@@ -119,22 +131,14 @@ static void totals_close(struct gv_totals_run *run)
     gv_duration_total_free(&run->latency);
     for (size_t i = 0; i < run->gap_count; i++)
         free(run->gaps[i].api_ns);
-    gv_id_table_free(&run->threads);
+    for (size_t i = 0; i < GV_TOTALS_ID_TABLES; i++)
+        gv_id_table_free(totals_id_table(run, i));
     gv_id_table_free(&run->apis);
-    gv_id_table_free(&run->places);
-    gv_id_table_free(&run->shapes);
     free(run->kernels);
-    free(run->api_times);
-    free(run->api_errors);
-    free(run->api_bytes);
+    free(run->api_sums);
     free(run->thread_times);
     free(run->place_times);
     free(run->launches);
-    gv_id_table_free(&run->starts);
-    gv_id_table_free(&run->memory);
-    gv_id_table_free(&run->contexts);
-    gv_id_table_free(&run->streams);
-    gv_id_table_free(&run->kernel_ids);
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
     free(run->short_gaps);
@@ -151,6 +155,12 @@ static void totals_take_unseen(void *context, const struct gv_gpu_unseen *unseen
         run->known_ns = unseen->known_ns;
 }
 
+/* In this order. */
+static int (*const totals_steps[])(struct gv_totals_run *run) = {
+    gv_totals_gpu,   gv_totals_busy,  totals_open_gaps,    gv_totals_gaps_open,
+    gv_totals_calls, gv_totals_waits, gv_totals_first_use,
+};
+
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
 {
     struct gv_totals_run *run = calloc(1, sizeof(*run));
@@ -164,37 +174,14 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
     error = totals_open(run);
     if (!error)
         error = gv_gpu_unseen_each(trace, totals_take_unseen, run);
-    if (!error)
-        error = gv_totals_gpu(run);
-    if (!error)
-        gv_totals_gpu_known(run);
-    if (!error)
-        error = gv_totals_gaps_prepare(run);
-    if (!error)
-        error = gv_totals_busy(run);
-    if (!error)
-        error = totals_open_gaps(run);
-    if (!error)
-        error = gv_totals_gaps_open(run);
-    if (!error)
-        error = gv_totals_calls(run);
-    if (!error)
-        gv_totals_gaps_sum(run);
-    if (!error)
-        error = gv_totals_waits(run);
-    if (!error)
-        error = gv_totals_first_use(run);
+    for (size_t i = 0; i < sizeof(totals_steps) / sizeof(totals_steps[0]) && !error; i++)
+        error = totals_steps[i](run);
     if (!error && exact)
         error = gv_totals_medians(run);
     if (!error)
         error = gv_totals_store(run);
     totals_close(run);
     return error;
-}
-
-static int totals_execute(sqlite3 *trace, const char *sql)
-{
-    return gv_database_error(trace, sqlite3_exec(trace, sql, NULL, NULL, NULL));
 }
 
 /* One statement for each of the tables, with %s for its name. */
@@ -205,7 +192,7 @@ static int totals_each(sqlite3 *trace, const char *format)
 
     for (size_t i = 0; i < GV_TOTALS_TABLES && !error; i++) {
         sqlite3_snprintf(sizeof(sql), sql, format, totals_tables[i]);
-        error = totals_execute(trace, sql);
+        error = gv_database_script(trace, sql, NULL, 0);
     }
     return error;
 }
@@ -213,38 +200,29 @@ static int totals_each(sqlite3 *trace, const char *format)
 int gv_totals_keep(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
-    char sql[128];
-    int error = totals_execute(trace, "BEGIN IMMEDIATE");
+    const int64_t version = GV_TOTALS_VERSION;
+    int error = gv_database_script(trace, "BEGIN IMMEDIATE", NULL, 0);
 
     if (!error)
         error = totals_each(trace, "DELETE FROM main.%s");
     if (!error)
         error = totals_make(trace, &all, true);
-    sqlite3_snprintf(sizeof(sql), sql,
-                     "INSERT OR REPLACE INTO meta (key, value) VALUES"
-                     " ('totals', %d)",
-                     GV_TOTALS_VERSION);
     if (!error)
-        error = totals_execute(trace, sql);
+        error = gv_database_script(
+            trace, "INSERT OR REPLACE INTO meta (key, value) VALUES ('totals', ?)", &version, 1);
     if (!error)
-        error = totals_execute(trace, "COMMIT");
+        error = gv_database_script(trace, "COMMIT", NULL, 0);
     if (error && !sqlite3_get_autocommit(trace))
-        totals_execute(trace, "ROLLBACK");
+        gv_database_script(trace, "ROLLBACK", NULL, 0);
     return error;
 }
 
 int gv_totals_are_kept(sqlite3 *trace)
 {
-    sqlite3_stmt *row = NULL;
-    int kept = 0;
-    int result = sqlite3_prepare_v2(trace, sql_version, -1, &row, NULL);
+    int64_t version = 0;
+    int error = gv_database_number(trace, sql_version, NULL, 0, &version);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    if (result == SQLITE_ROW)
-        kept = sqlite3_column_int(row, 0) == GV_TOTALS_VERSION;
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result) ? gv_database_error(trace, result) : kept;
+    return error ? error : version == GV_TOTALS_VERSION;
 }
 
 int gv_totals_ensure(sqlite3 *trace, const struct gv_totals_part *part)

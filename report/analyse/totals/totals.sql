@@ -45,6 +45,13 @@ WHERE s.wait_ns > 0 AND NOT s.expected AND {in_part(t.process, c.thread, c.start
 DROP TABLE IF EXISTS temp.memory_event;
 CREATE TEMP TABLE memory_event (at_ns, call, process, object, bytes, space, context);
 
+-- name: memory_ends
+-- The ends of processes between ?2 and ?3, after all calls at the same time. ?1: enum
+-- gv_memory_space
+INSERT INTO temp.memory_event
+SELECT end_ns, 9223372036854775807, id, 0, 0, ?1, 0 FROM process
+WHERE end_ns IS NOT NULL AND end_ns >= ?2 AND end_ns < ?3;
+
 -- name: memory_ordered
 SELECT at_ns, call, process, object, bytes, space, context FROM temp.memory_event ORDER BY 1, 2;
 

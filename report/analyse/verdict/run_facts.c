@@ -87,6 +87,8 @@ static const struct gv_fact_member {
     GV_NUMBER(launch_result),
 };
 
+static const char sql_complete[] = "SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete'";
+
 /* Two years in nanoseconds: anything beyond is invalid, and must not overflow a sum. */
 #define GV_FACTS_MOST (INT64_C(1) << 56)
 
@@ -113,80 +115,55 @@ static void facts_take(struct gv_run_facts *facts, const char *name, sqlite3_stm
     }
 }
 
-static int facts_query(sqlite3 *trace, const struct gv_totals_part *part, const char *sql,
-                       struct gv_run_facts *facts)
+/* A row whose columns are named like members. */
+static int facts_take_columns(void *context, sqlite3_stmt *row)
 {
-    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
-    sqlite3_stmt *row = NULL;
-    int result = gv_database_ask(trace, sql, values, 4, &row);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_step(row);
-    for (int i = 0; result == SQLITE_ROW && i < sqlite3_column_count(row); i++)
-        facts_take(facts, sqlite3_column_name(row, i), row, i);
-    sqlite3_finalize(row);
-    return gv_database_error(trace, result);
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        facts_take(context, sqlite3_column_name(row, i), row, i);
+    return 0;
 }
 
-static int facts_kept(sqlite3 *trace, struct gv_run_facts *facts)
+/* A row of the table fact. */
+static int facts_take_kept(void *context, sqlite3_stmt *row)
 {
-    sqlite3_stmt *rows = NULL;
-    int result = sqlite3_prepare_v2(trace, "SELECT key, value FROM fact", -1, &rows, NULL);
-
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW)
-        facts_take(facts, (const char *)sqlite3_column_text(rows, 0), rows, 1);
-    sqlite3_finalize(rows);
-    return gv_database_error(trace, result);
-}
-
-/* Adds the waits of one cause, or all that a program can avoid. */
-static int facts_wait(sqlite3 *trace, const struct gv_totals_part *part, const char *cause,
-                      int64_t *wait_ns)
-{
-    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
-    struct gv_time_union waits = {0};
-    sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(trace, sql_waits, values, 4, &rows);
-
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_text(rows, 5, cause, -1, SQLITE_STATIC);
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
-           (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        int64_t start_ns = facts_sound(sqlite3_column_int64(rows, 0));
-        gv_time_union_add(&waits, start_ns, start_ns + facts_sound(sqlite3_column_int64(rows, 1)));
-    }
-    sqlite3_finalize(rows);
-    *wait_ns = facts_sound(waits.sum_ns);
-    return gv_database_error(trace, result);
+    facts_take(context, (const char *)sqlite3_column_text(row, 0), row, 1);
+    return 0;
 }
 
 /* Simultaneous waits of threads and processes count once. */
-static int facts_waits(sqlite3 *trace, const struct gv_totals_part *part,
-                       struct gv_run_facts *facts)
-{
-    int error = facts_wait(trace, part, NULL, &facts->wait_ns);
+struct gv_facts_waits {
+    const struct gv_run_facts *facts;
+    struct gv_time_union avoidable, top, descheduled, unknown;
+};
 
-    if (!error && facts->top_stall[0])
-        error = facts_wait(trace, part, facts->top_stall, &facts->top_stall_ns);
-    if (!error)
-        error = facts_wait(trace, part, "descheduled", &facts->delay_ns);
-    if (!error)
-        error = facts_wait(trace, part, "unknown", &facts->unknown_ns);
-    return error;
+static int facts_take_wait(void *context, sqlite3_stmt *row)
+{
+    struct gv_facts_waits *waits = context;
+    int64_t start_ns = facts_sound(sqlite3_column_int64(row, 0));
+    int64_t end_ns = start_ns + facts_sound(sqlite3_column_int64(row, 1));
+    const char *cause = (const char *)sqlite3_column_text(row, 3);
+
+    if (sqlite3_column_int(row, 2))
+        gv_time_union_add(&waits->avoidable, start_ns, end_ns);
+    if (cause && strcmp(cause, waits->facts->top_stall) == 0)
+        gv_time_union_add(&waits->top, start_ns, end_ns);
+    if (cause && strcmp(cause, "descheduled") == 0)
+        gv_time_union_add(&waits->descheduled, start_ns, end_ns);
+    if (cause && strcmp(cause, "unknown") == 0)
+        gv_time_union_add(&waits->unknown, start_ns, end_ns);
+    return 0;
 }
 
-static bool facts_is_complete(sqlite3 *trace)
+static int facts_waits(sqlite3 *trace, const int64_t part[4], struct gv_run_facts *facts)
 {
-    sqlite3_stmt *row = NULL;
-    bool complete = sqlite3_prepare_v2(trace,
-                                       "SELECT 1 FROM meta WHERE key = 'state' AND value ="
-                                       " 'complete'",
-                                       -1, &row, NULL) == SQLITE_OK &&
-                    sqlite3_step(row) == SQLITE_ROW;
+    struct gv_facts_waits waits = {.facts = facts};
+    int error = gv_database_each(trace, sql_waits, part, 4, facts_take_wait, &waits);
 
-    sqlite3_finalize(row);
-    return complete;
+    facts->wait_ns = facts_sound(waits.avoidable.sum_ns);
+    facts->top_stall_ns = facts_sound(waits.top.sum_ns);
+    facts->delay_ns = facts_sound(waits.descheduled.sum_ns);
+    facts->unknown_ns = facts_sound(waits.unknown.sum_ns);
+    return error;
 }
 
 int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts)
@@ -263,25 +240,30 @@ static void facts_known(struct gv_run_facts *facts)
 
 int gv_run_facts_read(sqlite3 *trace, const struct gv_totals_part *part, struct gv_run_facts *facts)
 {
+    const int64_t values[] = {part->process, part->thread, part->from_ns, part->to_ns};
     char short_name[GV_FACTS_TEXT_BYTES];
+    int64_t complete = 0;
     int error;
 
     memset(facts, 0, sizeof(*facts));
     error = gv_totals_ensure(trace, part);
     if (!error)
-        error = facts_kept(trace, facts);
+        error =
+            gv_database_each(trace, "SELECT key, value FROM fact", NULL, 0, facts_take_kept, facts);
     for (size_t i = 0; i < sizeof(fact_queries) / sizeof(fact_queries[0]) && !error; i++)
-        error = facts_query(trace, part, fact_queries[i], facts);
+        error = gv_database_each(trace, fact_queries[i], values, 4, facts_take_columns, facts);
     if (!error)
-        error = facts_waits(trace, part, facts);
+        error = facts_waits(trace, values, facts);
     if (!error && facts->copy_stack)
         error = gv_stack_text(trace, facts->copy_stack, 1, facts->copy_where,
                               sizeof(facts->copy_where));
+    if (!error)
+        error = gv_database_number(trace, sql_complete, NULL, 0, &complete);
     facts->window_ns = facts->last_ns - facts->first_ns;
     facts_known(facts);
     gv_kernel_name_short(facts->top_kernel, short_name, sizeof(short_name));
     snprintf(facts->top_kernel, sizeof(facts->top_kernel), "%s", short_name);
     facts->whole = gv_totals_is_all(part);
-    facts->complete = facts_is_complete(trace);
+    facts->complete = complete != 0;
     return error;
 }

@@ -152,38 +152,15 @@ static const char *verdict_transfer_next(const struct gv_run_facts *facts)
            "CPU: the GPU has little to compute";
 }
 
-/* Independent of other calls of the process. */
-static void verdict_unfinished(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+/* A finding about a part of the whole time, if it is large enough. */
+static void verdict_part(const struct gv_run_facts *facts, struct gv_verdict *verdict,
+                         enum gv_verdict_class class, int64_t part_ns,
+                         void (*say)(const struct gv_run_facts *facts, char *out))
 {
-    double share = verdict_share(facts->flight_ns, facts->window_ns);
+    double share = verdict_share(part_ns, facts->window_ns);
 
-    if (share >= gv_verdict_threshold(GV_VERDICT_UNFINISHED))
-        gv_verdict_say_unfinished(
-            facts, verdict_add(verdict, GV_VERDICT_UNFINISHED, share < 1 ? share : 1));
-}
-
-static void verdict_stalled(const struct gv_run_facts *facts, struct gv_verdict *verdict)
-{
-    double share = verdict_share(facts->wait_ns, facts->window_ns);
-
-    if (share >= gv_verdict_threshold(GV_VERDICT_STALLED))
-        gv_verdict_say_stalled(facts, verdict_add(verdict, GV_VERDICT_STALLED, share));
-}
-
-static void verdict_delayed(const struct gv_run_facts *facts, struct gv_verdict *verdict)
-{
-    double share = verdict_share(facts->delay_ns, facts->window_ns);
-
-    if (share >= gv_verdict_threshold(GV_VERDICT_DESCHEDULED))
-        gv_verdict_say_delayed(facts, verdict_add(verdict, GV_VERDICT_DESCHEDULED, share));
-}
-
-static void verdict_unexplained(const struct gv_run_facts *facts, struct gv_verdict *verdict)
-{
-    double share = verdict_share(facts->unknown_ns, facts->window_ns);
-
-    if (share >= gv_verdict_threshold(GV_VERDICT_UNEXPLAINED))
-        gv_verdict_say_unexplained(facts, verdict_add(verdict, GV_VERDICT_UNEXPLAINED, share));
+    if (share >= gv_verdict_threshold(class))
+        say(facts, verdict_add(verdict, class, share));
 }
 
 /* The fix depends on which of the three it is. */
@@ -331,7 +308,9 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
-    verdict_unfinished(facts, verdict);
+    /* Independent of other calls of the process. */
+    verdict_part(facts, verdict, GV_VERDICT_UNFINISHED, facts->flight_ns,
+                 gv_verdict_say_unfinished);
     if (!ran) {
         bool failed = facts->init_result != 0;
         /* The rest of the run may have launched, or may still launch. */
@@ -355,9 +334,10 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
         gv_verdict_say_not_run(facts, verdict_add(verdict, GV_VERDICT_NOT_RUN, 1));
         return;
     }
-    verdict_stalled(facts, verdict);
-    verdict_delayed(facts, verdict);
-    verdict_unexplained(facts, verdict);
+    verdict_part(facts, verdict, GV_VERDICT_STALLED, facts->wait_ns, gv_verdict_say_stalled);
+    verdict_part(facts, verdict, GV_VERDICT_DESCHEDULED, facts->delay_ns, gv_verdict_say_delayed);
+    verdict_part(facts, verdict, GV_VERDICT_UNEXPLAINED, facts->unknown_ns,
+                 gv_verdict_say_unexplained);
     verdict_load(facts, verdict);
     before = verdict->count;
     verdict_transfer(facts, verdict);

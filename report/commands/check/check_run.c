@@ -1,70 +1,20 @@
 #include "report/commands/check/check_run.h"
 
-#include "report/analyse/ended.h"
-#include "report/analyse/names/kernel_name.h"
 #include "report/analyse/totals/totals.h"
+#include "report/commands_check_check_run.inc"
+#include "report/commands/sql_values.h"
 #include "report/show/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GV_CHECK_FLAGS (SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS)
-
-static void check_duration(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[GV_FORMAT_BYTES];
-
-    (void)count;
-    gv_format_duration(text, sqlite3_value_int64(values[0]));
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
-static void check_percent(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[GV_FORMAT_BYTES];
-
-    (void)count;
-    snprintf(text, sizeof(text), "%.1f %%", sqlite3_value_double(values[0]) * 100);
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
-static void check_short_name(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[GV_KERNEL_NAME_BYTES];
-
-    (void)count;
-    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
-        return;
-    gv_kernel_name_short((const char *)sqlite3_value_text(values[0]), text, sizeof(text));
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
-static void check_ended_by(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    char text[64] = "was killed or crashed";
-    int64_t number = sqlite3_value_int64(values[0]);
-
-    (void)count;
-    if (number)
-        gv_ended_say(number, text, sizeof(text));
-    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-}
-
 int gv_check_prepare(sqlite3 *trace)
 {
     struct gv_totals_part all = GV_TOTALS_ALL;
+    int error = gv_sql_values_register(trace, false);
 
-    if (sqlite3_create_function(trace, "duration", 1, GV_CHECK_FLAGS, NULL, check_duration, NULL,
-                                NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "percent", 1, GV_CHECK_FLAGS, NULL, check_percent, NULL,
-                                NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "short_name", 1, GV_CHECK_FLAGS, NULL, check_short_name,
-                                NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_function(trace, "ended_by", 1, GV_CHECK_FLAGS, NULL, check_ended_by, NULL,
-                                NULL) != SQLITE_OK)
-        return -EIO;
-    return gv_totals_ensure(trace, &all);
+    return error ? error : gv_totals_ensure(trace, &all);
 }
 
 static int check_bind(sqlite3_stmt *statement, const struct gv_check_rule *rule)
@@ -138,40 +88,27 @@ static enum gv_check_outcome check_sure(enum gv_check_needs needs)
     return GV_CHECK_UNKNOWN;
 }
 
-#define GV_CHECK_RUNS                                                                              \
-    "SELECT NULL, 'process ' || pid || ' still runs' FROM processes WHERE ended IS NULL AND"       \
-    " (SELECT value FROM meta WHERE key = 'state') IS NOT 'complete'"
-
 /* If a part of the GPU side is missing, the outcome is unknown. */
 static int check_doubt(sqlite3 *trace, const struct gv_check_rule *rule,
                        struct gv_check_result *result)
 {
-    static const char missing[] =
-        "SELECT NULL, 'of what the GPU did for process ' || pid || ', ' || printf('%d %s missing',"
-        " count, CASE count WHEN 1 THEN 'record is' ELSE 'records are' END) FROM (SELECT"
-        " process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' OR what = 'record'"
-        " GROUP BY process) l JOIN processes p ON p.id = l.process WHERE count > 0 UNION "
-        "ALL " GV_CHECK_RUNS
-        " UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation had not"
-        " ended' FROM fact WHERE key = 'untimed_operations' AND value > 0 LIMIT 1";
-
-    return check_run_sql(trace, missing, rule, result);
+    return check_run_sql(trace, sql_missing, rule, result);
 }
+
+static const char check_lost[] =
+    "SELECT NULL, printf('%%d record%%s lost, and could change it', n, CASE n WHEN 1 THEN ' was'"
+    " ELSE 's were' END) FROM (SELECT sum(count) AS n FROM losses WHERE (%s)) WHERE n > 0";
 
 /* The calls that a rule needs may change while the program runs, or were lost. */
 static int check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
                              struct gv_check_result *result)
 {
-    int error = check_run_sql(trace, GV_CHECK_RUNS " LIMIT 1", rule, result);
+    int error = check_run_sql(trace, sql_running, rule, result);
     char *sql = NULL;
 
     if (error || result->outcome == GV_CHECK_UNKNOWN)
         return error;
-    sql = sqlite3_mprintf(
-        "SELECT NULL, printf('%%d record%%s lost, and could change it', n, CASE n WHEN 1 THEN"
-        " ' was' ELSE 's were' END) FROM (SELECT sum(count) AS n FROM losses WHERE (%s))"
-        " WHERE n > 0",
-        rule->check->lost);
+    sql = sqlite3_mprintf(check_lost, rule->check->lost);
     if (!sql)
         return -ENOMEM;
     error = check_run_sql(trace, sql, rule, result);
@@ -182,15 +119,12 @@ static int check_doubt_calls(sqlite3 *trace, const struct gv_check_rule *rule,
 int gv_check_rule_run(sqlite3 *trace, const struct gv_check_rule *rule,
                       struct gv_check_result *result)
 {
-    static const char unseen[] =
-        "SELECT NULL, 'the GPU side of process ' || pid || ' was not recorded: ' ||"
-        " coalesce(gpu_why, gpu) FROM processes WHERE gpu <> 'cupti' ORDER BY id LIMIT 1";
     enum gv_check_needs needs = rule->check->needs;
     int error = 0;
 
     memset(result, 0, sizeof(*result));
     if (!check_is_of_calls(needs))
-        error = check_run_sql(trace, unseen, rule, result);
+        error = check_run_sql(trace, sql_unseen, rule, result);
     if (error || result->found)
         return error;
     error = check_run_sql(trace, rule->check->sql, rule, result);

@@ -110,7 +110,7 @@ static void check_print_one(const struct gv_check_rule *rule, const struct gv_ch
     if (!out)
         putchar('\n');
     else if (fclose(out) == 0)
-        gv_text_lines(stdout, 4, "", text, gv_terminal_columns(stdout));
+        gv_text_lines_on(stdout, 4, 0, text, gv_terminal_columns(stdout));
     free(text);
 }
 
@@ -197,41 +197,44 @@ static int check_code(const struct gv_check_rules *rules, const struct gv_check_
     return code;
 }
 
-static int check_trace(const struct gv_arguments *arguments, sqlite3 *trace,
-                       const struct gv_check_rules *rules, struct gv_check_result *results)
+struct gv_check_work {
+    const struct gv_arguments *arguments;
+    struct gv_check_rules rules;
+    struct gv_check_result *results; /* of each rule */
+};
+
+static int check_trace(sqlite3 *trace, void *context)
 {
-    const char *path = arguments->operands[0];
-    const char *format = gv_arguments_text(arguments, GV_OPTION_check_format, "text");
-    const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
+    const struct gv_check_work *work = context;
+    const struct gv_check_rules *rules = &work->rules;
+    const char *format = gv_arguments_text(work->arguments, GV_OPTION_check_format, "text");
+    const char *junit = gv_arguments_text(work->arguments, GV_OPTION_check_junit, NULL);
     int error;
 
     gv_progress_begin(trace, "gpuverify: checking");
     error = gv_check_prepare(trace);
     for (size_t i = 0; i < rules->count && !error; i++)
-        error = gv_check_rule_run(trace, &rules->rules[i], &results[i]);
+        error = gv_check_rule_run(trace, &rules->rules[i], &work->results[i]);
     gv_progress_end(trace);
-    if (error) {
-        gv_message("cannot check %s: %s", path, gv_trace_view_why(trace, error));
-        return GV_EXIT_FAILED;
-    }
-    if (!gv_arguments_has(arguments, GV_OPTION_check_max_losses))
+    if (error)
+        return error;
+    if (!gv_arguments_has(work->arguments, GV_OPTION_check_max_losses))
         check_warn(trace);
     if (junit && gv_output_file_is_stdout(junit))
         ; /* stdout is only for that */
     else if (strcmp(format, "text") == 0)
-        check_print_text(rules, results, gv_arguments_has(arguments, GV_OPTION_check_all));
+        check_print_text(rules, work->results,
+                         gv_arguments_has(work->arguments, GV_OPTION_check_all));
     else
-        error = check_print_rows(rules, results, gv_format_find(format));
+        error = check_print_rows(rules, work->results, gv_format_find(format));
     if (!error && junit)
-        error = check_write_junit(junit, path, rules, results);
-    return error ? GV_EXIT_FAILED : check_code(rules, results);
+        error = check_write_junit(junit, work->arguments->operands[0], rules, work->results);
+    return error ? GV_EXIT_FAILED : check_code(rules, work->results);
 }
 
 int gv_command_check(const struct gv_arguments *arguments)
 {
-    struct gv_check_rules rules = {0};
-    struct gv_check_result *results = NULL;
-    sqlite3 *trace = NULL;
+    struct gv_check_work work = {.arguments = arguments};
     const char *junit = gv_arguments_text(arguments, GV_OPTION_check_junit, NULL);
 
     if (!arguments->operands[0])
@@ -240,18 +243,16 @@ int gv_command_check(const struct gv_arguments *arguments)
     if (junit && gv_output_file_is_stdout(junit) &&
         gv_arguments_has(arguments, GV_OPTION_check_format))
         return gv_arguments_refuse(arguments->command, "--junit - cannot be used with --format");
-    int code = check_collect(arguments, &rules);
+    int code = check_collect(arguments, &work.rules);
 
     if (code == 0) {
-        code = GV_EXIT_FAILED;
-        results = calloc(rules.count, sizeof(*results));
-        if (results && gv_trace_view_open(arguments->operands[0], &trace) == 0)
-            code = check_trace(arguments, trace, &rules, results);
+        work.results = calloc(work.rules.count, sizeof(*work.results));
+        code = work.results ? gv_trace_view_read(arguments->operands[0], check_trace, &work)
+                            : GV_EXIT_FAILED;
     }
-    for (size_t i = 0; results && i < rules.count; i++)
-        free(results[i].found);
-    free(results);
-    gv_check_rules_free(&rules);
-    sqlite3_close(trace);
+    for (size_t i = 0; work.results && i < work.rules.count; i++)
+        free(work.results[i].found);
+    free(work.results);
+    gv_check_rules_free(&work.rules);
     return code;
 }

@@ -1,7 +1,7 @@
 #include "report/commands/check/rules.h"
 
 #include "report/analyse/stalls/causes.h"
-#include "report/commands/option_words.h"
+#include "report/commands/cause_words.h"
 #include "report/commands_check_rules.inc"
 #include "report/show/value_text.h"
 #include "trace/word_distance.h"
@@ -55,17 +55,16 @@ static int check_read_after(struct gv_check_rule *rule, char why[GV_CHECK_WHY_BY
 static int check_read_cause(const struct gv_check_rule *rule, char why[GV_CHECK_WHY_BYTES])
 {
     char near[GV_WORD_BYTES];
-    const char *causes = gv_option_words(GV_OPTION_check_no_stall);
 
     if (strcmp(rule->text, "any") == 0 || gv_cause_find(rule->text) != GV_CAUSE_COUNT)
         return 0;
-    if (gv_word_nearest(rule->text, causes, near))
+    if (gv_word_nearest(rule->text, gv_cause_words, near))
         snprintf(why, GV_CHECK_WHY_BYTES,
                  "unknown cause '%.64s'; did you mean '%s'? Choose from:%s", rule->text, near,
-                 causes);
+                 gv_cause_words);
     else
         snprintf(why, GV_CHECK_WHY_BYTES, "unknown cause '%.64s'; choose from:%s", rule->text,
-                 causes);
+                 gv_cause_words);
     return -EINVAL;
 }
 
@@ -96,25 +95,14 @@ int gv_check_rules_add(struct gv_check_rules *rules, const struct gv_given *give
     return error;
 }
 
-/* The rule nearest to a word; NULL: none is near. */
-static const char *check_nearest(const char *word, char name[GV_OPTION_NAME_BYTES])
-{
-    char known[GV_OPTION_NAME_BYTES];
-    size_t least = GV_WORD_TYPO;
-
-    name[0] = '\0';
-    for (size_t i = 0; i < GV_CHECKS_COUNT; i++)
-        if (gv_word_is_nearer(word, gv_option_name(&gv_options[checks[i].option], known), &least))
-            strcpy(name, known);
-    return name[0] ? name : NULL;
-}
-
 static int check_refuse_word(const char *word, char why[GV_CHECK_WHY_BYTES])
 {
-    char near[GV_OPTION_NAME_BYTES];
+    const struct gv_option *near = gv_option_nearest(GV_COMMAND_check, word);
+    char name[GV_OPTION_NAME_BYTES];
 
-    if (check_nearest(word, near))
-        snprintf(why, GV_CHECK_WHY_BYTES, "unknown rule '%.64s'; did you mean '%s'?", word, near);
+    if (near && check_find((enum gv_option_id)(near - gv_options)))
+        snprintf(why, GV_CHECK_WHY_BYTES, "unknown rule '%.64s'; did you mean '%s'?", word,
+                 gv_option_name(near, name));
     else
         snprintf(why, GV_CHECK_WHY_BYTES, "unknown rule '%.64s'; see 'gpuverify check --help'",
                  word);

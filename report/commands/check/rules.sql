@@ -1,7 +1,10 @@
 -- The rules of rules.def. Each query gives one row: whether the rule is broken (NULL: that cannot be
 -- known), and what was found, in words. ?1 is the rule's value: nanoseconds, a number, a ratio or a
--- text; of a time or a number of launches, ?2 is the number. duration(ns) and percent(ratio) make
--- words of numbers; short_name(kernel) is what the reports show.
+-- text; of a time or a number of launches, ?2 is the number. The functions gv_... are those of
+-- report/commands/sql_values.h.
+
+-- define: percent(ratio)
+printf('%.1f %%', 100.0 * {ratio})
 
 -- define: meta(key)
 (SELECT value FROM meta WHERE key = '{key}')
@@ -35,7 +38,7 @@ WHERE t.max_ns {longer} AND ({may_compile} AND a.class IN ('load', 'launch', 'fu
 ORDER BY took DESC LIMIT 1
 
 -- define: unseen_words(longer, may_compile)
-(SELECT name || ' took ' || duration(took)
+(SELECT name || ' took ' || gv_duration(took)
     || '; how much of that was waiting or compiling is not fully known'
     FROM ({unseen({longer}, {may_compile})}))
 
@@ -45,7 +48,7 @@ ORDER BY took DESC LIMIT 1
 SELECT CASE WHEN coalesce(busy, 0) < ?1 THEN 1 WHEN coalesce(least < ?1, 1) THEN NULL ELSE 0 END,
     CASE WHEN busy >= ?1
         THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
-        ELSE 'the GPU was busy ' || percent(coalesce(busy, 0))
+        ELSE 'the GPU was busy ' || {percent(coalesce(busy, 0))}
             || ' of the time from the first call to the last' END
 FROM (SELECT busy_ns / seen / used_ns AS busy,
     busy_ns / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE {lost_gpu_or_any})
@@ -62,7 +65,7 @@ FROM (SELECT busy_ns / seen / used_ns AS busy,
 
 -- name: max_gpu_gap
 SELECT coalesce(max(duration_ns), 0) > ?1,
-    'a device was idle for ' || duration(coalesce(max(duration_ns), 0))
+    'a device was idle for ' || gv_duration(coalesce(max(duration_ns), 0))
 FROM gap;
 
 -- name: max_stall
@@ -74,14 +77,14 @@ SELECT CASE WHEN count(*) > 0 THEN 1
         ELSE 0 END,
     CASE WHEN count(*) = 0 THEN coalesce(
         (SELECT printf('%s had not returned after %s; whether it waited or worked is unknown', name,
-            duration(elapsed_ns))
+            gv_duration(elapsed_ns))
             FROM in_flight WHERE elapsed_ns > ?1 AND cause IS NOT 'explicit-sync'
             ORDER BY elapsed_ns DESC LIMIT 1),
         {unseen_words(> ?1, 1)},
-        'the trace has only stalls of at least ' || duration({meta(stall_threshold_ns)})
+        'the trace has only stalls of at least ' || gv_duration({meta(stall_threshold_ns)})
             || ' (GPUVERIFY_STALL_US)')
     ELSE printf('%d call%s lost more than that; stall s%d, %s, lost %s (%s)', count(*),
-        {s(count(*))}, id, name, duration(max(lost)), cause) END
+        {s(count(*))}, id, name, gv_duration(max(lost)), cause) END
 FROM (SELECT *, wait_ns + jit_ns AS lost FROM stalls WHERE NOT expected) WHERE lost > ?1;
 
 -- define: longer_than_stalls
@@ -93,12 +96,12 @@ SELECT CASE WHEN count(*) > 0 THEN 1
             OR EXISTS ({unseen({longer_than_stalls}, ?1 IN ('jit', 'any'))}) THEN NULL
         ELSE 0 END,
     CASE WHEN count(*) = 0 THEN coalesce(
-        (SELECT printf('%s had not returned after %s', name, duration(elapsed_ns))
+        (SELECT printf('%s had not returned after %s', name, gv_duration(elapsed_ns))
             FROM in_flight WHERE {is_held} ORDER BY elapsed_ns DESC LIMIT 1),
         {unseen_words({longer_than_stalls}, ?1 IN ('jit', 'any'))}, '')
     ELSE printf('%d call%s stalled; the longest, stall s%d, %s, lost %s', count(*),
         {s(count(*))}, id, name,
-        duration(max(wait_ns + jit_ns))) END
+        gv_duration(max(wait_ns + jit_ns))) END
 FROM stalls WHERE cause = ?1 OR (?1 = 'any' AND NOT expected);
 
 -- define: without_gpu_side
@@ -124,22 +127,22 @@ SELECT CASE WHEN count(*) > 0 THEN 1
             ELSE 'a part of the GPU side is missing: code may have been loaded then' END
         ELSE printf('%d load%s of code came later; the first, %s%s, %s after the first call',
             count(*), {s(count(*))}, function, what,
-            duration(min(start_ns) - {fact(first_ns)})) END
+            gv_duration(min(start_ns) - {fact(first_ns)})) END
 FROM late;
 
 -- name: no_jit
 SELECT count(*) > 0, printf('the driver compiled %d time%s, for %s', count(*), {s(count(*))},
-    duration(sum(duration_ns)))
+    gv_duration(sum(duration_ns)))
 FROM jits WHERE operation = 'compile';
 
 -- name: max_copy_ratio
 SELECT CASE WHEN kernel_ns > 0 THEN copy_ns * 1.0 / kernel_ns > ?1 ELSE copy_ns > 0 END,
-    printf('copies between host and device took %s, kernels %s', duration(copy_ns),
-        duration(kernel_ns))
+    printf('copies between host and device took %s, kernels %s', gv_duration(copy_ns),
+        gv_duration(kernel_ns))
 FROM (SELECT {fact(host_copy_ns)} AS copy_ns, {fact(gpu_kernel_ns)} AS kernel_ns);
 
 -- define: is_it(name)
-{name} GLOB ?1 OR short_name({name}) GLOB ?1
+{name} GLOB ?1 OR gv_kernel({name}) GLOB ?1
 
 -- name: require_kernel
 -- LIMIT -1: so that each name is made short once, not in each launch.
@@ -184,7 +187,7 @@ SELECT CASE WHEN count(how) > 0 THEN 1 WHEN count(*) > 0 THEN NULL ELSE 0 END,
         ELSE printf('%d process%s ended badly; process %d %s', count(how),
             CASE count(how) WHEN 1 THEN '' ELSE 'es' END, pid, how) END,
     min(CASE WHEN how IS NOT NULL THEN id END)
-FROM (SELECT id, pid, CASE WHEN ended = 'killed' THEN ended_by(exit_signal)
+FROM (SELECT id, pid, CASE WHEN ended = 'killed' THEN coalesce(gv_ended(exit_signal), 'was killed or crashed')
         ELSE 'exited with code ' || exit_code END AS how
     FROM processes WHERE ended = 'killed' OR ended = 'exit' AND coalesce(exit_code, 1) <> 0);
 

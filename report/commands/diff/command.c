@@ -7,40 +7,13 @@
 #include "report/show/terminal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define GV_DIFF_TOP          10
 #define GV_DIFF_LEAST_CHANGE 0.05
-
-static bool diff_pick(struct gv_diff *diff, const char *name)
-{
-    for (size_t i = 0; i < GV_DIFF_AREAS; i++)
-        if (strcmp(gv_diff_areas[i].name, name) == 0) {
-            diff->wanted[i] = true;
-            return true;
-        }
-    return false;
-}
-
-/* 0, or the exit code, after a message. */
-static int diff_choose_sections(const struct gv_arguments *arguments, struct gv_diff *diff)
-{
-    bool picked = false;
-
-    for (size_t i = 0; i < arguments->given_count; i++) {
-        if (arguments->given[i].option != GV_OPTION_diff_section)
-            continue;
-        picked = true;
-        if (!diff_pick(diff, arguments->given[i].text))
-            return gv_arguments_refuse_word(arguments->command, GV_OPTION_diff_section, "section",
-                                            arguments->given[i].text);
-    }
-    for (size_t i = 0; i < GV_DIFF_AREAS; i++)
-        diff->wanted[i] |= !picked;
-    return 0;
-}
 
 /* Sorts the traces to the two sides. 0, or the exit code, after a message. */
 static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_diff *diff)
@@ -68,43 +41,48 @@ static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_dif
     return 0;
 }
 
+struct gv_diff_reading {
+    struct gv_diff *diff;
+    size_t number; /* of the run */
+};
+
+static int diff_read_one(sqlite3 *trace, void *context)
+{
+    const struct gv_diff_reading *reading = context;
+
+    gv_progress_begin(trace, "gpuverify: reading");
+    int error = gv_diff_read(reading->diff, reading->number, trace);
+    gv_progress_end(trace);
+    return error;
+}
+
 /* Reads one trace after the other: only one is open at a time. 0 or the exit code. */
 static int diff_read_all(const struct gv_arguments *arguments, struct gv_diff *diff)
 {
+    struct gv_diff_reading reading = {.diff = diff};
     int code = 0;
 
-    for (size_t i = 0; i < diff->counts[0] + diff->counts[1] && !code; i++) {
-        sqlite3 *trace = NULL;
-        diff->runs[i].path = arguments->operands[i];
-        if (gv_trace_view_open(diff->runs[i].path, &trace))
-            return GV_EXIT_FAILED;
-        gv_progress_begin(trace, "gpuverify: reading");
-        int error = gv_diff_read(diff, i, trace);
-        gv_progress_end(trace);
-        if (error) {
-            gv_message("cannot read %s: %s", diff->runs[i].path, gv_trace_view_why(trace, error));
-            code = GV_EXIT_FAILED;
-        }
-        sqlite3_close(trace);
+    for (; reading.number < diff->counts[0] + diff->counts[1] && !code; reading.number++) {
+        diff->runs[reading.number].path = arguments->operands[reading.number];
+        code = gv_trace_view_read(diff->runs[reading.number].path, diff_read_one, &reading);
     }
     return code;
 }
 
 static int diff_write(const struct gv_arguments *arguments, const struct gv_diff *diff)
 {
+    enum gv_format format =
+        gv_format_find(gv_arguments_text(arguments, GV_OPTION_diff_format, "text"));
     struct gv_diff_style style = {
-        .format = gv_format_find(gv_arguments_text(arguments, GV_OPTION_diff_format, "text")),
+        .format = format,
         .out = stdout,
-        .columns = gv_terminal_columns(stdout),
+        .columns = format == GV_FORMAT_MARKDOWN ? INT_MAX : gv_terminal_columns(stdout),
         .top = gv_arguments_number(arguments, GV_OPTION_diff_top, GV_DIFF_TOP),
         .all = gv_arguments_has(arguments, GV_OPTION_diff_all),
     };
 
-    if (style.format == GV_FORMAT_JSON)
-        return gv_diff_print_json(diff, &style);
-    if (style.format == GV_FORMAT_CSV)
-        return gv_diff_print_csv(diff, &style);
-    return gv_diff_print(diff, &style);
+    return format == GV_FORMAT_JSON || format == GV_FORMAT_CSV ? gv_diff_print_data(diff, &style)
+                                                               : gv_diff_print(diff, &style);
 }
 
 static int diff_run(const struct gv_arguments *arguments, struct gv_diff *diff)
@@ -136,10 +114,11 @@ int gv_command_diff(const struct gv_arguments *arguments)
     struct gv_diff diff = {.least_change = least ? least->fraction : GV_DIFF_LEAST_CHANGE};
     int code = diff_choose_sides(arguments, &diff);
 
-    if (!code)
-        code = diff_choose_sections(arguments, &diff);
     if (code)
         return code;
+    if (gv_arguments_choose(arguments, GV_OPTION_diff_section, "section", gv_diff_area_words,
+                            diff.wanted) < 0)
+        return GV_EXIT_USAGE;
     diff.runs = calloc(diff.counts[0] + diff.counts[1], sizeof(*diff.runs));
     if (!diff.runs) {
         gv_message("out of memory");

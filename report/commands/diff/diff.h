@@ -35,6 +35,7 @@ struct gv_diff_area {
 };
 
 extern const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS];
+extern const char gv_diff_area_words[]; /* their names, " a b c" */
 
 /* The test for "more than noise". */
 enum gv_diff_test {
@@ -91,7 +92,7 @@ struct gv_diff {
 struct gv_diff_style {
     enum gv_format format;
     FILE *out;
-    int columns; /* of text */
+    int columns; /* of text; INT_MAX: Markdown, which is not wrapped */
     int64_t top; /* things of an area; 0: all */
     bool all;    /* also what is not different, if it changed */
 };
@@ -111,10 +112,9 @@ bool gv_diff_any(const struct gv_diff *diff);
 bool gv_diff_shows(const struct gv_diff_change *change, const struct gv_diff_style *style,
                    int64_t *shown, size_t *thing);
 
-/* report/commands/diff/print.c: as text or markdown; report/commands/diff/rows.c: as JSON or CSV. 0
+/* report/commands/diff/print.c: as text or markdown; report/commands/diff/data.c: as JSON or CSV. 0
  * or -errno. */
 int gv_diff_print(const struct gv_diff *diff, const struct gv_diff_style *style);
-int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *style);
-int gv_diff_print_csv(const struct gv_diff *diff, const struct gv_diff_style *style);
+int gv_diff_print_data(const struct gv_diff *diff, const struct gv_diff_style *style);
 
 #endif

@@ -23,12 +23,11 @@
 /* A line of the head; `first` is no longer than the indent. */
 static void diff_line(const struct gv_diff_style *style, const char *first, const char *text)
 {
-    if (style->format == GV_FORMAT_MARKDOWN) {
+    bool markdown = style->format == GV_FORMAT_MARKDOWN;
+
+    if (markdown)
         fputs(first[0] ? "- " : "  ", style->out);
-        gv_text_lines(style->out, 0, first, text, INT32_MAX);
-    } else {
-        gv_text_lines(style->out, GV_DIFF_INDENT, first, text, style->columns);
-    }
+    gv_text_lines(style->out, markdown ? 0 : GV_DIFF_INDENT, first, text, style->columns);
 }
 
 /* Adds "stalled, accelerated (2 of 3)" to a text. */
@@ -101,14 +100,13 @@ static void diff_print_head(const struct gv_diff *diff, const struct gv_diff_sty
         seen &= diff->runs[run].gpu_seen;
     }
     fputs(style->format == GV_FORMAT_MARKDOWN ? "\n" : "", style->out);
-    int columns = style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns;
     if (!seen)
         gv_text_lines(style->out, 0, "",
                       "GPU activity was not recorded completely on both sides: only calls are"
                       " compared.",
-                      columns);
+                      style->columns);
     gv_diff_say_test(text, sizeof(text), diff);
-    gv_text_lines(style->out, 0, "", text, columns);
+    gv_text_lines(style->out, 0, "", text, style->columns);
 }
 
 /* A change of one of the run's times; 0: not shown. */
@@ -126,18 +124,17 @@ static void diff_print_freed(const struct gv_diff *diff, const struct gv_diff_st
 {
     double stalled = -diff_of_run(diff, GV_RUN_STALLED);
     double asked = diff_of_run(diff, GV_RUN_ASKED);
-    char text[GV_DIFF_LINE_BYTES], time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
+    char time[GV_FORMAT_BYTES], waited[GV_FORMAT_BYTES];
 
     if (stalled <= 0 || asked < stalled / 2)
         return;
-    snprintf(text, sizeof(text),
-             "Stalls cost %s less than before, but requested waits take %s more: until the program"
-             " reaches them, the host is free for other work.",
-             gv_format_duration(time, gv_diff_whole(stalled)),
-             gv_format_duration(waited, gv_diff_whole(asked)));
     fputc('\n', style->out);
-    gv_text_lines(style->out, 0, "", text,
-                  style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+    gv_text_say(
+        style->out, 0, "", style->columns,
+        "Stalls cost %s less than before, but requested waits take %s more: until the program"
+        " reaches them, the host is free for other work.",
+        gv_format_duration(time, gv_diff_whole(stalled)),
+        gv_format_duration(waited, gv_diff_whole(asked)));
 }
 
 static void diff_print_title(const struct gv_diff_style *style, const char *title)
@@ -218,7 +215,6 @@ static void diff_print_end(const struct gv_diff *diff, const struct gv_diff_styl
                            size_t written)
 {
     bool several = diff->test != GV_DIFF_TEST_NONE;
-    char text[GV_DIFF_LINE_BYTES];
 
     if (diff->count == 0)
         fputs("\nNothing changed.\n", style->out);
@@ -227,14 +223,13 @@ static void diff_print_end(const struct gv_diff *diff, const struct gv_diff_styl
                 several ? ", and none beyond the noise" : "",
                 style->all ? "" : " (--all shows all)");
     else if (written < diff->count) {
-        snprintf(text, sizeof(text),
-                 "%zu smaller change%s not shown: under %.3g %%, %sof little time, or further down"
-                 " (--all, --top 0).",
-                 diff->count - written, diff->count - written == 1 ? " is" : "s are",
-                 diff->least_change * 100, several ? "within the noise, " : "");
         fputc('\n', style->out);
-        gv_text_lines(style->out, 0, "", text,
-                      style->format == GV_FORMAT_MARKDOWN ? INT32_MAX : style->columns);
+        gv_text_say(
+            style->out, 0, "", style->columns,
+            "%zu smaller change%s not shown: under %.3g %%, %sof little time, or further down"
+            " (--all, --top 0).",
+            diff->count - written, diff->count - written == 1 ? " is" : "s are",
+            diff->least_change * 100, several ? "within the noise, " : "");
     }
 }
 

@@ -1,7 +1,9 @@
 #include "report/commands/diff/diff.h"
 
-#include "report/commands/report/report.h"
+#include "report/commands/sql_values.h"
 #include "report/commands_diff_areas.inc"
+#include "report/commands_diff_read.inc"
+#include "report/show/format.h"
 #include "report/store/database.h"
 
 #include <errno.h>
@@ -13,6 +15,11 @@ const struct gv_diff_area gv_diff_areas[GV_DIFF_AREAS] = {
 #define GV_DIFF_AREA(name, title, what, counted, kernels) {#name, title, what, counted, kernels},
 #include "report/commands/diff/areas.def"
 };
+
+const char gv_diff_area_words[] = ""
+#define GV_DIFF_AREA(name, title, what, counted, kernels) " " #name
+#include "report/commands/diff/areas.def"
+    ;
 
 struct gv_diff_query {
     enum gv_diff_area_id area;
@@ -45,20 +52,17 @@ int gv_diff_begin(struct gv_diff *diff)
                                  NULL);
 
     if (result == SQLITE_OK)
-        result = sqlite3_exec(diff->values,
-                              "CREATE TABLE value (area INTEGER, what TEXT, of_gpu INTEGER, unit"
-                              " INTEGER, run INTEGER, value REAL, PRIMARY KEY (area, what, of_gpu,"
-                              " unit, run)) WITHOUT ROWID; BEGIN",
-                              NULL, NULL, NULL);
+        result = sqlite3_exec(diff->values, sql_begin, NULL, NULL, NULL);
     return gv_database_error(diff->values, result);
 }
 
 static int diff_keep(sqlite3_stmt *insert, const struct gv_diff_value *value)
 {
-    int result;
+    int result = sqlite3_bind_text(insert, 2, value->what, -1, SQLITE_STATIC);
 
+    if (result != SQLITE_OK)
+        return gv_database_error(sqlite3_db_handle(insert), result);
     sqlite3_bind_int(insert, 1, (int)value->area);
-    sqlite3_bind_text(insert, 2, value->what, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int(insert, 3, value->of_gpu);
     sqlite3_bind_int(insert, 4, (int)value->unit);
     sqlite3_bind_int64(insert, 5, (int64_t)value->run);
@@ -91,13 +95,6 @@ static int diff_read_query(const struct gv_diff_query *query, size_t run, sqlite
     return error;
 }
 
-static bool diff_ends_in(const char *key, const char *end)
-{
-    size_t length = strlen(key), tail = strlen(end);
-
-    return length > tail && strcmp(key + length - tail, end) == 0;
-}
-
 static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3_stmt *insert)
 {
     const struct {
@@ -117,9 +114,9 @@ static int diff_read_facts(const struct gv_run_facts *facts, size_t run, sqlite3
             .area = GV_DIFF_AREA_run,
             .what = values[i].label,
             .of_gpu = true, /* unknown is not 0 */
-            .unit = diff_ends_in(key, "_ns")      ? GV_DIFF_NS
-                    : diff_ends_in(key, "_bytes") ? GV_DIFF_BYTES
-                                                  : GV_DIFF_COUNT,
+            .unit = gv_format_ends_in(key, "_ns")      ? GV_DIFF_NS
+                    : gv_format_ends_in(key, "_bytes") ? GV_DIFF_BYTES
+                                                       : GV_DIFF_COUNT,
             .run = run,
             .value = (double)values[i].value,
         };
@@ -156,48 +153,43 @@ static void diff_describe(struct gv_diff_run *run, const struct gv_run_facts *fa
     gv_verdict_make(facts, &run->verdict);
 }
 
-/* Gives the trace the functions and sums that the queries need. */
-static int diff_read_prepared(struct gv_diff *diff, size_t number, struct gv_report *report,
-                              sqlite3_stmt *insert)
+static int diff_read_areas(const struct gv_diff *diff, size_t number, sqlite3 *trace,
+                           const struct gv_run_facts *facts, sqlite3_stmt *insert)
 {
-    struct gv_diff_run *run = &diff->runs[number];
+    const struct gv_diff_run *run = &diff->runs[number];
     int error = 0;
 
-    diff_describe(run, &report->facts);
     if (diff->wanted[GV_DIFF_AREA_verdict])
         error = diff_read_verdict(&run->verdict, number, insert);
     if (!error && diff->wanted[GV_DIFF_AREA_run])
-        error = diff_read_facts(&report->facts, number, insert);
+        error = diff_read_facts(facts, number, insert);
     for (size_t i = 0; i < sizeof(diff_queries) / sizeof(diff_queries[0]) && !error; i++)
         if (diff->wanted[diff_queries[i].area] && (run->gpu_seen || !diff_queries[i].of_gpu ||
                                                    diff_queries[i].area == GV_DIFF_AREA_stalls))
-            error = diff_read_query(&diff_queries[i], number, report->trace, insert);
+            error = diff_read_query(&diff_queries[i], number, trace, insert);
     return error;
 }
 
 int gv_diff_read(struct gv_diff *diff, size_t number, sqlite3 *trace)
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
-    struct gv_report *report = calloc(1, sizeof(*report)); /* what the queries' functions ask */
+    struct gv_run_facts facts = {0};
     sqlite3_stmt *insert = NULL;
-    int error = 0;
+    int error = gv_sql_values_register(trace, true);
 
-    if (!report)
-        return -ENOMEM;
-    report->trace = trace;
-    error = gv_report_values_register(report);
     if (!error)
-        error = gv_run_facts_read(trace, &all, &report->facts);
+        error = gv_run_facts_read(trace, &all, &facts);
+    if (error)
+        return error;
+    diff_describe(&diff->runs[number], &facts);
     /* If two kernels still share a name, the first one counts. */
+    error = gv_database_error(
+        diff->values,
+        sqlite3_prepare_v2(diff->values, "INSERT OR IGNORE INTO value VALUES (?, ?, ?, ?, ?, ?)",
+                           -1, &insert, NULL));
     if (!error)
-        error = gv_database_error(
-            diff->values, sqlite3_prepare_v2(
-                              diff->values, "INSERT OR IGNORE INTO value VALUES (?, ?, ?, ?, ?, ?)",
-                              -1, &insert, NULL));
-    if (!error)
-        error = diff_read_prepared(diff, number, report, insert);
+        error = diff_read_areas(diff, number, trace, &facts, insert);
     sqlite3_finalize(insert);
-    free(report);
     return error;
 }
 

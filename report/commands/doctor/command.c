@@ -31,9 +31,9 @@ static void doctor_print_text(const struct gv_doctor *doctor)
         if (check->fix[0])
             gv_text_lines(stdout, GV_DOCTOR_INDENT, "         to do", check->fix, columns);
     }
-    puts(gv_doctor_is_unwell(doctor) ? "\nSomething would not be recorded."
-         : doctor->looked_not        ? "\nNo problem found, but not everything was checked."
-                                     : "\nReady to profile.");
+    puts(doctor->unwell       ? "\nSomething would not be recorded."
+         : doctor->looked_not ? "\nNo problem found, but not everything was checked."
+                              : "\nReady to profile.");
 }
 
 static int doctor_print_rows(const struct gv_doctor *doctor, enum gv_format format)
@@ -79,9 +79,7 @@ int gv_command_doctor(const struct gv_arguments *arguments)
         doctor_print_text(doctor);
     else
         error = doctor_print_rows(doctor, format);
-    int code = error                         ? GV_EXIT_FAILED
-               : gv_doctor_is_unwell(doctor) ? GV_EXIT_FINDING
-                                             : GV_EXIT_FINE;
+    int code = error ? GV_EXIT_FAILED : doctor->unwell ? GV_EXIT_FINDING : GV_EXIT_FINE;
     free(doctor);
     return code;
 }

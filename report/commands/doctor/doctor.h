@@ -5,7 +5,6 @@
 #ifndef GV_COMMANDS_DOCTOR_DOCTOR_H
 #define GV_COMMANDS_DOCTOR_DOCTOR_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,12 +14,14 @@ enum gv_check_state {
     GV_CHECK_UNSEEN, /* something would not be recorded */
 };
 
+#define GV_DOCTOR_TEXT 512
+
 struct gv_doctor_check {
     enum gv_check_state state;
-    char about[16]; /* machine, or program */
-    char what[24];
-    char found[512];
-    char fix[512]; /* empty: nothing to do */
+    const char *about; /* machine, or program */
+    const char *what;
+    char found[GV_DOCTOR_TEXT];
+    char fix[GV_DOCTOR_TEXT]; /* empty: nothing to do */
 };
 
 #define GV_DOCTOR_CHECKS 48u
@@ -32,17 +33,12 @@ struct gv_doctor {
     char command[256]; /* PROGRAM and its arguments, for a shell */
     bool looked_not;   /* something relevant was left out */
     bool may_start;    /* start programs to test them */
+    bool unwell;       /* something would not be recorded */
 };
 
-/* Adds a check, if there is room. Its fix is empty. */
-struct gv_doctor_check *gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state,
-                                      const char *what, const char *found, ...)
-    __attribute__((format(printf, 4, 5)));
-/* Sets the fix of the last check. */
-void gv_doctor_fix(struct gv_doctor *doctor, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* Whether something would not be seen. */
-bool gv_doctor_is_unwell(const struct gv_doctor *doctor);
+/* Adds a check, if there is room. `fix`: what to do; NULL: nothing. `what` is not copied. */
+void gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state, const char *what,
+                   const char *fix, const char *found, ...) __attribute__((format(printf, 5, 6)));
 
 /* report/commands/doctor/machine.c: files, memory and variables. */
 void gv_doctor_look_at_machine(struct gv_doctor *doctor);
@@ -56,8 +52,5 @@ void gv_doctor_try(struct gv_doctor *doctor);
 /* report/commands/doctor/program.c: whether the library would get into this program, and what it
  * would record. Its arguments follow, then NULL; they are only repeated. */
 void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *program);
-/* report/commands/doctor/shim.c: runs a script in place of a Python interpreter, for some
- * seconds at most, and returns the program that it starts. 0 or -errno. */
-int gv_doctor_ask_python(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -31,12 +31,12 @@ static void machine_driver(struct gv_doctor *doctor)
         close(fd);
     if (count <= 0) {
         gv_doctor_add(
-            doctor, GV_CHECK_NOTE, "kernel driver",
+            doctor, GV_CHECK_NOTE, "kernel driver", NULL,
             "NVIDIA's kernel driver is not loaded: /proc/driver/nvidia/version does not exist");
         return;
     }
     line[strcspn(line, "\n")] = '\0';
-    gv_doctor_add(doctor, GV_CHECK_FINE, "kernel driver", "%s", line);
+    gv_doctor_add(doctor, GV_CHECK_FINE, "kernel driver", NULL, "%s", line);
 }
 
 static void machine_files(struct gv_doctor *doctor)
@@ -47,9 +47,9 @@ static void machine_files(struct gv_doctor *doctor)
         return;
     for (size_t i = 0; i < files.gl_pathc; i++)
         if (access(files.gl_pathv[i], R_OK | W_OK) < 0) {
-            gv_doctor_add(doctor, GV_CHECK_UNSEEN, "permissions", "%s cannot be opened: %s",
-                          files.gl_pathv[i], strerror(errno));
-            gv_doctor_fix(doctor, "give this user or container access to the device");
+            gv_doctor_add(doctor, GV_CHECK_UNSEEN, "permissions",
+                          "give this user or container access to the device",
+                          "%s cannot be opened: %s", files.gl_pathv[i], strerror(errno));
         }
     globfree(&files);
 }
@@ -79,29 +79,27 @@ static void machine_shared_memory(struct gv_doctor *doctor)
     machine_shared_folder(directory);
     if (statvfs(directory, &status) < 0 || statfs(directory, &kind) < 0 ||
         access(directory, W_OK | X_OK) < 0) {
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory", "%s cannot be used: %s", directory,
-                      strerror(errno));
-        gv_doctor_fix(doctor,
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory",
                       "set GPUVERIFY_SPOOL_DIR to a folder in memory; until then, records go to "
-                      "files beside the trace, which makes calls slower");
+                      "files beside the trace, which makes calls slower",
+                      "%s cannot be used: %s", directory, strerror(errno));
         return;
     }
     if (kind.f_type != TMPFS_MAGIC && kind.f_type != RAMFS_MAGIC) {
         gv_doctor_add(doctor, GV_CHECK_NOTE, "shared memory",
+                      "set GPUVERIFY_SPOOL_DIR to a folder in memory, or leave it unset",
                       "%s is on a disk: writing records there makes calls slower", directory);
-        gv_doctor_fix(doctor, "set GPUVERIFY_SPOOL_DIR to a folder in memory, or leave it unset");
         return;
     }
     int64_t free_bytes = (int64_t)(status.f_bavail * status.f_frsize);
     bool small = free_bytes < GV_SHARED_LEAST_BYTES;
     gv_doctor_add(doctor, small ? GV_CHECK_NOTE : GV_CHECK_FINE, "shared memory",
+                  small ? "a busy program may lose records: give the container more (docker run "
+                          "--shm-size=1g), or set GPUVERIFY_SPOOL_DIR"
+                        : NULL,
                   "%s: %s, %s of it free", directory,
                   gv_format_size(size, (int64_t)(status.f_blocks * status.f_frsize)),
                   gv_format_size(left, free_bytes));
-    if (small)
-        gv_doctor_fix(doctor,
-                      "a busy program may lose records: give the container more (docker run "
-                      "--shm-size=1g), or set GPUVERIFY_SPOOL_DIR");
 }
 
 static void machine_library(struct gv_doctor *doctor)
@@ -110,18 +108,17 @@ static void machine_library(struct gv_doctor *doctor)
 
     int error = gv_run_find_library(path, sizeof(path));
     if (!error) {
-        gv_doctor_add(doctor, GV_CHECK_FINE, "library", "%s", path);
+        gv_doctor_add(doctor, GV_CHECK_FINE, "library", NULL, "%s", path);
         return;
     }
     if (error == -EBADF) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
+                      "install gpuverify in a folder whose path has neither",
                       "%.300s: LD_PRELOAD cannot hold a path with a space or a colon", path);
-        gv_doctor_fix(doctor, "install gpuverify in a folder whose path has neither");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library", "install gpuverify again, with its library",
                   "cannot find libgpuverify.so next to gpuverify");
-    gv_doctor_fix(doctor, "install gpuverify again, with its library");
 }
 
 static void machine_profilers(struct gv_doctor *doctor)
@@ -134,23 +131,22 @@ static void machine_profilers(struct gv_doctor *doctor)
         if (!value || !*value)
             continue;
         gv_doctor_add(doctor, i == 0 ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "other profiler",
-                      "%s=%.300s", injections[i], value);
-        gv_doctor_fix(doctor,
                       "unset it: CUPTI serves one profiler at a time, and gpuverify may record "
-                      "only the calls");
+                      "only the calls",
+                      "%s=%.300s", injections[i], value);
     }
     if (preload && *preload) {
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "LD_PRELOAD", "%.400s", preload);
-        gv_doctor_fix(doctor,
-                      "gpuverify keeps it, after its own library; unset it if they conflict");
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "LD_PRELOAD",
+                      "gpuverify keeps it, after its own library; unset it if they conflict",
+                      "%.400s", preload);
     }
 }
 
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "%.400s", why);
-    gv_doctor_fix(doctor,
-                  "install NVIDIA's driver; start a container with GPUs (docker run --gpus all)");
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+                  "install NVIDIA's driver; start a container with GPUs (docker run --gpus all)",
+                  "%.400s", why);
 }
 
 void gv_doctor_look_for_driver(struct gv_doctor *doctor)
@@ -162,7 +158,7 @@ void gv_doctor_look_for_driver(struct gv_doctor *doctor)
         return;
     }
     doctor->looked_not = true;
-    gv_doctor_add(doctor, GV_CHECK_NOTE, "driver",
+    gv_doctor_add(doctor, GV_CHECK_NOTE, "driver", NULL,
                   "libcuda.so.1 can be loaded; starting CUDA was not tried (--no-trial)");
 }
 

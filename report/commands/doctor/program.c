@@ -1,4 +1,5 @@
 /* Checks whether the library would get into a program, and what it would record there. */
+#include "report/commands/doctor/child.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/doctor/elf_file.h"
 
@@ -15,6 +16,8 @@
 
 /* Scripts whose interpreter is a script. */
 #define GV_PROGRAM_SCRIPTS 4
+/* For one to answer. */
+#define GV_PROGRAM_MOST_MS 10000
 
 /* Finds a program as a shell does. 0 or -errno. */
 static int program_find(const char *name, char path[PATH_MAX])
@@ -73,9 +76,9 @@ static bool program_rights(struct gv_doctor *doctor, const char *path)
     if (!special && getxattr(path, "security.capability", NULL, 0) <= 0)
         return true;
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "rights",
+                  "run a copy without these rights, as a user who has the rights it needs",
                   "%.300s %s: the system does not preload libraries into it", path,
                   special ? "is set-user-id or set-group-id" : "has capabilities of its own");
-    gv_doctor_fix(doctor, "run a copy without these rights, as a user who has the rights it needs");
     return false;
 }
 
@@ -84,16 +87,16 @@ static void program_runtime(struct gv_doctor *doctor, const struct gv_elf_file *
     const char *runtime = gv_elf_file_needs(elf, "libcudart");
 
     if (runtime)
-        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime", NULL,
                       "%s, shared: its calls are recorded by their own names", runtime);
     else if (elf->has_device_code)
-        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime", NULL,
                       "static: the driver calls inside its calls are recorded");
     else if (gv_elf_file_needs(elf, "libcuda.so"))
-        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime",
+        gv_doctor_add(doctor, GV_CHECK_FINE, "CUDA runtime", NULL,
                       "none: the program calls the driver directly");
     else
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "CUDA runtime",
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "CUDA runtime", NULL,
                       "the file itself needs none; libraries that it loads may");
 }
 
@@ -105,15 +108,15 @@ static void program_libraries(struct gv_doctor *doctor, const struct gv_elf_file
         sanitizer = gv_elf_file_needs(elf, "libtsan");
     if (sanitizer) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "sanitizer",
+                      "build the program without it; UBSan may stay",
                       "%s replaces the same functions of the C library as gpuverify", sanitizer);
-        gv_doctor_fix(doctor, "build the program without it; UBSan may stay");
     }
     if (elf->opens_libraries) {
         gv_doctor_add(
             doctor, GV_CHECK_NOTE, "plugins",
+            "if calls are missing, open the libraries without RTLD_DEEPBIND",
             "the program can open libraries; calls of libraries opened with RTLD_DEEPBIND "
             "would not be recorded");
-        gv_doctor_fix(doctor, "if calls are missing, open the libraries without RTLD_DEEPBIND");
     }
 }
 
@@ -130,28 +133,29 @@ static bool program_is_of_ours(const struct gv_elf_file *elf)
 static void program_elf(struct gv_doctor *doctor, const char *path, const struct gv_elf_file *elf)
 {
     struct utsname system = {.machine = ""};
+    char fix[128];
 
     uname(&system);
+    snprintf(fix, sizeof(fix), "build it for this machine, %.65s", system.machine);
     if (!elf->is_64_bit || !program_is_of_ours(elf)) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine",
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine", fix,
                       "%.300s is built for another machine (ELF machine %u, %d bits)", path,
                       (unsigned)elf->machine, elf->is_64_bit ? 64 : 32);
-        gv_doctor_fix(doctor, "build it for this machine, %.65s", system.machine);
         return;
     }
     if (!elf->is_dynamic) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "linking",
+                      "link it without -static; CUDA's own libraries may stay static",
                       "%.300s is static: no library can be preloaded into it", path);
-        gv_doctor_fix(doctor, "link it without -static; CUDA's own libraries may stay static");
         return;
     }
     if (strstr(elf->interpreter, "ld-musl")) {
         gv_doctor_add(doctor, GV_CHECK_UNSEEN, "C library",
+                      "build it for glibc, or run it in a container with glibc",
                       "%.200s is built for musl, the library for glibc", path);
-        gv_doctor_fix(doctor, "build it for glibc, or run it in a container with glibc");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_FINE, "linking",
+    gv_doctor_add(doctor, GV_CHECK_FINE, "linking", NULL,
                   "%.300s is dynamic: the library can be preloaded", path);
     program_runtime(doctor, elf);
     program_libraries(doctor, elf);
@@ -181,6 +185,26 @@ static bool program_is_called_python(const char *called)
     return name[strspn(name, "0123456789.")] == '\0';
 }
 
+/* In the child. */
+static void program_become(const void *name)
+{
+    unsetenv("LD_PRELOAD");
+    execlp(name, name, "-c", "import os; print(os.readlink('/proc/self/exe'))", (char *)NULL);
+}
+
+/* The program that a script in place of Python starts: only running it shows that. 0 or -errno. */
+static int program_ask_python(const char *name, char path[PATH_MAX])
+{
+    char said[PATH_MAX];
+    int status, error = gv_doctor_listen(program_become, name, GV_PROGRAM_MOST_MS, said,
+                                         sizeof(said), &status);
+
+    if (error)
+        return error;
+    said[strcspn(said, "\n")] = '\0';
+    return said[0] == '/' && realpath(said, path) ? 0 : -ENOENT;
+}
+
 /* pyenv, asdf and others put scripts called python3 before the interpreters in PATH. `called` is
  * the name by which `path` was found; `path` becomes that of the interpreter. */
 static bool program_is_shim(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
@@ -189,10 +213,10 @@ static bool program_is_shim(struct gv_doctor *doctor, const char *called, char p
 
     if (!doctor->may_start || !program_is_called_python(called) ||
         !program_interpreter(path, name) || !program_is_shell(name) ||
-        gv_doctor_ask_python(called, found) != 0)
+        program_ask_python(called, found) != 0)
         return false;
-    gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is a shell script that starts %.200s",
-                  path, found);
+    gv_doctor_add(doctor, GV_CHECK_FINE, "script", NULL,
+                  "%.200s is a shell script that starts %.200s", path, found);
     strcpy(path, found);
     return true;
 }
@@ -201,7 +225,7 @@ static bool program_is_shim(struct gv_doctor *doctor, const char *called, char p
  * -errno. */
 static int program_follow(struct gv_doctor *doctor, const char *called, char path[PATH_MAX])
 {
-    char name[PATH_MAX];
+    char name[PATH_MAX], fix[GV_DOCTOR_TEXT];
     int error = 0;
     bool script = false;
 
@@ -210,19 +234,19 @@ static int program_follow(struct gv_doctor *doctor, const char *called, char pat
             return 0;
         if (!program_interpreter(path, name))
             break;
-        gv_doctor_add(doctor, GV_CHECK_FINE, "script", "%.200s is run by %.200s", path, name);
+        gv_doctor_add(doctor, GV_CHECK_FINE, "script", NULL, "%.200s is run by %.200s", path, name);
         error = program_find(name, path);
         script = true;
     }
     if (!error && script && program_is_shell(name)) {
         doctor->looked_not = true;
+        snprintf(fix, sizeof(fix),
+                 "run it and see: gpuverify run -- %.300s; or name the program that the "
+                 "script starts in the end",
+                 doctor->command);
         gv_doctor_add(
-            doctor, GV_CHECK_NOTE, "starts",
+            doctor, GV_CHECK_NOTE, "starts", fix,
             "a shell script decides while it runs what to start, so that was not checked");
-        gv_doctor_fix(doctor,
-                      "run it and see: gpuverify run -- %.300s; or name the program that the "
-                      "script starts in the end",
-                      doctor->command);
     }
     return error;
 }
@@ -259,7 +283,7 @@ static void program_command(struct gv_doctor *doctor, char *const *with, char *c
 void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
 {
     const char *program = words[0];
-    char path[PATH_MAX];
+    char path[PATH_MAX], fix[GV_DOCTOR_TEXT];
     struct gv_elf_file *elf = malloc(sizeof(*elf));
 
     program_command(doctor, NULL, words);
@@ -269,11 +293,11 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     if (!error)
         error = program_follow(doctor, program, path);
     if (!error && program_is_python(path)) {
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "script",
-                      "%.200s has no #! line; python3 was checked for it", path);
         char *python[] = {"python3", NULL};
         program_command(doctor, python, words);
-        gv_doctor_fix(doctor, "start it with: gpuverify run -- %.300s", doctor->command);
+        snprintf(fix, sizeof(fix), "start it with: gpuverify run -- %.300s", doctor->command);
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "script", fix,
+                      "%.200s has no #! line; python3 was checked for it", path);
         error = program_find("python3", path);
         if (!error)
             error = program_follow(doctor, "python3", path);
@@ -281,15 +305,15 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     if (!error)
         error = gv_elf_file_read(path, elf);
     if (error == -ENOEXEC) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind", "%.300s is not a program for this system",
-                      path);
-        gv_doctor_fix(doctor, "name the program that gpuverify run should start");
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind",
+                      "name the program that gpuverify run should start",
+                      "%.300s is not a program for this system", path);
     } else if (error == -ENOENT && here) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s is not on the PATH", program);
-        gv_doctor_fix(doctor, "it is in this folder: gpuverify doctor ./%.200s", program);
+        snprintf(fix, sizeof(fix), "it is in this folder: gpuverify doctor ./%.200s", program);
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", fix, "%.300s is not on the PATH", program);
     } else if (error) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "%.300s: %s", program, strerror(-error));
-        gv_doctor_fix(doctor, "name a program that exists and is readable");
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "name a program that exists and is readable",
+                      "%.300s: %s", program, strerror(-error));
     } else {
         if (program_rights(doctor, path))
             program_elf(doctor, path, elf);

@@ -2,15 +2,14 @@
  * A trial: `gpuverify run` with a program that starts CUDA. It runs in separate processes, because
  * a driver in trouble may hang or crash them, and for some seconds at most.
  */
+#include "report/commands/doctor/child.h"
 #include "report/commands/doctor/doctor.h"
 #include "report/commands/trace_view.h"
+#include "report/commands_doctor_trial.inc"
 #include "report/show/error_words.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,59 +17,26 @@
 #include <unistd.h>
 
 #define GV_TRIAL_MOST_MS 30000
-#define GV_TRIAL_STEP_MS 20
 
 struct gv_trial {
     char folder[64];
     char trace[96];
-    char said[96]; /* what the program printed */
+    char said[512]; /* what the program printed */
 };
 
 /* In the child. */
-static void trial_become(const struct gv_trial *trial)
+static void trial_become(const void *context)
 {
+    const struct gv_trial *trial = context;
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    int out = open(trial->said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    if (length <= 0 || out < 0 || none < 0 || dup2(none, 0) < 0 || dup2(out, 1) < 0 ||
-        dup2(none, 2) < 0)
-        _exit(127);
+    if (length <= 0)
+        return;
     self[length] = '\0';
-    setpgid(0, 0);
     unsetenv("GPUVERIFY_SESSION");
     setenv("GPUVERIFY_COLLECTOR", "on", 1);
     execl(self, "gpuverify", "run", "-o", trial->trace, "--", self, "trial", (char *)NULL);
-    _exit(127);
-}
-
-/* 0, or -ETIMEDOUT, or -ECHILD if it crashed, or another -errno. */
-static int trial_wait(pid_t child)
-{
-    int status = 0;
-
-    for (int waited_ms = 0; waited_ms < GV_TRIAL_MOST_MS; waited_ms += GV_TRIAL_STEP_MS) {
-        pid_t got = waitpid(child, &status, WNOHANG);
-        if (got < 0 && errno != EINTR)
-            return -errno;
-        if (got == child)
-            return WIFSIGNALED(status) ? -ECHILD : 0;
-        usleep(GV_TRIAL_STEP_MS * 1000);
-    }
-    kill(-child, SIGKILL);
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
-    return -ETIMEDOUT;
-}
-
-static int trial_run(const struct gv_trial *trial)
-{
-    pid_t child = fork();
-
-    if (child == 0)
-        trial_become(trial);
-    return child < 0 ? -errno : trial_wait(child);
 }
 
 static void trial_devices(struct gv_doctor *doctor, sqlite3 *trace)
@@ -82,7 +48,7 @@ static void trial_devices(struct gv_doctor *doctor, sqlite3 *trace)
                            " devices ORDER BY device LIMIT 16",
                            -1, &rows, NULL) == SQLITE_OK)
         while (sqlite3_step(rows) == SQLITE_ROW)
-            gv_doctor_add(doctor, GV_CHECK_FINE, "device",
+            gv_doctor_add(doctor, GV_CHECK_FINE, "device", NULL,
                           "%d: %.120s, compute capability %.16s, %lld MiB",
                           sqlite3_column_int(rows, 0), (const char *)sqlite3_column_text(rows, 1),
                           (const char *)sqlite3_column_text(rows, 2),
@@ -100,17 +66,18 @@ static void trial_gpu_side(struct gv_doctor *doctor, sqlite3_stmt *row)
     const char *simulated = sqlite3_column_int(row, 4) ? "a simulated " : "";
 
     if (mode && strcmp(mode, "cupti") == 0) {
-        gv_doctor_add(doctor, GV_CHECK_FINE, "GPU side", "recorded through %sCUPTI %d.%d, %.300s",
-                      simulated, version / 10000, version % 10000 / 100, library ? library : "");
+        gv_doctor_add(doctor, GV_CHECK_FINE, "GPU side", NULL,
+                      "recorded through %sCUPTI %d.%d, %.300s", simulated, version / 10000,
+                      version % 10000 / 100, library ? library : "");
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "GPU side", "not recorded: %.400s",
+    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "GPU side",
+                  "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
+                  "calls and stalls are recorded without it too",
+                  "not recorded: %.400s",
                   why    ? why
                   : mode ? "GPUVERIFY_GPU=off"
                          : "CUDA was not started");
-    gv_doctor_fix(doctor,
-                  "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
-                  "calls and stalls are recorded without it too");
 }
 
 static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
@@ -119,17 +86,13 @@ static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
     sqlite3_stmt *row = NULL;
 
     if (access(trial->trace, R_OK) < 0 || gv_trace_view_open(trial->trace, &trace)) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace", "the trial run wrote none");
-        gv_doctor_fix(doctor, "see what it reports: GPUVERIFY_LOG=info gpuverify run true");
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace",
+                      "see what it reports: GPUVERIFY_LOG=info gpuverify run true",
+                      "the trial run wrote none");
         return;
     }
     trial_devices(doctor, trace);
-    if (sqlite3_prepare_v2(
-            trace,
-            "SELECT gpu, gpu_why, cupti_version, cupti_library, EXISTS (SELECT 1 FROM"
-            " device WHERE name GLOB 'GV_SIM *') FROM process ORDER BY"
-            " id LIMIT 1",
-            -1, &row, NULL) == SQLITE_OK &&
+    if (sqlite3_prepare_v2(trace, sql_gpu_side, -1, &row, NULL) == SQLITE_OK &&
         sqlite3_step(row) == SQLITE_ROW)
         trial_gpu_side(doctor, row);
     sqlite3_finalize(row);
@@ -138,31 +101,26 @@ static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
 
 static void trial_judge(struct gv_doctor *doctor, const struct gv_trial *trial)
 {
-    char said[512] = "";
+    const char *said = trial->said;
     int result = -1, version = 0, devices = 0;
-    FILE *file = fopen(trial->said, "re");
 
-    if (file && !fgets(said, sizeof(said), file))
-        said[0] = '\0';
-    if (file)
-        fclose(file);
-    said[strcspn(said, "\n")] = '\0';
     if (strncmp(said, "missing ", 8) == 0) {
         gv_doctor_add_missing_driver(doctor, said + 8);
         return;
     }
     if (sscanf(said, "result %d %d %d", &result, &version, &devices) != 3) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "starting CUDA gave no result: %.200s",
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+                      "check whether a CUDA program works without gpuverify",
+                      "starting CUDA gave no result: %.200s",
                       said[0] ? said : "the trial run did not start");
-        gv_doctor_fix(doctor, "check whether a CUDA program works without gpuverify");
     } else if (result != 0) {
         const struct gv_error_words *error = gv_error_words_of("init", result);
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "cuInit returned %d: %s", result,
-                      error ? error->meaning : "unknown");
-        gv_doctor_fix(doctor, "%s", error ? error->remedy : "check the kernel's log (dmesg)");
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+                      error ? error->remedy : "check the kernel's log (dmesg)",
+                      "cuInit returned %d: %s", result, error ? error->meaning : "unknown");
     } else {
-        gv_doctor_add(doctor, GV_CHECK_FINE, "driver", "CUDA %d.%d, %d device%s", version / 1000,
-                      version % 1000 / 10, devices, devices == 1 ? "" : "s");
+        gv_doctor_add(doctor, GV_CHECK_FINE, "driver", NULL, "CUDA %d.%d, %d device%s",
+                      version / 1000, version % 1000 / 10, devices, devices == 1 ? "" : "s");
         trial_look(doctor, trial);
     }
 }
@@ -170,24 +128,25 @@ static void trial_judge(struct gv_doctor *doctor, const struct gv_trial *trial)
 void gv_doctor_try(struct gv_doctor *doctor)
 {
     struct gv_trial trial = {.folder = "/tmp/gpuverify-doctor-XXXXXX"};
-    int error;
+    int status = 0, error;
 
     if (!mkdtemp(trial.folder)) {
-        gv_doctor_add(doctor, GV_CHECK_NOTE, "trial", "cannot run in /tmp: %s", strerror(errno));
+        gv_doctor_add(doctor, GV_CHECK_NOTE, "trial", NULL, "cannot run in /tmp: %s",
+                      strerror(errno));
         return;
     }
     snprintf(trial.trace, sizeof(trial.trace), "%s/trace.db", trial.folder);
-    snprintf(trial.said, sizeof(trial.said), "%s/said", trial.folder);
-    error = trial_run(&trial);
-    if (error == -ETIMEDOUT || error == -ECHILD) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver", "starting CUDA %s",
-                      error == -ECHILD ? "crashed" : "did not end within 30 s");
-        gv_doctor_fix(doctor, "check whether a CUDA program works without gpuverify, and what "
-                              "nvidia-smi and the kernel's log (dmesg) say");
+    error = gv_doctor_listen(trial_become, &trial, GV_TRIAL_MOST_MS, trial.said, sizeof(trial.said),
+                             &status);
+    trial.said[strcspn(trial.said, "\n")] = '\0';
+    if (error == -ETIMEDOUT || (!error && WIFSIGNALED(status))) {
+        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+                      "check whether a CUDA program works without gpuverify, and what "
+                      "nvidia-smi and the kernel's log (dmesg) say",
+                      "starting CUDA %s", error ? "did not end within 30 s" : "crashed");
     } else {
         trial_judge(doctor, &trial);
     }
-    unlink(trial.said);
     unlink(trial.trace);
     rmdir(trial.folder);
 }

@@ -11,8 +11,18 @@
 #include "report/show/text_lines.h"
 #include "report/show/value_text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* What to explain: the stall `id`, or if that is 0 the worst and the calls that have not returned.
+ */
+struct gv_explain {
+    const char *path;
+    int64_t id;
+    bool json;
+};
 
 /* s15, or 15. 0: it is no stall's number. */
 static int64_t explain_id(const char *word)
@@ -29,7 +39,7 @@ static int explain_row(sqlite3 *trace, const struct gv_stall_row *row,
 
     if (!to->json)
         return gv_explain_stall(trace, row, to);
-    gv_json_open(to->json, '{');
+    gv_json_open(to->json, "stall", '{');
     error = gv_explain_stall(trace, row, to);
     gv_json_close(to->json, '}');
     return error;
@@ -41,13 +51,11 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
     struct gv_stall_filter filter = {.id = id, .expected = id != 0, .limit = 1, .people = true};
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums = {0};
-    char offer[GV_OFFER_BYTES], text[GV_OFFER_BYTES + 64];
+    char offer[GV_OFFER_BYTES];
     int error = id ? 0 : gv_stall_sums_read(trace, &sums);
 
     if (!error)
         error = gv_stall_rows_read(trace, &filter, &rows);
-    if (to->json)
-        gv_json_key(to->json, "stall");
     if (!error && rows.count) {
         if (*told && !to->json)
             putchar('\n');
@@ -55,15 +63,15 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
         bool unknown = gv_cause_is_unknown(rows.rows[0].cause);
         int64_t count = unknown ? sums.unknown_count : sums.count - sums.unknown_count;
         if (count > 1 && !to->json) {
-            snprintf(text, sizeof(text), "The worst of %" PRId64 " %sstalls; %s lists them.", count,
-                     unknown ? "unexplained " : "",
-                     gv_offer_fill(offer, sizeof(offer), "gpuverify stalls FILE", to->path, false));
             putchar('\n');
-            gv_text_lines(stdout, 0, "", text, to->columns);
+            gv_text_say(
+                stdout, 0, "", to->columns, "The worst of %" PRId64 " %sstalls; %s lists them.",
+                count, unknown ? "unexplained " : "",
+                gv_offer_fill(offer, sizeof(offer), "gpuverify stalls FILE", to->path, false));
         }
         *told += 1;
     } else if (to->json) {
-        gv_json_null(to->json);
+        gv_json_null(to->json, "stall");
     }
     gv_stall_rows_free(&rows);
     return error;
@@ -92,53 +100,61 @@ static int explain_json(sqlite3 *trace, int64_t id, struct gv_explain_out *to, i
     struct gv_json json;
     int error;
 
-    gv_json_begin(&json, stdout);
+    gv_json_begin(&json, stdout, '{');
     to->json = &json;
-    gv_json_open(&json, '{');
-    gv_json_key(&json, "trace");
-    gv_json_text(&json, to->path);
-    gv_json_key(&json, "in_flight");
-    gv_json_open(&json, '[');
+    gv_json_text(&json, "trace", to->path);
+    gv_json_open(&json, "in_flight", '[');
     if (id) {
         gv_json_close(&json, ']');
         error = explain_one(trace, id, to, told);
     } else {
         error = explain_all(trace, to);
     }
-    gv_json_close(&json, '}');
-    gv_json_end(&json);
+    gv_json_end(&json, '}');
     return error;
+}
+
+static int explain_trace(sqlite3 *trace, void *context)
+{
+    const struct gv_explain *explain = context;
+    struct gv_explain_out to = {
+        .path = explain->path, .out = stdout, .columns = gv_terminal_columns(stdout)};
+    int told = 0, error;
+
+    to.text = open_memstream(&to.written, &to.bytes);
+    if (!to.text)
+        return -ENOMEM;
+    if (explain->json)
+        error = explain_json(trace, explain->id, &to, &told);
+    else
+        error = explain->id ? explain_one(trace, explain->id, &to, &told) : explain_all(trace, &to);
+    if (fclose(to.text) != 0 && !error)
+        error = -ENOMEM;
+    free(to.written);
+    if (error || told || !explain->id)
+        return error;
+    gv_message("%s has no stall s%" PRId64, explain->path, explain->id);
+    return GV_EXIT_FAILED;
 }
 
 int gv_command_explain(const struct gv_arguments *arguments)
 {
     const char *path = arguments->operands[0], *stall = path ? arguments->operands[1] : NULL;
     const char *format = gv_arguments_text(arguments, GV_OPTION_explain_format, "text");
-    struct gv_explain_out to = {.out = stdout, .columns = gv_terminal_columns(stdout)};
-    sqlite3 *trace = NULL;
-    int64_t id = 0;
-    int told = 0, code = GV_EXIT_FAILED, error;
+    struct gv_explain explain = {.json = strcmp(format, "json") == 0};
+    int code = GV_EXIT_FAILED;
 
     if (path && !stall && explain_id(path)) {
         stall = path;
         path = NULL;
     }
-    if (stall && (id = explain_id(stall)) == 0)
+    if (stall && explain_id(path ? path : "") && !explain_id(stall))
+        return gv_arguments_refuse(arguments->command, "'%s' comes after the trace, '%s'", path,
+                                   stall);
+    if (stall && (explain.id = explain_id(stall)) == 0)
         return gv_arguments_refuse(arguments->command,
                                    "'%s' is not a stall such as s15; 'gpuverify stalls' lists them",
                                    stall);
-    path = gv_offer_choose(arguments->command, path, &code);
-    if (!path || gv_trace_view_open(path, &trace))
-        return code;
-    to.path = path;
-    if (strcmp(format, "json") == 0)
-        error = explain_json(trace, id, &to, &told);
-    else
-        error = id ? explain_one(trace, id, &to, &told) : explain_all(trace, &to);
-    if (error)
-        gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
-    else if (!told && id)
-        gv_message("%s has no stall s%" PRId64, path, id);
-    sqlite3_close(trace);
-    return error || (!told && id) ? GV_EXIT_FAILED : GV_EXIT_FINE;
+    explain.path = gv_offer_choose(arguments->command, path, &code);
+    return explain.path ? gv_trace_view_read(explain.path, explain_trace, &explain) : code;
 }

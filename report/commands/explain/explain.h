@@ -11,12 +11,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The output of an explanation: text, or the members of a JSON object. */
+/* The output of an explanation: text, or the members of a JSON object. A paragraph is written in
+ * pieces to `text`, and then printed by gv_explain_end(). */
 struct gv_explain_out {
     const char *path; /* of the trace */
     FILE *out;
     int columns;
     struct gv_json *json; /* NULL: text */
+    FILE *text;
+    char *written; /* what `text` has got so far */
+    size_t bytes;
 };
 
 /* Columns before the text of a paragraph, for its title. */
@@ -24,21 +28,14 @@ struct gv_explain_out {
 /* An untrusted name inside a sentence: printf's format, with the length that is read. */
 #define GV_EXPLAIN_NAME "%.160s"
 
-/* report/commands/explain/lines.c: prints a paragraph, "  why     Loading code needs ...", or
+/* Prints a paragraph, "  why     Loading code needs ...", or
  * "why": "...". `text` may contain anything: control characters are escaped; a line feed starts
  * a new line. */
 void gv_explain_lines(const struct gv_explain_out *to, const char *title, const char *text);
 
-/* The same for a text written in pieces: begin() returns the stream, or NULL without memory;
- * end() prints the text, unless it is empty. 0 or -ENOMEM. */
-struct gv_explain_paragraph {
-    char *text;
-    size_t size;
-    FILE *stream;
-};
-FILE *gv_explain_paragraph_begin(struct gv_explain_paragraph *paragraph);
-int gv_explain_paragraph_end(struct gv_explain_paragraph *paragraph,
-                             const struct gv_explain_out *to, const char *title);
+/* The same for what was written to to->text since the last paragraph; nothing if that is empty. 0
+ * or -ENOMEM. */
+int gv_explain_end(const struct gv_explain_out *to, const char *title);
 
 /* 0 or -errno. */
 int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,

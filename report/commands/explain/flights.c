@@ -3,9 +3,10 @@
 #include "report/analyse/time_sum.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/explain/timeline.h"
+#include "report/commands_explain_flights.inc"
 #include "report/show/format.h"
+#include "report/store/database.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -28,11 +29,6 @@ enum gv_flight_column {
     GV_FLIGHT_PID,
     GV_FLIGHT_SIGNAL,
 };
-
-static const char flights_sql[] =
-    "SELECT f.process, f.thread, f.name, f.kernel, f.start_ns, f.elapsed_ns, f.cause,"
-    " f.blocked_by_thread, f.confidence, f.state, f.advice, p.ended, p.pid, p.exit_signal"
-    " FROM in_flight f LEFT JOIN processes p ON p.id = f.process ORDER BY f.start_ns, f.thread";
 
 static const char *flight_text(sqlite3_stmt *row, enum gv_flight_column column)
 {
@@ -94,18 +90,6 @@ static void explain_flight_why(sqlite3_stmt *row, FILE *text)
     fputc('.', text);
 }
 
-static int explain_flight_section(const struct gv_explain_out *to, const char *title,
-                                  void (*write)(sqlite3_stmt *, FILE *), sqlite3_stmt *row)
-{
-    struct gv_explain_paragraph paragraph;
-    FILE *text = gv_explain_paragraph_begin(&paragraph);
-
-    if (!text)
-        return -ENOMEM;
-    write(row, text);
-    return gv_explain_paragraph_end(&paragraph, to, title);
-}
-
 static void explain_flight_title(sqlite3_stmt *row, FILE *out)
 {
     const char *cause = flight_text(row, GV_FLIGHT_CAUSE);
@@ -136,12 +120,11 @@ static void explain_flight_fields(sqlite3_stmt *row, struct gv_json *json)
     };
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        gv_json_key(json, fields[i].key);
         int type = sqlite3_column_type(row, fields[i].column);
         if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
-            gv_json_number(json, sqlite3_column_int64(row, fields[i].column));
+            gv_json_number(json, fields[i].key, sqlite3_column_int64(row, fields[i].column));
         else
-            gv_json_text(json, flight_text(row, fields[i].column));
+            gv_json_text(json, fields[i].key, flight_text(row, fields[i].column));
     }
 }
 
@@ -172,9 +155,12 @@ static int explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_exp
         explain_flight_fields(row, to->json);
     else
         explain_flight_title(row, to->out);
-    error = explain_flight_section(to, "what", explain_flight_what, row);
-    if (!error && cause)
-        error = explain_flight_section(to, "why", explain_flight_why, row);
+    explain_flight_what(row, to->text);
+    error = gv_explain_end(to, "what");
+    if (!error && cause) {
+        explain_flight_why(row, to->text);
+        error = gv_explain_end(to, "why");
+    }
     if (!error)
         error = gv_timeline_print(trace, &focus, to);
     if (!error && state)
@@ -189,24 +175,19 @@ static int explain_flight(sqlite3 *trace, sqlite3_stmt *row, const struct gv_exp
 int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *told)
 {
     sqlite3_stmt *rows = NULL;
-    int result, error = 0;
+    int result = sqlite3_prepare_v2(trace, sql_flights, -1, &rows, NULL), error = 0;
 
     *told = 0;
-    if (sqlite3_prepare_v2(trace, flights_sql, -1, &rows, NULL) != SQLITE_OK)
-        error = -EIO;
-    while (!error && (result = sqlite3_step(rows)) != SQLITE_DONE) {
-        if (result != SQLITE_ROW) {
-            error = -EIO;
-        } else {
-            if ((*told)++ && !to->json)
-                fputc('\n', to->out);
-            if (to->json)
-                gv_json_open(to->json, '{');
-            error = explain_flight(trace, rows, to);
-            if (to->json)
-                gv_json_close(to->json, '}');
-        }
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        if ((*told)++ && !to->json)
+            fputc('\n', to->out);
+        if (to->json)
+            gv_json_open(to->json, NULL, '{');
+        error = explain_flight(trace, rows, to);
+        if (to->json)
+            gv_json_close(to->json, '}');
     }
     sqlite3_finalize(rows);
-    return error;
+    return error ? error : gv_database_error(trace, result);
 }

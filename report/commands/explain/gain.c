@@ -1,6 +1,7 @@
 #include "report/commands/explain/explain.h"
 
 #include "report/analyse/time_union.h"
+#include "report/commands_explain_gain.inc"
 #include "report/show/format.h"
 #include "report/store/database.h"
 
@@ -15,12 +16,7 @@ static int gain_find_sync(sqlite3 *trace, const struct gv_stall_row *row, struct
 {
     const int64_t values[] = {row->thread, gv_time_sum(row->start_ns, row->duration_ns)};
     sqlite3_stmt *found = NULL;
-    int result = gv_database_ask(
-        trace,
-        "SELECT s.name, s.start_ns, s.duration_ns, o.place FROM stalls s JOIN gpu_op o ON o.id ="
-        " s.waited_for WHERE s.thread = ?1 AND s.expected AND s.wait_ns > 0 AND s.start_ns >= ?2"
-        " ORDER BY s.start_ns LIMIT 1",
-        values, 2, &found);
+    int result = gv_database_ask(trace, sql_next_wait, values, 2, &found);
 
     if (result == SQLITE_OK && (result = sqlite3_step(found)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(found, 0);
@@ -42,11 +38,7 @@ static int gain_busy(sqlite3 *trace, const struct gv_stall_row *row,
     struct gv_time_union busy = {0};
     sqlite3_stmt *rows = NULL;
     bool same = false;
-    int result = gv_database_ask(
-        trace,
-        "SELECT max(start_ns, ?2), min(start_ns + duration_ns, ?3), id = ?4 FROM gpu_op WHERE place"
-        " = ?1 AND start_ns < ?3 AND start_ns + duration_ns > ?2 ORDER BY start_ns",
-        values, 4, &rows);
+    int result = gv_database_ask(trace, sql_operations, values, 4, &rows);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -66,12 +58,7 @@ static int gain_next_call(sqlite3 *trace, const struct gv_stall_row *row, bool *
     const int64_t values[] = {row->call, row->wait_ns / 10};
     sqlite3_stmt *found = NULL;
     char text[512];
-    int result = gv_database_ask(
-        trace,
-        "SELECT a.name, a.class = 'sync' AND n.stream = c.stream AND n.start_ns - c.start_ns -"
-        " c.duration_ns < ?2 FROM call c JOIN call n ON n.thread = c.thread AND n.id > c.id JOIN"
-        " api a ON a.id = n.api WHERE c.id = ?1 ORDER BY n.id LIMIT 1",
-        values, 2, &found);
+    int result = gv_database_ask(trace, sql_next_call, values, 2, &found);
 
     if (result == SQLITE_OK && (result = sqlite3_step(found)) == SQLITE_ROW &&
         sqlite3_column_int(found, 1)) {

@@ -5,7 +5,6 @@
 #include "report/show/format.h"
 #include "report/store/database.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 /* Kernels that take this long are rare; a shorter watchdog also reports shorter ones. */
@@ -17,11 +16,9 @@ static int explain_hang_where(sqlite3 *trace, int64_t call, char *out, size_t si
     sqlite3_stmt *row = NULL;
     int64_t stack = 0;
     int result =
-        sqlite3_prepare_v2(trace, "SELECT stack FROM call_stack WHERE call = ?", -1, &row, NULL);
+        gv_database_ask(trace, "SELECT stack FROM call_stack WHERE call = ?", &call, 1, &row);
 
     out[0] = '\0';
-    if (result == SQLITE_OK)
-        result = sqlite3_bind_int64(row, 1, call);
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW)
         stack = sqlite3_column_int64(row, 0);
     sqlite3_finalize(row);
@@ -63,9 +60,7 @@ int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang,
                     const struct gv_explain_out *to)
 {
     struct gv_flight_work work;
-    struct gv_explain_paragraph paragraph;
     char where[512];
-    FILE *text;
     int error = gv_flight_work_read(trace, hang->process, &work);
 
     if (error || work.unfinished == 0 || hang->seen_ns - work.start_ns < GV_HANG_LEAST_NS)
@@ -73,16 +68,10 @@ int gv_explain_hang(sqlite3 *trace, const struct gv_explain_hang *hang,
     error = explain_hang_where(trace, work.call, where, sizeof(where));
     if (error)
         return error;
-    text = gv_explain_paragraph_begin(&paragraph);
-    if (!text)
-        return -ENOMEM;
-    explain_hang_kernel(hang, &work, where, text);
-    error = gv_explain_paragraph_end(&paragraph, to, "kernel");
+    explain_hang_kernel(hang, &work, where, to->text);
+    error = gv_explain_end(to, "kernel");
     if (error)
         return error;
-    text = gv_explain_paragraph_begin(&paragraph);
-    if (!text)
-        return -ENOMEM;
-    explain_hang_look(hang, text);
-    return gv_explain_paragraph_end(&paragraph, to, "look");
+    explain_hang_look(hang, to->text);
+    return gv_explain_end(to, "look");
 }

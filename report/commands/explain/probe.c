@@ -3,7 +3,6 @@
 #include "report/probe/store.h"
 #include "report/show/format.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -113,18 +112,6 @@ static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t whe
             sqlite3_column_int(found, 5) ? "waits" : "does not wait");
 }
 
-static int explain_probe_print(sqlite3_stmt *found, const char *cause, time_t when,
-                               const struct gv_explain_out *to)
-{
-    struct gv_explain_paragraph paragraph;
-    FILE *text = gv_explain_paragraph_begin(&paragraph);
-
-    if (!text)
-        return -ENOMEM;
-    explain_probe_say(found, cause, when, text);
-    return gv_explain_paragraph_end(&paragraph, to, "probe");
-}
-
 int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
                      const struct gv_explain_out *to)
 {
@@ -141,8 +128,10 @@ int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
     found = explain_probe_ask(trace, sql_probe_finds, result);
     if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
-        sqlite3_step(found) == SQLITE_ROW)
-        error = explain_probe_print(found, row->cause, (time_t)unix_s, to);
+        sqlite3_step(found) == SQLITE_ROW) {
+        explain_probe_say(found, row->cause, (time_t)unix_s, to->text);
+        error = gv_explain_end(to, "probe");
+    }
     sqlite3_finalize(found);
     free(result);
     return error;

@@ -5,7 +5,6 @@
 #include "report/show/format.h"
 #include "trace/call_table.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +34,6 @@ static void explain_title(const struct gv_stall_row *row, FILE *out)
     fputc('\n', out);
 }
 
-static void explain_known(struct gv_json *json, const char *key, int64_t number)
-{
-    gv_json_key(json, key);
-    if (number)
-        gv_json_number(json, number);
-    else
-        gv_json_null(json);
-}
-
 static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
 {
     const struct {
@@ -69,17 +59,14 @@ static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
     };
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        gv_json_key(json, numbers[i].key);
-        gv_json_number(json, numbers[i].number);
+        gv_json_number(json, numbers[i].key, numbers[i].number);
     }
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        gv_json_key(json, texts[i].key);
-        gv_json_text(json, texts[i].text);
+        gv_json_text(json, texts[i].key, texts[i].text);
     }
-    gv_json_key(json, "expected");
-    gv_json_bool(json, row->expected);
-    explain_known(json, "blocked_by_stall", row->blocked_stall);
-    explain_known(json, "other_pid", row->other_pid);
+    gv_json_bool(json, "expected", row->expected);
+    gv_json_known(json, "blocked_by_stall", row->blocked_stall, row->blocked_stall != 0);
+    gv_json_known(json, "other_pid", row->other_pid, row->other_pid != 0);
 }
 
 static void explain_what(const struct gv_stall_row *row, FILE *text)
@@ -183,20 +170,6 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
               text);
 }
 
-/* Prints a paragraph that a function writes. */
-static int explain_section(const struct gv_explain_out *to, const char *title,
-                           void (*write)(const struct gv_stall_row *, FILE *),
-                           const struct gv_stall_row *row)
-{
-    struct gv_explain_paragraph paragraph;
-    FILE *text = gv_explain_paragraph_begin(&paragraph);
-
-    if (!text)
-        return -ENOMEM;
-    write(row, text);
-    return gv_explain_paragraph_end(&paragraph, to, title);
-}
-
 /* Who else was delayed by this call. */
 static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
                           const struct gv_explain_out *to)
@@ -204,20 +177,15 @@ static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
     struct gv_stall_filter filter = {
         .blocked_by = row->call, .limit = GV_EXPLAIN_BEHIND + 1, .people = true};
     struct gv_stall_rows rows;
-    struct gv_explain_paragraph paragraph;
-    FILE *text = gv_explain_paragraph_begin(&paragraph);
-    int error, ended;
+    int error = gv_stall_rows_read(trace, &filter, &rows);
 
-    if (!text)
-        return -ENOMEM;
-    error = gv_stall_rows_read(trace, &filter, &rows);
     for (size_t i = 0; i < rows.count && !error; i++) {
         const struct gv_stall_row *behind = &rows.rows[i];
         char lost[GV_FORMAT_BYTES];
         if (i == GV_EXPLAIN_BEHIND)
-            fputs("\nand more", text);
+            fputs("\nand more", to->text);
         else
-            fprintf(text,
+            fprintf(to->text,
                     "%sthread %" PRId64 " lost %s waiting for it: " GV_EXPLAIN_NAME
                     " (stall s%" PRId64 ")",
                     i ? "\n" : "", behind->thread,
@@ -225,21 +193,16 @@ static int explain_behind(sqlite3 *trace, const struct gv_stall_row *row,
                     behind->name ? behind->name : "a call", behind->id);
     }
     gv_stall_rows_free(&rows);
-    ended = gv_explain_paragraph_end(&paragraph, to, "also");
-    return error ? error : ended;
+    return error ? error : gv_explain_end(to, "also");
 }
 
 /* Why the blocking call was itself blocked. */
 static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
                          const struct gv_explain_out *to)
 {
-    struct gv_explain_paragraph paragraph;
-    FILE *text = gv_explain_paragraph_begin(&paragraph);
     int64_t next = row->blocked_stall, seen = 0;
-    int error = 0, ended;
+    int error = 0;
 
-    if (!text)
-        return -ENOMEM;
     while (next && seen++ < GV_EXPLAIN_CHAIN && !error) {
         struct gv_stall_filter filter = {.id = next, .expected = true, .people = true};
         struct gv_stall_rows rows;
@@ -249,7 +212,7 @@ static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
         error = gv_stall_rows_read(trace, &filter, &rows);
         if (!error && rows.count) {
             const struct gv_stall_row *by = &rows.rows[0];
-            fprintf(text,
+            fprintf(to->text,
                     "%sstall s%" PRId64 ", " GV_EXPLAIN_NAME " on thread %" PRId64
                     ", lost %s (" GV_EXPLAIN_NAME ")%s" GV_EXPLAIN_NAME "%s",
                     seen > 1 ? "\n" : "", by->id, by->name ? by->name : "a call", by->thread,
@@ -260,8 +223,7 @@ static int explain_chain(sqlite3 *trace, const struct gv_stall_row *row,
         }
         gv_stall_rows_free(&rows);
     }
-    ended = gv_explain_paragraph_end(&paragraph, to, "chain");
-    return error ? error : ended;
+    return error ? error : gv_explain_end(to, "chain");
 }
 
 int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
@@ -282,9 +244,12 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
         explain_fields(row, to->json);
     else
         explain_title(row, to->out);
-    error = explain_section(to, "what", explain_what, row);
-    if (!error)
-        error = explain_section(to, "why", explain_because, row);
+    explain_what(row, to->text);
+    error = gv_explain_end(to, "what");
+    if (!error) {
+        explain_because(row, to->text);
+        error = gv_explain_end(to, "why");
+    }
     if (!error)
         error = gv_timeline_print(trace, &focus, to);
     if (!error)

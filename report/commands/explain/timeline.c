@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/time_sum.h"
+#include "report/store/database.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -107,24 +108,16 @@ static void timeline_add(struct gv_timeline *timeline, struct gv_timeline_lane *
 static int timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *timeline,
                          void (*take)(struct gv_timeline *, sqlite3_stmt *))
 {
-    sqlite3_stmt *statement = NULL;
-    int result, error = 0;
+    const int64_t values[] = {timeline->focus->process, timeline->to_ns, timeline->from_ns,
+                              timeline->focus->other_thread};
+    sqlite3_stmt *rows = NULL;
+    int result = gv_database_ask(trace, sql, values, 4, &rows);
 
-    if (sqlite3_prepare_v2(trace, sql, -1, &statement, NULL) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 1, timeline->focus->process) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 2, timeline->to_ns) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 3, timeline->from_ns) != SQLITE_OK ||
-        (sqlite3_bind_parameter_count(statement) > 3 &&
-         sqlite3_bind_int64(statement, 4, timeline->focus->other_thread) != SQLITE_OK))
-        error = -EIO;
-    while (!error && (result = sqlite3_step(statement)) != SQLITE_DONE) {
-        if (result == SQLITE_ROW)
-            take(timeline, statement);
-        else
-            error = -EIO;
-    }
-    sqlite3_finalize(statement);
-    return error;
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        take(timeline, rows);
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
 }
 
 static void timeline_take_call(struct gv_timeline *timeline, sqlite3_stmt *row)
@@ -241,7 +234,7 @@ static const char timeline_calls_sql[] =
 /* Its own end: an unfinished call has none. */
 static const char timeline_flights_sql[] =
     "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"
-    " AND start_ns < ?2 AND ?3 IS NOT NULL";
+    " AND start_ns < ?2";
 static const char timeline_ops_sql[] =
     "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";

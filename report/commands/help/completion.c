@@ -1,9 +1,57 @@
 /* Completion of gpuverify's words in bash and zsh. */
 #include "report/commands/help/help.h"
 
-#include "report/commands/option_words.h"
+#include "report/commands/cause_words.h"
+#include "report/commands/diff/diff.h"
+#include "report/commands/options.h"
+#include "report/commands/report/report.h"
+#include "report/store/schema_text.h"
 
 #include <string.h>
+
+static const char completion_queries[] = ""
+#define GV_SQL(name, help, text) " " #name
+#include "report/commands_query_queries.inc"
+    ;
+
+/* The words that an option may be, " a b c"; NULL: free text. */
+static const char *completion_words(enum gv_option_id option)
+{
+    switch (option) {
+    case GV_OPTION_report_section:
+        return gv_report_section_words;
+    case GV_OPTION_diff_section:
+        return gv_diff_area_words;
+    case GV_OPTION_stalls_cause:
+    case GV_OPTION_check_no_stall:
+        return gv_cause_words;
+    default:
+        return NULL;
+    }
+}
+
+struct gv_completion_view {
+    FILE *out;
+    char last[64];
+};
+
+static void completion_view(const struct gv_schema_column *column, void *context)
+{
+    struct gv_completion_view *view = context;
+
+    if (strcmp(view->last, column->object) == 0)
+        return;
+    fprintf(view->out, "%s%s", view->last[0] ? " " : "", column->object);
+    snprintf(view->last, sizeof(view->last), "%s", column->object);
+}
+
+/* Without memory there are none. */
+static void completion_views(FILE *out)
+{
+    struct gv_completion_view view = {.out = out};
+
+    gv_schema_describe(NULL, false, completion_view, &view);
+}
 
 /* For the shells: a|b|c as "a b c". */
 static void completion_choices(FILE *out, const char *choices)
@@ -39,7 +87,7 @@ static void completion_bash_values(FILE *out)
         if (option->letter)
             fprintf(out, " | '%s -%c'", gv_commands[option->command].name, option->letter);
         fputs(") ", out);
-        const char *words = gv_option_words((enum gv_option_id)i);
+        const char *words = completion_words((enum gv_option_id)i);
         if (option->kind == GV_OPTION_IS_CHOICE) {
             fputs("words='", out);
             completion_choices(out, option->value);
@@ -86,9 +134,9 @@ void gv_completion_print_bash(FILE *out)
     fputs("        help\\ *) words='environment", out);
     completion_commands(out);
     fputs("' ;;\n        query\\ *) files=-f words='", out);
-    gv_operand_words_print(out, GV_COMMAND_query);
+    fputs(completion_queries + 1, out);
     fputs("' ;;\n        schema\\ *) words='", out);
-    gv_operand_words_print(out, GV_COMMAND_schema);
+    completion_views(out);
     fputs("' ;;\n"
           "        *) files=-f ;;\n"
           "    esac\n"
@@ -134,8 +182,8 @@ static void completion_zsh_option(FILE *out, const struct gv_option *option)
         fputs(":value:(", out);
         completion_choices(out, option->value);
         fputc(')', out);
-    } else if (gv_option_words(id)) {
-        fprintf(out, ":value:(%s%s)", gv_option_words(id) + 1, completion_any(id));
+    } else if (completion_words(id)) {
+        fprintf(out, ":value:(%s%s)", completion_words(id) + 1, completion_any(id));
     } else if (option->kind != GV_OPTION_IS_FLAG) {
         fputs(option->kind == GV_OPTION_IS_PATH ? ":file:_files" : ":value: ", out);
     }
@@ -155,11 +203,11 @@ static void completion_zsh_command(FILE *out, int number)
         fputs("                '*:command:(environment", out);
         completion_commands(out);
         fputs(")' ;;\n", out);
-    } else if (number == GV_COMMAND_query || number == GV_COMMAND_schema) {
-        fputs(number == GV_COMMAND_query ? "                '1:file:_files' '2:query:("
-                                         : "                '1:view:(",
-              out);
-        gv_operand_words_print(out, (enum gv_command_id)number);
+    } else if (number == GV_COMMAND_query) {
+        fprintf(out, "                '1:file:_files' '2:query:(%s)' ;;\n", completion_queries + 1);
+    } else if (number == GV_COMMAND_schema) {
+        fputs("                '1:view:(", out);
+        completion_views(out);
         fputs(")' ;;\n", out);
     } else {
         fprintf(out, "                '*:%s' ;;\n",

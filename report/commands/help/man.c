@@ -7,27 +7,18 @@
 
 #include <string.h>
 
-/* Escapes what roff would interpret. */
+/* What roff would interpret, and how it is written. */
+static const char *const man_escapes[][2] = {
+    {"-", "\\-"},   {"\\", "\\e"},  {"'", "\\(aq"},  {"`", "\\(ga"},
+    {"^", "\\(ha"}, {"~", "\\(ti"}, {"\"", "\\(dq"},
+};
+
 static const char *man_character(char character)
 {
-    switch (character) {
-    case '-':
-        return "\\-";
-    case '\\':
-        return "\\e";
-    case '\'':
-        return "\\(aq";
-    case '`':
-        return "\\(ga";
-    case '^':
-        return "\\(ha";
-    case '~':
-        return "\\(ti";
-    case '"':
-        return "\\(dq";
-    default:
-        return NULL;
-    }
+    for (size_t i = 0; i < sizeof(man_escapes) / sizeof(man_escapes[0]); i++)
+        if (man_escapes[i][0][0] == character)
+            return man_escapes[i][1];
+    return NULL;
 }
 
 static void man_text(FILE *out, const char *text)

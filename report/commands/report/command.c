@@ -11,6 +11,11 @@
 
 #define GV_REPORT_TOP 15
 
+struct gv_report_request {
+    const struct gv_arguments *arguments;
+    struct gv_report *report;
+};
+
 /* The id of the process or thread with this number; 0: none. */
 static int64_t report_find(sqlite3 *trace, const char *sql, int64_t number)
 {
@@ -76,52 +81,29 @@ static bool report_choose_part(const struct gv_arguments *arguments, struct gv_r
     return false;
 }
 
-/* True, or a message was given. */
-static bool report_choose_sections(const struct gv_arguments *arguments, struct gv_report *report)
+static int report_trace(sqlite3 *trace, void *context)
 {
-    for (size_t i = 0; i < arguments->given_count; i++) {
-        const struct gv_given *given = &arguments->given[i];
-        if (given->option != GV_OPTION_report_section)
-            continue;
-        report->picked = true;
-        if (!gv_report_pick(report, given->text)) {
-            gv_arguments_refuse_word(arguments->command, GV_OPTION_report_section, "section",
-                                     given->text);
-            return false;
-        }
-    }
-    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
-        report->wanted[i] |= !report->picked;
-    return true;
-}
+    struct gv_report_request *request = context;
 
-static int report_open(const struct gv_arguments *arguments, struct gv_report *report)
-{
-    int error = 0;
-
-    if (gv_trace_view_open(report->path, &report->trace) < 0)
-        return GV_EXIT_FAILED;
-    if (!report_choose_part(arguments, report)) {
-        sqlite3_close(report->trace);
-        return GV_EXIT_FAILED;
-    }
-    error = gv_report_write(report);
-    if (error)
-        gv_message("cannot read %s: %s", report->path, gv_trace_view_why(report->trace, error));
-    sqlite3_close(report->trace);
-    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+    request->report->trace = trace;
+    return report_choose_part(request->arguments, request->report)
+               ? gv_report_write(request->report)
+               : GV_EXIT_FAILED;
 }
 
 int gv_command_report(const struct gv_arguments *arguments)
 {
     struct gv_report *report;
     const char *path;
-    int code = GV_EXIT_USAGE;
+    int code = GV_EXIT_USAGE, chosen;
 
     if (gv_arguments_has(arguments, GV_OPTION_report_explain_verdict)) {
         gv_verdict_explain(stdout, gv_terminal_columns(stdout));
         return GV_EXIT_FINE;
     }
+    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
+        gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
+        return gv_arguments_refuse(arguments->command, "--from is not before --to");
     path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
     if (!path)
         return code;
@@ -136,11 +118,13 @@ int gv_command_report(const struct gv_arguments *arguments)
     report->top = gv_arguments_number(arguments, GV_OPTION_report_top, GV_REPORT_TOP);
     if (report->top == 0)
         report->top = -1;
-    if (gv_arguments_number(arguments, GV_OPTION_report_from, INT64_MIN) >=
-        gv_arguments_number(arguments, GV_OPTION_report_to, INT64_MAX))
-        gv_arguments_refuse(arguments->command, "--from is not before --to");
-    else if (report_choose_sections(arguments, report))
-        code = report_open(arguments, report);
+    chosen = gv_arguments_choose(arguments, GV_OPTION_report_section, "section",
+                                 gv_report_section_words, report->wanted);
+    report->picked = chosen > 0;
+    if (chosen >= 0)
+        code = gv_trace_view_read(
+            path, report_trace,
+            &(struct gv_report_request){.arguments = arguments, .report = report});
     free(report);
     return code;
 }

@@ -2,7 +2,9 @@
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/commands/progress.h"
+#include "report/commands/sql_values.h"
 #include "report/commands/summary/error_notes.h"
+#include "report/commands/summary/notes.h"
 #include "report/commands/summary/summary.h"
 #include "report/commands_report_sections.inc"
 #include "report/show/format.h"
@@ -38,15 +40,10 @@ static const struct gv_section sections[] = {
 #include "report/commands/report/sections.def"
 };
 
-bool gv_report_pick(struct gv_report *report, const char *name)
-{
-    for (size_t i = 0; i < GV_SECTIONS_COUNT; i++)
-        if (strcmp(sections[i].name, name) == 0) {
-            report->wanted[i] = true;
-            return true;
-        }
-    return false;
-}
+const char gv_report_section_words[] = " verdict"
+#define GV_SECTION(name, shape, title, ...) " " #name
+#include "report/commands/report/sections.def"
+    ;
 
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows)
 {
@@ -78,7 +75,7 @@ static size_t section_columns(const struct gv_section *section)
 /* A column's name for programs: a word with its unit. */
 static const char *section_key(const struct gv_column *column, char key[GV_REPORT_KEY])
 {
-    size_t length = 0, tail;
+    size_t length = 0;
     const char *unit = "";
 
     if (GV_COLUMN_KIND(column->kind) == GV_COLUMN_DURATION ||
@@ -89,8 +86,7 @@ static const char *section_key(const struct gv_column *column, char key[GV_REPOR
     for (const char *at = column->name; *at && length < GV_REPORT_KEY - 8; at++)
         key[length++] = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '_';
     key[length] = '\0';
-    tail = strlen(unit);
-    if (length < tail || strcmp(key + length - tail, unit) != 0)
+    if (!gv_format_ends_in(key, unit))
         strcpy(key + length, unit);
     return key;
 }
@@ -305,17 +301,130 @@ static int section_write(struct gv_report *report, enum gv_section_id id)
     if (!error) {
         gv_report_bind(report, query);
         if (report->format == GV_FORMAT_JSON)
-            gv_json_key(&report->json, section->name);
+            gv_json_open(&report->json, section->name, '[');
         error = section->shape == GV_SHAPE_RECORD ? section_record(report, section, query)
                                                   : section_table(report, section, query);
+        if (report->format == GV_FORMAT_JSON)
+            gv_json_close(&report->json, ']');
     }
     sqlite3_finalize(query);
     return error;
 }
 
+/* The verdict and its facts, for programs. */
+static void report_json_facts(struct gv_report *report)
+{
+    const struct gv_run_facts *facts = &report->facts;
+    const struct {
+        const char *key;
+        int64_t value;
+        bool known;
+    } values[] = {
+#define GV_REPORT_FACT(key, label, value, known) {key, value, known},
+#include "report/commands/report/facts.def"
+    };
+
+    gv_json_open(&report->json, "facts", '{');
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        gv_json_known(&report->json, values[i].key, values[i].value, values[i].known);
+    gv_json_close(&report->json, '}');
+}
+
+static struct gv_summary report_summary(const struct gv_report *report)
+{
+    return (struct gv_summary){
+        .trace = report->trace,
+        .path = report->path,
+        .out = report->out,
+        .columns = report->columns,
+        .part = &report->part,
+        .facts = &report->facts,
+        .verdict = &report->verdict,
+        .ended = &report->ended,
+        .evidence = report->evidence,
+    };
+}
+
+/* As in text, each on its own line. */
+static int report_json_notes(struct gv_report *report)
+{
+    struct gv_summary summary = report_summary(report);
+    char *text = NULL, *rest = NULL;
+    size_t bytes = 0;
+    FILE *lines = open_memstream(&text, &bytes);
+    int error = lines ? 0 : -ENOMEM;
+
+    summary.out = lines;
+    summary.columns = INT_MAX;
+    if (!error)
+        error = gv_summary_print_broken(&summary, true);
+    if (!error)
+        error = gv_summary_print_notes(&summary, true);
+    if (lines && fclose(lines) != 0 && !error)
+        error = -ENOMEM;
+    gv_json_open(&report->json, "notes", '[');
+    for (char *line = error ? NULL : strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest)) {
+        line += strlen(GV_SUMMARY_NOTE);
+        gv_json_text(&report->json, NULL, line + strspn(line, " "));
+    }
+    gv_json_close(&report->json, ']');
+    free(text);
+    return error;
+}
+
+static int report_json_verdict(struct gv_report *report)
+{
+    int error;
+    struct gv_json *json = &report->json;
+    char next[GV_VERDICT_NEXT_BYTES];
+
+    gv_json_open(json, "verdict", '{');
+    gv_json_text(json, "headline", report->verdict.headline);
+    gv_json_open(json, "findings", '[');
+    for (size_t i = 0; i < report->verdict.count; i++) {
+        const struct gv_finding *finding = &report->verdict.findings[i];
+        gv_json_open(json, NULL, '{');
+        gv_json_text(json, "class", gv_verdict_name(finding->class));
+        gv_json_real(json, "weight", finding->weight);
+        int64_t saves_ns = gv_summary_saves(&report->facts, finding->class);
+        gv_json_known(json, "saves_ns", saves_ns, saves_ns >= 0);
+        gv_json_text(json, "evidence", finding->evidence);
+        gv_json_text(json, "next", gv_verdict_next_of(finding, report->path, next));
+        gv_json_close(json, '}');
+    }
+    gv_json_close(json, ']');
+    error = report_json_notes(report);
+    gv_json_close(json, '}');
+    return error;
+}
+
+static int report_csv_verdict(struct gv_report *report)
+{
+    static const struct gv_column columns[] = {
+        {"class", GV_COLUMN_TEXT},
+        {"weight", GV_COLUMN_NUMBER},
+        {"evidence", GV_COLUMN_TEXT},
+        {"next", GV_COLUMN_TEXT},
+    };
+    char next[GV_VERDICT_NEXT_BYTES];
+    struct gv_rows rows;
+
+    gv_rows_begin(&rows, report->out, GV_FORMAT_CSV, columns, sizeof(columns) / sizeof(columns[0]),
+                  NULL);
+    for (size_t i = 0; i < report->verdict.count; i++) {
+        const struct gv_finding *finding = &report->verdict.findings[i];
+        gv_rows_text(&rows, gv_verdict_name(finding->class));
+        gv_rows_real(&rows, finding->weight);
+        gv_rows_text(&rows, finding->evidence);
+        gv_rows_text(&rows, gv_verdict_next_of(finding, report->path, next));
+    }
+    return gv_rows_end(&rows);
+}
+
 static int report_verdict(struct gv_report *report)
 {
-    struct gv_summary summary = gv_report_summary(report);
+    struct gv_summary summary = report_summary(report);
 
     return gv_summary_print(&summary);
 }
@@ -332,21 +441,17 @@ static int report_json(struct gv_report *report)
 {
     int error = 0;
 
-    gv_json_begin(&report->json, report->out);
-    gv_json_open(&report->json, '{');
-    gv_json_key(&report->json, "trace");
-    gv_json_text(&report->json, report->path);
-    gv_report_json_facts(report);
+    gv_json_begin(&report->json, report->out, '{');
+    gv_json_text(&report->json, "trace", report->path);
+    report_json_facts(report);
     if (report->wanted[GV_SECTION_verdict])
-        error = gv_report_json_verdict(report);
-    gv_json_key(&report->json, "sections");
-    gv_json_open(&report->json, '{');
+        error = report_json_verdict(report);
+    gv_json_open(&report->json, "sections", '{');
     for (size_t i = GV_SECTION_verdict + 1; i < GV_SECTIONS_COUNT && !error; i++)
         if (report_is_for_programs(report, i))
             error = section_write(report, (enum gv_section_id)i);
     gv_json_close(&report->json, '}');
-    gv_json_close(&report->json, '}');
-    gv_json_end(&report->json);
+    gv_json_end(&report->json, '}');
     return error;
 }
 
@@ -363,7 +468,7 @@ static int report_csv(struct gv_report *report)
             continue;
         if (wanted > 1)
             fprintf(report->out, "%s# %s\n", written++ ? "\n" : "", sections[i].name);
-        error = i == GV_SECTION_verdict ? gv_report_csv_verdict(report)
+        error = i == GV_SECTION_verdict ? report_csv_verdict(report)
                                         : section_write(report, (enum gv_section_id)i);
     }
     return error;
@@ -371,7 +476,8 @@ static int report_csv(struct gv_report *report)
 
 int gv_report_write(struct gv_report *report)
 {
-    int error = gv_report_values_register(report);
+    bool programs = report->format == GV_FORMAT_JSON || report->format == GV_FORMAT_CSV;
+    int error = gv_sql_values_register(report->trace, programs);
 
     gv_progress_begin(report->trace, "gpuverify: reading");
     if (!error)

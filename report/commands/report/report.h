@@ -37,23 +37,14 @@ struct gv_report {
     struct gv_json json;
 };
 
+/* The sections' names, " a b c". */
+extern const char gv_report_section_words[];
+
 /* Writes it. 0 or -errno. */
 int gv_report_write(struct gv_report *report);
 
-/* Selects the section with that name. False: none. */
-bool gv_report_pick(struct gv_report *report, const char *name);
-
-/* report/commands/report/values.c: functions for the sections' queries. 0 or -errno. */
-int gv_report_values_register(struct gv_report *report);
 /* The parameters of a section's query: :process, :thread, :device, :from, :to, :top. */
 void gv_report_bind(const struct gv_report *report, sqlite3_stmt *rows);
-
-/* report/commands/report/verdict.c: the summary, and for programs what is not in sections. 0 or
- * -errno. */
-struct gv_summary gv_report_summary(const struct gv_report *report);
-void gv_report_json_facts(struct gv_report *report);
-int gv_report_json_verdict(struct gv_report *report);
-int gv_report_csv_verdict(struct gv_report *report);
 
 /* report/commands/report/section_lines.c: sections that are pictures for people. 0 or -errno. */
 int gv_section_timeline(struct gv_report *report);

@@ -99,12 +99,15 @@ static int run_start(char **argv, char session[GV_SESSION_ID_BYTES])
     run_set_signals();
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (child > 0) {
-        gv_session_read_start_ticks((uint32_t)child, &ticks);
+        int unread = gv_session_read_start_ticks((uint32_t)child, &ticks);
+        if (unread)
+            kill(child, SIGKILL); /* its session would not be found */
         gv_session_id_write(session, (uint32_t)child, ticks, random);
         ssize_t got;
         do
             got = read(ends[0], &error, sizeof(error));
         while (got < 0 && errno == EINTR);
+        error = error ? error : -unread;
         if (error)
             waitpid(child, NULL, 0);
     }
@@ -140,23 +143,13 @@ static int run_wait(struct gv_session_watch *watch)
     return status;
 }
 
-static void run_print_verdict(sqlite3 *trace, const char *path, const struct gv_ended *ended)
+static int run_print_verdict(sqlite3 *trace, void *context)
 {
-    struct gv_report *report = calloc(1, sizeof(*report));
+    struct gv_report *report = context;
 
-    if (!report)
-        return;
+    fputc('\n', stderr);
     report->trace = trace;
-    report->path = path;
-    report->out = stderr;
-    report->columns = gv_terminal_columns(stderr);
-    report->part = GV_TOTALS_ALL;
-    report->ended = *ended;
-    report->wanted[GV_SECTION_verdict] = true;
-    int error = gv_report_write(report);
-    if (error)
-        gv_message("cannot read %s: %s", gv_shown_path(path), gv_trace_view_why(trace, error));
-    free(report);
+    return gv_report_write(report);
 }
 
 /* The trace's default name: train for python3 train.py. */
@@ -175,9 +168,8 @@ static void run_name(char **program, char *name, size_t size)
 static void run_summary(struct gv_session_watch *watch, char **program, int note, int64_t pid,
                         int status)
 {
-    struct gv_ended ended = {pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     char path[GV_SESSION_PATH_BYTES], name[256];
-    sqlite3 *trace = NULL;
+    struct gv_report *report;
 
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -194,11 +186,17 @@ static void run_summary(struct gv_session_watch *watch, char **program, int note
                    error == -ESTALE ? "it was removed, moved or replaced" : strerror(-error));
         return;
     }
-    if (gv_trace_view_open(path, &trace) < 0)
+    report = calloc(1, sizeof(*report));
+    if (!report)
         return;
-    fputc('\n', stderr);
-    run_print_verdict(trace, path, &ended);
-    sqlite3_close(trace);
+    report->path = path;
+    report->out = stderr;
+    report->columns = gv_terminal_columns(stderr);
+    report->part = GV_TOTALS_ALL;
+    report->ended = (struct gv_ended){pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    report->wanted[GV_SECTION_verdict] = true;
+    gv_trace_view_read(path, run_print_verdict, report);
+    free(report);
 }
 
 /* Ends in the same way as the program. */

@@ -5,6 +5,7 @@
 #include "report/analyse/stalls/rows.h"
 #include "report/analyse/stalls/sums.h"
 #include "report/analyse/time_union.h"
+#include "report/commands/cause_words.h"
 #include "report/commands/commands.h"
 #include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
@@ -43,6 +44,12 @@ static const struct gv_column stalls_fields[] = {
     {"where", GV_COLUMN_TEXT},         {"advice", GV_COLUMN_TEXT},
     {"other_pid", GV_COLUMN_NUMBER},   {"other_name", GV_COLUMN_TEXT},
     {"other_did", GV_COLUMN_TEXT},
+};
+
+struct gv_stalls {
+    const char *path;
+    enum gv_format format;
+    struct gv_stall_filter filter;
 };
 
 #define GV_STALLS_COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
@@ -130,44 +137,36 @@ static int stalls_put(sqlite3 *trace, const struct gv_stall_rows *rows, enum gv_
 static void stalls_put_sums(const char *path, const struct gv_stall_sums *sums, bool silent)
 {
     int64_t known = sums->count - sums->unknown_count;
-    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], text[GV_OFFER_BYTES + 200];
-    char each[64] = "", see[GV_OFFER_BYTES];
+    char lost[GV_FORMAT_BYTES], run[GV_FORMAT_BYTES], each[64] = "", see[GV_OFFER_BYTES];
     int columns = gv_terminal_columns(stdout);
 
     if (sums->processes > 1)
         snprintf(each, sizeof(each), ", over %" PRId64 " processes", sums->processes);
     if (sums->count == 0)
-        snprintf(text, sizeof(text), "No unexpected stalls%s.",
-                 sums->unfinished || silent ? " in the calls that returned" : "");
+        gv_text_say(stdout, 0, "", columns, "No unexpected stalls%s.",
+                    sums->unfinished || silent ? " in the calls that returned" : "");
     else if (known > 0)
-        snprintf(text, sizeof(text), "%" PRId64 " call%s lost %s of %s%s; %s%s.", known,
-                 known == 1 ? "" : "s", gv_format_duration(lost, sums->known_ns),
-                 gv_format_duration(run, sums->run_ns), each,
-                 known > 1 ? "simultaneous time counts once"
-                           : "measured from the first call to the last",
-                 gv_stall_sums_are_small(sums) ? ". Less than 1 %: not worth a change" : "");
-    if (sums->count == 0 || known > 0)
-        gv_text_lines(stdout, 0, "", text, columns);
-    if (sums->unknown_count > 0) {
-        snprintf(text, sizeof(text),
-                 "%" PRId64 " call%s took %s too long; nothing recorded explains it.",
-                 sums->unknown_count, sums->unknown_count == 1 ? "" : "s",
-                 gv_format_duration(lost, sums->unknown_ns));
-        gv_text_lines(stdout, 0, "", text, columns);
-    }
-    if (sums->unfinished > 0) {
-        snprintf(text, sizeof(text), "%" PRId64 " more call%s not returned: %s", sums->unfinished,
-                 sums->unfinished == 1 ? " has" : "s have",
-                 gv_offer_fill(see, sizeof(see), "gpuverify explain FILE", path, false));
-        gv_text_lines(stdout, 0, "", text, columns);
-    }
-    if (sums->expected_count == 0)
-        return;
-    snprintf(text, sizeof(text),
-             "%" PRId64 " call%s waited %s for the GPU because the program asked to (--all).",
-             sums->expected_count, sums->expected_count == 1 ? "" : "s",
-             gv_format_duration(lost, sums->expected_ns));
-    gv_text_lines(stdout, 0, "", text, columns);
+        gv_text_say(stdout, 0, "", columns, "%" PRId64 " call%s lost %s of %s%s; %s%s.", known,
+                    known == 1 ? "" : "s", gv_format_duration(lost, sums->known_ns),
+                    gv_format_duration(run, sums->run_ns), each,
+                    known > 1 ? "simultaneous time counts once"
+                              : "measured from the first call to the last",
+                    gv_stall_sums_are_small(sums) ? ". Less than 1 %: not worth a change" : "");
+    if (sums->unknown_count > 0)
+        gv_text_say(stdout, 0, "", columns,
+                    "%" PRId64 " call%s took %s too long; nothing recorded explains it.",
+                    sums->unknown_count, sums->unknown_count == 1 ? "" : "s",
+                    gv_format_duration(lost, sums->unknown_ns));
+    if (sums->unfinished > 0)
+        gv_text_say(stdout, 0, "", columns, "%" PRId64 " more call%s not returned: %s",
+                    sums->unfinished, sums->unfinished == 1 ? " has" : "s have",
+                    gv_offer_fill(see, sizeof(see), "gpuverify explain FILE", path, false));
+    if (sums->expected_count > 0)
+        gv_text_say(stdout, 0, "", columns,
+                    "%" PRId64
+                    " call%s waited %s for the GPU because the program asked to (--all).",
+                    sums->expected_count, sums->expected_count == 1 ? "" : "s",
+                    gv_format_duration(lost, sums->expected_ns));
 }
 
 static int stalls_compare(const void *left, const void *right)
@@ -215,8 +214,9 @@ static void stalls_put_listed(struct gv_stall_rows *rows)
 }
 
 /* `found`: how many there are, those that are left out too. */
-static int stalls_print_table(sqlite3 *trace, const char *path, struct gv_stall_rows *rows,
-                              int64_t found, const struct gv_stall_sums *sums, bool expected)
+static int stalls_print_table(sqlite3 *trace, const struct gv_stalls *stalls,
+                              struct gv_stall_rows *rows, int64_t found,
+                              const struct gv_stall_sums *sums)
 {
     int error = rows->count ? stalls_put(trace, rows, GV_FORMAT_TABLE, NULL) : 0;
     int64_t more = found - (int64_t)rows->count, worst = rows->count ? rows->rows[0].id : 0;
@@ -227,16 +227,16 @@ static int stalls_print_table(sqlite3 *trace, const char *path, struct gv_stall_
         return error;
     if (rows->count)
         putchar('\n');
-    if ((int64_t)rows->count < sums->count + (expected ? sums->expected_count : 0))
+    if ((int64_t)rows->count < sums->count + (stalls->filter.expected ? sums->expected_count : 0))
         stalls_put_listed(rows);
     error = gv_silence_note_print(stdout, trace, "", gv_terminal_columns(stdout), &silent);
     if (error)
         return error;
-    stalls_put_sums(path, sums, silent);
+    stalls_put_sums(stalls->path, sums, silent);
     if (worst) {
         /* To be copied: in one line. */
         snprintf(command, sizeof(command), "gpuverify explain FILE s%" PRId64, worst);
-        printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, path, false));
+        printf("Next: %s\n", gv_offer_fill(text, sizeof(text), command, stalls->path, false));
     }
     if (more > 0)
         printf("%" PRId64 " more not listed; --top 0 lists all.\n", more);
@@ -248,89 +248,68 @@ static int stalls_print_json(sqlite3 *trace, const char *path, const struct gv_s
 {
     struct gv_json json;
 
-    gv_json_begin(&json, stdout);
-    gv_json_open(&json, '{');
-    gv_json_key(&json, "trace");
-    gv_json_text(&json, path);
-    gv_json_key(&json, "run_ns");
-    gv_json_number(&json, sums->run_ns);
-    gv_json_key(&json, "count");
-    gv_json_number(&json, sums->count);
-    gv_json_key(&json, "lost_ns");
-    gv_json_number(&json, sums->lost_ns);
-    gv_json_key(&json, "unknown_count");
-    gv_json_number(&json, sums->unknown_count);
-    gv_json_key(&json, "unknown_ns");
-    gv_json_number(&json, sums->unknown_ns);
-    gv_json_key(&json, "expected_count");
-    gv_json_number(&json, sums->expected_count);
-    gv_json_key(&json, "expected_ns");
-    gv_json_number(&json, sums->expected_ns);
-    gv_json_key(&json, "stalls");
+    gv_json_begin(&json, stdout, '{');
+    gv_json_text(&json, "trace", path);
+    gv_json_number(&json, "run_ns", sums->run_ns);
+    gv_json_number(&json, "count", sums->count);
+    gv_json_number(&json, "lost_ns", sums->lost_ns);
+    gv_json_number(&json, "unknown_count", sums->unknown_count);
+    gv_json_number(&json, "unknown_ns", sums->unknown_ns);
+    gv_json_number(&json, "expected_count", sums->expected_count);
+    gv_json_number(&json, "expected_ns", sums->expected_ns);
+    gv_json_open(&json, "stalls", '[');
     int error = stalls_put(trace, rows, GV_FORMAT_JSON, &json);
-    gv_json_close(&json, '}');
-    gv_json_end(&json);
+    gv_json_close(&json, ']');
+    gv_json_end(&json, '}');
     return error;
 }
 
-static int stalls_print(sqlite3 *trace, const char *path, const struct gv_stall_filter *filter,
-                        enum gv_format format)
+static int stalls_print(sqlite3 *trace, void *context)
 {
-    struct gv_stall_filter asked = *filter;
+    const struct gv_stalls *stalls = context;
     struct gv_stall_rows rows = {0};
     struct gv_stall_sums sums;
     int64_t found = 0;
     int error = gv_stall_sums_read(trace, &sums);
 
-    asked.people = stalls_is_for_people(format);
     if (!error)
-        error = gv_stall_rows_read(trace, &asked, &rows);
-    if (!error && format == GV_FORMAT_TABLE)
-        error = gv_stall_rows_count(trace, &asked, &found);
+        error = gv_stall_rows_read(trace, &stalls->filter, &rows);
+    if (!error && stalls->format == GV_FORMAT_TABLE)
+        error = gv_stall_rows_count(trace, &stalls->filter, &found);
     if (error)
         goto out;
-    if (format == GV_FORMAT_TABLE)
-        error = stalls_print_table(trace, path, &rows, found, &sums, filter->expected);
-    else if (format == GV_FORMAT_JSON)
-        error = stalls_print_json(trace, path, &rows, &sums);
+    if (stalls->format == GV_FORMAT_TABLE)
+        error = stalls_print_table(trace, stalls, &rows, found, &sums);
+    else if (stalls->format == GV_FORMAT_JSON)
+        error = stalls_print_json(trace, stalls->path, &rows, &sums);
     else
-        error = stalls_put(trace, &rows, format, NULL);
+        error = stalls_put(trace, &rows, stalls->format, NULL);
 out:
     gv_stall_rows_free(&rows);
     return error;
 }
 
-/* Programs want all of them. */
-static int64_t stalls_limit(enum gv_format format)
-{
-    return format == GV_FORMAT_TABLE ? GV_STALLS_TOP : 0;
-}
-
 int gv_command_stalls(const struct gv_arguments *arguments)
 {
-    const char *path;
     enum gv_format format =
         gv_format_find(gv_arguments_text(arguments, GV_OPTION_stalls_format, "table"));
-    struct gv_stall_filter filter = {
-        .cause = gv_arguments_text(arguments, GV_OPTION_stalls_cause, NULL),
-        .least_ns = gv_arguments_number(arguments, GV_OPTION_stalls_min, 0),
-        .limit = gv_arguments_number(arguments, GV_OPTION_stalls_top, stalls_limit(format)),
-        .expected = gv_arguments_has(arguments, GV_OPTION_stalls_all),
-    };
-    sqlite3 *trace = NULL;
+    int64_t top = format == GV_FORMAT_TABLE ? GV_STALLS_TOP : 0; /* programs want all of them */
+    struct gv_stalls stalls = {
+        .format = format,
+        .filter = {
+            .cause = gv_arguments_text(arguments, GV_OPTION_stalls_cause, NULL),
+            .least_ns = gv_arguments_number(arguments, GV_OPTION_stalls_min, 0),
+            .limit = gv_arguments_number(arguments, GV_OPTION_stalls_top, top),
+            .expected = gv_arguments_has(arguments, GV_OPTION_stalls_all),
+            .people = stalls_is_for_people(format),
+        }};
     int code = GV_EXIT_FAILED;
 
-    if (filter.cause && gv_cause_find(filter.cause) == GV_CAUSE_COUNT)
-        return gv_arguments_refuse_word(arguments->command, GV_OPTION_stalls_cause, "cause",
-                                        filter.cause);
+    if (stalls.filter.cause && gv_cause_find(stalls.filter.cause) == GV_CAUSE_COUNT)
+        return gv_arguments_refuse_word(arguments->command, "cause", stalls.filter.cause,
+                                        gv_cause_words);
     /* A user who names an expected cause wants to see it. */
-    filter.expected |= filter.cause != NULL;
-    path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
-    if (!path || gv_trace_view_open(path, &trace))
-        return code;
-    int error = stalls_print(trace, path, &filter, format);
-    if (error)
-        gv_message("cannot read %s: %s", path, gv_trace_view_why(trace, error));
-    sqlite3_close(trace);
-    return error ? GV_EXIT_FAILED : GV_EXIT_FINE;
+    stalls.filter.expected |= stalls.filter.cause != NULL;
+    stalls.path = gv_offer_choose(arguments->command, arguments->operands[0], &code);
+    return stalls.path ? gv_trace_view_read(stalls.path, stalls_print, &stalls) : code;
 }

@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define GV_ERROR_NOTE_BYTES GV_OFFER_BYTES
-
 enum gv_error_note_column {
     GV_ERROR_RESULT,
     GV_ERROR_NAME,
@@ -29,15 +27,15 @@ static void error_note_say(FILE *out, const struct gv_error_notes *notes, sqlite
     int64_t result = sqlite3_column_int64(row, GV_ERROR_RESULT);
     int64_t count = sqlite3_column_int64(row, GV_ERROR_COUNT);
     const char *meaning = gv_format_result(name ? name : "", result);
-    char text[2 * GV_ERROR_NOTE_BYTES], remedy[GV_ERROR_NOTE_BYTES], times[64] = "";
+    char remedy[GV_OFFER_BYTES], times[64] = "";
 
     if (count > 1)
         snprintf(times, sizeof(times), ", %" PRId64 " times", count);
     gv_offer_fill(remedy, sizeof(remedy), words->remedy, notes->path, notes->named);
-    snprintf(text, sizeof(text), "%.100s%s: %s (%" PRId64 ")%s: %s. Fix: %s.", name ? name : "?",
-             sqlite3_column_int64(row, GV_ERROR_CALLS) > 1 ? " and others" : "",
-             meaning ? meaning : "error", result, times, words->meaning, remedy);
-    gv_text_lines(out, 5, notes->first, text, columns);
+    gv_text_say(out, 5, notes->first, columns, "%.100s%s: %s (%" PRId64 ")%s: %s. Fix: %s.",
+                name ? name : "?",
+                sqlite3_column_int64(row, GV_ERROR_CALLS) > 1 ? " and others" : "",
+                meaning ? meaning : "error", result, times, words->meaning, remedy);
 }
 
 int gv_error_notes_print(FILE *out, sqlite3 *trace, const struct gv_error_notes *notes, int columns)

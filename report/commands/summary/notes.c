@@ -1,4 +1,4 @@
-#include "report/commands/summary/summary.h"
+#include "report/commands/summary/notes.h"
 
 #include "report/analyse/names/kernel_name.h"
 #include "report/commands/offer.h"
@@ -15,11 +15,9 @@
 
 #define GV_NOTES_NAME 120
 
-/* Notes on the trace. */
-static void print_note(const struct gv_summary *summary, const char *text)
-{
-    gv_text_lines(summary->out, 5, GV_SUMMARY_NOTE, text, summary->columns);
-}
+/* A note on the trace: what printf makes of a format. */
+#define print_note(summary, ...)                                                                   \
+    gv_text_say((summary)->out, 5, GV_SUMMARY_NOTE, (summary)->columns, __VA_ARGS__)
 
 /* How the process of a call in flight ended, if it has. */
 static const char *flight_ended(const char *ended, int64_t signal, char *out, size_t size)
@@ -38,7 +36,7 @@ static const char *flight_ended(const char *ended, int64_t signal, char *out, si
 static int print_flights(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
-    char text[512], elapsed[GV_FORMAT_BYTES], how[64], launched[GV_NOTES_NAME];
+    char elapsed[GV_FORMAT_BYTES], how[64], launched[GV_NOTES_NAME];
     int result =
         gv_database_ask(summary->trace, sql_flights,
                         (const int64_t[]){summary->ended->pid, summary->ended->signal}, 2, &rows);
@@ -51,11 +49,10 @@ static int print_flights(const struct gv_summary *summary)
         bool known = sqlite3_column_type(rows, 4) != SQLITE_NULL;
         gv_kernel_name_short(kernel, launched, sizeof(launched));
         flight_ended(ended, sqlite3_column_int64(rows, 5), how, sizeof(how));
-        snprintf(text, sizeof(text), "process %" PRId64 " %s in %.100s%s%s%s%s",
-                 (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
-                 kernel ? " of " : "", launched, known ? (ended ? " after " : " for ") : "",
-                 known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
-        print_note(summary, text);
+        print_note(summary, "process %" PRId64 " %s in %.100s%s%s%s%s",
+                   (int64_t)sqlite3_column_int64(rows, 0), how, name ? name : "a call",
+                   kernel ? " of " : "", launched, known ? (ended ? " after " : " for ") : "",
+                   known ? gv_format_duration(elapsed, sqlite3_column_int64(rows, 4)) : "");
     }
     sqlite3_finalize(rows);
     return gv_database_error(summary->trace, result);
@@ -65,7 +62,7 @@ static int print_flights(const struct gv_summary *summary)
 static int print_ended_badly(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
-    char text[512], how[64];
+    char how[64];
     int64_t told = 0;
     int result =
         gv_database_ask(summary->trace, sql_ended_badly,
@@ -79,16 +76,13 @@ static int print_ended_badly(const struct gv_summary *summary)
             snprintf(how, sizeof(how), "exited with code %d", sqlite3_column_int(rows, 2));
         else
             snprintf(how, sizeof(how), "was killed or crashed");
-        snprintf(text, sizeof(text), "process %" PRId64 " %s",
-                 (int64_t)sqlite3_column_int64(rows, 0), how);
         if (++told <= 3)
-            print_note(summary, text);
+            print_note(summary, "process %" PRId64 " %s", (int64_t)sqlite3_column_int64(rows, 0),
+                       how);
     }
-    if (told > 3) {
-        snprintf(text, sizeof(text), "%" PRId64 " more process%s ended badly", told - 3,
-                 told == 4 ? "" : "es");
-        print_note(summary, text);
-    }
+    if (told > 3)
+        print_note(summary, "%" PRId64 " more process%s ended badly", told - 3,
+                   told == 4 ? "" : "es");
     sqlite3_finalize(rows);
     return gv_database_error(summary->trace, result);
 }
@@ -97,7 +91,7 @@ static int print_ended_badly(const struct gv_summary *summary)
 static int print_gpu_side(const struct gv_summary *summary)
 {
     sqlite3_stmt *rows = NULL;
-    char text[GV_VERDICT_TEXT_BYTES];
+    char each[40];
     int result = sqlite3_prepare_v2(summary->trace, sql_gpu_side, -1, &rows, NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
@@ -107,15 +101,13 @@ static int print_gpu_side(const struct gv_summary *summary)
         int64_t count = sqlite3_column_int64(rows, 2);
         bool off = mode && strcmp(mode, "off") == 0;
         bool seen = mode && strcmp(mode, "cupti") == 0;
-        snprintf(text, sizeof(text), "GPU activity %srecorded%s%.400s", seen ? "" : "not ",
-                 why || off ? ": " : "",
-                 why   ? why
-                 : off ? "GPUVERIFY_GPU=off"
-                       : "");
-        if (count > 1)
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), " (%" PRId64 " processes)",
-                     count);
-        print_note(summary, text);
+        snprintf(each, sizeof(each), " (%" PRId64 " processes)", count);
+        print_note(summary, "GPU activity %srecorded%s%.400s%s", seen ? "" : "not ",
+                   why || off ? ": " : "",
+                   why   ? why
+                   : off ? "GPUVERIFY_GPU=off"
+                         : "",
+                   count > 1 ? each : "");
     }
     sqlite3_finalize(rows);
     return gv_database_error(summary->trace, result);
@@ -126,7 +118,7 @@ static int print_unseen(const struct gv_summary *summary)
 {
     const struct gv_run_facts *facts = summary->facts;
     sqlite3_stmt *row = NULL;
-    char text[256], known[GV_FORMAT_BYTES];
+    char known[GV_FORMAT_BYTES];
     int result = sqlite3_prepare_v2(summary->trace, sql_unseen, -1, &row, NULL);
 
     if (result == SQLITE_OK && (result = sqlite3_step(row)) == SQLITE_ROW) {
@@ -138,18 +130,17 @@ static int print_unseen(const struct gv_summary *summary)
                      (int64_t)sqlite3_column_int64(row, 1));
         gv_format_duration(known, facts->known_ns);
         if (count > 0)
-            snprintf(text, sizeof(text),
-                     "GPU activity after %s is unknown: %s %s before CUPTI delivered %" PRId64
-                     " operation%s.",
-                     known, who, sqlite3_column_int(row, 3) ? "was killed" : "ended", count,
-                     count == 1 ? "" : "s");
+            print_note(summary,
+                       "GPU activity after %s is unknown: %s %s before CUPTI delivered %" PRId64
+                       " operation%s.",
+                       known, who, sqlite3_column_int(row, 3) ? "was killed" : "ended", count,
+                       count == 1 ? "" : "s");
         else
-            snprintf(text, sizeof(text), "GPU activity after %s is unknown%s", known,
-                     facts->complete && facts->untimed_operations > 0
-                         ? ": what was launched had not ended when its process did."
-                         : " so far: what was launched since has not ended, or CUPTI has not"
-                           " delivered it.");
-        print_note(summary, text);
+            print_note(summary, "GPU activity after %s is unknown%s", known,
+                       facts->complete && facts->untimed_operations > 0
+                           ? ": what was launched had not ended when its process did."
+                           : " so far: what was launched since has not ended, or CUPTI has not"
+                             " delivered it.");
     }
     sqlite3_finalize(row);
     return gv_database_error(summary->trace, result);
@@ -158,36 +149,31 @@ static int print_unseen(const struct gv_summary *summary)
 static void print_failed(const struct gv_summary *summary, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;
-    char text[GV_VERDICT_TEXT_BYTES + GV_OFFER_BYTES], see[GV_OFFER_BYTES];
+    char see[GV_OFFER_BYTES];
 
     gv_offer_fill(see, sizeof(see), "gpuverify report FILE --section errors", summary->path, named);
-    snprintf(text, sizeof(text), "%" PRId64 " call%s failed%s%.100s (%s)", facts->failed,
-             facts->failed == 1 ? "" : "s", facts->failed == 1 ? ": " : ", most often ",
-             facts->failed_most, see);
-    print_note(summary, text);
+    print_note(summary, "%" PRId64 " call%s failed%s%.100s (%s)", facts->failed,
+               facts->failed == 1 ? "" : "s", facts->failed == 1 ? ": " : ", most often ",
+               facts->failed_most, see);
 }
 
 static void print_missing(const struct gv_summary *summary)
 {
     int64_t launches = summary->facts->launches_missing;
-    char text[256];
 
-    snprintf(text, sizeof(text),
-             "%" PRId64 " launch%s succeeded, but CUPTI has no record of %s: kernel counts and GPU"
-             " times are too low.",
-             launches, launches == 1 ? "" : "es", launches == 1 ? "it" : "them");
-    print_note(summary, text);
+    print_note(summary,
+               "%" PRId64
+               " launch%s succeeded, but CUPTI has no record of %s: kernel counts and GPU"
+               " times are too low.",
+               launches, launches == 1 ? "" : "es", launches == 1 ? "it" : "them");
 }
 
 static void print_lost(const struct gv_summary *summary, int64_t lost)
 {
-    char text[GV_VERDICT_TEXT_BYTES];
-
-    snprintf(text, sizeof(text), "%" PRId64 " record%s lost and %s missing from these numbers.%s",
-             lost, lost == 1 ? " was" : "s were", lost == 1 ? "is" : "are",
-             summary->facts->full > 0 ? " Shared memory was full: set GPUVERIFY_SPOOL_MB=1024."
-                                      : "");
-    print_note(summary, text);
+    print_note(summary, "%" PRId64 " record%s lost and %s missing from these numbers.%s", lost,
+               lost == 1 ? " was" : "s were", lost == 1 ? "is" : "are",
+               summary->facts->full > 0 ? " Shared memory was full: set GPUVERIFY_SPOOL_MB=1024."
+                                        : "");
 }
 
 /* Results in words, except the one that the verdict explains. */

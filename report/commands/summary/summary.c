@@ -1,9 +1,13 @@
 #include "report/commands/summary/summary.h"
 
+#include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/causes.h"
+#include "report/analyse/stalls/rows.h"
 #include "report/analyse/stalls/sums.h"
+#include "report/analyse/totals/totals.h"
 #include "report/commands/doctor/driver_file.h"
 #include "report/commands/offer.h"
+#include "report/commands/summary/notes.h"
 #include "report/commands_summary_summary.inc"
 #include "report/show/format.h"
 #include "report/show/shown_path.h"
@@ -15,6 +19,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +36,12 @@
 /* Saving less than this share of the run is "little". */
 #define GV_SUMMARY_LITTLE 100
 
+#define GV_STALL_LINES_WHERE_BYTES 4096
+/* The longest stalls, from which the lines are found: other lines lost little. */
+#define GV_STALL_LINES_READ 5000
+
 /* One finding as it is printed. */
-struct gv_item {
+struct gv_summary_item {
     const char *name;
     int64_t cost_ns;  /* -1: it is not about time */
     int64_t saves_ns; /* -1: not known */
@@ -43,7 +52,8 @@ struct gv_item {
     char fix[GV_SUMMARY_TEXT_BYTES];
 };
 
-static const char *s(int64_t count)
+/* The ending of what there are `count` of. */
+static const char *plural(int64_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -66,9 +76,10 @@ static const char *say_count(char out[GV_FORMAT_BYTES], int64_t count)
 
 /* ---- what a finding would save ---- */
 
-static int64_t gv_least(int64_t one, int64_t other)
+/* The saved part of a time: no more than `most`, and not negative. */
+static int64_t saved_ns(int64_t ns, int64_t most_ns)
 {
-    int64_t least = one < other ? one : other;
+    int64_t least = ns < most_ns ? ns : most_ns;
 
     return least > 0 ? least : 0;
 }
@@ -78,8 +89,8 @@ static int64_t gv_least(int64_t one, int64_t other)
 static int64_t saves_of_wait(const struct gv_run_facts *facts, int64_t lost_ns)
 {
     if (!facts->gpu_whole || facts->devices_used == 0)
-        return gv_least(lost_ns, facts->window_ns);
-    return gv_least(lost_ns, facts->window_ns - facts->busiest_ns);
+        return saved_ns(lost_ns, facts->window_ns);
+    return saved_ns(lost_ns, facts->window_ns - facts->busiest_ns);
 }
 
 int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class class)
@@ -100,22 +111,159 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
                              gv_time_sum(facts->first_use_ns - facts->start_ns, facts->unsure_ns));
     case GV_VERDICT_TRANSFER:
         if (facts->operations == 0)
-            return gv_least(facts->thread_copy_ns, facts->window_ns);
-        return gv_least(gv_time_sum(facts->busy_ns - facts->kernel_ns, facts->copy_gap_ns) /
+            return saved_ns(facts->thread_copy_ns, facts->window_ns);
+        return saved_ns(gv_time_sum(facts->busy_ns - facts->kernel_ns, facts->copy_gap_ns) /
                             devices,
                         facts->window_ns);
     case GV_VERDICT_LAUNCH:
-        return gv_least(facts->operations ? facts->launch_gap_ns / devices
+        return saved_ns(facts->operations ? facts->launch_gap_ns / devices
                                           : facts->thread_launch_ns,
                         facts->window_ns);
     case GV_VERDICT_IDLE:
-        return gv_least(idle_ns / devices, facts->window_ns);
+        return saved_ns(idle_ns / devices, facts->window_ns);
     case GV_VERDICT_UNDERFILLED:
-        return gv_least((int64_t)((double)facts->kernel_ns * underfilled) / devices,
+        return saved_ns((int64_t)((double)facts->kernel_ns * underfilled) / devices,
                         facts->window_ns);
     default:
         return -1;
     }
+}
+
+/* ---- the lines of the program at which most time was lost ---- */
+
+/* Calls of one name that lost time at one line for one cause. */
+struct gv_stall_line {
+    char *where; /* empty: not known */
+    const struct gv_stall_row *worst;
+    const char *kernel; /* that all of them launched; or else NULL */
+    int64_t count;
+    int64_t lost_ns;
+    int64_t behind_count, behind_ns; /* calls that waited for these, and lost so much themselves */
+    bool waits_behind;               /* it is among the calls that another line counts so */
+};
+
+struct gv_stall_lines {
+    struct gv_stall_line *lines; /* most time first, unexplained ones last */
+    size_t count;
+    struct gv_stall_rows rows;
+};
+
+static bool stall_lines_same(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+/* Most calls share a stack with an earlier one, and looking up lines takes time. */
+static void stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list, int64_t stack,
+                              char where[GV_STALL_LINES_WHERE_BYTES])
+{
+    where[0] = '\0';
+    for (size_t i = 0; i < list->count; i++)
+        if (list->lines[i].worst->stack == stack) {
+            strcpy(where, list->lines[i].where);
+            return;
+        }
+    if (gv_stack_text(trace, stack, 1, where, GV_STALL_LINES_WHERE_BYTES) != 0)
+        where[0] = '\0';
+}
+
+/* The rows are sorted, so the first of a line is its worst. */
+static int stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
+                           const struct gv_stall_row *row)
+{
+    char where[GV_STALL_LINES_WHERE_BYTES];
+    struct gv_stall_line *line = NULL;
+
+    stall_lines_where(trace, list, row->stack, where);
+    for (size_t i = 0; i < list->count && !line; i++) {
+        struct gv_stall_line *known = &list->lines[i];
+        /* Without a line, the kernel says more than nothing. */
+        if (strcmp(known->where, where) == 0 && stall_lines_same(known->worst->name, row->name) &&
+            stall_lines_same(known->worst->cause, row->cause) &&
+            (where[0] || stall_lines_same(known->kernel, row->kernel)))
+            line = known;
+    }
+    if (!line) {
+        line = &list->lines[list->count];
+        *line = (struct gv_stall_line){.where = strdup(where), .worst = row, .kernel = row->kernel};
+        if (!line->where)
+            return -ENOMEM;
+        list->count++;
+    }
+    line->count++;
+    line->lost_ns = gv_time_sum(line->lost_ns, gv_stall_lost_ns(row));
+    if (!stall_lines_same(line->kernel, row->kernel))
+        line->kernel = NULL;
+    return 0;
+}
+
+/* The line whose worst stall another line's worst one waited for: most of both losses is the
+ * same time. */
+static void stall_lines_chain(struct gv_stall_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct gv_stall_line *line = &list->lines[i];
+        for (size_t j = 0; j < list->count && line->worst->blocked_stall; j++) {
+            struct gv_stall_line *before = &list->lines[j];
+            if (i == j || before->waits_behind || before->worst->id != line->worst->blocked_stall)
+                continue;
+            before->behind_count += line->count;
+            before->behind_ns = gv_time_sum(before->behind_ns, line->lost_ns);
+            line->waits_behind = true;
+            break;
+        }
+    }
+}
+
+static int stall_lines_compare(const void *one, const void *other)
+{
+    const struct gv_stall_line *a = one, *b = other;
+    bool unknown = gv_cause_is_unknown(a->worst->cause);
+
+    if (unknown != gv_cause_is_unknown(b->worst->cause))
+        return unknown ? 1 : -1;
+    if (a->lost_ns != b->lost_ns)
+        return a->lost_ns < b->lost_ns ? 1 : -1;
+    return a->worst->id < b->worst->id ? -1 : a->worst->id > b->worst->id;
+}
+
+static bool stall_lines_has(const struct gv_totals_part *part, const struct gv_stall_row *row)
+{
+    return (!part->process || row->process == part->process) &&
+           (!part->thread || row->thread == part->thread) && row->start_ns >= part->from_ns &&
+           row->start_ns < part->to_ns;
+}
+
+/* Unexpected ones of a part of the trace, of any device. 0 or -errno; *lines is to be freed in any
+ * case. */
+static int stall_lines_read(sqlite3 *trace, const struct gv_totals_part *part,
+                            struct gv_stall_lines *lines)
+{
+    struct gv_stall_filter filter = {.limit = gv_totals_is_all(part) ? GV_STALL_LINES_READ : 0,
+                                     .people = true};
+    int error;
+
+    *lines = (struct gv_stall_lines){0};
+    error = gv_stall_rows_read(trace, &filter, &lines->rows);
+    if (error)
+        return error;
+    lines->lines = calloc(lines->rows.count ? lines->rows.count : 1, sizeof(*lines->lines));
+    if (!lines->lines)
+        return -ENOMEM;
+    for (size_t i = 0; i < lines->rows.count && !error; i++)
+        if (stall_lines_has(part, &lines->rows.rows[i]))
+            error = stall_lines_add(trace, lines, &lines->rows.rows[i]);
+    stall_lines_chain(lines);
+    qsort(lines->lines, lines->count, sizeof(*lines->lines), stall_lines_compare);
+    return error;
+}
+
+static void stall_lines_free(struct gv_stall_lines *lines)
+{
+    for (size_t i = 0; lines->lines && i < lines->count; i++)
+        free(lines->lines[i].where);
+    free(lines->lines);
+    gv_stall_rows_free(&lines->rows);
 }
 
 /* ---- findings ---- */
@@ -165,11 +313,11 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
         break;
     case GV_VERDICT_DESCHEDULED:
         snprintf(out, size, "%" PRId64 " call%s: the thread was ready to run, but waited for a CPU",
-                 facts->delays, s(facts->delays));
+                 facts->delays, plural(facts->delays));
         break;
     case GV_VERDICT_UNEXPLAINED:
         snprintf(out, size, "%" PRId64 " call%s took too long; nothing recorded explains it",
-                 facts->unknowns, s(facts->unknowns));
+                 facts->unknowns, plural(facts->unknowns));
         break;
     case GV_VERDICT_LOAD:
         if (facts->gpu_whole)
@@ -203,7 +351,7 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
     case GV_VERDICT_UNDERFILLED:
         if (facts->least_blocks > 0 && facts->least_blocks < facts->multiprocessors)
             snprintf(out, size, "%" PRId64 " block%s on %" PRId64 " multiprocessors: %.200s",
-                     facts->least_blocks, s(facts->least_blocks), facts->multiprocessors,
+                     facts->least_blocks, plural(facts->least_blocks), facts->multiprocessors,
                      facts->top_kernel);
         else
             snprintf(out, size,
@@ -229,37 +377,35 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
 }
 
 static void item_make(const struct gv_summary *summary, const struct gv_finding *finding,
-                      struct gv_item *item)
+                      struct gv_summary_item *item)
 {
     char fix[GV_OFFER_BYTES];
 
-    *item = (struct gv_item){
+    *item = (struct gv_summary_item){
         .name = gv_verdict_name(finding->class),
         .cost_ns = item_cost(summary->facts, finding->class),
         .saves_ns = gv_summary_saves(summary->facts, finding->class),
         .good = finding->class == GV_VERDICT_ACCELERATED,
         .may = finding->class == GV_VERDICT_UNEXPLAINED ||
                (finding->class == GV_VERDICT_LOAD && summary->facts->unsure_ns > 0),
-        .evidence = finding->evidence,
     };
-    item_say(summary->facts, finding, item->text, sizeof(item->text));
-    if (strncmp(item->text, finding->evidence, strlen(item->text)) == 0) {
-        if (summary->evidence)
-            snprintf(item->text, sizeof(item->text), "%s", finding->evidence);
-        item->evidence = NULL;
-    }
+    /* The evidence has all that the short text says. */
+    if (summary->evidence)
+        snprintf(item->text, sizeof(item->text), "%s", finding->evidence);
+    else
+        item_say(summary->facts, finding, item->text, sizeof(item->text));
     snprintf(item->fix, sizeof(item->fix), "%s: %s", item->good ? "next" : "fix",
              gv_offer_fill(fix, sizeof(fix), finding->next, summary->path, false));
 }
 
 static void item_of_line(const struct gv_summary *summary, const struct gv_stall_line *line,
-                         const char *evidence, struct gv_item *item)
+                         const char *evidence, struct gv_summary_item *item)
 {
     const struct gv_stall_row *worst = line->worst;
     char calls[40] = "", behind[128] = "", lost[GV_FORMAT_BYTES];
     bool inferred = worst->confidence && strcmp(worst->confidence, "inferred") == 0;
 
-    *item = (struct gv_item){
+    *item = (struct gv_summary_item){
         .name = gv_verdict_name(GV_VERDICT_STALLED),
         .cost_ns = line->lost_ns,
         .saves_ns = saves_of_wait(summary->facts, line->lost_ns),
@@ -270,7 +416,7 @@ static void item_of_line(const struct gv_summary *summary, const struct gv_stall
         snprintf(calls, sizeof(calls), " (%" PRId64 " calls)", line->count);
     if (line->behind_count > 0)
         snprintf(behind, sizeof(behind), "; %" PRId64 " call%s behind %s lost %s",
-                 line->behind_count, s(line->behind_count), line->count > 1 ? "them" : "it",
+                 line->behind_count, plural(line->behind_count), line->count > 1 ? "them" : "it",
                  gv_format_duration(lost, line->behind_ns));
     snprintf(item->text, sizeof(item->text), "s%" PRId64 " %.40s: %.200s%s%.200s%s%.600s%s%s",
              worst->id, worst->cause ? worst->cause : "?", worst->name ? worst->name : "a call",
@@ -306,23 +452,18 @@ static void item_print_text(const struct gv_summary *summary, int column, const 
     free(lines);
 }
 
-static void item_print_more(const struct gv_summary *summary, const char *text)
-{
-    fprintf(summary->out, "%*s", GV_SUMMARY_INDENT, "");
-    gv_text_lines_on(summary->out, GV_SUMMARY_INDENT, GV_SUMMARY_INDENT, text, summary->columns);
-}
-
-static void item_print(const struct gv_summary *summary, size_t number, const struct gv_item *item)
+static void item_print(const struct gv_summary *summary, size_t number,
+                       const struct gv_summary_item *item)
 {
     FILE *out = summary->out;
-    char cost[GV_FORMAT_BYTES] = "", saves[64] = "", text[GV_SUMMARY_TEXT_BYTES];
+    char cost[GV_FORMAT_BYTES] = "", saves[64] = "", most[GV_FORMAT_BYTES];
     int column, name = (int)strlen(item->name);
 
     if (item->cost_ns >= 0)
         gv_format_duration(cost, item->cost_ns);
     if (item->saves_ns >= summary->facts->window_ns / GV_SUMMARY_LITTLE)
         snprintf(saves, sizeof(saves), "%s up to %s", item->may ? "may save" : "saves",
-                 gv_format_duration(text, item->saves_ns));
+                 gv_format_duration(most, item->saves_ns));
     else if (item->saves_ns >= 0)
         snprintf(saves, sizeof(saves), "saves little");
     fprintf(out, "  %zu  %s%-*s %s%8s%s", number, gv_colour(out, GV_COLOUR_BOLD), GV_SUMMARY_WORD,
@@ -340,12 +481,10 @@ static void item_print(const struct gv_summary *summary, size_t number, const st
         fputs("  ", out);
         item_print_text(summary, column, item->text, saves);
     }
-    if (summary->evidence && item->evidence) {
-        snprintf(text, sizeof(text), "%s.", item->evidence);
-        item_print_more(summary, text);
-    }
+    if (summary->evidence && item->evidence)
+        gv_text_say(out, GV_SUMMARY_INDENT, "", summary->columns, "%s.", item->evidence);
     if (item->fix[0])
-        item_print_more(summary, item->fix);
+        gv_text_lines(out, GV_SUMMARY_INDENT, "", item->fix, summary->columns);
 }
 
 /* Descheduled and unexplained calls have their own findings; `waits`: so does compiling. */
@@ -362,11 +501,11 @@ static size_t print_stalls(const struct gv_summary *summary, size_t number, cons
                            int64_t *first)
 {
     struct gv_stall_lines lines;
-    struct gv_item *item = malloc(sizeof(*item));
-    int error = gv_stall_lines_read(summary->trace, &lines);
+    struct gv_summary_item *item = malloc(sizeof(*item));
+    int error = stall_lines_read(summary->trace, summary->part, &lines);
     bool waits = evidence != NULL;
     size_t printed = 0, found = 0;
-    char more[64], text[GV_OFFER_BYTES + 64], see[GV_OFFER_BYTES];
+    char see[GV_OFFER_BYTES];
 
     *first = 0;
     for (size_t i = 0; i < summary->verdict->count && i < GV_VERDICT_TOLD; i++)
@@ -379,15 +518,35 @@ static size_t print_stalls(const struct gv_summary *summary, size_t number, cons
         if (printed++ == 0)
             *first = lines.lines[i].worst->id;
     }
-    if (found > printed && printed > 0) {
-        snprintf(more, sizeof(more), "and %zu more: ", found - printed);
-        snprintf(text, sizeof(text), "%s%s", more,
-                 gv_offer_fill(see, sizeof(see), "gpuverify query FILE stall-lines", summary->path,
-                               true));
-        item_print_more(summary, text);
-    }
-    gv_stall_lines_free(&lines);
+    if (found > printed && printed > 0 && summary->facts->whole)
+        gv_text_say(summary->out, GV_SUMMARY_INDENT, "", summary->columns, "and %zu more: %s",
+                    found - printed,
+                    gv_offer_fill(see, sizeof(see), "gpuverify query FILE stall-lines",
+                                  summary->path, true));
+    stall_lines_free(&lines);
     free(item);
+    return number;
+}
+
+/* Prints the stalls of a run that has no such finding, unless they cost little. Returns the number
+ * of the next finding. */
+static size_t print_small_stalls(const struct gv_summary *summary, size_t number, int64_t *stall)
+{
+    const struct gv_verdict *verdict = summary->verdict;
+    struct gv_stall_sums sums;
+    int64_t first = 0;
+
+    if (!summary->facts->whole || gv_stall_sums_read(summary->trace, &sums) != 0 ||
+        gv_stall_sums_are_small(&sums))
+        return number;
+    if (number == 1)
+        fputc('\n', summary->out);
+    number = print_stalls(summary, number, NULL, &first);
+    /* After a run, the whole report comes before a stall that is no finding, unless nothing else
+     * held up the GPU. */
+    if (summary->evidence || verdict->count == 0 ||
+        verdict->findings[0].class == GV_VERDICT_ACCELERATED)
+        *stall = first;
     return number;
 }
 
@@ -395,22 +554,21 @@ static size_t print_stalls(const struct gv_summary *summary, size_t number, cons
 static void print_items(const struct gv_summary *summary, int64_t *stall, bool *flight)
 {
     const struct gv_verdict *verdict = summary->verdict;
-    bool lines = summary->facts->whole, told = false;
-    struct gv_item *item = malloc(sizeof(*item));
-    struct gv_stall_sums sums;
+    bool told = false; /* of the stalls */
+    struct gv_summary_item *item = malloc(sizeof(*item));
     size_t number = 1;
-    int64_t small = 0;
-    /* After a run, the whole report comes before a stall that is no finding, unless nothing else
-     * held up the GPU. */
-    bool alone = summary->evidence || verdict->count == 0 ||
-                 verdict->findings[0].class == GV_VERDICT_ACCELERATED;
 
     for (size_t i = 0; item && i < verdict->count && i < GV_VERDICT_TOLD; i++) {
         const struct gv_finding *finding = &verdict->findings[i];
+        if (finding->class == GV_VERDICT_UNEXPLAINED && !told) {
+            number = print_small_stalls(summary, number, stall);
+            told = true;
+        }
         if (number == 1)
             fputc('\n', summary->out);
         *flight |= finding->class == GV_VERDICT_UNFINISHED;
-        if (finding->class == GV_VERDICT_STALLED && lines) {
+        /* Which device a stall is about is not known. */
+        if (finding->class == GV_VERDICT_STALLED && summary->part->device < 0) {
             number = print_stalls(summary, number, finding->evidence, stall);
             told = true;
         }
@@ -420,12 +578,8 @@ static void print_items(const struct gv_summary *summary, int64_t *stall, bool *
         item_print(summary, number++, item);
     }
     free(item);
-    if (told || !lines || gv_stall_sums_read(summary->trace, &sums) != 0 ||
-        gv_stall_sums_are_small(&sums))
-        return;
-    if (number == 1)
-        fputc('\n', summary->out);
-    print_stalls(summary, number, NULL, alone ? stall : &small);
+    if (!told)
+        print_small_stalls(summary, number, stall);
 }
 
 /* The program's name, how long it took, and where. */
@@ -489,11 +643,19 @@ static int read_activity(const struct gv_summary *summary, double levels[GV_SUMM
     return gv_database_error(summary->trace, result);
 }
 
-/* Adds pieces to a line, each after three blanks, or on a new line. */
-static void print_piece(const struct gv_summary *summary, int *column, const char *piece)
-{
-    int width = (int)gv_text_width(piece);
+static void print_piece(const struct gv_summary *summary, int *column, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
+/* Adds pieces to a line, each after three blanks, or on a new line. */
+static void print_piece(const struct gv_summary *summary, int *column, const char *format, ...)
+{
+    char piece[160];
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(piece, sizeof(piece), format, values);
+    va_end(values);
+    int width = (int)gv_text_width(piece);
     if (*column > 2 && *column + 3 + width > summary->columns) {
         fputs("\n  ", summary->out);
         *column = 2;
@@ -511,17 +673,16 @@ static void print_busy(const struct gv_summary *summary, int *column)
     int64_t device_ns = gv_run_facts_device_ns(facts);
     double percent = device_ns > 0 ? 100.0 * (double)facts->busy_ns / (double)device_ns : 0;
     double levels[GV_SUMMARY_LINE_COLUMNS];
-    char text[128], part[64] = "", known[GV_FORMAT_BYTES];
+    char part[64] = "", known[GV_FORMAT_BYTES];
 
     if (percent > 100)
         percent = 100;
     if (facts->known_ns < facts->window_ns)
         snprintf(part, sizeof(part), " of the first %s",
                  gv_format_duration(known, facts->known_ns));
-    snprintf(text, sizeof(text), "GPU%s busy %s%.*f %%%s", facts->devices_used > 1 ? "s" : "",
-             facts->gpu_lost > facts->operations_lost ? "at least " : "",
-             percent > 0 && percent < 9.95 ? 1 : 0, percent, part);
-    print_piece(summary, column, text);
+    print_piece(summary, column, "GPU%s busy %s%.*f %%%s", facts->devices_used > 1 ? "s" : "",
+                facts->gpu_lost > facts->operations_lost ? "at least " : "",
+                percent > 0 && percent < 9.95 ? 1 : 0, percent, part);
     if (summary->columns < GV_SUMMARY_NARROW - GV_SUMMARY_LINE_COLUMNS ||
         read_activity(summary, levels) != 0)
         return;
@@ -538,40 +699,32 @@ static void print_numbers(const struct gv_summary *summary)
     bool headline = !ran || !facts->whole || !facts->complete;
     bool some = facts->known_ns < facts->window_ns || facts->gpu_lost > facts->operations_lost;
     const char *least = some ? "at least " : "";
-    char text[160], count[GV_FORMAT_BYTES];
+    char count[GV_FORMAT_BYTES];
     int column = 2;
 
+    if (headline)
+        gv_text_lines(summary->out, 2, "", summary->verdict->headline, summary->columns);
     fputs("  ", summary->out);
-    if (headline) {
-        gv_text_lines_on(summary->out, 2, 2, summary->verdict->headline, summary->columns);
-        fputs("  ", summary->out);
-    }
     if (ran)
         print_busy(summary, &column);
-    if (ran && facts->kernels_run > 0) {
-        snprintf(text, sizeof(text), "%s%s kernel%s", least, say_count(count, facts->kernels_run),
-                 s(facts->kernels_run));
-        print_piece(summary, &column, text);
-    }
-    if (ran && facts->graphs > 0) {
-        snprintf(text, sizeof(text), "%s graph%s", say_count(count, facts->graphs),
-                 s(facts->graphs));
-        print_piece(summary, &column, text);
-    }
-    if (!ran) {
-        snprintf(text, sizeof(text), "%s call%s", say_count(count, facts->calls), s(facts->calls));
-        print_piece(summary, &column, text);
-    }
-    snprintf(text, sizeof(text), "%s stall%s", say_count(count, facts->stalls), s(facts->stalls));
-    print_piece(summary, &column, text);
-    snprintf(text, sizeof(text), "%s error%s", say_count(count, facts->failed), s(facts->failed));
-    print_piece(summary, &column, text);
+    if (ran && facts->kernels_run > 0)
+        print_piece(summary, &column, "%s%s kernel%s", least, say_count(count, facts->kernels_run),
+                    plural(facts->kernels_run));
+    if (ran && facts->graphs > 0)
+        print_piece(summary, &column, "%s graph%s", say_count(count, facts->graphs),
+                    plural(facts->graphs));
+    if (!ran)
+        print_piece(summary, &column, "%s call%s", say_count(count, facts->calls),
+                    plural(facts->calls));
+    print_piece(summary, &column, "%s stall%s", say_count(count, facts->stalls),
+                plural(facts->stalls));
+    print_piece(summary, &column, "%s error%s", say_count(count, facts->failed),
+                plural(facts->failed));
     if (facts->lost > 0)
-        snprintf(text, sizeof(text), "%s record%s lost", say_count(count, facts->lost),
-                 s(facts->lost));
+        print_piece(summary, &column, "%s record%s lost", say_count(count, facts->lost),
+                    plural(facts->lost));
     else
-        snprintf(text, sizeof(text), "nothing lost");
-    print_piece(summary, &column, text);
+        print_piece(summary, &column, "nothing lost");
     fputc('\n', summary->out);
 }
 
@@ -656,16 +809,15 @@ static void say_next(char *out, size_t size, const char *next, const char *progr
 void gv_summary_print_without(FILE *out, const char *name, const char *program,
                               enum gv_verdict_class class, int columns)
 {
-    char text[GV_VERDICT_TEXT_BYTES], offered[GV_OFFER_BYTES], why[256];
+    char next[GV_VERDICT_TEXT_BYTES], offered[GV_OFFER_BYTES], why[256];
     bool missing = class == GV_VERDICT_NOT_STARTED && !gv_driver_file_loads(why, sizeof(why));
 
     fprintf(out, "%sgpuverify: ", gv_colour(out, GV_COLOUR_BOLD));
     gv_format_text(out, name, GV_SUMMARY_NAME, 0);
     fprintf(out, "%s %s\n", gv_colour(out, GV_COLOUR_NONE),
             class == GV_VERDICT_NOT_RECORDED ? "left no trace" : "made no CUDA call: no trace");
-    snprintf(text, sizeof(text), "%s%s", gv_verdict_meaning(class),
-             missing ? " NVIDIA's driver, libcuda.so.1, is not on this machine." : "");
-    gv_text_lines(out, 2, "  ", text, columns);
-    say_next(text, sizeof(text), gv_verdict_next(class), program);
-    gv_text_lines(out, 2, "  ", gv_offer_fill(offered, sizeof(offered), text, "", true), columns);
+    gv_text_say(out, 2, "", columns, "%s%s", gv_verdict_meaning(class),
+                missing ? " NVIDIA's driver, libcuda.so.1, is not on this machine." : "");
+    say_next(next, sizeof(next), gv_verdict_next(class), program);
+    gv_text_lines(out, 2, "", gv_offer_fill(offered, sizeof(offered), next, "", true), columns);
 }

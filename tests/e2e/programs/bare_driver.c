@@ -13,6 +13,8 @@
 static atomic_bool initialising;
 static atomic_long freed_meanwhile;
 
+EXPORT long bare_driver_interruptions(void);
+
 /* Calls that signal handlers made in the middle of cuInit. */
 EXPORT long bare_driver_interruptions(void)
 {

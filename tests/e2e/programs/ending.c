@@ -28,6 +28,14 @@ static void *outlive_main(void *unused)
     exit(8);
 }
 
+static void *outlive_main_and_return(void *unused)
+{
+    usleep(100 * 1000);
+    OK(cuCtxSetCurrent(gpu.context));
+    e2e_tick(&gpu, 2);
+    return unused;
+}
+
 static void *begin_after_main(void *unused)
 {
     usleep(100 * 1000);
@@ -184,6 +192,10 @@ static void end(const char *how)
     }
     if (!strcmp(how, "pthread_exit")) {
         start_thread(outlive_main);
+        pthread_exit(NULL);
+    }
+    if (!strcmp(how, "last-thread")) {
+        start_thread(outlive_main_and_return);
         pthread_exit(NULL);
     }
     fprintf(stderr, "ending: no such way: %s\n", how);

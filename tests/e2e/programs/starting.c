@@ -1,7 +1,8 @@
 /*
  * starting HOW [LIBRARY]: while one thread starts CUDA, which takes long, makes a CUDA call that
  * must not wait for it: in a forked child (fork), in a signal handler on that thread (signal), or
- * in the constructor of LIBRARY (constructor).
+ * in the constructor of LIBRARY (constructor). A handler may also jump out of the start (jump), end
+ * its thread (end), or jump out of a call that waits for the start (jump-wait).
  */
 #include "e2e.h"
 
@@ -18,11 +19,24 @@ static _Atomic int started, handled;
 
 static sigjmp_buf back;
 
+static void require_cancellable(void)
+{
+    int state = -1;
+
+    REQUIRE(!pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state));
+    REQUIRE(state == PTHREAD_CANCEL_ENABLE);
+}
+
+static _Atomic int jumped;
+
 static void *start(void *unused)
 {
     if (sigsetjmp(back, 1) == 0) {
         OK(cuInit(0));
         atomic_store(&started, 1);
+    } else {
+        require_cancellable();
+        atomic_store(&jumped, 1);
     }
     return unused;
 }
@@ -46,6 +60,27 @@ static void on_end(int number)
 {
     (void)number;
     pthread_exit(NULL);
+}
+
+static void *interrupt(void *thread)
+{
+    usleep(300000);
+    pthread_kill(*(pthread_t *)thread, SIGUSR1);
+    return NULL;
+}
+
+static void jump_out_of_a_wait(void)
+{
+    pthread_t self = pthread_self(), other;
+    CUcontext context;
+
+    REQUIRE(signal(SIGUSR1, on_jump) != SIG_ERR);
+    if (sigsetjmp(back, 1) == 0) {
+        REQUIRE(!pthread_create(&other, NULL, interrupt, &self));
+        cuDevicePrimaryCtxRetain(&context, 0);
+        _exit(1); /* nobody interrupted it */
+    }
+    require_cancellable();
 }
 
 static void fork_now(void)
@@ -83,6 +118,11 @@ int main(int argc, char **argv)
     } else if (strcmp(how, "jump") == 0 || strcmp(how, "end") == 0) {
         pthread_kill(thread, SIGUSR1);
         OK(cuDevicePrimaryCtxRetain(&context, 0));
+        for (int i = 0; i < 1000 && !atomic_load(&jumped) && how[0] == 'j'; i++)
+            usleep(10000);
+        REQUIRE(atomic_load(&jumped) == (how[0] == 'j'));
+    } else if (strcmp(how, "jump-wait") == 0) {
+        jump_out_of_a_wait();
     } else if (strcmp(how, "constructor") == 0) {
         REQUIRE(argc > 2 && dlopen(argv[2], RTLD_NOW));
     } else {

@@ -276,6 +276,10 @@ GV_RT_EXPORT cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t
     return cudaErrorNotSupported;
 }
 
+/* cuda_profiler_api.h declares them, which not every set of headers has. */
+GV_RT_EXPORT cudaError_t cudaProfilerStart(void);
+GV_RT_EXPORT cudaError_t cudaProfilerStop(void);
+
 GV_RT_EXPORT cudaError_t cudaProfilerStart(void)
 {
     return cudaSuccess;

@@ -10,7 +10,9 @@ _Thread_local int gv_rt_per_thread;
 
 #define GV_API_NO_DRIVER
 #define GV_API_OWN(symbol, kind, type, parameters, arguments, facts)
+/* Declared here too: some rows are in no header of CUDA 13. */
 #define GV_API(symbol, kind, type, parameters, arguments, facts)                                   \
+    extern type symbol parameters;                                                                 \
     GV_RT_EXPORT type symbol parameters                                                            \
     {                                                                                              \
         if (PER_THREAD(#symbol))                                                                   \

@@ -20,24 +20,19 @@
 static _Atomic unsigned lost;
 static unsigned written;
 static uint64_t written_sum;
-static union gv_record record;
 
 void gv_output_count_lost(void)
 {
     atomic_fetch_add(&lost, 1);
 }
 
-union gv_record *gv_output_next(void)
+bool gv_output_write(const union gv_record *record)
 {
-    return &record;
-}
-
-void gv_output_publish(void)
-{
-    expect(record.gpu_module.at_ns == record.gpu_module.module &&
-           record.gpu_module.tid == record.gpu_module.module);
-    written_sum += record.gpu_module.module;
+    expect(record->gpu_module.at_ns == record->gpu_module.module &&
+           record->gpu_module.tid == record->gpu_module.module);
+    written_sum += record->gpu_module.module;
     written++;
+    return true;
 }
 
 static _Atomic int working;
@@ -46,7 +41,7 @@ static void *call_back(void *context)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
         uint32_t number = (uint32_t)(uintptr_t)context * ROUNDS + i + 1;
-        struct gv_loaded loaded = {.at_ns = number, .module = number, .tid = number};
+        struct gv_record_gpu_module loaded = {.at_ns = number, .module = number, .tid = number};
         uint32_t *words;
         uint8_t *data;
         size_t bytes, most;

@@ -41,8 +41,9 @@ static void leave_gpu_start(struct gv_thread *thread)
 const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .leave_gpu_start = leave_gpu_start};
 
-void gv_log_info(const char *format, ...)
+void gv_log(enum gv_setting_log level, const char *format, ...)
 {
+    (void)level;
     (void)format;
 }
 

@@ -25,6 +25,8 @@ static const struct gv_spool_name fixture_names[] = {
     [FIXTURE_MODULE_LOAD] = {2, "load", "cuModuleLoadData"},
     [FIXTURE_UNLOAD] = {3, "unload", "cuModuleUnload"},
     [FIXTURE_SYNC] = {8, "sync", "cuCtxSynchronize"},
+    [FIXTURE_BEGIN_CAPTURE] = {10, "stream", "cuStreamBeginCapture_v2"},
+    [FIXTURE_END_CAPTURE] = {10, "stream", "cuStreamEndCapture"},
 };
 
 void fixture_open(struct fixture *fixture)

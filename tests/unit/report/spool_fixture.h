@@ -14,11 +14,13 @@
 
 /* Numbers of the calls in a fixture's name table. */
 enum fixture_api {
-    FIXTURE_LAUNCH,      /* cuLaunchKernel, launch */
-    FIXTURE_LAUNCH_PTSZ, /* cuLaunchKernel_ptsz, launch */
-    FIXTURE_MODULE_LOAD, /* cuModuleLoadData, load */
-    FIXTURE_UNLOAD,      /* cuModuleUnload, unload */
-    FIXTURE_SYNC,        /* cuCtxSynchronize, sync */
+    FIXTURE_LAUNCH,        /* cuLaunchKernel, launch */
+    FIXTURE_LAUNCH_PTSZ,   /* cuLaunchKernel_ptsz, launch */
+    FIXTURE_MODULE_LOAD,   /* cuModuleLoadData, load */
+    FIXTURE_UNLOAD,        /* cuModuleUnload, unload */
+    FIXTURE_SYNC,          /* cuCtxSynchronize, sync */
+    FIXTURE_BEGIN_CAPTURE, /* cuStreamBeginCapture_v2, stream */
+    FIXTURE_END_CAPTURE,   /* cuStreamEndCapture, stream */
     FIXTURE_API_COUNT
 };
 

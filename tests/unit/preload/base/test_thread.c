@@ -127,7 +127,7 @@ static void splits_texts(void **state)
     (void)state;
     assert_true(gv_thread_join(&gv_thread));
     memset(text, 'x', GV_RECORD_TEXT_BYTES + 1);
-    gv_thread_write_text(&gv_thread, text, gv_thread_text_bytes(text), false);
+    gv_thread_write_text(&gv_thread, text, gv_spool_text_bytes(text), false);
     segment = segment_of(1, 0);
     assert_int_equal(atomic_load(&segment->published), 2);
     assert_int_equal(segment->records[0].head.flags, GV_RECORD_MORE);
@@ -136,12 +136,12 @@ static void splits_texts(void **state)
     assert_int_equal(segment->records[1].head.api, 1);
 
     memset(text, 'y', GV_RECORD_TEXT_LIMIT + 1);
-    gv_thread_write_text(&gv_thread, text, gv_thread_text_bytes(text), true);
+    gv_thread_write_text(&gv_thread, text, gv_spool_text_bytes(text), true);
     assert_int_equal(atomic_load(&segment->published), 2 + last + 1);
     assert_int_equal(segment->records[2 + last].head.flags, GV_RECORD_MORE);
     assert_memory_equal(
         segment->records[2 + last].text.text + segment->records[2 + last].head.api - 3, "...", 3);
-    assert_int_equal(gv_thread_text_bytes(NULL), 0);
+    assert_int_equal(gv_spool_text_bytes(NULL), 0);
 }
 
 static void *live(void *slot)

@@ -258,6 +258,35 @@ static void launches_without_an_operation_are_missing(void **state)
     assert_int_equal(number("SELECT end_ns FROM recording WHERE side = 'gpu'"), 1000);
 }
 
+static void stream_call(enum fixture_api api, uint64_t start_ns, uint64_t stream)
+{
+    union gv_record record = {
+        .call = {
+            .head = {.kind = GV_RECORD_CALL, .api = (uint16_t)api, .flags = GV_RECORD_HAS_STREAM},
+            .start_ns = FIXTURE_EPOCH_NS + start_ns,
+            .duration_ns = 5,
+            .stream = stream}};
+
+    assert_true(fixture_append(&spool, BEFORE, &record));
+}
+
+/* A short capture inside a long one, of another stream, does not end it. */
+static void what_is_launched_while_a_stream_is_captured_is_not_missing(void **state)
+{
+    (void)state;
+    it_has_finished();
+    call(BEFORE, FIXTURE_LAUNCH, 60, 10, 5); /* missing */
+    stream_call(FIXTURE_BEGIN_CAPTURE, 100, 0x10);
+    stream_call(FIXTURE_BEGIN_CAPTURE, 200, 0x20);
+    stream_call(FIXTURE_END_CAPTURE, 300, 0x20);
+    call(BEFORE, FIXTURE_LAUNCH, 400, 10, 6);
+    stream_call(FIXTURE_END_CAPTURE, 500, 0x10);
+    call(BEFORE, FIXTURE_LAUNCH, 600, 10, 7); /* missing */
+    recover();
+    assert_int_equal(missing(), 2);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 1);
+}
+
 static void an_operation_without_its_call_is_taken_off(void **state)
 {
     (void)state;
@@ -312,6 +341,7 @@ int main(void)
         TEST(a_device_is_described),
         TEST(what_a_killed_process_had_with_cupti_is_a_loss),
         TEST(launches_without_an_operation_are_missing),
+        TEST(what_is_launched_while_a_stream_is_captured_is_not_missing),
         TEST(an_operation_without_its_call_is_taken_off),
         TEST(what_is_known_to_be_lost_is_not_missing_too),
         TEST(a_process_says_how_its_gpu_side_was_seen),

@@ -307,6 +307,7 @@ static void a_report_of_a_running_program_says_so(void **state)
     assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
     assert_int_equal(run("report trace.db"), 0);
     expect_in(messages, "still run");
+    expect_in(messages, "without their source lines");
     expect_in(output, "not complete yet");
 }
 

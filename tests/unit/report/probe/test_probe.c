@@ -142,7 +142,7 @@ static void the_table_says_what_was_not_measured(void **state)
     result.rows[GV_PROBE_LAZY][0].status = 2;
     result.rows[GV_PROBE_EAGER][0].status = GV_PROBE_NOT_REACHED;
     assert_non_null(out);
-    assert_int_equal(gv_probe_print(&result, out), 0);
+    assert_int_equal(gv_probe_print(&result, false, out), 0);
     assert_int_equal(fclose(out), 0);
     assert_non_null(strstr(text, "did not return"));
     assert_non_null(strstr(text, "ended the process"));

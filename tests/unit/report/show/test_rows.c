@@ -161,6 +161,7 @@ static void csv_follows_its_standard(void **state)
     add("say \"no\", or\nelse", 17, 1234567, 0.1);
     add("", 0, -1, 1e300);
     add("\033[2J\xff", 5, 0, 0);
+    add("a\tb\rc", 5, 0, 0);
     gv_rows_text(&rows, NULL);
     gv_rows_null(&rows);
     gv_rows_null(&rows);
@@ -168,6 +169,8 @@ static void csv_follows_its_standard(void **state)
         "\"say \"\"no\"\", or\nelse\",1234567,0.1\n"
         "\"\",-1,1e+300\n"
         "\xef\xbf\xbd[2J\xef\xbf\xbd,0,0\n"
+        "\"a\tb\xef\xbf\xbd"
+        "c\",0,0\n"
         ",,\n");
 }
 
@@ -219,10 +222,10 @@ static void reals_read_back_as_they_were(void **state)
         struct gv_json json;
         char text[64] = "";
         FILE *memory = fmemopen(text, sizeof(text), "w");
-        gv_json_begin(&json, memory);
-        gv_json_real(&json, reals[i]);
+        gv_json_begin(&json, memory, '[');
+        gv_json_real(&json, NULL, reals[i]);
         fclose(memory);
-        assert_true(strtod(text, NULL) == reals[i]);
+        assert_true(strtod(text + 1, NULL) == reals[i]);
     }
 }
 

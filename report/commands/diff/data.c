@@ -3,6 +3,8 @@
 
 #include "report/commands/diff/text.h"
 
+#include <math.h>
+
 static const char *const diff_units[] = {
     [GV_DIFF_NS] = "ns",
     [GV_DIFF_BYTES] = "bytes",
@@ -84,19 +86,13 @@ static int diff_write_changes(const struct gv_diff *diff, const struct gv_diff_s
 
 static void diff_write_run(const struct gv_diff_run *run, struct gv_json *json)
 {
-    gv_json_open(json, '{');
-    gv_json_key(json, "trace");
-    gv_json_text(json, run->path);
-    gv_json_key(json, "headline");
-    gv_json_text(json, run->verdict.headline);
-    gv_json_key(json, "device");
-    gv_json_text(json, run->device[0] ? run->device : NULL);
-    gv_json_key(json, "gpu_seen");
-    gv_json_bool(json, run->gpu_seen);
-    gv_json_key(json, "complete");
-    gv_json_bool(json, run->complete);
-    gv_json_key(json, "lost_records");
-    gv_json_number(json, run->lost);
+    gv_json_open(json, NULL, '{');
+    gv_json_text(json, "trace", run->path);
+    gv_json_text(json, "headline", run->verdict.headline);
+    gv_json_text(json, "device", run->device[0] ? run->device : NULL);
+    gv_json_bool(json, "gpu_seen", run->gpu_seen);
+    gv_json_bool(json, "complete", run->complete);
+    gv_json_number(json, "lost_records", run->lost);
     gv_json_close(json, '}');
 }
 
@@ -107,56 +103,41 @@ static void diff_write_side(const struct gv_diff *diff, size_t side, struct gv_j
     size_t count = gv_diff_classes(diff, side, classes);
     bool seen = true;
 
-    gv_json_key(json, side == 0 ? "before" : "after");
-    gv_json_open(json, '{');
-    gv_json_key(json, "traces");
-    gv_json_open(json, '[');
+    gv_json_open(json, side == 0 ? "before" : "after", '{');
+    gv_json_open(json, "traces", '[');
     for (size_t i = 0; i < diff->counts[side]; i++)
-        gv_json_text(json, runs[i].path);
+        gv_json_text(json, NULL, runs[i].path);
     gv_json_close(json, ']');
-    gv_json_key(json, "verdict");
-    gv_json_open(json, '[');
+    gv_json_open(json, "verdict", '[');
     for (size_t i = 0; i < count; i++)
-        gv_json_text(json, gv_verdict_name(classes[i]));
+        gv_json_text(json, NULL, gv_verdict_name(classes[i]));
     gv_json_close(json, ']');
     for (size_t i = 0; i < diff->counts[side]; i++)
         seen &= runs[i].gpu_seen;
-    gv_json_key(json, "gpu_seen");
-    gv_json_bool(json, seen);
-    gv_json_key(json, "runs");
-    gv_json_open(json, '[');
+    gv_json_bool(json, "gpu_seen", seen);
+    gv_json_open(json, "runs", '[');
     for (size_t i = 0; i < diff->counts[side]; i++)
         diff_write_run(&runs[i], json);
     gv_json_close(json, ']');
     gv_json_close(json, '}');
 }
 
-int gv_diff_print_json(const struct gv_diff *diff, const struct gv_diff_style *style)
+int gv_diff_print_data(const struct gv_diff *diff, const struct gv_diff_style *style)
 {
     struct gv_json json;
     int error;
 
-    gv_json_begin(&json, style->out);
-    gv_json_open(&json, '{');
+    if (style->format == GV_FORMAT_CSV)
+        return diff_write_changes(diff, style, NULL);
+    gv_json_begin(&json, style->out, '{');
     for (size_t side = 0; side < GV_DIFF_SIDES; side++)
         diff_write_side(diff, side, &json);
-    gv_json_key(&json, "test");
-    gv_json_text(&json, diff_tests[diff->test]);
-    gv_json_key(&json, "chance");
-    if (diff->test == GV_DIFF_TEST_NONE)
-        gv_json_null(&json);
-    else
-        gv_json_real(&json, diff->chance);
-    gv_json_key(&json, "different");
-    gv_json_bool(&json, gv_diff_any(diff));
-    gv_json_key(&json, "changes");
+    gv_json_text(&json, "test", diff_tests[diff->test]);
+    gv_json_real(&json, "chance", diff->test == GV_DIFF_TEST_NONE ? NAN : diff->chance);
+    gv_json_bool(&json, "different", gv_diff_any(diff));
+    gv_json_open(&json, "changes", '[');
     error = diff_write_changes(diff, style, &json);
-    gv_json_close(&json, '}');
-    gv_json_end(&json);
+    gv_json_close(&json, ']');
+    gv_json_end(&json, '}');
     return error;
-}
-
-int gv_diff_print_csv(const struct gv_diff *diff, const struct gv_diff_style *style)
-{
-    return diff_write_changes(diff, style, NULL);
 }

@@ -1,5 +1,4 @@
-/* Functions for the queries of report/commands/report/sections.sql. They return text unescaped. */
-#include "report/commands/report/report.h"
+#include "report/commands/sql_values.h"
 
 #include "report/analyse/ended.h"
 #include "report/analyse/names/demangle.h"
@@ -10,6 +9,7 @@
 #include "report/store/database.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define GV_VALUE_BYTES 2048
@@ -57,17 +57,15 @@ static void value_demangle(sqlite3_context *context, int count, sqlite3_value **
     value_text(context, name ? gv_demangle(name, text, sizeof(text)) : NULL);
 }
 
-/* A kernel's name: short for people, full for programs. */
-static void value_kernel(sqlite3_context *context, int count, sqlite3_value **values)
+/* A kernel's name for people. */
+static void value_short_kernel(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    const struct gv_report *report = sqlite3_user_data(context);
     const char *name = value_argument(values[0]);
     char text[GV_KERNEL_NAME_BYTES];
 
-    if (!name || report->format == GV_FORMAT_JSON || report->format == GV_FORMAT_CSV) {
-        value_demangle(context, count, values);
+    (void)count;
+    if (!name)
         return;
-    }
     gv_kernel_name_short(name, text, sizeof(text));
     value_text(context, text);
 }
@@ -89,12 +87,12 @@ static void value_device(sqlite3_context *context, int count, sqlite3_value **va
 
 static void value_where(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    const struct gv_report *report = sqlite3_user_data(context);
     char text[GV_VALUE_BYTES];
 
     (void)count;
     if (sqlite3_value_type(values[0]) != SQLITE_NULL &&
-        gv_stack_text(report->trace, sqlite3_value_int64(values[0]), 1, text, sizeof(text)) == 0 &&
+        gv_stack_text(sqlite3_context_db_handle(context), sqlite3_value_int64(values[0]), 1, text,
+                      sizeof(text)) == 0 &&
         text[0])
         value_text(context, text);
 }
@@ -123,24 +121,28 @@ static void value_occupancy(sqlite3_context *context, int count, sqlite3_value *
         sqlite3_result_double(context, occupancy);
 }
 
-int gv_report_values_register(struct gv_report *report)
+int gv_sql_values_register(sqlite3 *trace, bool full_names)
 {
-    static const struct {
+    const struct {
         const char *name;
         int arguments;
         void (*function)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
-        {"gv_duration", 1, value_duration}, {"gv_version", 1, value_version},
-        {"gv_demangle", 1, value_demangle}, {"gv_kernel", 1, value_kernel},
-        {"gv_result", 2, value_result},     {"gv_device", 1, value_device},
-        {"gv_where", 1, value_where},       {"gv_occupancy", 4, value_occupancy},
+        {"gv_duration", 1, value_duration},
+        {"gv_version", 1, value_version},
+        {"gv_demangle", 1, value_demangle},
+        {"gv_kernel", 1, full_names ? value_demangle : value_short_kernel},
+        {"gv_result", 2, value_result},
+        {"gv_device", 1, value_device},
+        {"gv_where", 1, value_where},
+        {"gv_occupancy", 4, value_occupancy},
         {"gv_ended", 1, value_ended},
     };
     int result = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && result == SQLITE_OK; i++)
-        result = sqlite3_create_function(report->trace, functions[i].name, functions[i].arguments,
-                                         SQLITE_UTF8 | SQLITE_DIRECTONLY, report,
+        result = sqlite3_create_function(trace, functions[i].name, functions[i].arguments,
+                                         SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
                                          functions[i].function, NULL, NULL);
-    return gv_database_error(report->trace, result);
+    return gv_database_error(trace, result);
 }
