@@ -25,6 +25,12 @@ EAGER_WAITS = (WAITS | {("cuLibraryLoadData", "a cubin"), ("cuLibraryUnload", "o
 BEHIND = {"cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuEventRecord", "cuEventCreate",
           "cuStreamCreate", "cuMemAlloc", "cuMemAllocHost", "cuMemcpyHtoD",
           "cuModuleLoadData"}
+# Behind another thread that pins or frees memory.
+BEHIND_PINNING = {"cuLaunchKernel", "cuGraphLaunch", "cuMemcpyHtoDAsync", "cuMemcpyHtoD", "cuMemsetD8Async",
+                  "cuEventRecord", "cuEventCreate", "cuStreamCreate", "cuMemAlloc", "cuMemFree",
+                  "cuMemAllocHost", "cuModuleLoadData", "cuModuleGetFunction", "cuMemGetInfo",
+                  "cuPointerGetAttribute", "cuMemHostGetDevicePointer", "cuCtxGetLimit"}
+PINNING = ("pin", "unpin", "register", "unregister")
 
 
 def rows_of(probe, mode, beside):
@@ -37,5 +43,5 @@ def waiting(probe, mode):
     return {(row["call"], row["with"]) for row in rows_of(probe, mode, "gpu") if row["waits"]}
 
 
-def waiting_behind(probe, mode):
-    return {row["call"] for row in rows_of(probe, mode, "load") if row["waits"]}
+def waiting_behind(probe, mode, besides=("load",)):
+    return {row["call"] for beside in besides for row in rows_of(probe, mode, beside) if row["waits"]}

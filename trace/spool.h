@@ -19,11 +19,13 @@
 #ifndef GV_TRACE_SPOOL_H
 #define GV_TRACE_SPOOL_H
 
+#include "trace/environment.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 7u
+#define GV_SPOOL_VERSION 8u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -35,6 +37,7 @@
 #define GV_SPOOL_NO_SEGMENT      UINT32_MAX
 #define GV_SPOOL_ARGUMENTS_BYTES 4096u
 #define GV_SPOOL_PATH_BYTES      1024u
+#define GV_SPOOL_VARIABLE_BYTES  512u
 #define GV_SPOOL_COMM_BYTES      16u
 
 enum gv_record_kind {
@@ -480,10 +483,13 @@ struct gv_spool_header {
     struct gv_spool_gpu gpu;       /* [w] */
 
     uint32_t arguments_bytes;
+    _Atomic uint32_t environment_reads; /* 1; it grows when `environment` changes */
     char executable[GV_SPOOL_PATH_BYTES];
     char arguments[GV_SPOOL_ARGUMENTS_BYTES]; /* as in /proc/PID/cmdline: NUL after each */
     char directory[GV_SPOOL_PATH_BYTES];
     char program[64]; /* "train" for python train.py, otherwise argv[0]'s name */
+    /* "=VALUE"; "": the variable is not set. A longer value is cut and ends in "...". */
+    char environment[GV_ENVIRONMENT_COUNT][GV_SPOOL_VARIABLE_BYTES];
 };
 
 /* The names of the calls (names_count of them), so that any later version can read the spool. */

@@ -217,6 +217,8 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->exit_code = atomic_load_explicit(&header->exit_code, memory_order_relaxed);
     status->exit_signal = atomic_load_explicit(&header->exit_signal, memory_order_relaxed);
     status->driver_version = atomic_load_explicit(&header->driver_version, memory_order_relaxed);
+    status->environment_reads =
+        atomic_load_explicit(&header->environment_reads, memory_order_acquire);
     status->ended_ns = atomic_load_explicit(&header->ended_ns, memory_order_relaxed);
     status->threads_seen = atomic_load_explicit(&header->threads_seen, memory_order_relaxed);
     for (uint32_t i = 0; i < GV_SPOOL_CLASSES; i++)
@@ -237,6 +239,12 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->gpu_unloaded_ns = atomic_load_explicit(&header->gpu.unloaded_ns, memory_order_relaxed);
     status->gpu_interrupted = atomic_load_explicit(&header->gpu.interrupted, memory_order_relaxed);
     status->gpu_finished = atomic_load_explicit(&header->gpu.finished, memory_order_relaxed) != 0;
+}
+
+void gv_spool_reader_variable(const struct gv_spool_reader *reader, enum gv_environment variable,
+                              char value[GV_SPOOL_VARIABLE_BYTES])
+{
+    reader_copy_text(value, reader_header(reader)->environment[variable], GV_SPOOL_VARIABLE_BYTES);
 }
 
 void gv_spool_reader_gpu(const struct gv_spool_reader *reader, char why[GV_SPOOL_WHY_BYTES],

@@ -57,6 +57,7 @@ struct gv_spool_status {
     int32_t exit_code;
     int32_t exit_signal; /* if it is dying */
     int32_t driver_version;
+    uint32_t environment_reads; /* another number than before: read the variables again */
     uint64_t ended_ns;
     uint64_t threads_seen;
     uint64_t lost_calls[GV_SPOOL_CLASSES];
@@ -110,6 +111,10 @@ int gv_spool_reader_refresh(struct gv_spool_reader *reader);
 
 void gv_spool_reader_facts(const struct gv_spool_reader *reader, struct gv_spool_facts *facts);
 void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spool_status *status);
+
+/* "=VALUE"; "": the variable is not set. */
+void gv_spool_reader_variable(const struct gv_spool_reader *reader, enum gv_environment variable,
+                              char value[GV_SPOOL_VARIABLE_BYTES]);
 
 /* Texts about the GPU side, ended by NUL; valid if `gpu` is not GV_GPU_UNKNOWN. */
 void gv_spool_reader_gpu(const struct gv_spool_reader *reader, char why[GV_SPOOL_WHY_BYTES],

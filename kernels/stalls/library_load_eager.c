@@ -11,7 +11,6 @@ int main(int argc, char **argv)
     CUlibrary library;
     CUkernel kernel;
 
-    /* The simulator reads the variable earlier. */
     if (setenv("CUDA_MODULE_LOADING", "EAGER", 1) != 0)
         return 1;
     gv_stage_open(&stage, argc, argv);

@@ -64,6 +64,7 @@ struct gv_process_steps {
      * thread does it, and the others wait. True: the process records now. */
     bool (*attach)(void);
     void (*note_driver)(void);                               /* gv_gpu_note_driver() */
+    void (*note_environment)(void);                          /* gv_process_note_environment() */
     void (*start_gpu)(struct gv_thread *thread);             /* gv_gpu_start() */
     void (*await_gpu_start)(const struct gv_thread *thread); /* gv_gpu_await_start() */
     void (*leave_gpu_start)(struct gv_thread *thread);       /* gv_gpu_leave_start() */

@@ -163,8 +163,11 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 
 static uint64_t context_now(struct gv_thread *thread)
 {
-    if (__builtin_expect(thread->context == 0, 0))
+    if (__builtin_expect(thread->context == 0, 0)) {
         thread->context = gv_primary_current();
+        if (thread->context)
+            gv_process_steps.note_environment();
+    }
     return thread->context;
 }
 

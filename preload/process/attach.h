@@ -17,6 +17,8 @@ int gv_session_join(struct gv_process *process, int *lock_fd);
 void gv_collector_start(const struct gv_process *process, int lock_fd);
 
 /* Writes facts about the process into the spool. */
+/* The process has a context now. */
+void gv_process_note_environment(void);
 void gv_process_describe(struct gv_spool_header *header);
 
 /* "train" for python3 train.py, otherwise the name of the program. */

@@ -18,6 +18,41 @@ void gv_process_program_name(char *name, size_t bytes)
                     bytes);
 }
 
+/* Another thread may be changing the environment, so this walks through it only once. */
+static void write_environment(struct gv_spool_header *header)
+{
+    static const char *const names[GV_ENVIRONMENT_COUNT] = {
+#define GV_ENVIRONMENT(name, ...) #name,
+#include "trace/environment.def"
+    };
+
+    memset(header->environment, 0, sizeof header->environment);
+    for (char **variable = environ; variable && *variable; variable++)
+        for (size_t i = 0; i < GV_ENVIRONMENT_COUNT; i++) {
+            size_t length = strlen(names[i]);
+            char *value = header->environment[i];
+
+            if (strncmp(*variable, names[i], length) != 0 || (*variable)[length] != '=' || value[0])
+                continue;
+            if (snprintf(value, GV_SPOOL_VARIABLE_BYTES, "%s", *variable + length) >=
+                (int)GV_SPOOL_VARIABLE_BYTES)
+                memcpy(value + GV_SPOOL_VARIABLE_BYTES - 4, "...", 4);
+        }
+}
+
+/* The driver reads some variables in cuInit(), and CUDA_LAUNCH_BLOCKING when it makes a context:
+ * programs set it in between. */
+void gv_process_note_environment(void)
+{
+    struct gv_spool_header *header = gv_process.spool.header;
+    uint32_t first = 1;
+
+    if (!atomic_compare_exchange_strong(&header->environment_reads, &first, 2))
+        return;
+    write_environment(header);
+    atomic_store_explicit(&header->environment_reads, 3, memory_order_release);
+}
+
 void gv_process_describe(struct gv_spool_header *header)
 {
     ssize_t length;
@@ -36,6 +71,8 @@ void gv_process_describe(struct gv_spool_header *header)
     if (!getcwd(header->directory, sizeof header->directory))
         header->directory[0] = 0;
     gv_process_program_name(header->program, sizeof header->program);
+    write_environment(header);
+    atomic_store_explicit(&header->environment_reads, 1, memory_order_relaxed);
     /* Written last: until the reader sees this, it ignores the rest. */
     atomic_thread_fence(memory_order_release);
     memcpy(header->magic, GV_SPOOL_MAGIC, sizeof GV_SPOOL_MAGIC);

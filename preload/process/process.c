@@ -190,6 +190,7 @@ static bool attach_process(void)
 const struct gv_process_steps gv_process_steps = {
     .attach = attach_process,
     .note_driver = gv_gpu_note_driver,
+    .note_environment = gv_process_note_environment,
     .start_gpu = gv_gpu_start,
     .await_gpu_start = gv_gpu_await_start,
     .leave_gpu_start = gv_gpu_leave_start,

@@ -28,6 +28,11 @@ coalesce({file} LIKE '%/site-packages/%' OR {file} LIKE '%/dist-packages/%'
 ({stall}.cause = 'module-load' AND {stall}.confidence = 'inferred'
     AND {stall}.call IN {new_ptx_calls})
 
+-- define: launch_blocking
+-- The processes in which each launch waited for its own work. The driver knows no other value
+-- (H100, driver 580).
+(SELECT process FROM variable WHERE name = 'CUDA_LAUNCH_BLOCKING' AND value = '1')
+
 -- define: is_avoidable
--- Of a row of stalls: the program can do something about it.
-NOT expected AND cause NOT IN ('descheduled', 'unknown')
+-- Of a row of stalls: the program can do something about it, and no finding of its own tells it.
+NOT expected AND cause NOT IN ('launch-blocking', 'descheduled', 'unknown')

@@ -938,6 +938,27 @@ static int store_lost_calls(struct gv_ingest *ingest, const struct gv_spool_stat
     return error;
 }
 
+static int store_environment(struct gv_ingest *ingest)
+{
+    static const char *const names[GV_ENVIRONMENT_COUNT] = {
+#define GV_ENVIRONMENT(name, ...) #name,
+#include "trace/environment.def"
+    };
+    char value[GV_SPOOL_VARIABLE_BYTES], text[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_VARIABLE_BYTES)];
+    int error =
+        gv_database_run(ingest->database, GV_STATEMENT_VARIABLE_CLEAR, "i", ingest->process);
+
+    for (int i = 0; i < GV_ENVIRONMENT_COUNT && !error; i++) {
+        gv_spool_reader_variable(ingest->reader, (enum gv_environment)i, value);
+        if (value[0] != '=')
+            continue;
+        gv_text_repair(text, sizeof(text), value + 1, sizeof(value) - 1);
+        error = gv_database_run(ingest->database, GV_STATEMENT_VARIABLE_ADD, "itt", ingest->process,
+                                names[i], text);
+    }
+    return error;
+}
+
 int gv_ingest_status(struct gv_ingest *ingest)
 {
     struct gv_spool_status now, *old = &ingest->status;
@@ -958,6 +979,8 @@ int gv_ingest_status(struct gv_ingest *ingest)
     if (now.driver_version && now.driver_version != old->driver_version)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",
                                 ingest->process, (int64_t)now.driver_version);
+    if (!error && now.environment_reads != ingest->status.environment_reads)
+        error = store_environment(ingest);
     if (!error)
         error = gv_ingest_gpu_status(ingest, &now);
     if (!error)

@@ -13,7 +13,7 @@ static void probe_json_row(struct gv_json *json, const struct gv_probe_result *r
 
     gv_json_open(json, NULL, '{');
     gv_json_text(json, "mode", gv_probe_mode_names[mode]);
-    gv_json_text(json, "beside", subject->beside == GV_PROBE_BESIDE_GPU ? "gpu" : "load");
+    gv_json_text(json, "beside", gv_probe_beside_names[subject->beside]);
     gv_json_text(json, "call", subject->call);
     gv_json_text(json, "with", subject->what);
     gv_json_text(json, "cause", subject->cause[0] ? subject->cause : NULL);

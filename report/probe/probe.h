@@ -1,6 +1,6 @@
 /*
- * Measures which CUDA calls wait for a busy GPU on this machine, and which wait behind another
- * thread's load of code. Each loading mode runs in a child.
+ * Measures which CUDA calls wait for a busy GPU on this machine, and which wait while another
+ * thread loads code, or pins memory. Each loading mode runs in a child.
  */
 #ifndef GV_PROBE_PROBE_H
 #define GV_PROBE_PROBE_H
@@ -12,9 +12,12 @@
 
 #define GV_PROBE_TEXT_BYTES 128
 
+/* What goes on while a call is measured: a kernel runs; or another thread is inside a call, with
+ * such a kernel (LOAD) or with an idle GPU. */
 enum gv_probe_beside {
-    GV_PROBE_BESIDE_GPU,
-    GV_PROBE_BESIDE_LOAD,
+#define GV_PROBE_BESIDE(name, text, prepare, act, clean) GV_PROBE_BESIDE_##name,
+#include "report/probe/calls.def"
+    GV_PROBE_BESIDES
 };
 
 enum gv_probe_mode {
@@ -30,8 +33,8 @@ enum gv_probe_status {
     GV_PROBE_NOT_HERE = -2,    /* this machine's driver or runtime lacks the call */
     GV_PROBE_HUNG = -3,
     GV_PROBE_DIED = -4,
-    GV_PROBE_NO_LOAD = -5, /* the other thread's load did not wait */
-    GV_PROBE_LAST_STATUS = GV_PROBE_NO_LOAD,
+    GV_PROBE_UNCLEAR = -5, /* the other thread was not inside its call long enough */
+    GV_PROBE_LAST_STATUS = GV_PROBE_UNCLEAR,
 };
 
 /* Words for the statuses that are not CUDA's errors, by the status without its sign. */
@@ -57,14 +60,15 @@ enum {
 
 extern const struct gv_probe_subject gv_probe_subjects[GV_PROBE_CALLS];
 extern const char *const gv_probe_mode_names[GV_PROBE_MODES];
+extern const char *const gv_probe_beside_names[GV_PROBE_BESIDES];
 
 struct gv_probe_row {
     int32_t status;
-    int32_t rounds; /* with the GPU busy */
+    int32_t rounds; /* beside it */
     int32_t waited; /* rounds in which the call waited */
     int64_t idle_ns;
     int64_t busy_ns;
-    int64_t kernel_ns; /* how long the GPU was busy */
+    int64_t kernel_ns; /* how long the GPU was busy, or the other thread inside its call */
 };
 
 struct gv_probe_machine {

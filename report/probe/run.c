@@ -16,8 +16,10 @@
 /* The kernel runs for this many times the call's own duration, up to a limit. */
 #define GV_PROBE_OUTLAST    3
 #define GV_PROBE_LONGEST_NS 600000000ll
-/* From entering the load to its wait; measured as 0.2 ms on an idle GPU. */
+/* From entering the other thread's call to its wait; a load takes 0.2 ms on an idle GPU. */
 #define GV_PROBE_INSIDE_US 5000
+/* So long the other thread must stay inside its call to keep anybody out visibly. */
+#define GV_PROBE_HELD_LEAST_NS 3000000
 
 struct gv_probe_call {
     enum gv_probe_beside beside;
@@ -35,12 +37,20 @@ static const struct gv_probe_call probe_calls[] = {
 struct gv_probe_round {
     int64_t took_ns;
     bool waited;
-    bool void_; /* the other thread's load did not wait */
+    int64_t held_ns; /* how long the other thread was inside its call, with an idle GPU */
+    bool void_;      /* the other thread was not inside its call long enough */
 };
 
-/* The second thread, which loads code while the GPU is busy. */
-struct gv_probe_loader {
-    struct gv_probe_stage *stage;
+/* What the second thread does; only `act` is a time inside a call. */
+static const struct gv_probe_call probe_holders[] = {
+#define GV_PROBE_BESIDE(name, text, prepare, act, clean)                                           \
+    {GV_PROBE_BESIDE_##name, gv_probe_##prepare, gv_probe_##act, gv_probe_##clean},
+#include "report/probe/calls.def"
+};
+
+struct gv_probe_holder {
+    const struct gv_probe_call *does;
+    struct gv_probe_stage stage; /* a copy, with its own `made` */
     pthread_t thread;
     _Atomic int64_t entered_ns; /* 0: not yet */
     _Atomic int64_t left_ns;
@@ -55,47 +65,73 @@ static int64_t probe_clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void *probe_load_beside(void *context)
+static void *probe_hold(void *context)
 {
-    struct gv_probe_loader *loader = context;
-    CUmodule module;
-    int error = (int)gv_probe_cuda.cuCtxSetCurrent(loader->stage->context);
+    struct gv_probe_holder *holder = context;
+    int error = (int)gv_probe_cuda.cuCtxSetCurrent(holder->stage.context);
 
-    atomic_store(&loader->entered_ns, probe_clock_ns());
     if (!error)
-        error = (int)gv_probe_cuda.cuModuleLoadData(&module, loader->stage->loader.bytes);
-    atomic_store(&loader->left_ns, probe_clock_ns());
+        error = holder->does->prepare(&holder->stage);
+    atomic_store(&holder->entered_ns, probe_clock_ns());
     if (!error)
-        error = (int)gv_probe_cuda.cuModuleUnload(module);
-    loader->error = error;
+        error = holder->does->act(&holder->stage);
+    atomic_store(&holder->left_ns, probe_clock_ns());
+    if (!error)
+        error = holder->does->clean(&holder->stage);
+    holder->error = error;
     return NULL;
 }
 
-/* Returns when the thread is about to spend some milliseconds inside cuModuleLoadData. */
-static int probe_loader_start(struct gv_probe_loader *loader, struct gv_probe_stage *stage)
+/* Returns when the thread is about to spend some milliseconds inside its call. */
+static int probe_holder_start(struct gv_probe_holder *holder, struct gv_probe_stage *stage,
+                              enum gv_probe_beside beside)
 {
-    memset(loader, 0, sizeof(*loader));
-    loader->stage = stage;
+    memset(holder, 0, sizeof(*holder));
     gv_probe_code_renew(stage, &stage->loader);
-    if (pthread_create(&loader->thread, NULL, probe_load_beside, loader))
+    holder->does = &probe_holders[beside];
+    holder->stage = *stage;
+    memset(&holder->stage.made, 0, sizeof(holder->stage.made));
+    if (pthread_create(&holder->thread, NULL, probe_hold, holder))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    while (!atomic_load(&loader->entered_ns))
+    while (!atomic_load(&holder->entered_ns))
         usleep(100);
     usleep(GV_PROBE_INSIDE_US);
     return CUDA_SUCCESS;
 }
 
-/* Times the call; with an idle GPU if kernel_ns is 0. */
+/* Joins the other thread, and says what its call means for the round. */
+static int probe_holder_end(struct gv_probe_holder *holder, int64_t start_ns, int64_t kernel_ns,
+                            struct gv_probe_round *round)
+{
+    int64_t held_ns;
+
+    pthread_join(holder->thread, NULL);
+    held_ns = holder->left_ns - holder->entered_ns;
+    if (kernel_ns) {
+        round->void_ = holder->left_ns < start_ns || held_ns < kernel_ns / 2;
+    } else {
+        round->held_ns = held_ns;
+        round->void_ = holder->left_ns - start_ns < GV_PROBE_HELD_LEAST_NS;
+        round->waited = round->took_ns >= (holder->left_ns - start_ns) / 2;
+    }
+    return holder->error;
+}
+
+/* Times the call; alone if kernel_ns is 0. */
 static int probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *call,
                      int64_t kernel_ns, struct gv_probe_round *round)
 {
-    struct gv_probe_loader loader;
-    bool beside = kernel_ns && call->beside == GV_PROBE_BESIDE_LOAD;
+    static struct gv_probe_holder holder;
+    bool held = kernel_ns && call->beside != GV_PROBE_BESIDE_GPU;
     int64_t start_ns;
-    int error = kernel_ns ? gv_probe_stage_busy(stage, kernel_ns) : 0;
+    int error = 0;
 
-    if (!error && beside)
-        error = probe_loader_start(&loader, stage);
+    if (call->beside > GV_PROBE_BESIDE_LOAD)
+        kernel_ns = 0;
+    if (kernel_ns)
+        error = gv_probe_stage_busy(stage, kernel_ns);
+    if (!error && held)
+        error = probe_holder_start(&holder, stage, call->beside);
     if (error)
         return error;
     start_ns = probe_clock_ns();
@@ -103,11 +139,9 @@ static int probe_act(struct gv_probe_stage *stage, const struct gv_probe_call *c
     round->took_ns = probe_clock_ns() - start_ns;
     if (kernel_ns)
         round->waited = gv_probe_cuda.cuEventQuery(stage->ended) != CUDA_ERROR_NOT_READY;
-    if (beside) {
-        pthread_join(loader.thread, NULL);
-        round->void_ =
-            loader.left_ns < start_ns || loader.left_ns - loader.entered_ns < kernel_ns / 2;
-        error = error ? error : loader.error;
+    if (held) {
+        int holder_error = probe_holder_end(&holder, start_ns, kernel_ns, round);
+        error = error ? error : holder_error;
     }
     return error;
 }
@@ -169,14 +203,16 @@ static int probe_busy(struct gv_probe_stage *stage, const struct gv_probe_call *
     int64_t took_ns[GV_PROBE_ALL_ROUNDS];
     struct gv_probe_round round;
     int wanted = GV_PROBE_ROUNDS, voids = 0, error = 0;
+    int64_t held_ns = 0;
 
     while (row->rounds < wanted && !error) {
         error = probe_round(stage, call, row->kernel_ns, &round);
         if (!error && round.void_) {
             if (++voids > GV_PROBE_ROUNDS)
-                error = GV_PROBE_NO_LOAD;
+                error = GV_PROBE_UNCLEAR;
             continue;
         }
+        held_ns = round.held_ns;
         took_ns[row->rounds++] = round.took_ns;
         row->waited += round.waited;
         if (row->rounds == GV_PROBE_ROUNDS && row->waited % GV_PROBE_ROUNDS)
@@ -184,6 +220,8 @@ static int probe_busy(struct gv_probe_stage *stage, const struct gv_probe_call *
     }
     if (!error)
         row->busy_ns = probe_median(took_ns, row->rounds);
+    if (held_ns)
+        row->kernel_ns = held_ns;
     return error;
 }
 

@@ -15,6 +15,8 @@
 #define GV_PROBE_MIDDLE 65536u
 #define GV_PROBE_MEGA   (1u << 20)
 #define GV_PROBE_LARGE  (16u << 20)
+#define GV_PROBE_HOST   (128u << 20)
+#define GV_PROBE_MUCH   (1024u << 20)
 
 /* A cubin. Each loaded copy has another `tag`, so that no driver recognises it. */
 struct gv_probe_code {

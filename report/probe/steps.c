@@ -91,6 +91,27 @@ int gv_probe_host(struct gv_probe_stage *stage)
     return CUDA_SUCCESS;
 }
 
+int gv_probe_loader_image(struct gv_probe_stage *stage)
+{
+    stage->made.image = stage->loader.bytes;
+    return CUDA_SUCCESS;
+}
+
+/* Pages that exist already: the driver would otherwise take most of the time to make them. */
+int gv_probe_much_host(struct gv_probe_stage *stage)
+{
+    static char *much;
+
+    if (!much) {
+        much = aligned_alloc(GV_PROBE_SMALL, GV_PROBE_MUCH);
+        if (!much)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        memset(much, 1, GV_PROBE_MUCH);
+    }
+    stage->made.host = much;
+    return CUDA_SUCCESS;
+}
+
 int gv_probe_graph(struct gv_probe_stage *stage)
 {
     int error =

@@ -7,6 +7,10 @@
 
 #include "report/probe/stage.h"
 
+#define GV_PROBE_BESIDE(name, text, prepare, act, clean)                                           \
+    int gv_probe_##prepare(struct gv_probe_stage *stage);                                          \
+    int gv_probe_##act(struct gv_probe_stage *stage);                                              \
+    int gv_probe_##clean(struct gv_probe_stage *stage);
 #define GV_PROBE_CALL(beside, cause, call, what, prepare, act, clean)                              \
     int gv_probe_##prepare(struct gv_probe_stage *stage);                                          \
     int gv_probe_##act(struct gv_probe_stage *stage);                                              \

@@ -41,7 +41,8 @@ static const char *probe_failure(const struct gv_probe_row *row, const char *cal
 }
 
 static const char *probe_verdict(const struct gv_probe_result *result,
-                                 const struct gv_probe_row *row, const char *call, char *out)
+                                 const struct gv_probe_row *row, enum gv_probe_beside beside,
+                                 const char *call, char *out)
 {
     char kernel[GV_FORMAT_BYTES];
     size_t used;
@@ -53,7 +54,7 @@ static const char *probe_verdict(const struct gv_probe_result *result,
         used += (size_t)snprintf(out + used, GV_PROBE_WORD_BYTES - used,
                                  ", %sin %" PRId32 " of %" PRId32 " rounds",
                                  gv_probe_waits(row) ? "" : "but ", row->waited, row->rounds);
-    if (row->kernel_ns != result->kernel_ns)
+    if (beside <= GV_PROBE_BESIDE_LOAD && row->kernel_ns != result->kernel_ns)
         snprintf(out + used, GV_PROBE_WORD_BYTES - used, " (a kernel of %s)",
                  gv_format_duration(kernel, row->kernel_ns));
     return out;
@@ -71,7 +72,7 @@ static void probe_print_row(const struct gv_probe_result *result, int mode, int 
     fprintf(out, style->row, name, subject->what,
             measured ? gv_format_duration(idle, row->idle_ns) : style->empty,
             measured ? gv_format_duration(busy, row->busy_ns) : style->empty,
-            probe_verdict(result, row, subject->call, word));
+            probe_verdict(result, row, subject->beside, subject->call, word));
 }
 
 static bool probe_differs(const struct gv_probe_result *result, int call)
@@ -82,13 +83,15 @@ static bool probe_differs(const struct gv_probe_result *result, int call)
     return lazy->status != eager->status || gv_probe_waits(lazy) != gv_probe_waits(eager);
 }
 
-static void probe_print_table(const struct gv_probe_result *result, enum gv_probe_beside beside,
-                              const struct gv_probe_style *style, FILE *out)
+/* The rows from one kind of disturbance to another. */
+static void probe_print_table(const struct gv_probe_result *result, enum gv_probe_beside first,
+                              enum gv_probe_beside last, const struct gv_probe_style *style,
+                              FILE *out)
 {
-    fprintf(out, style->head, "call", "with", beside == GV_PROBE_BESIDE_GPU ? "idle GPU" : "alone",
-            beside == GV_PROBE_BESIDE_GPU ? "busy GPU" : "beside it", "waits");
+    fprintf(out, style->head, "call", "with", first == GV_PROBE_BESIDE_GPU ? "idle GPU" : "alone",
+            first == GV_PROBE_BESIDE_GPU ? "busy GPU" : "beside it", "waits");
     for (int call = 0; call < GV_PROBE_CALLS; call++)
-        if (gv_probe_subjects[call].beside == beside)
+        if (gv_probe_subjects[call].beside >= first && gv_probe_subjects[call].beside <= last)
             probe_print_row(result, GV_PROBE_LAZY, call, style, out);
 }
 
@@ -141,10 +144,13 @@ int gv_probe_print(const struct gv_probe_result *result, bool markdown, FILE *ou
     probe_print_machine(result, out);
     fprintf(out, "\n%sBeside a kernel of %s on a stream of its own\n\n", style->title,
             gv_format_duration(kernel, result->kernel_ns));
-    probe_print_table(result, GV_PROBE_BESIDE_GPU, style, out);
+    probe_print_table(result, GV_PROBE_BESIDE_GPU, GV_PROBE_BESIDE_GPU, style, out);
     fprintf(out, "\n%sBeside another thread's cuModuleLoadData, which waits for such a kernel\n\n",
             style->title);
-    probe_print_table(result, GV_PROBE_BESIDE_LOAD, style, out);
+    probe_print_table(result, GV_PROBE_BESIDE_LOAD, GV_PROBE_BESIDE_LOAD, style, out);
+    fprintf(out, "\n%sBeside another thread's cuMemAllocHost of 128 MB, with an idle GPU\n\n",
+            style->title);
+    probe_print_table(result, GV_PROBE_BESIDE_PIN, GV_PROBE_BESIDE_UNREGISTER, style, out);
     probe_print_eager(result, style, out);
     return ferror(out) ? -EIO : 0;
 }

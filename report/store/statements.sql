@@ -42,6 +42,12 @@ SELECT id FROM process WHERE identity = ?;
 INSERT INTO process (identity, pid, parent_pid, start_ticks, program, executable, arguments,
     directory, forked, start_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: VARIABLE_CLEAR
+DELETE FROM variable WHERE process = ?;
+
+-- name: VARIABLE_ADD
+INSERT INTO variable (process, name, value) VALUES (?, ?, ?);
+
 -- name: PROCESS_DRIVER
 UPDATE process SET driver_version = ?2 WHERE id = ?1;
 

@@ -19,6 +19,10 @@ CREATE TABLE process (id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, pid INT
     ended TEXT, exit_code INTEGER, exit_signal INTEGER, gpu TEXT, gpu_why TEXT, cupti_version INTEGER,
     cupti_library TEXT, gpu_flushed_ns INTEGER);
 
+-- Those of trace/environment.def that were set when the process made its first context.
+CREATE TABLE variable (process INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (process, name)) WITHOUT ROWID;
+
 -- records: how many of the thread's records are in the trace, counted in its spool
 CREATE TABLE thread (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, serial INTEGER NOT NULL,
     tid INTEGER, name TEXT, records INTEGER NOT NULL);

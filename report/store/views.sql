@@ -252,6 +252,13 @@ SELECT
     p.exit_signal AS exit_signal -- the signal that killed it, if it sent it to itself or gpuverify run started it; else NULL
 FROM process p;
 
+CREATE VIEW environment AS -- one variable that changes what CUDA or PyTorch does, and that was set; no others are recorded
+SELECT
+    process AS process, -- id in processes
+    name AS name, -- such as CUDA_LAUNCH_BLOCKING; docs/environment.md lists all
+    value AS value -- when the process made its first context, or its first CUDA call; cut at 511 bytes
+FROM variable;
+
 CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded
 SELECT
     r.process AS process, -- id in processes

@@ -28,7 +28,7 @@ class Probe(harness.Case):
         """Every answer, in both loading modes; a failed one is reported as such."""
         result = self.probe("--busy", "40ms", "--format", "markdown",
                             env={"GV_SIM_FAIL": "cuMemAllocManaged:1=801,cuMemGetInfo_v2:1=500",
-                                 "GV_SIM_DRIVER_VERSION": "12040"})
+                                 "GV_SIM_DRIVER_VERSION": "12040", "GV_SIM_PIN_NS_PER_MB": "500000"})
         self.assertEqual(result.status, 0, str(result))
         kept = re.search("saved in (" + re.escape(self.path("")) + KEPT + ")", result.err)
         self.assertTrue(kept, str(result))
@@ -47,6 +47,8 @@ class Probe(harness.Case):
             measured = [row for row in rows if row["status"] == "measured"]
             self.assertEqual(expected.waiting(probe, mode), waits)
             self.assertEqual(expected.waiting_behind(probe, mode), expected.BEHIND)
+            self.assertEqual(expected.waiting_behind(probe, mode, expected.PINNING),
+                             expected.BEHIND_PINNING)
             for row in measured:
                 if row["waits"] and row["beside"] == "gpu":
                     self.assertGreater(row["busy_ns"], row["kernel_ns"] * 0.5, row)

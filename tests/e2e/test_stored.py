@@ -29,6 +29,17 @@ for output in stored.OUTPUTS:
 del output
 
 
+class LatestEarlierSchema(harness.Case):
+    """What version 6 lacks: the variables of a process."""
+
+    def test_it_has_no_variables(self):
+        stored.make_anew("lazy_launch", self.path("trace.db"), "PRAGMA user_version = 6",
+                         "DROP VIEW environment", "DROP TABLE variable")
+        shown = self.command("report", self.path("trace.db"), "--section", "environment", sim=False).out
+        self.assertIn("none", shown)
+        self.assertIn("lazy-load", self.command("stalls", self.path("trace.db"), sim=False).out)
+
+
 class EarlierSchema(harness.Case):
     """A trace that version 5 of the schema wrote: traces/schema_5.sql is the whole file, as SQL."""
 
@@ -68,6 +79,7 @@ class EarlierSchema(harness.Case):
             self.read(path, "query", f"SELECT * FROM {name}")
         own.close()
         self.assertIn("22", self.read(path, "query", "SELECT count(*) FROM calls"))
+        self.assertIn("0", self.read(path, "query", "SELECT count(*) FROM environment"))
 
     def test_its_views_say_what_they_said(self):
         """The file's own views, as plain SQLite reads them, against today's, which `query` puts before them."""

@@ -35,10 +35,14 @@ def differences(probe):
     for mode, waits in (("LAZY", expected.WAITS), ("EAGER", expected.EAGER_WAITS)):
         known = {(row["call"], row["with"]) for row in unanimous(expected.rows_of(probe, mode, "gpu"))}
         behind = {row["call"] for row in unanimous(expected.rows_of(probe, mode, "load"))}
+        pinning = {row["call"] for beside in expected.PINNING
+                   for row in unanimous(expected.rows_of(probe, mode, beside))}
         for found, wanted, place in (
                 (expected.waiting(probe, mode) & known, waits & known, "a busy GPU"),
                 (expected.waiting_behind(probe, mode) & behind, expected.BEHIND & behind,
-                 "another's load")):
+                 "another's load"),
+                (expected.waiting_behind(probe, mode, expected.PINNING) & pinning,
+                 expected.BEHIND_PINNING & pinning, "another's pinning")):
             if found - wanted:
                 yield f"{mode}: wait for {place}, unexpectedly: {named(found - wanted)}"
             if wanted - found:

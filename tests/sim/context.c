@@ -1,6 +1,7 @@
 /* Contexts: primary and created ones, the stack of each thread, limits, synchronising. */
 #include "tests/sim/sim.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STACK_DEPTH  16
@@ -53,6 +54,12 @@ void gv_sim_context_drain(struct gv_sim_context *context)
     gv_sim_host_drain(context);
 }
 
+void gv_sim_context_take_turn(struct gv_sim_context *context)
+{
+    pthread_mutex_lock(&context->work);
+    pthread_mutex_unlock(&context->work);
+}
+
 void gv_sim_context_drain_holding(struct gv_sim_context *context)
 {
     atomic_fetch_add(&context->waits, 1);
@@ -102,6 +109,8 @@ static struct gv_sim_context *context_new(CUdevice device, unsigned int flags)
         return NULL;
     c->device = device;
     c->flags = flags;
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    c->launch_blocking = blocking && !strcmp(blocking, "1");
     c->limits[CU_LIMIT_STACK_SIZE] = 1024;
     c->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
     c->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
@@ -411,6 +420,7 @@ CUresult gv_sim_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!pvalue || (unsigned)limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
+    gv_sim_context_take_turn(c);
     *pvalue = c->limits[limit];
     return CUDA_SUCCESS;
 }

@@ -14,7 +14,9 @@ CUresult gv_sim_cuInit(unsigned int Flags)
 {
     if (Flags)
         return CUDA_ERROR_INVALID_VALUE;
-    if (gv_sim_settings.no_device)
+    if (atomic_load(&gv_sim_gate) & GV_SIM_GATE_INIT)
+        gv_sim_settings_read_cuda();
+    if (gv_sim_settings.no_device || gv_sim_settings.all_hidden)
         return CUDA_ERROR_NO_DEVICE;
     atomic_fetch_and(&gv_sim_gate, ~(unsigned)GV_SIM_GATE_INIT);
     return CUDA_SUCCESS;

@@ -301,6 +301,7 @@ CUresult gv_sim_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
     pthread_mutex_unlock(&s->context->work);
     if (gv_sim_traced())
         tell(exec, s, end);
+    gv_sim_stream_launched(s);
     return CUDA_SUCCESS;
 }
 

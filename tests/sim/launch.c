@@ -67,6 +67,7 @@ static CUresult launch(const void *handle, CUstream hStream, void **parameters, 
         work.function = handle;
         gv_sim_trace_work(s, end, ns, &work);
     }
+    gv_sim_stream_launched(s);
     return CUDA_SUCCESS;
 }
 

@@ -177,6 +177,7 @@ CUresult gv_sim_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     if (!entry)
         return CUDA_ERROR_NOT_FOUND;
     struct gv_sim_function *function;
+    gv_sim_context_take_turn(module->context);
     CUresult result = gv_sim_module_function(module, entry, NULL, &function);
     *hfunc = (CUfunction)function;
     return result;

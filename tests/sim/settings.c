@@ -46,12 +46,18 @@ __attribute__((constructor(101))) static void settings_read(void)
     uint64_t devices = number("GV_SIM_DEVICES", 1);
     s->devices = (int)(devices > GV_SIM_DEVICES_MAX ? GV_SIM_DEVICES_MAX : devices);
     s->driver_version = (int)number("GV_SIM_DRIVER_VERSION", 13000);
-    /* Set, and empty: none, as the real driver reads it. */
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    s->no_device = number("GV_SIM_NO_DEVICE", 0) || !s->devices || (visible && !*visible);
+    s->no_device = number("GV_SIM_NO_DEVICE", 0) || !s->devices;
     s->reuse_handles = number("GV_SIM_REUSE_HANDLES", 0);
-    const char *mode = text_of("CUDA_MODULE_LOADING");
-    s->eager = mode && !strcmp(mode, "EAGER");
     s->log_path = text_of("GV_SIM_LOG");
     s->failures = text_of("GV_SIM_FAIL");
+}
+
+void gv_sim_settings_read_cuda(void)
+{
+    struct gv_sim_settings *s = &gv_sim_settings;
+    /* Set, and empty or invalid: none, as the real driver reads it. */
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    s->all_hidden = visible && (!*visible || !strchr("0123456789GM", *visible));
+    const char *mode = text_of("CUDA_MODULE_LOADING");
+    s->eager = mode && !strcmp(mode, "EAGER");
 }

@@ -55,15 +55,18 @@ enum gv_sim_symbol {
     GV_SIM_SYMBOLS
 };
 
-/* Settings (settings.c), read once when the library is loaded. */
+/* Settings (settings.c): the simulator's own are read when the library is loaded, CUDA's by cuInit.
+ */
 struct gv_sim_settings {
     uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns, pin_ns_per_mb;
     uint64_t memory_bytes, free_ns_per_mb, end_ns;
     int devices, driver_version;
-    bool no_device, reuse_handles, eager;
+    bool no_device, reuse_handles;
+    bool all_hidden, eager;
     const char *log_path, *failures, *machine;
 };
 extern struct gv_sim_settings gv_sim_settings;
+void gv_sim_settings_read_cuda(void);
 
 /* The gate (entry.c): 0 if a call needs no gate. */
 enum {
@@ -156,6 +159,7 @@ struct gv_sim_context {
     unsigned int flags;
     uint64_t id;
     bool primary;
+    bool launch_blocking;                    /* CUDA_LAUNCH_BLOCKING was 1 when it was made */
     pthread_mutex_t memory, work, addresses; /* taken in this order */
     _Atomic int
         waits; /* calls that wait for the GPU with one of the two locks, except for full queues */
@@ -187,6 +191,8 @@ struct gv_sim_context *gv_sim_context_of(CUcontext context); /* NULL: the curren
 void gv_sim_context_drain(struct gv_sim_context *context);
 /* With context->work locked. */
 void gv_sim_context_drain_holding(struct gv_sim_context *context);
+/* Waits while a call that changes the context has its lock. */
+void gv_sim_context_take_turn(struct gv_sim_context *context);
 void gv_sim_contexts_settle(void);
 int gv_sim_contexts(struct gv_sim_context **list, int max);
 CUresult gv_sim_device_check(CUdevice device);
@@ -202,6 +208,8 @@ uint64_t gv_sim_stream_push(struct gv_sim_stream *stream, uint64_t duration_ns);
 void gv_sim_stream_wait(struct gv_sim_stream *stream);
 /* Waits for the stream, or until a time, while nobody else can allocate. No lock is held. */
 void gv_sim_stream_wait_holding(struct gv_sim_stream *stream, uint64_t until_ns);
+/* After a launch of a kernel or graph: with CUDA_LAUNCH_BLOCKING=1 it waits for its work. */
+void gv_sim_stream_launched(struct gv_sim_stream *stream);
 void gv_sim_raise(_Atomic uint64_t *value, uint64_t at_least);
 
 /* Host functions (host_work.c) */

@@ -153,6 +153,12 @@ void gv_sim_stream_wait(struct gv_sim_stream *stream)
     gv_sim_host_wait(atomic_load(&stream->host_work));
 }
 
+void gv_sim_stream_launched(struct gv_sim_stream *stream)
+{
+    if (GV_SIM_UNLIKELY(stream->context->launch_blocking))
+        gv_sim_stream_wait(stream);
+}
+
 CUresult gv_sim_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
     struct gv_sim_context *c = gv_sim_current();

@@ -37,6 +37,13 @@ expect(len({line.split()[0] for line in exports}) == len(names), "all at address
 
 result = run("driver_tour", GV_SIM_NO_DEVICE="1")
 expect(result.returncode == 1 and "cuInit)(0) returned 100" in result.stderr, "no device: 100")
+for visible in "", "-1":
+    result = run("driver_tour", CUDA_VISIBLE_DEVICES=visible)
+    expect("cuInit)(0) returned 100" in result.stderr, f"no visible device: {visible!r}")
+for blocking, waits in ("1", True), ("0", False):
+    result = run("launch_loop", "20", CUDA_LAUNCH_BLOCKING=blocking, GV_SIM_KERNEL_NS="5000000")
+    each_ns = float(result.stdout.split(":")[1].split()[0])
+    expect((each_ns >= 5e6) == waits, f"launches wait if asked to: {blocking}, {each_ns} ns")
 result = run("driver_tour", GV_SIM_DRIVER_VERSION="12040")
 expect("driver 12040" in result.stdout, "the driver's version")
 result = run("driver_tour_proc_v2", GV_SIM_DRIVER_VERSION="11000")

@@ -190,7 +190,7 @@ static bool stream_id(void *handle, bool per_thread, uint32_t *id)
 
 static int devices(void)
 {
-    return gv_sim_settings.no_device ? 0 : gv_sim_settings.devices;
+    return gv_sim_settings.no_device || gv_sim_settings.all_hidden ? 0 : gv_sim_settings.devices;
 }
 
 static const struct gv_sim_tracing table = {.size_bytes = sizeof table,

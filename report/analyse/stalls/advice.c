@@ -90,11 +90,30 @@ static void add_waited(struct gv_advice_out *out, const struct gv_advice_facts *
         add(out, ", the last of %" PRId64 " operations", facts->drained);
 }
 
+/* Whether the process had the variable, with a value that matches the glob. */
+static bool is_set(const struct gv_advice_facts *facts, enum gv_environment variable,
+                   const char *glob)
+{
+    const char *value = facts->environment[variable];
+
+    return value[0] && sqlite3_strglob(glob, value + 1) == 0;
+}
+
+static void add_as_set(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    if (is_set(facts, GV_ENVIRONMENT_CUDA_MODULE_LOADING, "EAGER"))
+        add(out, ", as here,");
+}
+
 static void add_eager(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     char cost[GV_FORMAT_BYTES];
 
+    if (is_set(facts, GV_ENVIRONMENT_CUDA_MODULE_LOADING, "EAGER"))
+        return;
     add(out, " Or start with CUDA_MODULE_LOADING=EAGER");
+    if (is_set(facts, GV_ENVIRONMENT_CUDA_MODULE_LOADING, "LAZY"))
+        add(out, " instead of LAZY");
     if (facts->eager_count == 1)
         add(out, " (adds about %s at the start, judging by one lazy load)",
             gv_format_duration(cost, facts->eager_ns));
@@ -321,7 +340,7 @@ static const struct {
     {"{sass}", add_sass},       {"{free_async}", add_free_async},
     {"{loading}", add_loading}, {"{again}", add_again},
     {"{why}", add_why},         {"{unseen_memory}", add_unseen_memory},
-    {"{other}", add_other},
+    {"{other}", add_other},     {"{as_set}", add_as_set},
 };
 
 /* Adds what the word at `text` stands for. Returns its length; 0: not a word. */
@@ -336,6 +355,26 @@ static size_t add_word(struct gv_advice_out *out, const struct gv_advice_facts *
         }
     }
     return 0;
+}
+
+static const struct {
+    enum gv_cause cause;
+    enum gv_environment variable;
+    const char *value, *library, *text;
+} notes[] = {
+#define GV_VARIABLE_NOTE(cause, variable, value, library, text)                                    \
+    {GV_CAUSE_##cause, GV_ENVIRONMENT_##variable, value, library, text},
+#include "report/analyse/stalls/variables.def"
+};
+#define NOTES (sizeof(notes) / sizeof(notes[0]))
+
+static void add_notes(struct gv_advice_out *out, const struct gv_advice_facts *facts,
+                      enum gv_cause cause)
+{
+    for (size_t i = 0; i < NOTES && !facts->in_flight; i++)
+        if (notes[i].cause == cause && is_set(facts, notes[i].variable, notes[i].value) &&
+            (!notes[i].library[0] || facts->in_library))
+            add(out, " %s", notes[i].text);
 }
 
 void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
@@ -356,6 +395,7 @@ void gv_advice_write(const struct gv_advice_facts *facts, enum gv_cause cause,
         }
         from += length;
     }
+    add_notes(&out, facts, cause);
     while (out.used > 0 && text[out.used - 1] == ' ')
         text[--out.used] = '\0';
 }
@@ -425,7 +465,52 @@ static const char *text_of(sqlite3_stmt *row, enum gv_advised_column column)
     return (const char *)sqlite3_column_text(row, (int)column);
 }
 
-/* A process's architecture, and the kernels that it loaded late. */
+static int read_environment(struct gv_stall_run *run, struct gv_advice_facts *facts,
+                            int64_t process)
+{
+    static const char *const names[GV_ENVIRONMENT_COUNT] = {
+#define GV_ENVIRONMENT(name, ...) #name,
+#include "trace/environment.def"
+    };
+    int error;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_ENVIRONMENT, &error);
+
+    memset(facts->environment, 0, sizeof(facts->environment));
+    if (rows)
+        sqlite3_bind_int64(rows, 1, process);
+    while (gv_stall_next(run, rows, &error)) {
+        const char *name = (const char *)sqlite3_column_text(rows, 0);
+        const char *value = (const char *)sqlite3_column_text(rows, 1);
+        for (size_t i = 0; i < GV_ENVIRONMENT_COUNT && name && value; i++)
+            if (strcmp(names[i], name) == 0)
+                snprintf(facts->environment[i], GV_ADVICE_VALUE, "=%s", value);
+    }
+    return error;
+}
+
+/* Whether the call came through the library of its cause's note. */
+static int read_library(struct gv_stall_run *run, struct gv_advice_facts *facts,
+                        enum gv_cause cause, int64_t call)
+{
+    sqlite3_stmt *row;
+    int error = 0;
+
+    facts->in_library = false;
+    for (size_t i = 0; i < NOTES && !error; i++) {
+        if (notes[i].cause != cause || !notes[i].library[0] ||
+            !is_set(facts, notes[i].variable, notes[i].value))
+            continue;
+        row = gv_stall_statement(run, GV_STALL_IN_LIBRARY, &error);
+        if (row) {
+            sqlite3_bind_int64(row, 1, call);
+            sqlite3_bind_text(row, 2, notes[i].library, -1, SQLITE_STATIC);
+        }
+        facts->in_library |= gv_stall_next(run, row, &error);
+    }
+    return error;
+}
+
+/* A process's architecture and variables, and the kernels that it loaded late. */
 static int read_process(struct gv_stall_run *run, struct gv_advised *advised, int64_t process)
 {
     struct gv_advice_facts *facts = &advised->facts;
@@ -444,7 +529,7 @@ static int read_process(struct gv_stall_run *run, struct gv_advised *advised, in
         sqlite3_bind_int64(rows, 1, process);
     while (!error && gv_stall_next(run, rows, &error))
         gv_advice_remember(facts, (const char *)sqlite3_column_text(rows, 0));
-    return error;
+    return error ? error : read_environment(run, facts, process);
 }
 
 /* Finds the text's row, or adds it. */
@@ -545,6 +630,8 @@ static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sq
     error = read_process(run, advised, sqlite3_column_int64(row, GV_ADVISED_PROCESS));
     if (!error)
         error = read_module(run, facts, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
+    if (!error)
+        error = read_library(run, facts, cause, sqlite3_column_int64(row, GV_ADVISED_CALL_ID));
     if (error)
         return error;
     facts->jit_ns = sqlite3_column_int64(row, GV_ADVISED_JIT);

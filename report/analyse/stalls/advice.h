@@ -7,12 +7,15 @@
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/stalls/causes.h"
 
+#include "trace/environment.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 #define GV_ADVICE_BYTES      8192
 #define GV_ADVICE_NAME_BYTES 200
 #define GV_ADVICE_LATE       12
+#define GV_ADVICE_VALUE      64
 
 /* What is known of a stall. NULL, 0 or empty: unknown. Texts are not trusted. */
 struct gv_advice_facts {
@@ -27,6 +30,9 @@ struct gv_advice_facts {
     char module[GV_ADVICE_NAME_BYTES + 64];
     int arch; /* 90: sm_90 */
     int64_t eager_count, eager_ns;
+    /* of the process: "=VALUE"; "": not set */
+    char environment[GV_ENVIRONMENT_COUNT][GV_ADVICE_VALUE];
+    bool in_library; /* the call came through the library that the variable's note names */
     /* kernels that the process loaded late */
     char late[GV_ADVICE_LATE][GV_KERNEL_NAME_BYTES];
     int late_count, late_more;

@@ -86,6 +86,8 @@ static void take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id
 {
     run->processes[id].measured = sqlite3_column_int(row, 1) != 0;
     run->processes[id].unseen_ns = INT64_MAX;
+    run->processes[id].blocking = sqlite3_column_int(row, 2) != 0;
+    run->processes[id].loading = (enum gv_stall_loading)sqlite3_column_int(row, 3);
     run->any_measured |= run->processes[id].measured;
 }
 
@@ -205,7 +207,7 @@ static int read_tables(struct gv_stall_run *run)
         void **array;
         size_t *count;
     } all[] = {
-        TABLE("process", processes, process, "SELECT id, gpu IS 'cupti' FROM process"),
+        TABLE("process", processes, process, statements_sql[GV_STALL_PROCESSES]),
         TABLE("api", apis, api, "SELECT id, name, class FROM api"),
         TABLE("stream", streams, stream, "SELECT id, context, kind = 'legacy default' FROM stream"),
         TABLE("kernel", kernels, kernel, "SELECT id, module FROM kernel"),
@@ -316,10 +318,15 @@ void gv_stall_call_complete(const struct gv_stall_run *run, struct gv_stall_call
     const bool *eager =
         kernel ? GV_STALL_ROW(run->modules, run->module_count, kernel->module) : NULL;
 
+    const struct gv_stall_process *process =
+        GV_STALL_ROW(run->processes, run->process_count, call->process);
+
     if (!call->context && stream)
         call->context = stream->context;
     call->own_stream = stream && !stream->legacy;
-    call->eager = eager && *eager;
+    call->blocking = process && process->blocking;
+    call->loading = process ? process->loading : GV_STALL_LOADING_UNKNOWN;
+    call->eager = call->loading == GV_STALL_LOADING_EAGER || (eager && *eager);
 }
 
 /* The first long runtime call of a process starts the runtime: that is its work. */
@@ -337,8 +344,8 @@ static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *
 
 static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_call *call)
 {
-    static const struct gv_stall_rule starts = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING,
-                                                GV_CALL_WORKS | GV_CALL_SLOWS_OTHERS};
+    static const struct gv_stall_rule starts = {.cause = GV_CAUSE_UNKNOWN,
+                                                .flags = GV_CALL_WORKS | GV_CALL_SLOWS_OTHERS};
     const struct gv_stall_api *api;
     const struct gv_stall_process *process;
     const struct gv_stall_kernel *kernel;

@@ -44,8 +44,8 @@
 #define COPY_BYTES_PER_US 10000
 /* A shorter copy does not count as waiting. */
 #define COPY_NS 1000000
-/* Reading a library takes time: 25 ms for a megabyte. With lazy loading it waits for nothing,
- * and the loading mode is unknown. */
+/* Reading a library takes time: 25 ms for a megabyte. With lazy loading it waits for nothing; used
+ * where the loading mode is unknown. */
 #define LIBRARY_NS 50000000
 /* A shorter load does not count as compiling. */
 #define JIT_NS 1000000
@@ -208,8 +208,11 @@ static void loads_code(const struct gv_stall_judge *judge, struct gv_stall_call 
                        enum gv_cause cause)
 {
     bool module = (call->rule->flags & GV_CALL_DRAINS) != 0;
+    bool library =
+        call->loading == GV_STALL_LOADING_EAGER ||
+        (call->loading == GV_STALL_LOADING_UNKNOWN && gv_stall_call_ns(call) >= LIBRARY_NS);
 
-    if (is_measured(call) || module || (!call->ptx && gv_stall_call_ns(call) >= LIBRARY_NS))
+    if (is_measured(call) || module || (!call->ptx && library))
         drains_context(judge, call, cause);
 }
 
@@ -297,6 +300,53 @@ static void asks_to_wait(const struct gv_stall_judge *judge, struct gv_stall_cal
     /* It waited for something else, as the program asked it to. */
     call->cause = cause;
     call->wait_ns = gv_stall_call_ns(call);
+}
+
+/* How long it waited for its own work. What the call does before that work begins is no wait,
+ * unless other work was ahead of it. */
+static int64_t own_wait_ns(const struct gv_stall_judge *judge, const struct gv_stall_call *call)
+{
+    const struct gv_stall_work *context = &call->in_context;
+    int64_t until_ns = least(call->own.last_ns, call->end_ns);
+    bool queued =
+        call->in_stream.count > 0 ||
+        (context->count > 0 && context->last_ns <= call->own_start_ns + GV_STALL_SLACK_NS);
+
+    if (!queued)
+        return until_ns - most(call->own_start_ns, call->start_ns);
+    return until_ns - call->start_ns - compiled_until(judge, call, until_ns);
+}
+
+/* Also asked when another cause was found, which is right if it explains more than half. Without
+ * the GPU side, the variable is proof enough, except that a first launch may have loaded its code.
+ */
+static void waits_for_itself(const struct gv_stall_judge *judge, struct gv_stall_call *call,
+                             enum gv_cause cause)
+{
+    int64_t wait_ns = gv_stall_call_ns(call) - call->jit_ns;
+
+    if (!call->blocking || !gv_stall_rule_launches(call->rule))
+        return;
+    if (is_measured(call))
+        wait_ns = call->own.count > 0 && call->own.last_ns <= call->end_ns + GV_STALL_SLACK_NS
+                      ? least(own_wait_ns(judge, call), wait_ns)
+                      : 0;
+    else if (call->first_use && gv_stall_call_ns(call) <= FIRST_NS)
+        wait_ns = 0;
+    if (wait_ns < most(judge->threshold_ns, 1)) {
+        call->short_ns = most(call->short_ns, wait_ns);
+        return;
+    }
+    if (call->source != GV_STALL_IN_FLIGHT &&
+        (call->jit_ns > wait_ns || call->wait_ns > wait_ns / 2))
+        return;
+    call->cause = cause;
+    call->wait_ns = wait_ns;
+    call->waited_until_ns = is_measured(call) ? least(call->own.last_ns, call->end_ns) : 0;
+    call->waited_for = call->own.op;
+    call->presumed = is_measured(call) ? 0 : call->call;
+    call->drained_count = is_measured(call) ? call->own.count : 1;
+    call->drained_ns = call->own.last_ns - call->own.first_ns;
 }
 
 /* PTX is compiled, unless the driver's cache has it. */
@@ -406,6 +456,9 @@ static bool is_better(const struct gv_stall_judge *judge, const struct gv_stall_
          is_guessed(judge, call) && !is_guessed(judge, holder)) ||
         (!is_measured(call) && (holder->rule->flags & GV_CALL_HOLDS_MEMORY) && !holder->wait_ns))
         return wait_ns + wait_ns / 10 >= call->wait_ns;
+    /* Its own work ends last in any case. */
+    if (call->cause == GV_CAUSE_LAUNCH_BLOCKING)
+        return wait_ns > call->wait_ns / 2;
     /* Without the lock it would have waited for the same operation. */
     if (call->wait_ns > 0 && call->wait_ns + call->wait_ns / 10 >= wait_ns && call->waited_for &&
         call->waited_for == holder->waited_for)
@@ -629,7 +682,7 @@ int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call, si
     call->cause = GV_CAUSE_UNKNOWN;
     call->jit_ns = compiled_until(judge, call, call->end_ns);
     for (int i = 0; i < GV_CAUSE_COUNT; i++)
-        if (call->cause == GV_CAUSE_UNKNOWN || i == GV_CAUSE_LOCK)
+        if (call->cause == GV_CAUSE_UNKNOWN || i == GV_CAUSE_LAUNCH_BLOCKING || i == GV_CAUSE_LOCK)
             proofs[i](judge, call, (enum gv_cause)i);
     return remember_holder(judge, call);
 }
@@ -646,9 +699,9 @@ const struct gv_stall_rule *gv_stall_rule_find(const char *name, const char *cla
 {
     static const struct gv_stall_rule rules[GV_KIND_COUNT + 1] = {
 #define GV_CALL_KIND(name, class, cause, scope, work, memory, flags)                               \
-    [GV_KIND_##name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags)},
+    [GV_KIND_##name] = {GV_CAUSE_##cause, GV_SCOPE_##scope, (uint32_t)(flags), GV_GPU_WORK_##work},
 #include "trace/call_kinds.def"
-        [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS},
+        [GV_KIND_COUNT] = {GV_CAUSE_UNKNOWN, GV_SCOPE_NOTHING, GV_CALL_WORKS, GV_GPU_WORK_NONE},
     };
 
     return &rules[gv_call_kind_find(name, class_name)];

@@ -19,6 +19,7 @@ struct gv_stall_rule {
     enum gv_cause cause; /* what a wait for the GPU is called */
     enum gv_call_scope scope;
     uint32_t flags; /* enum gv_call_flag */
+    enum gv_gpu_work work;
 };
 
 /* What another process did; "call", "start", "end" and "use" in the trace. */
@@ -29,6 +30,9 @@ enum gv_other_did { GV_OTHER_CALLED, GV_OTHER_STARTED, GV_OTHER_ENDED, GV_OTHER_
 #define GV_STALL_SLACK_NS 50000
 /* The end of a call that has not returned. */
 #define GV_STALL_FOREVER_NS (INT64_C(1) << 61)
+
+/* What CUDA_MODULE_LOADING says. */
+enum gv_stall_loading { GV_STALL_LOADING_UNKNOWN, GV_STALL_LOADING_LAZY, GV_STALL_LOADING_EAGER };
 
 enum gv_stall_source { GV_STALL_MEASURED, GV_STALL_INFERRED, GV_STALL_IN_FLIGHT };
 
@@ -62,17 +66,20 @@ struct gv_stall_call {
     enum gv_stall_source source;
     int64_t call, start_ns, end_ns, bytes;
     int64_t process, thread, api, stream, context, kernel; /* rows; 0: not known */
-    bool own_stream;  /* its stream is known, and is not the legacy default stream */
-    bool loads;       /* it loaded code */
-    bool lazy;        /* CUPTI saw code reach the GPU in it */
-    bool ptx;         /* it loaded PTX that is new to this run */
-    bool first_use;   /* it is its kernel's first */
-    bool eager;       /* its kernel's code reached the GPU when it was loaded */
+    bool own_stream;               /* its stream is known, and is not the legacy default stream */
+    bool loads;                    /* it loaded code */
+    bool lazy;                     /* CUPTI saw code reach the GPU in it */
+    bool ptx;                      /* it loaded PTX that is new to this run */
+    bool first_use;                /* it is its kernel's first */
+    bool eager;                    /* its kernel's code reached the GPU when it was loaded */
+    bool blocking;                 /* its process has CUDA_LAUNCH_BLOCKING=1 */
+    enum gv_stall_loading loading; /* its process's CUDA_MODULE_LOADING */
     int64_t delay_ns; /* its thread waited for a CPU for at least so long; 0: not known */
     struct gv_stall_work in_stream, in_context;
     /* measured only */
-    int64_t before_ns;    /* end of its thread's previous call */
-    int64_t own_start_ns; /* start of its own operation; 0: not known */
+    int64_t before_ns;        /* end of its thread's previous call */
+    struct gv_stall_work own; /* its own operations */
+    int64_t own_start_ns;     /* start of the first; 0: not known */
     int64_t own_local_bytes, local_before_bytes;
     int64_t own_host_memory; /* CUpti_ActivityMemoryKind, the lowest; 0: none or not known */
     int64_t busy_until_ns;   /* end of the last operation that was running when it began */
@@ -136,6 +143,12 @@ static inline void *gv_stall_grown(void *list, size_t *room, size_t count, size_
     if (grown && count == *room)
         *room = larger;
     return grown;
+}
+
+/* A kernel or a graph. */
+static inline bool gv_stall_rule_launches(const struct gv_stall_rule *rule)
+{
+    return rule->work == GV_GPU_WORK_KERNEL || rule->work == GV_GPU_WORK_GRAPH;
 }
 
 /* Never NULL: calls of an unknown class work and never wait. Any thread. */

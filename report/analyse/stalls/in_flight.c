@@ -135,6 +135,11 @@ static void tell_state(const struct gv_flights *flights, size_t i, char *out, si
             waits->thread, flights->list[by].name, (double)waits->start_ns / 1e9);
     if (used >= size || waits->cause == GV_CAUSE_UNKNOWN)
         return;
+    if (waits->cause == GV_CAUSE_LAUNCH_BLOCKING) {
+        snprintf(out + used, size - used,
+                 "It waits for its own work, as CUDA_LAUNCH_BLOCKING asks.");
+        return;
+    }
     if (work->unfinished == 0) {
         snprintf(out + used, size - used, "No launch is known to be unfinished.");
         return;
@@ -167,7 +172,7 @@ static int store_flight(struct gv_flights *flights, size_t i)
     if (!update)
         return error;
     tell_state(flights, i, state, sizeof(state));
-    if (flights->work.unfinished > 0)
+    if (flights->work.unfinished > 0 || waits->cause == GV_CAUSE_LAUNCH_BLOCKING)
         gv_advice_write(
             &(struct gv_advice_facts){.in_flight = true, .kernel = kernel[0] ? kernel : NULL},
             waits->cause, advice);

@@ -132,9 +132,17 @@ struct gv_stall_step {
     int64_t call, start_ns, end_ns, process, stream, context, object, bytes;
     uint32_t flags;
     enum gv_call_scope scope;
-    bool fine;  /* it returned 0 */
-    bool ended; /* its operation has ended */
+    bool fine;   /* it returned 0 */
+    bool ended;  /* its operation has ended */
+    bool blocks; /* it returned when its operation had ended */
 };
+
+static bool is_blocking(const struct gv_stall_run *run, int64_t process)
+{
+    const struct gv_stall_process *row = GV_STALL_ROW(run->processes, run->process_count, process);
+
+    return row && row->blocking;
+}
 
 static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_step *step)
 {
@@ -162,11 +170,14 @@ static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct 
     step->ended = sqlite3_column_int(row, 10) != 0;
     step->flags = api && api->rule ? api->rule->flags : 0;
     step->scope = api && api->rule ? api->rule->scope : GV_SCOPE_NOTHING;
+    step->blocks =
+        api && api->rule && gv_stall_rule_launches(api->rule) && is_blocking(run, step->process);
 }
 
 static int step_proves(struct gv_stall_replay *replay, const struct gv_stall_step *step)
 {
-    struct gv_stall_proof proof = {.end_ns = step->end_ns, .from_ns = step->start_ns};
+    struct gv_stall_proof proof = {.end_ns = step->end_ns,
+                                   .from_ns = step->start_ns + (step->blocks ? 1 : 0)};
 
     if (step->flags & GV_CALL_OF_EVENT) {
         const struct gv_stall_event *event = event_of(replay, step->process, step->object);
@@ -278,14 +289,14 @@ static int replay_step(struct gv_stall_replay *replay, const struct gv_stall_ste
         return 0;
     /* In an unknown stream, an end proves nothing about other work. */
     if ((step->flags & GV_CALL_SUBMITS) && !(step->flags & GV_CALL_DRAINS) && !queue->capture &&
-        (step->stream || !step->ended))
+        (step->stream || !(step->ended || step->blocks)))
         error = submit(replay, step, queue);
     if (step->flags & GV_CALL_MARKS_EVENT) {
         struct gv_stall_event *event = event_of(replay, step->process, step->object);
         *event = (struct gv_stall_event){step->process,  step->object, step->stream,
                                          step->start_ns, queue->count, queue->capture};
     }
-    if (!error && (step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0)))
+    if (!error && ((step->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0)) || step->blocks))
         error = step_proves(replay, step);
     return error;
 }

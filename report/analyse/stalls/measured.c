@@ -346,6 +346,17 @@ static struct gv_stall_call *find_call(const struct gv_stall_run *run,
     return &run->calls[order->positions[low]];
 }
 
+static void add_op(struct gv_stall_work *work, const struct gv_stall_op *op)
+{
+    if (!work->count || op->start_ns < work->first_ns)
+        work->first_ns = op->start_ns;
+    if (!work->count || op->end_ns > work->last_ns) {
+        work->last_ns = op->end_ns;
+        work->op = op->id;
+    }
+    work->count++;
+}
+
 static int op_is_own(struct gv_stall_run *run, struct gv_stall_orders *orders,
                      const struct gv_stall_op *op)
 {
@@ -353,8 +364,8 @@ static int op_is_own(struct gv_stall_run *run, struct gv_stall_orders *orders,
 
     if (!call)
         return 0;
-    if (!call->own_start_ns || op->start_ns < call->own_start_ns)
-        call->own_start_ns = op->start_ns;
+    add_op(&call->own, op);
+    call->own_start_ns = call->own.first_ns;
     if (op->local_bytes > call->own_local_bytes)
         call->own_local_bytes = op->local_bytes;
     if (op->host_memory && (!call->own_host_memory || op->host_memory < call->own_host_memory))
@@ -405,17 +416,6 @@ static void op_was_queued(const struct gv_stall_run *run, struct gv_stall_orders
     orders->ahead[span->first + low]++;
     if (last < span->count)
         orders->ahead[span->first + last]--;
-}
-
-static void add_op(struct gv_stall_work *work, const struct gv_stall_op *op)
-{
-    if (!work->count || op->start_ns < work->first_ns)
-        work->first_ns = op->start_ns;
-    if (!work->count || op->end_ns > work->last_ns) {
-        work->last_ns = op->end_ns;
-        work->op = op->id;
-    }
-    work->count++;
 }
 
 /* The call that launched an operation, read once for all threads that waited for it. */

@@ -16,7 +16,9 @@
 
 struct gv_stall_process {
     bool measured;
-    bool initialised;  /* a long call of the runtime was seen */
+    bool initialised; /* a long call of the runtime was seen */
+    bool blocking;    /* CUDA_LAUNCH_BLOCKING */
+    enum gv_stall_loading loading;
     int64_t unseen_ns; /* some operations launched from then on are missing */
 };
 

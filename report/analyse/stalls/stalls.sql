@@ -48,6 +48,14 @@ DROP TABLE IF EXISTS temp.stall_caller;
 DROP TABLE IF EXISTS temp.stall_path;
 DROP TABLE IF EXISTS temp.stall_jit;
 
+-- ---- the processes ----
+
+-- name: PROCESSES
+-- The last column: enum gv_stall_loading.
+SELECT id, gpu IS 'cupti', id IN {launch_blocking}, coalesce((SELECT CASE value WHEN 'LAZY' THEN 1
+    WHEN 'EAGER' THEN 2 END FROM variable WHERE process = p.id AND name = 'CUDA_MODULE_LOADING'), 0)
+FROM process p;
+
 -- ---- the calls ----
 
 -- name: CALLS
@@ -179,6 +187,13 @@ WHERE w.load < 0
 
 -- name: ARCHITECTURE
 SELECT min(cc_major * 10 + cc_minor) FROM device WHERE process = ?1;
+
+-- name: ENVIRONMENT
+SELECT name, value FROM variable WHERE process = ?1;
+
+-- name: IN_LIBRARY
+SELECT 1 FROM call_stack s JOIN frame f ON f.stack = s.stack
+WHERE s.call = ?1 AND f.library GLOB ?2 LIMIT 1;
 
 -- name: LATE_KERNELS
 SELECT k.name, count(*) FROM stall s JOIN call c ON c.id = s.call JOIN kernel k ON k.id = c.kernel

@@ -20,6 +20,14 @@ static void totals_launched(struct gv_totals_run *run, int64_t kernel, int64_t d
     launches->total_ns = gv_time_sum(launches->total_ns, duration_ns);
 }
 
+static void totals_blocking(struct gv_totals_run *run, int64_t process, int64_t duration_ns)
+{
+    if (!gv_id_table_get(&run->blocking, process, 0))
+        return;
+    run->blocking_launches++;
+    run->blocking_ns = gv_time_sum(run->blocking_ns, duration_ns);
+}
+
 static void totals_failed(struct gv_totals_run *run, int64_t api, int64_t result)
 {
     size_t i = 0;
@@ -120,6 +128,8 @@ static int totals_call(void *context, sqlite3_stmt *row)
         totals_launched(run, sqlite3_column_int64(row, GV_TOTALS_CALL_KERNEL), end_ns - start_ns);
     else if (class == GV_TOTALS_LAUNCH)
         run->launch_failed++;
+    if (class == GV_TOTALS_LAUNCH)
+        totals_blocking(run, process, end_ns - start_ns);
     int error = gv_id_table_get(&run->memory, api, 0) && result == 0
                     ? gv_totals_memory_call(run, row, before)
                     : 0;

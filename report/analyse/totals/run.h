@@ -95,13 +95,14 @@ struct gv_totals_kernel {
 struct gv_totals_run {
     sqlite3 *trace;
     struct gv_totals_part part;
-    int64_t known_ns;           /* how long the GPU side is known, over all selected processes */
-    struct gv_id_table threads; /* process */
-    struct gv_id_table apis;    /* enum gv_totals_class */
-    struct gv_id_table places;  /* process, device, number of the device + 1, multiprocessors */
-    struct gv_id_table shapes;  /* rank of the name, blocks */
-    struct gv_id_table starts;  /* by id of the api: whether it starts CUDA */
-    struct gv_id_table memory;  /* by id of the api: enum gv_memory_space */
+    int64_t known_ns;            /* how long the GPU side is known, over all selected processes */
+    struct gv_id_table threads;  /* process */
+    struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
+    struct gv_id_table apis;     /* enum gv_totals_class */
+    struct gv_id_table places;   /* process, device, number of the device + 1, multiprocessors */
+    struct gv_id_table shapes;   /* rank of the name, blocks */
+    struct gv_id_table starts;   /* by id of the api: whether it starts CUDA */
+    struct gv_id_table memory;   /* by id of the api: enum gv_memory_space */
     struct gv_id_table contexts, streams; /* handle; context */
     struct gv_id_table kernel_ids;
 
@@ -119,6 +120,7 @@ struct gv_totals_run {
     } * thread_times;              /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
     int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
+    int64_t blocking_launches, blocking_ns;
     bool spans; /* first_ns and last_ns are set */
     struct gv_totals_launches {
         int64_t count, total_ns;

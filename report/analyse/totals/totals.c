@@ -63,6 +63,7 @@ static const struct {
     size_t table; /* in struct gv_totals_run */
 } totals_id_tables[] = {
     {"SELECT id, process FROM thread", offsetof(struct gv_totals_run, threads)},
+    {sql_processes, offsetof(struct gv_totals_run, blocking)},
     {sql_places, offsetof(struct gv_totals_run, places)},
     {sql_shapes, offsetof(struct gv_totals_run, shapes)},
     {"SELECT id, starts_cuda FROM api", offsetof(struct gv_totals_run, starts)},

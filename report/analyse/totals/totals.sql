@@ -16,6 +16,9 @@ FROM gpu_shape s LEFT JOIN
     (SELECT id, dense_rank() OVER (ORDER BY name) AS rank FROM gpu_name WHERE name <> '?') n
     ON n.id = s.name;
 
+-- name: processes
+SELECT id, id IN {launch_blocking} FROM process;
+
 -- ---- calls ----
 
 -- define: fold(column)

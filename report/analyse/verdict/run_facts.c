@@ -85,6 +85,8 @@ static const struct gv_fact_member {
     GV_NUMBER(init_result),
     GV_TEXT(launch_failed_most),
     GV_NUMBER(launch_result),
+    GV_TEXT(launch_blocking),
+    GV_TEXT(hidden_devices),
 };
 
 static const char sql_complete[] = "SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete'";

@@ -64,6 +64,8 @@ struct gv_run_facts {
     int64_t init_result;   /* result of a failed initialisation, if none succeeded */
     int64_t launch_result; /* the most frequent result of failed launches */
     char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
+    char launch_blocking[GV_FACTS_TEXT_BYTES];    /* "CUDA_LAUNCH_BLOCKING=1", if it is so */
+    char hidden_devices[GV_FACTS_TEXT_BYTES];     /* "CUDA_VISIBLE_DEVICES=-1", if it hides all */
     int64_t flight_ns, flight_running;
     char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its
                                          process's end cut short */

@@ -124,3 +124,15 @@ ORDER BY e.count DESC LIMIT 1;
 SELECT a.name AS launch_failed_most, e.result AS launch_result
 FROM error_total e JOIN api a ON a.id = e.api
 WHERE a.class = 'launch' AND a.gpu_work > 0 ORDER BY e.count DESC, a.name, e.result LIMIT 1;
+
+-- name: launch_blocking
+SELECT name || '=' || value AS launch_blocking FROM variable
+WHERE name = 'CUDA_LAUNCH_BLOCKING' AND process IN {launch_blocking} AND {is_of_process(process)}
+ORDER BY process LIMIT 1;
+
+-- name: hidden_devices
+-- What is neither a number nor a GPU-... or MIG-..., such as -1 or Slurm's NoDevFiles, ends the list.
+SELECT name || '=' || value AS hidden_devices FROM variable
+WHERE name = 'CUDA_VISIBLE_DEVICES' AND trim(value) NOT GLOB '[0-9GM]*'
+    AND {is_of_process(process)}
+ORDER BY process LIMIT 1;

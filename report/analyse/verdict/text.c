@@ -8,6 +8,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* CUDA_ERROR_NO_DEVICE */
+#define NO_DEVICE 100
+
 __attribute__((format(printf, 2, 3))) static void gv_say(char *out, const char *format, ...)
 {
     va_list values;
@@ -224,12 +227,27 @@ void gv_verdict_say_no_kernel(const struct gv_run_facts *facts, char *out)
     }
     const char *name = gv_format_result("cu", facts->init_result);
     const struct gv_error_words *error = gv_error_words_of("init", facts->init_result);
+    if (facts->init_result == NO_DEVICE && facts->hidden_devices[0]) {
+        gv_say(out, "%s (%" PRId64 "): %.64s hides all devices; unset it", name ? name : "error",
+               facts->init_result, facts->hidden_devices);
+        return;
+    }
     if (error) {
         gv_say(out, "%s (%" PRId64 "): %s; %s", name ? name : "error", facts->init_result,
                error->meaning, error->remedy);
         return;
     }
     gv_say(out, "%s (%" PRId64 ")", name ? name : "error", facts->init_result);
+}
+
+void gv_verdict_say_blocking(const struct gv_run_facts *facts, char *out)
+{
+    char took[GV_FORMAT_BYTES];
+
+    gv_say(out,
+           "%.64s makes each launch wait until the GPU has done it: %" PRId64 " launch%s took %s",
+           facts->launch_blocking, facts->blocking_launches,
+           facts->blocking_launches == 1 ? "" : "es", gv_format_duration(took, facts->blocking_ns));
 }
 
 void gv_verdict_say_unfinished(const struct gv_run_facts *facts, char *out)

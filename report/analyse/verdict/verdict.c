@@ -120,7 +120,9 @@ static int verdict_compare(const void *left, const void *right)
 {
     const struct gv_finding *one = left, *other = right;
 
-    /* The end of a run comes first, unexplained stalls last. */
+    /* What slows every launch down comes first, then the end of a run; unexplained stalls last. */
+    if ((one->class == GV_VERDICT_LAUNCH_BLOCKING) != (other->class == GV_VERDICT_LAUNCH_BLOCKING))
+        return one->class == GV_VERDICT_LAUNCH_BLOCKING ? -1 : 1;
     if ((one->class == GV_VERDICT_UNFINISHED) != (other->class == GV_VERDICT_UNFINISHED))
         return one->class == GV_VERDICT_UNFINISHED ? -1 : 1;
     if ((one->class == GV_VERDICT_UNEXPLAINED) != (other->class == GV_VERDICT_UNEXPLAINED))
@@ -150,6 +152,15 @@ static const char *verdict_transfer_next(const struct gv_run_facts *facts)
     return "keep the data on the GPU from one kernel to the next, copy less of it, or compute on "
            "the "
            "CPU: the GPU has little to compute";
+}
+
+/* However short the launches are: without the variable, the program would work meanwhile. */
+static void verdict_blocking(const struct gv_run_facts *facts, struct gv_verdict *verdict)
+{
+    if (facts->blocking_launches > 0)
+        gv_verdict_say_blocking(facts,
+                                verdict_add(verdict, GV_VERDICT_LAUNCH_BLOCKING,
+                                            verdict_share(facts->blocking_ns, facts->window_ns)));
 }
 
 /* A finding about a part of the whole time, if it is large enough. */
@@ -308,6 +319,7 @@ void gv_verdict_make(const struct gv_run_facts *facts, struct gv_verdict *verdic
 
     *verdict = (struct gv_verdict){0};
     gv_verdict_say_headline(facts, verdict->headline);
+    verdict_blocking(facts, verdict);
     /* Independent of other calls of the process. */
     verdict_part(facts, verdict, GV_VERDICT_UNFINISHED, facts->flight_ns,
                  gv_verdict_say_unfinished);

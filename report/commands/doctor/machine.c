@@ -142,6 +142,16 @@ static void machine_profilers(struct gv_doctor *doctor)
     }
 }
 
+static void machine_blocking(struct gv_doctor *doctor)
+{
+    const char *value = getenv("CUDA_LAUNCH_BLOCKING");
+
+    if (!value || strcmp(value, "1") != 0)
+        return;
+    gv_doctor_add(doctor, GV_CHECK_NOTE, "environment", "unset it, unless you look for a bug",
+                  "CUDA_LAUNCH_BLOCKING=1: each launch waits until the GPU has done it");
+}
+
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
     gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
@@ -169,4 +179,5 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
     machine_files(doctor);
     machine_shared_memory(doctor);
     machine_profilers(doctor);
+    machine_blocking(doctor);
 }

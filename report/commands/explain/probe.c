@@ -95,7 +95,7 @@ static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t whe
 {
     char idle[GV_FORMAT_BYTES], busy[GV_FORMAT_BYTES], kernel[GV_FORMAT_BYTES], date[16] = "";
     const char *driver = explain_probe_text(found, 1), *what = explain_probe_text(found, 4);
-    bool lock = strcmp(cause, "lock") == 0;
+    bool lock = strcmp(cause, "lock") == 0, load = !strcmp(explain_probe_text(found, 9), "load");
     struct tm day;
 
     if (gmtime_r(&when, &day))
@@ -107,7 +107,10 @@ static void explain_probe_say(sqlite3_stmt *found, const char *cause, time_t whe
             gv_format_duration(idle, sqlite3_column_int64(found, 6)),
             lock ? "alone" : "on an idle GPU",
             gv_format_duration(busy, sqlite3_column_int64(found, 7)));
-    fprintf(text, "beside a %s of %s: it %s.", lock ? "load that waits for a kernel" : "kernel",
+    fprintf(text, "beside a %s of %s: it %s.",
+            !lock  ? "kernel"
+            : load ? "load that waits for a kernel"
+                   : "call of another thread that pins or frees memory,",
             gv_format_duration(kernel, sqlite3_column_int64(found, 8)),
             sqlite3_column_int(found, 5) ? "waits" : "does not wait");
 }

@@ -21,6 +21,12 @@ static int help_environment(void)
 {
     puts("Environment variables, with their values and defaults:\n");
     gv_settings_describe(help_setting, NULL);
+    puts("\nVariables of CUDA and PyTorch that a trace holds, because they change what it\n"
+         "shows; no others are recorded:\n");
+#define GV_ENVIRONMENT(name, help)                                                                 \
+    puts(#name);                                                                                   \
+    gv_command_text_wrap(stdout, help, 4);
+#include "trace/environment.def"
     return GV_EXIT_FINE;
 }
 

@@ -172,6 +172,10 @@ SELECT p.pid, p.program, (SELECT sum(records) FROM threads t WHERE t.process = p
         ELSE p.gpu END
 FROM process p WHERE {is_of_process(p.id)} ORDER BY p.id LIMIT :top;
 
+-- name: environment
+SELECT p.pid, e.name, e.value FROM environment e LEFT JOIN process p ON p.id = e.process
+WHERE {is_of_process(e.process)} ORDER BY e.process, e.name LIMIT :top;
+
 -- name: flights
 SELECT p.pid, f.tid, f.thread_name, f.name, gv_kernel(f.kernel), f.start_ns, f.elapsed_ns, f.cause,
     f.confidence

@@ -100,6 +100,8 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
     double underfilled = gv_run_facts_underfilled(facts) * (1 - gv_run_facts_filled(facts));
 
     switch (class) {
+    case GV_VERDICT_LAUNCH_BLOCKING:
+        return saves_of_wait(facts, facts->blocking_ns);
     case GV_VERDICT_STALLED:
         return saves_of_wait(facts, facts->wait_ns);
     case GV_VERDICT_DESCHEDULED:
@@ -274,6 +276,8 @@ static int64_t item_cost(const struct gv_run_facts *facts, enum gv_verdict_class
     bool seen = facts->operations > 0;
 
     switch (class) {
+    case GV_VERDICT_LAUNCH_BLOCKING:
+        return facts->blocking_ns;
     case GV_VERDICT_UNFINISHED:
         return facts->flight_ns;
     case GV_VERDICT_STALLED:
@@ -487,13 +491,14 @@ static void item_print(const struct gv_summary *summary, size_t number,
         gv_text_lines(out, GV_SUMMARY_INDENT, "", item->fix, summary->columns);
 }
 
-/* Descheduled and unexplained calls have their own findings; `waits`: so does compiling. */
+/* Some causes have a finding of their own; `waits`: so does compiling. */
 static bool line_is_wait(const struct gv_stall_line *line, bool waits)
 {
+    enum gv_cause cause = gv_cause_find(line->worst->cause ? line->worst->cause : "");
+
     return !line->waits_behind && !(waits && line->worst->wait_ns == 0) &&
-           !gv_cause_is_unknown(line->worst->cause) &&
-           !(line->worst->cause &&
-             strcmp(line->worst->cause, gv_cause_name(GV_CAUSE_DESCHEDULED)) == 0);
+           cause != GV_CAUSE_LAUNCH_BLOCKING && cause != GV_CAUSE_DESCHEDULED &&
+           cause != GV_CAUSE_UNKNOWN;
 }
 
 /* Returns the number of the next finding; *first: the first stall printed. */

@@ -90,6 +90,12 @@ void fixture_mode(enum fixture_mode mode)
     current = mode;
 }
 
+void fixture_variable(const char *name, const char *value)
+{
+    fixture_sql("INSERT OR REPLACE INTO variable VALUES (1, '%s', '%s'), (11, '%s', '%s')", name,
+                value, name, value);
+}
+
 static int row(int number)
 {
     return number && current == INFERRED ? number + 10 : number;

@@ -43,6 +43,8 @@ extern sqlite3 *fixture_trace;
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 void fixture_mode(enum fixture_mode mode);
+/* Both processes had this environment variable. */
+void fixture_variable(const char *name, const char *value);
 void fixture_sql(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Adds a call; returns its id. */

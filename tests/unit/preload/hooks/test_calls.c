@@ -23,7 +23,7 @@ uint64_t gv_stacks_least_ns = UINT64_MAX;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static uint64_t now_ns;
-static int starts, drivers_noted, contexts_asked;
+static int starts, drivers_noted, environments_noted, contexts_asked;
 static void (*while_stack_is_written)(void);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -51,6 +51,11 @@ static void note_driver(void)
     drivers_noted++;
 }
 
+static void note_environment(void)
+{
+    environments_noted++;
+}
+
 static void await_gpu_start(const struct gv_thread *thread)
 {
     (void)thread;
@@ -58,6 +63,7 @@ static void await_gpu_start(const struct gv_thread *thread)
 
 const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .note_driver = note_driver,
+                                                  .note_environment = note_environment,
                                                   .start_gpu = start_gpu,
                                                   .await_gpu_start = await_gpu_start};
 
@@ -181,7 +187,7 @@ static int prepare(void **state)
     gv_stacks_least_ns = gv_run_delay_least_ns = UINT64_MAX;
     while_stack_is_written = NULL;
     now_ns = 1000;
-    starts = drivers_noted = contexts_asked = 0;
+    starts = drivers_noted = environments_noted = contexts_asked = 0;
     return open_recording(state);
 }
 
@@ -252,6 +258,7 @@ static void an_ordinary_call_is_one_record(void **state)
     make(GV_ID_cuCtxCreate_v2, 0, 1, (struct gv_facts){0});
     assert_int_equal(contexts_asked, 2); /* another one may be current */
     assert_int_equal(drivers_noted, 1);
+    assert_int_equal(environments_noted, 2);
 }
 
 static void calls_inside_a_call_are_a_part_of_it(void **state)
@@ -303,6 +310,19 @@ static void a_handlers_call_inside_a_group_is_lost(void **state)
     assert_int_equal(lost(gv_api_rows[GV_ID_cuEventRecord].class), 1);
     assert_int_equal(gv_thread.depth, 0);
     assert_false(gv_thread.writing);
+}
+
+static void a_question_is_recorded_if_it_is_slow(void **state)
+{
+    (void)state;
+    gv_run_delay_least_ns = 100;
+    make(GV_ID_cuMemGetInfo_v2, 0, 99, (struct gv_facts){0});
+    make(GV_ID_cudaPointerGetAttributes, 1, 99, (struct gv_facts){0});
+    assert_int_equal(written(), 0);
+    assert_int_equal(gv_thread.depth, 0);
+    make(GV_ID_cuMemGetInfo_v2, 0, 100, (struct gv_facts){0});
+    assert_int_equal(record(written() - 1)->head.api, GV_ID_cuMemGetInfo_v2);
+    assert_int_equal(record(written() - 1)->call.duration_ns, 100);
 }
 
 static void poll(int api, uint64_t stream)
@@ -451,6 +471,7 @@ int main(void)
         TEST(calls_inside_a_call_are_a_part_of_it),
         TEST(a_kernel_that_nobody_named_is_asked_for),
         TEST(a_handlers_call_inside_a_group_is_lost),
+        TEST(a_question_is_recorded_if_it_is_slow),
         TEST(polls_are_folded),
         TEST(what_has_no_room_is_counted_by_class),
         TEST(a_call_that_was_left_is_a_row_all_the_same),

@@ -194,7 +194,8 @@ static void every_cause_has_advice(void **state)
         if (cause == GV_CAUSE_UNKNOWN || cause == GV_CAUSE_DESCHEDULED)
             continue; /* the program's line is not the reason */
         expect_in(text, "a.c:7");
-        if (cause != GV_CAUSE_JIT && cause != GV_CAUSE_OTHER_PROCESS)
+        if (cause != GV_CAUSE_JIT && cause != GV_CAUSE_LAUNCH_BLOCKING &&
+            cause != GV_CAUSE_OTHER_PROCESS)
             expect_in(text, "spin");
     }
 }
@@ -219,6 +220,45 @@ static void another_process_is_named_with_what_it_did(void **state)
     facts = (struct gv_advice_facts){.call = "cudaMalloc", .other_did = "use"};
     gv_advice_write(&facts, GV_CAUSE_OTHER_PROCESS, text);
     expect_in(text, "Another process used the GPU: cudaMalloc is not the problem");
+}
+
+/* Each in the advice where it matters, if it has a value that matters. */
+static void variables_change_the_advice(void **state)
+{
+    static const struct {
+        enum gv_cause cause;
+        enum gv_environment variable;
+        const char *value, *other, *part;
+    } cases[] = {
+        {GV_CAUSE_JIT, GV_ENVIRONMENT_CUDA_CACHE_DISABLE, "=1", "=0",
+         " CUDA_CACHE_DISABLE keeps the driver from storing what it compiles: unset it."},
+        {GV_CAUSE_QUEUE_FULL, GV_ENVIRONMENT_CUDA_DEVICE_MAX_CONNECTIONS, "=1", "=8",
+         "With CUDA_DEVICE_MAX_CONNECTIONS=1,"},
+        {GV_CAUSE_FREE, GV_ENVIRONMENT_PYTORCH_NO_CUDA_MEMORY_CACHING, "=1", "=0",
+         "PYTORCH_NO_CUDA_MEMORY_CACHING makes PyTorch free memory at once"},
+        {GV_CAUSE_LAZY_LOAD, GV_ENVIRONMENT_CUDA_MODULE_LOADING, "=LAZY", "=EAGER",
+         "Or start with CUDA_MODULE_LOADING=EAGER instead of LAZY"},
+        {GV_CAUSE_MODULE_LOAD, GV_ENVIRONMENT_CUDA_MODULE_LOADING, "=EAGER", "=LAZY",
+         "With CUDA_MODULE_LOADING=EAGER, as here, the call waits"},
+    };
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gv_advice_facts facts = {.call = "cuLibraryLoadData", .in_library = true};
+        gv_advice_write(&facts, cases[i].cause, text);
+        expect_not_in(text, cases[i].part);
+        strcpy(facts.environment[cases[i].variable], cases[i].other);
+        gv_advice_write(&facts, cases[i].cause, text);
+        expect_not_in(text, cases[i].part);
+        strcpy(facts.environment[cases[i].variable], cases[i].value);
+        gv_advice_write(&facts, cases[i].cause, text);
+        expect_in(text, cases[i].part);
+        facts.in_library = false;
+        gv_advice_write(&facts, cases[i].cause, text);
+        if (cases[i].cause == GV_CAUSE_FREE)
+            expect_not_in(text, cases[i].part);
+    }
 }
 
 /* The explanation is not advice. */
@@ -280,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_lock_names_the_call_that_held_it),
         cmocka_unit_test(every_cause_has_advice),
         cmocka_unit_test(another_process_is_named_with_what_it_did),
+        cmocka_unit_test(variables_change_the_advice),
         cmocka_unit_test(advice_is_more_than_the_reason),
         cmocka_unit_test(a_copy_whose_memory_was_not_seen_is_said_to_be_so),
         cmocka_unit_test(every_cause_is_documented),

@@ -123,6 +123,19 @@ static void advice_is_only_what_can_be_done(void **state)
                 NULL);
 }
 
+static void a_blocking_launch_waits_for_its_own_kernel(void **state)
+{
+    (void)state;
+    execute("INSERT INTO variable VALUES (1, 'CUDA_LAUNCH_BLOCKING', '1')");
+    expect_cause("launch-blocking");
+    expect_told(
+        "It waits for its own work, as CUDA_LAUNCH_BLOCKING asks.",
+        "Find out why new does not end: CUDA_LAUNCH_BLOCKING only makes its launch wait for "
+        "it.");
+    execute("UPDATE api SET name = 'cuMemFree_v2', class = 'free'");
+    expect_cause("free");
+}
+
 /* Each stream has a queue of its own. */
 static void a_queue_is_full_of_its_streams_launches(void **state)
 {
@@ -225,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_first_launch_of_a_kernel_loads_it),
         TEST(advice_is_only_what_can_be_done),
+        TEST(a_blocking_launch_waits_for_its_own_kernel),
         TEST(a_queue_is_full_of_its_streams_launches),
         TEST(a_set_waits_for_a_full_queue),
         TEST(code_that_is_there_leaves_local_memory),

@@ -425,6 +425,138 @@ static void loads_say_how_long_they_waited(void **state)
     sqlite3_finalize(row);
 }
 
+/* ---- CUDA_LAUNCH_BLOCKING ---- */
+
+static void a_blocking_launch_waits_for_its_own_kernel(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    int launch = CALL("cuLaunchKernel", 2000, 50050, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(launch, STREAM_A, KERNEL_SPIN, 2010, 50000);
+    int graph = CALL("cuGraphLaunch", 60000, 2050, .stream = STREAM_A);
+    ran(graph, STREAM_A, KERNEL_SPIN, 60010, 1000);
+    ran(graph, STREAM_A, KERNEL_SPIN, 61010, 1000);
+    expect("1 launch-blocking 0+50000+50 for 1 drained 1\n"
+           "2 launch-blocking 0+2000+50 for 3 drained 2\n");
+}
+
+static void a_launch_that_need_not_block_does_not(void **state)
+{
+    static const char *const values[] = {"0", "2", "", "yes", "-1", NULL};
+
+    (void)state;
+    int launch = CALL("cuLaunchKernel", 2000, 50050, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(launch, STREAM_A, KERNEL_SPIN, 2010, 50000);
+    for (int i = 0; values[i]; i++) {
+        fixture_variable("CUDA_LAUNCH_BLOCKING", values[i]);
+        expect("1 unknown 0+50050+0\n");
+    }
+}
+
+/* Its kernel ran after it, so the variable is not the reason. */
+static void a_launch_before_its_kernel_has_another_reason(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    int launch = CALL("cuLaunchKernel", 2000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(launch, STREAM_A, KERNEL_SPIN, 52000, 1000);
+    expect("1 unknown 0+50000+0\n");
+}
+
+/* As measured: only launches of kernels and graphs wait. */
+static void copies_and_sets_do_not_block(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    ran(CALL("cuMemcpyHtoDAsync_v2", 2000, 10050, .stream = STREAM_A), STREAM_A, 0, 2010, 10000);
+    ran(CALL("cuMemsetD8Async", 70000, 1050, .stream = STREAM_A), STREAM_A, 0, 70010, 1000);
+    expect("2 unknown 0+1050+0\n");
+}
+
+static void a_blocking_launch_works_before_its_kernel_begins(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    int launch = CALL("cuLaunchKernel", 2000, 25050, .stream = STREAM_A, .kernel = KERNEL_LAZY);
+    came(launch);
+    ran(launch, STREAM_A, KERNEL_LAZY, 22000, 5000);
+    launch = CALL("cuLaunchKernel", 40000, 5060, .stream = STREAM_A, .kernel = KERNEL_DEEP);
+    came(launch);
+    ran(launch, STREAM_A, KERNEL_DEEP, 45000, 50);
+    expect("1 launch-blocking 0+5000+20050 for 1 drained 1\n");
+}
+
+static void a_blocking_launch_waits_for_what_is_ahead_of_it(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    int first =
+        CALL("cuLaunchKernel", 900, 30110, .thread = 2, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(first, STREAM_A, KERNEL_SPIN, 1000, 30000);
+    int second = CALL("cuLaunchKernel", 2000, 60100, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(second, STREAM_A, KERNEL_SPIN, 31000, 31000);
+    expect("1 launch-blocking 0+30000+110 for 1 drained 1\n"
+           "2 launch-blocking 0+60000+100 for 2 drained 1\n");
+}
+
+/* Without the variable, the launch would have waited for the other kernel too. */
+static void what_explains_most_of_a_blocking_launch_wins(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    int other =
+        CALL("cuLaunchKernel", 900, 50150, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    ran(other, STREAM_B, KERNEL_SPIN, 1000, 50000);
+    int lazy = CALL("cuLaunchKernel", 2000, 49200, .stream = STREAM_A, .kernel = KERNEL_LAZY);
+    came(lazy);
+    ran(lazy, STREAM_A, KERNEL_LAZY, 51050, 50);
+    int compiles = CALL("cuLaunchKernel", 60000, 100800, .stream = STREAM_A, .kernel = KERNEL_DEEP);
+    compiled(compiles, 60010, 100000);
+    ran(compiles, STREAM_A, KERNEL_DEEP, 160100, 500);
+    expect("1 launch-blocking 0+50000+150 for 1 drained 1\n"
+           "2 lazy-load 0+49000+200 for 1 drained 1\n"
+           "3 jit 100000+0+800\n");
+}
+
+/* The note is about PyTorch, so the call must come from there. */
+static void pytorch_is_told_of_its_variable(void **state)
+{
+    static const char sql[] = "SELECT group_concat(instr(advice, 'makes PyTorch free memory') > 0)"
+                              " FROM (SELECT advice FROM stalls ORDER BY id)";
+    sqlite3_stmt *row = NULL;
+
+    (void)state;
+    busy();
+    CALL("cuMemFree_v2", 2000, 49100);
+    launched(59900, STREAM_A, KERNEL_SPIN, 60000, 50000);
+    CALL("cuMemFree_v2", 61000, 49100);
+    fixture_sql("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2);"
+                "INSERT INTO call_stack VALUES (2, 1), (4, 2);"
+                "INSERT INTO frame (stack, depth, kind, library) VALUES"
+                " (1, 0, 'native', '/lib/libmine.so'), (2, 0, 'native', '/lib/libmine.so'),"
+                " (2, 1, 'native', '/torch/lib/libc10_cuda.so')");
+    fixture_variable("PYTORCH_NO_CUDA_MEMORY_CACHING", "1");
+    expect("2 free 0+49000+100 for 1 drained 1\n"
+           "4 free 0+49000+100 for 2 drained 1\n");
+    assert_int_equal(sqlite3_prepare_v2(fixture_trace, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), "0,1");
+    sqlite3_finalize(row);
+}
+
+/* With eager loading, a first launch has its code. */
+static void an_eager_process_loads_nothing_late(void **state)
+{
+    (void)state;
+    busy();
+    int launch = CALL("cuLaunchKernel", 2000, 49600, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+    ran(launch, STREAM_B, KERNEL_LAZY, 51580, 5);
+    fixture_sql("UPDATE gpu_shape SET local_bytes = 0");
+    expect("2 lazy-load 0+49000+600 for 1 drained 1\n");
+    fixture_variable("CUDA_MODULE_LOADING", "EAGER");
+    expect("2 local-memory 0+49000+600 for 1 drained 1\n");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -465,6 +597,15 @@ int main(void)
         CASE(a_wait_that_was_asked_for_and_is_short_is_expected_too),
         CASE(what_is_beyond_a_short_wait_is_unknown),
         CASE(loads_say_how_long_they_waited),
+        CASE(a_blocking_launch_waits_for_its_own_kernel),
+        CASE(a_launch_that_need_not_block_does_not),
+        CASE(a_launch_before_its_kernel_has_another_reason),
+        CASE(copies_and_sets_do_not_block),
+        CASE(a_blocking_launch_works_before_its_kernel_begins),
+        CASE(a_blocking_launch_waits_for_what_is_ahead_of_it),
+        CASE(what_explains_most_of_a_blocking_launch_wins),
+        CASE(pytorch_is_told_of_its_variable),
+        CASE(an_eager_process_loads_nothing_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,66 @@ static void reading_a_library_takes_its_time(void **state)
     expect("3 module-load 0+150000+150 drained 1 presumed 1\n");
 }
 
+static void the_loading_mode_is_known_if_it_is_set(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuLibraryLoadData", 2000, 25000);
+    CALL("cuLibraryLoadData", 40000, 150150);
+    CALL("cuLaunchKernel", 200000, 50600, .stream = STREAM_B, .kernel = KERNEL_LAZY);
+    fixture_variable("CUDA_MODULE_LOADING", "DEFAULT");
+    expect("3 module-load 0+150000+150 drained 1 presumed 1\n"
+           "4 lazy-load 0+50450+150 drained 1 presumed 1\n");
+    fixture_variable("CUDA_MODULE_LOADING", "EAGER");
+    expect("2 module-load 0+24850+150 drained 1 presumed 1\n"
+           "3 module-load 0+150000+150 drained 1 presumed 1\n"
+           "4 local-memory 0+50000+600 drained 1 presumed 1\n");
+    fixture_variable("CUDA_MODULE_LOADING", "LAZY");
+    expect("4 lazy-load 0+50450+150 drained 1 presumed 1\n");
+}
+
+static void a_blocking_launch_waited_for_itself(void **state)
+{
+    (void)state;
+    CALL("cuLaunchKernel", 2000, 50000, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    CALL("cuMemsetD8Async", 60000, 3000, .stream = STREAM_A, .bytes = 4096);
+    CALL("cuLaunchKernel", 80000, 5000, .stream = STREAM_A, .kernel = KERNEL_LAZY);
+    CALL("cuLaunchHostFunc", 90000, 5000, .stream = STREAM_A);
+    CALL("cuGraphLaunch", 100000, 5000, .stream = STREAM_A);
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    expect("1 launch-blocking 0+50000+0 drained 1 presumed 1\n"
+           "2 unknown 0+3000+0\n"
+           "4 unknown 0+5000+0\n"
+           "5 launch-blocking 0+5000+0 drained 1 presumed 5\n");
+}
+
+/* When a blocking launch returns, its kernel has ended. */
+static void a_blocking_launch_leaves_no_work(void **state)
+{
+    (void)state;
+    CALL("cuLaunchKernel", 2000, 50000, .thread = 2, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    loaded(CALL("cuModuleLoadData", 10000, 42150), "cubin", 1);
+    loaded(CALL("cuModuleLoadData", 60000, 5150), "cubin", 2);
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "0");
+    expect("1 unknown 0+50000+0\n"
+           "2 module-load 0+42000+150 drained 1 presumed 1\n");
+    fixture_sql("DELETE FROM load WHERE call = 2; DELETE FROM call WHERE id = 2");
+    expect("1 unknown 0+50000+0\n"
+           "3 module-load 0+5000+150 drained 1 presumed 1\n");
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    expect("1 launch-blocking 0+50000+0 drained 1 presumed 1\n");
+}
+
+static void a_load_waits_for_a_blocking_launch_of_another_thread(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    CALL("cuLaunchKernel", 2000, 50000, .thread = 2, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    loaded(CALL("cuModuleLoadData", 10000, 42150), "cubin", 1);
+    expect("1 launch-blocking 0+50000+0 drained 1 presumed 1\n"
+           "2 module-load 0+42000+150 drained 1 presumed 1\n");
+}
+
 /* Threads are stored one after the other. */
 static void the_first_launch_is_the_earliest(void **state)
 {
@@ -319,6 +379,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_load_waits_for_unfinished_work),
         CASE(reading_a_library_takes_its_time),
+        CASE(the_loading_mode_is_known_if_it_is_set),
+        CASE(a_blocking_launch_waited_for_itself),
+        CASE(a_blocking_launch_leaves_no_work),
+        CASE(a_load_waits_for_a_blocking_launch_of_another_thread),
         CASE(a_load_after_a_wait_has_nothing_to_wait_for),
         CASE(a_query_that_says_done_is_a_proof_too),
         CASE(a_query_that_says_not_yet_is_none),

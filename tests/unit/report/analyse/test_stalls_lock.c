@@ -45,6 +45,24 @@ static void a_first_launch_that_waits_longer_than_the_load_has_its_own_reason(vo
     expect("3 local-memory 0+41000+150 for 1 drained 1\n");
 }
 
+/* Its own kernel ends last in any case; the longer part of the wait counts. */
+static void a_blocking_launch_waits_behind_a_load(void **state)
+{
+    (void)state;
+    fixture_variable("CUDA_LAUNCH_BLOCKING", "1");
+    busy();
+    loaded(CALL("cuModuleLoadData", 2000, 49100), "cubin", 1);
+    int launch = CALL("cuLaunchKernel", 10000, 41250, .thread = 2, .stream = STREAM_B,
+                      .kernel = KERNEL_SPIN);
+    ran(launch, STREAM_B, KERNEL_SPIN, 51160, 50);
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 lock 0+41100+150 for 1 by 2\n");
+    fixture_sql("UPDATE call SET duration_ns = 141250000 WHERE id = 3;"
+                "UPDATE gpu_op SET duration_ns = 100000000 WHERE call = 3");
+    expect("2 module-load 0+49000+100 for 1 drained 1\n"
+           "3 launch-blocking 0+141160+90 for 2 drained 1\n");
+}
+
 static void a_load_may_return_long_after_it_gave_the_lock_back(void **state)
 {
     (void)state;
@@ -207,6 +225,7 @@ int main(void)
         CASE(others_wait_behind_a_load),
         CASE(a_first_launch_waits_behind_a_load_too),
         CASE(a_first_launch_that_waits_longer_than_the_load_has_its_own_reason),
+        CASE(a_blocking_launch_waits_behind_a_load),
         CASE(a_load_may_return_long_after_it_gave_the_lock_back),
         CASE(an_allocation_behind_a_compiling_load_waits_for_no_operation),
         CASE(a_query_does_not_wait_behind_a_load),

@@ -356,6 +356,34 @@ static void no_kernel(void **state)
     facts.init_result = 100;
     assert_true(is_told(GV_VERDICT_INIT_FAILED));
     assert_non_null(strstr(verdict.findings[0].evidence, "CUDA_ERROR_NO_DEVICE (100)"));
+    strcpy(facts.hidden_devices, "CUDA_VISIBLE_DEVICES=-1");
+    assert_true(is_told(GV_VERDICT_INIT_FAILED));
+    assert_string_equal(verdict.findings[0].evidence,
+                        "CUDA_ERROR_NO_DEVICE (100): CUDA_VISIBLE_DEVICES=-1 hides all devices; "
+                        "unset it");
+    facts.init_result = 999;
+    assert_true(is_told(GV_VERDICT_INIT_FAILED));
+    assert_null(strstr(verdict.findings[0].evidence, "hides"));
+}
+
+/* Whatever else there is, and however little time the launches took. */
+static void blocking_launches_come_first(void **state)
+{
+    (void)state;
+    strcpy(facts.launch_blocking, "CUDA_LAUNCH_BLOCKING=1");
+    assert_false(is_told(GV_VERDICT_LAUNCH_BLOCKING));
+    facts.blocking_launches = 500;
+    facts.blocking_ns = 2000;
+    facts.wait_ns = facts.flight_ns = 900000000;
+    facts.waits = 1;
+    assert_true(is_told(GV_VERDICT_LAUNCH_BLOCKING));
+    assert_true(verdict.findings[0].class == GV_VERDICT_LAUNCH_BLOCKING);
+    assert_true(verdict.findings[1].class == GV_VERDICT_UNFINISHED);
+    assert_true(verdict.findings[2].class == GV_VERDICT_STALLED);
+    assert_string_equal(
+        verdict.findings[0].evidence,
+        "CUDA_LAUNCH_BLOCKING=1 makes each launch wait until the GPU has done it: 500"
+        " launches took 2.00 us");
 }
 
 static void graphs_are_work(void **state)
@@ -410,6 +438,7 @@ int main(void)
         TEST(small_kernels),
         TEST(graphs_beside_small_kernels),
         TEST(no_kernel),
+        TEST(blocking_launches_come_first),
         TEST(graphs_are_work),
         TEST(senseless_facts_do_no_harm),
     };

@@ -172,6 +172,29 @@ static void the_process_is_described(void **state)
     assert_int_equal(number("SELECT start_ns FROM processes"), 5);
 }
 
+/* In a spool the bytes may be anything. */
+static void its_variables_are_stored(void **state)
+{
+    (void)state;
+    struct gv_spool_header *header = spool.writer.header;
+
+    header->environment_reads = 1;
+    strcpy(header->environment[GV_ENVIRONMENT_CUDA_LAUNCH_BLOCKING], "=1");
+    strcpy(header->environment[GV_ENVIRONMENT_CUDA_VISIBLE_DEVICES], "=");
+    strcpy(header->environment[GV_ENVIRONMENT_CUDA_CACHE_DISABLE], "1");
+    memset(header->environment[GV_ENVIRONMENT_PYTORCH_ALLOC_CONF], '=', GV_SPOOL_VARIABLE_BYTES);
+    strcpy(header->environment[GV_ENVIRONMENT_NVIDIA_TF32_OVERRIDE], "=\xff\x01");
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM environment WHERE process = 1"), 4);
+    expect_text("SELECT value FROM environment WHERE name = 'CUDA_LAUNCH_BLOCKING'", "1");
+    expect_text("SELECT value FROM environment WHERE name = 'CUDA_VISIBLE_DEVICES'", "");
+    expect_text("SELECT value FROM environment WHERE name = 'NVIDIA_TF32_OVERRIDE'",
+                "\xef\xbf\xbd\x01");
+    assert_int_equal(number("SELECT length(value) FROM environment WHERE name ="
+                            " 'PYTORCH_ALLOC_CONF'"),
+                     GV_SPOOL_VARIABLE_BYTES - 2);
+}
+
 static void an_exit_is_told_from_a_kill(void **state)
 {
     (void)state;
@@ -425,6 +448,7 @@ int main(void)
         TEST(polls_are_one_row_with_their_count),
         TEST(a_poll_that_is_read_is_not_counted_up_any_more),
         TEST(the_stack_of_a_lost_call_is_not_the_next_ones),
+        TEST(its_variables_are_stored),
         TEST(the_process_is_described),
         TEST(an_exit_is_told_from_a_kill),
         TEST(a_kernel_may_be_named_after_its_launch),
