@@ -500,6 +500,15 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
 
 /* ---- another process ---- */
 
+/* When a call let other processes go, at the earliest: unregistering keeps them for 85 % of it. */
+static int64_t kept_until_ns(const struct gv_stall_call *keeper)
+{
+    int64_t ns = gv_stall_call_ns(keeper);
+
+    return keeper->end_ns -
+           (keeper->rule->cause == GV_CAUSE_HOST_UNREGISTER ? ns / 5 : least(ns / 10, RELEASE_NS));
+}
+
 /* Adds a call of another process that keeps others out until it returns, or nearly so. They must
  * come in the order of their start. */
 static void keeps_waiting(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
@@ -509,8 +518,7 @@ static void keeps_waiting(const struct gv_stall_judge *judge, const struct gv_st
     int64_t kept_ns = until_ns - most(most(call->start_ns, keeper->start_ns), queueing->until_ns);
 
     if (keeper->process == call->process || !(keeper->rule->flags & GV_CALL_KEEPS_OTHERS) ||
-        kept_ns < judge->threshold_ns ||
-        call->end_ns < keeper->end_ns - gv_stall_call_ns(keeper) / 5)
+        kept_ns < judge->threshold_ns || call->end_ns < kept_until_ns(keeper))
         return;
     queueing->wait_ns += kept_ns;
     queueing->until_ns = until_ns;

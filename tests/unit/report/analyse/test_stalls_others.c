@@ -127,8 +127,18 @@ static void an_allocation_that_ends_before_it_was_not_held(void **state)
 {
     (void)state;
     elsewhere("cuMemUnmap", 1000, 20000);
-    CALL("cuMemAlloc_v2", 2000, 9000, .bytes = 64 << 20);
+    CALL("cuMemAlloc_v2", 2000, 16000, .bytes = 64 << 20); /* its usual time is unknown */
+    elsewhere("cuMemUnmap", 1000000, 500000); /* waits for its GPU first, maybe */
+    CALL("cuMemAllocHost_v2", 1400000, 90000, .bytes = 64 << 20);
     expect("");
+}
+
+static void unregistering_lets_go_earlier(void **state)
+{
+    (void)state;
+    elsewhere("cuMemHostUnregister", 1000, 20000);
+    CALL("cuMemAlloc_v2", 1100, 17000, .bytes = 64 << 20);
+    expect_of_other("2 other-process 0+17000+0 by 1 call of %s\n");
 }
 
 /* It keeps others out at times: then the call must take much longer than usual. */
@@ -249,6 +259,7 @@ int main(void)
         CASE(an_allocation_that_takes_what_it_takes_waited_for_nobody),
         CASE(an_allocation_that_ends_much_later_worked),
         CASE(an_allocation_that_ends_before_it_was_not_held),
+        CASE(unregistering_lets_go_earlier),
         CASE(pinning_elsewhere_explains_what_takes_unusually_long),
         CASE(two_that_pin_at_once_hold_nobody),
         CASE(a_call_of_a_larger_size_takes_no_less),
