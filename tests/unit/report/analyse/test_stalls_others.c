@@ -128,7 +128,7 @@ static void an_allocation_that_ends_before_it_was_not_held(void **state)
     (void)state;
     elsewhere("cuMemUnmap", 1000, 20000);
     CALL("cuMemAlloc_v2", 2000, 16000, .bytes = 64 << 20); /* its usual time is unknown */
-    elsewhere("cuMemUnmap", 1000000, 500000); /* waits for its GPU first, maybe */
+    elsewhere("cuMemUnmap", 1000000, 500000);              /* waits for its GPU first, maybe */
     CALL("cuMemAllocHost_v2", 1400000, 90000, .bytes = 64 << 20);
     expect("");
 }
