@@ -1,6 +1,7 @@
 /*
  * Another thread's call waits while a load waits for the GPU. Built once for each such call:
- * lock_launch, lock_first (its kernel was not launched before), lock_copy, lock_alloc, lock_event.
+ * lock_launch, lock_first (its kernel was not launched before), lock_copy, lock_alloc, lock_event,
+ * lock_graph.
  */
 #include "kernels/stalls/stage.h"
 
@@ -12,6 +13,7 @@
 #define LOCK_ALLOC  3
 #define LOCK_EVENT  4
 #define LOCK_FIRST  5
+#define LOCK_GRAPH  6
 
 static struct gv_stage stage;
 
@@ -33,6 +35,8 @@ int main(int argc, char **argv)
     void *pinned;
     CUmodule warm;
     CUfunction fill;
+    CUgraph graph;
+    CUgraphExec executable;
 
     gv_stage_open(&stage, argc, argv);
     CHECK(cuMemAlloc(&memory, 4096));
@@ -44,6 +48,11 @@ int main(int argc, char **argv)
     CHECK(cuModuleGetFunction(&fill, stage.module, "fill"));
     CHECK(cuModuleLoadData(&warm, gv_ptx_second));
     CHECK(cuModuleUnload(warm));
+    CHECK(cuStreamBeginCapture(stage.other, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    gv_stage_launch_empty(stage.empty, stage.other);
+    CHECK(cuStreamEndCapture(stage.other, &graph));
+    CHECK(cuGraphInstantiate(&executable, graph, 0));
+    CHECK(cuGraphLaunch(executable, stage.other));
     CHECK(cuCtxSynchronize());
     gv_stage_busy(&stage);
     if (pthread_create(&loader, NULL, load, NULL) != 0)
@@ -62,10 +71,16 @@ int main(int argc, char **argv)
     TIMED("behind", cuMemcpyHtoDAsync, (memory, pinned, 4096, stage.other));
 #elif LOCK_CALL == LOCK_ALLOC
     TIMED("behind", cuMemAlloc, (&more, 64u << 20));
+#elif LOCK_CALL == LOCK_GRAPH
+    (void)more;
+    TIMED("behind", cuGraphLaunch, (executable, stage.other));
 #else
     (void)more;
     TIMED("behind", cuEventRecord, (event, stage.other));
 #endif
     pthread_join(loader, NULL);
+    CHECK(cuCtxSynchronize());
+    CHECK(cuGraphExecDestroy(executable));
+    CHECK(cuGraphDestroy(graph));
     return gv_stage_close(&stage);
 }

@@ -32,6 +32,7 @@ enum gv_fact {
     GV_FACT_NAMES,
     GV_FACT_ALIASES,
     GV_FACT_UNLOADS,
+    GV_FACT_STACK, /* the call gets a stack, however short it was */
 };
 
 /* What a hook knows about its call, filled in by the facts of its row. The last fields belong to

@@ -34,6 +34,13 @@
 #define GV_BYTES_IN(pointer, value)                                                                \
     if (GV_DONE && (pointer))                                                                      \
     GV_BYTES(value)
+/* CU_MEMPOOL_ATTR_RELEASE_THRESHOLD and the runtime's are 4. UINT64_MAX, which programs set to keep
+ * all, would not fit into sums. */
+#define GV_THRESHOLD_MOST (UINT64_C(1) << 48)
+#define GV_THRESHOLD(attribute, value)                                                             \
+    if (GV_DONE && (attribute) == 4 && (value))                                                    \
+    GV_BYTES(*(const uint64_t *)(value) < GV_THRESHOLD_MOST ? *(const uint64_t *)(value)           \
+                                                            : GV_THRESHOLD_MOST)
 #define GV_KERNEL(handle) gv_facts.kernel = GV_BITS(handle);
 #define GV_OBJECT(handle)                                                                          \
     if (gv_phase == GV_AFTER)                                                                      \
@@ -76,6 +83,10 @@
         gv_facts.what = GV_FACT_UNLOADS;                                                           \
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
+
+#define GV_STACK                                                                                   \
+    if (gv_phase == GV_AFTER)                                                                      \
+        gv_facts.what = GV_FACT_STACK;
 
 #define GV_UNLOADS_ALL                                                                             \
     if (gv_phase == GV_BEFORE)                                                                     \

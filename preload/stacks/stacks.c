@@ -283,17 +283,24 @@ static bool can_take(struct gv_thread *thread)
     return !gv_process.forked && can_walk() && has_room(thread);
 }
 
-bool gv_stacks_wanted_of_failed(unsigned api)
+bool gv_stacks_possible(void)
 {
     bool can;
 
-    if (gv_stacks_least_ns == UINT64_MAX || api >= GV_API_COUNT ||
-        atomic_load_explicit(&failures[api], memory_order_relaxed) >= GV_STACKS_OF_FAILED)
+    if (gv_stacks_least_ns == UINT64_MAX)
         return false;
     int saved_errno = gv_own_work_begin();
     can = can_take(&gv_thread);
     gv_own_work_end(saved_errno);
-    return can &&
+    return can;
+}
+
+bool gv_stacks_wanted_of_failed(unsigned api)
+{
+    if (api >= GV_API_COUNT ||
+        atomic_load_explicit(&failures[api], memory_order_relaxed) >= GV_STACKS_OF_FAILED)
+        return false;
+    return gv_stacks_possible() &&
            atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
 }
 

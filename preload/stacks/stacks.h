@@ -20,6 +20,9 @@ static inline bool gv_stacks_wanted(uint64_t duration_ns)
     return duration_ns >= gv_stacks_least_ns;
 }
 
+/* Whether a call of this thread can get one. */
+bool gv_stacks_possible(void);
+
 /* Whether a failed call of this thread gets one, however short it was: the first few failures of
  * each function do, of those made when a stack can be taken. */
 bool gv_stacks_wanted_of_failed(unsigned api);

@@ -89,6 +89,9 @@ CREATE TABLE stall_other (stall INTEGER PRIMARY KEY, process INTEGER, other INTE
 -- load: as in the view "loads", so negative for a lazy one
 CREATE TABLE load_wait (load INTEGER PRIMARY KEY, wait_ns INTEGER, gpu_busy INTEGER);
 
+-- Captures of graphs that failed: the calls that began, lost and ended each (report/analyse/stalls).
+CREATE TABLE lost_capture (begin_call INTEGER PRIMARY KEY, call INTEGER, end_call INTEGER);
+
 -- Sums over all calls and operations (report/analyse/totals), stored so that a report does not read
 -- the rows again. Stored medians are exact (in schema 5: right to a thousandth). rank: of the name,
 -- among all kernels' names.

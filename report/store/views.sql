@@ -16,11 +16,11 @@ SELECT
     c.result AS result, -- as returned; NULL if a C++ exception left the call
     coalesce(c.context, s.context) AS context, -- id in contexts
     c.stream AS stream, -- id in streams
-    c.bytes AS bytes, -- moved or requested
+    c.bytes AS bytes, -- moved or requested; the release threshold (at most 1 << 48) that a call sets for a memory pool
     k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
     coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
-    cs.stack AS stack, -- where in the program, see frames; only for slow and for some failed calls
+    cs.stack AS stack, -- where in the program, see frames; only for slow calls, for some failed ones, and where captures begin
     c.object AS object, -- pointer or handle that the call made or used
     c.kernel AS kernel_id, -- id in kernels
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
@@ -193,6 +193,44 @@ FROM flight f
     LEFT JOIN api a ON a.id = f.api
     LEFT JOIN kernel k ON k.id = f.kernel
     LEFT JOIN thread t ON t.process = f.process AND t.serial = f.thread_serial;
+
+CREATE VIEW lost_captures AS -- one capture of a graph that was lost
+SELECT
+    l.begin_call AS begin_call, -- the call that began it; id in calls
+    l.call AS call, -- the first call that failed in it, and so lost it, of any thread; id in calls; NULL: not recorded
+    l.end_call AS end_call, -- the call that ended it; id in calls; NULL: none did
+    t.process AS process, -- id in processes
+    b.thread AS thread, -- that began it; id in threads
+    b.start_ns AS start_ns, -- of the capture
+    ba.name AS begin_name, -- name of begin_call
+    bs.stack AS begin_stack, -- where it was made; see frames
+    c.thread AS call_thread, -- that made the call; id in threads
+    ca.name AS name, -- name of the call
+    c.result AS result, -- of the call, such as 900: not allowed in a capture
+    cs.stack AS stack, -- where the call was made; see frames
+    ea.name AS end_name, -- name of end_call
+    e.result AS end_result, -- 901: the capture was lost before; 904: a stream that joined it was left out
+    es.stack AS end_stack, -- where it was made; see frames
+    CASE WHEN c.id IS NULL AND e.result = 904 THEN 'Before it ends the capture, let its first stream wait for an event of every stream that joined it.'
+        WHEN c.id IS NULL THEN 'Find the call that failed in the capture, and make it before.'
+        WHEN c.result = 906 THEN 'Use no default stream during the capture: launch into the captured stream, or create that with cudaStreamNonBlocking.'
+        WHEN c.result <> 900 THEN 'Use the stream or the event of that call in one capture only.'
+        WHEN c.thread <> b.thread THEN 'Begin the capture in the mode cudaStreamCaptureModeThreadLocal (in PyTorch, capture_error_mode="thread_local"), which other threads do not disturb, or make the call before the capture.'
+        WHEN ca.class = 'sync' OR ca.kind IN ('stream-query', 'event-query') THEN 'Wait for the GPU, and ask about it, before the capture or after it: what is captured does not run yet.'
+        WHEN ca.class = 'load' THEN 'Load before the capture: run what is to be captured once without it. Or begin it in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
+        ELSE 'Make the call before the capture. Or begin it in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
+    END AS advice -- what to do
+FROM lost_capture l
+    LEFT JOIN call b ON b.id = l.begin_call
+    LEFT JOIN call c ON c.id = l.call
+    LEFT JOIN call e ON e.id = l.end_call
+    LEFT JOIN thread t ON t.id = b.thread
+    LEFT JOIN api ba ON ba.id = b.api
+    LEFT JOIN api ca ON ca.id = c.api
+    LEFT JOIN api ea ON ea.id = e.api
+    LEFT JOIN call_stack bs ON bs.call = l.begin_call
+    LEFT JOIN call_stack cs ON cs.call = l.call
+    LEFT JOIN call_stack es ON es.call = l.end_call;
 
 CREATE VIEW kernels AS -- one kernel of which the program got a handle
 SELECT

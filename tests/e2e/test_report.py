@@ -31,7 +31,13 @@ class Report(harness.Case):
             self.assertRegex(told, rf"\b{name}\b")
 
     def test_every_section_in_every_format(self):
-        for name in self.sections():
+        names = self.sections()
+        database = sqlite3.connect(self.path("add.db"))
+        database.executescript("INSERT INTO api (id, name, class) VALUES (90, 'cuStreamBeginCapture_v2', 'stream');"
+                               "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream) VALUES"
+                               " (90, 1, 90, 1930000000, 900, 0, 1), (91, 1, 7, 1931000000, 900, 900, NULL)")
+        database.close()
+        for name in names:
             if name == "verdict":
                 continue
             rows = json.loads(self.report("-f", "json", "-s", name, "--top", "0").out)["sections"][name]
@@ -157,6 +163,40 @@ class Report(harness.Case):
                     self.assertIn("fix: fix what failed: ", told)
                 if "700" in fail:
                     self.assertLess(told.index(said), told.index(" fix: "))
+
+    def test_a_lost_capture_names_the_call_and_the_lines(self):
+        cupti = os.path.join(harness.simulator(), "libcupti.so.13")
+        place = r"at capture_lost\.c:\d+ \w+"
+        begun = f" lost a graph capture \\(900\\): cuStreamBeginCapture_v2 {place} began it"
+        ended = f", and cuStreamEndCapture {place} returned 901"
+        allocated = f"cuMemAlloc_v2 {place}{begun}"
+        for words, said in (("global allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin it "),
+                            ("thread allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin it "),
+                            ("global allocate other", allocated + ended + r"\. Fix: Begin the capture in the mode \w+ThreadLocal "),
+                            ("global allocate exit", allocated + r"\. Fix: Make the call before the capture\. "),
+                            ("relaxed wait", f"cuCtxSynchronize {place}{begun}{ended}. Fix: Wait for the GPU, and ask about it, "),
+                            # as drivers before 580
+                            ("global load", f"cuModuleLoadData {place}{begun}{ended}. Fix: Load before the capture: "),
+                            ("relaxed allocate", None), ("thread allocate other", None), ("global none", None)):
+            for gpu in ("auto", "off"):
+                with self.subTest(words, gpu=gpu):
+                    trace = self.path("lost.db")
+                    fail = "cuModuleLoadData:2=900,cuStreamEndCapture:1=901" if "load" in words else ""
+                    result = self.run_program([harness.gpuverify(), "run", "-o", trace, "--", harness.workload("capture_lost"),
+                                               *words.split()], preload=False,
+                                              env={"GPUVERIFY_CUPTI": cupti, "GPUVERIFY_GPU": gpu, "GV_SIM_FAIL": fail})
+                    told = " ".join(result.err.split())
+                    rows = json.loads(self.command("report", trace, "-s", "captures", "-f", "json").out)["sections"]["captures"]
+                    if said is None:
+                        self.assertNotIn("capture", told.replace("capture_lost", ""))
+                        self.assertEqual(rows, [])
+                        continue
+                    self.assertRegex(told, said)
+                    self.assertEqual(told.count("(900)"), 1, told)
+                    for command in (["report", trace, "-s", "verdict"], ["explain", trace]):
+                        self.assertRegex(" ".join(self.command(*command).out.split()), said)
+                    self.assertEqual([(row["result"], row["begun_by"]) for row in rows], [(900, "cuStreamBeginCapture_v2")])
+                    self.assertIn("cuStreamBeginCapture_v2", self.command("query", trace, "lost-captures").out)
 
     def test_cuda_after_a_fork(self):
         script = self.write("forks.py", """

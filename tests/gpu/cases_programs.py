@@ -1,6 +1,7 @@
 """Programs of every kind: the same output with the library and without, and all their launches."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,6 +98,23 @@ def launches_that_leave_no_record(bench, folder):
     return "nothing missing"
 
 
+def captures_that_are_lost(bench, folder):
+    """What the driver returned to the program, and where each call was made."""
+    said = []
+    for words in ("global allocate", "global allocate other", "thread allocate", "relaxed wait", "global load",
+                  "relaxed allocate", "thread allocate other"):
+        for mode in ("auto", "off"):
+            done = both(bench, bench.workload("capture_lost") + words.split(), folder, GPUVERIFY_GPU=mode)
+            result, ended = map(int, re.search(r"returned (\d+), the capture's end (\d+)", done.stdout).groups())
+            bench.recover(folder)
+            with trace_of(folder) as trace:
+                lost = trace.execute("SELECT result, end_result, begin_stack > 0 AND stack > 0 AND end_stack > 0"
+                                     " FROM lost_captures").fetchall()
+            check(lost == ([(result, ended, 1)] if ended else []), f"{words}: {lost}, returned {result} and {ended}")
+        said.append(f"{words}: {result}")
+    return "; ".join(said)
+
+
 def a_kernel_handle_used_again(bench, folder):
     both(bench, bench.workload("reload"), folder)
     return launches_are_named(folder, 2)
@@ -190,6 +208,7 @@ CASES = [
     ("eight threads that launch", threads_that_launch),
     ("threads that start CUDA at once", threads_that_start_at_once),
     ("launches that leave no record", launches_that_leave_no_record),
+    ("captures that are lost", captures_that_are_lost),
     ("a kernel's handle used again after an unload", a_kernel_handle_used_again),
     ("forked processes", processes_that_fork),
     ("a program that is killed", a_program_that_is_killed),

@@ -38,8 +38,8 @@ CUresult gv_sim_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPT
     array->rows = pAllocateArray->Height ? pAllocateArray->Height : 1;
     array->slices = pAllocateArray->Depth ? pAllocateArray->Depth : 1;
     void *data = NULL;
-    CUresult result =
-        gv_sim_memory_make(array->row_bytes * array->rows * array->slices, GV_SIM_DEVICE, &data);
+    CUresult result = gv_sim_memory_make(array->row_bytes * array->rows * array->slices,
+                                         GV_SIM_DEVICE, NULL, &data);
     array->data = data;
     if (result)
         gv_sim_object_free(array);

@@ -3,6 +3,7 @@
  *
  * As in the real driver, a call that could wait for the GPU is unsafe while any thread captures in
  * global mode, or this thread in thread-local mode: it fails with 900 and invalidates the capture.
+ * Waiting for the context does so in every mode, and loading code in none (H100, driver 580).
  * Work for the legacy stream fails with 906 while a blocking stream is captured, in every mode.
  * Threads: one lock for all captures; gv_sim_captures keeps the hot path out of here.
  */
@@ -76,6 +77,20 @@ CUresult gv_sim_capture_forbids(void)
     pthread_mutex_lock(&lock);
     for (struct gv_sim_capture *c = captures; c; c = c->next) {
         if (forbids(c)) {
+            c->invalid = true;
+            result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+CUresult gv_sim_capture_forbids_waiting(const struct gv_sim_context *context)
+{
+    CUresult result = gv_sim_capture_forbids();
+    pthread_mutex_lock(&lock);
+    for (struct gv_sim_capture *c = captures; c; c = c->next) {
+        if (c->origin->context == context) {
             c->invalid = true;
             result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }

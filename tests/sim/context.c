@@ -450,11 +450,14 @@ CUresult gv_sim_cuCtxSynchronize_v2(CUcontext ctx)
     struct gv_sim_context *c = gv_sim_context_of(ctx);
     if (!c)
         return CUDA_ERROR_INVALID_CONTEXT;
-    CUresult result = gv_sim_unsafe();
+    CUresult result = GV_SIM_UNLIKELY(atomic_load(&gv_sim_captures))
+                          ? gv_sim_capture_forbids_waiting(c)
+                          : CUDA_SUCCESS;
     if (result)
         return result;
     uint64_t start_ns = gv_sim_now_ns();
     gv_sim_context_drain(c);
+    gv_sim_pools_synchronised();
     gv_sim_trace_wait(GV_SIM_WAIT_CONTEXT, c, NULL, start_ns);
     return CUDA_SUCCESS;
 }

@@ -90,6 +90,7 @@ CUresult gv_sim_cuEventSynchronize(CUevent hEvent)
     uint64_t start_ns = gv_sim_now_ns();
     gv_sim_wait_until(atomic_load(&event->time_ns));
     gv_sim_host_wait(atomic_load(&event->host_work));
+    gv_sim_pools_synchronised();
     gv_sim_trace_wait(GV_SIM_WAIT_EVENT, event->context, NULL, start_ns);
     return CUDA_SUCCESS;
 }

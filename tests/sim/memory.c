@@ -99,7 +99,8 @@ CUresult gv_sim_memory_add(const struct gv_sim_range *range)
     return result;
 }
 
-CUresult gv_sim_memory_make(size_t size_bytes, enum gv_sim_memory memory, void **address)
+CUresult gv_sim_memory_make(size_t size_bytes, enum gv_sim_memory memory, struct gv_sim_pool *pool,
+                            void **address)
 {
     if (!size_bytes)
         return CUDA_ERROR_INVALID_VALUE;
@@ -118,6 +119,7 @@ CUresult gv_sim_memory_make(size_t size_bytes, enum gv_sim_memory memory, void *
                                  .size_bytes = size_bytes,
                                  .memory = memory,
                                  .context = gv_sim_current(),
+                                 .pool = pool,
                                  .mapped = mapped,
                                  .own = true};
     CUresult result = gv_sim_memory_add(&range);
@@ -146,6 +148,8 @@ CUresult gv_sim_memory_free(uintptr_t address, bool host)
     pthread_mutex_unlock(&lock);
     if (!found)
         return CUDA_ERROR_INVALID_VALUE;
+    if (range.pool)
+        gv_sim_pool_freed(range.pool, range.size_bytes);
     size_t whole = (range.size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (range.own && range.mapped)
         munmap((void *)address, whole);
@@ -191,7 +195,7 @@ static CUresult make(size_t size_bytes, enum gv_sim_memory memory, void **addres
     pthread_mutex_lock(&c->memory);
     pthread_mutex_lock(&c->work);
     change_begin(c, size_bytes, memory, false);
-    result = gv_sim_memory_make(size_bytes, memory, address);
+    result = gv_sim_memory_make(size_bytes, memory, NULL, address);
     change_end(c);
     pthread_mutex_unlock(&c->work);
     pthread_mutex_unlock(&c->memory);

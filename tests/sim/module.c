@@ -133,6 +133,9 @@ CUresult gv_sim_cuModuleUnload(CUmodule hmod)
 {
     if (!gv_sim_is(hmod, GV_SIM_MODULE) || ((struct gv_sim_module *)hmod)->library)
         return CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = gv_sim_unsafe();
+    if (result)
+        return result;
     struct gv_sim_module *module = (struct gv_sim_module *)hmod;
     gv_sim_context_drain(module->context);
     gv_sim_module_free(module);
@@ -222,7 +225,7 @@ CUresult gv_sim_module_global(struct gv_sim_module *module, const char *name, CU
         g = g->next;
     if (!g) {
         g = calloc(1, sizeof *g);
-        result = g ? gv_sim_memory_make(global->size_bytes, GV_SIM_DEVICE, &g->address)
+        result = g ? gv_sim_memory_make(global->size_bytes, GV_SIM_DEVICE, NULL, &g->address)
                    : CUDA_ERROR_OUT_OF_MEMORY;
         if (result) {
             free(g);

@@ -39,6 +39,9 @@ __attribute__((constructor(101))) static void settings_read(void)
     s->copy_bytes_per_us = number("GV_SIM_COPY_MB_PER_S", 10000);
     if (!s->copy_bytes_per_us)
         s->copy_bytes_per_us = 1;
+    s->pool_bytes_per_us = number("GV_SIM_POOL_MB_PER_S", 93000);
+    if (!s->pool_bytes_per_us)
+        s->pool_bytes_per_us = 1;
     s->memory_bytes = number("GV_SIM_MEMORY_MB", 16384) << 20;
     s->free_ns_per_mb = number("GV_SIM_FREE_NS_PER_MB", 0);
     s->end_ns = number("GV_SIM_END_NS", 0);

@@ -58,7 +58,8 @@ enum gv_sim_symbol {
 /* Settings (settings.c): the simulator's own are read when the library is loaded, CUDA's by cuInit.
  */
 struct gv_sim_settings {
-    uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns, pin_ns_per_mb;
+    uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns, pin_ns_per_mb,
+        pool_bytes_per_us;
     uint64_t memory_bytes, free_ns_per_mb, end_ns;
     int devices, driver_version;
     bool no_device, reuse_handles;
@@ -221,7 +222,8 @@ void gv_sim_host_drain(struct gv_sim_context *context);
 
 /* Stream capture (capture.c) */
 extern _Atomic unsigned gv_sim_captures;
-CUresult gv_sim_capture_forbids(void);                       /* an unsafe call: 0 or 900 */
+CUresult gv_sim_capture_forbids(void); /* an unsafe call: 0 or 900 */
+CUresult gv_sim_capture_forbids_waiting(const struct gv_sim_context *context);
 CUresult gv_sim_capture_check(struct gv_sim_stream *stream); /* queueing work: 0, 901 or 906 */
 CUresult gv_sim_capture_query(struct gv_sim_stream *stream); /* asking, waiting: 0, 900 or 906 */
 CUresult gv_sim_capture_add(struct gv_sim_stream *stream, struct gv_sim_node *node);
@@ -341,10 +343,12 @@ struct gv_sim_range {
     size_t size_bytes;
     enum gv_sim_memory memory;
     struct gv_sim_context *context;
-    bool mapped, own; /* own: malloc'ed here; mapped: with mmap */
+    struct gv_sim_pool *pool; /* that it came from, or NULL */
+    bool mapped, own;         /* own: malloc'ed here; mapped: with mmap */
     uint64_t id;
 };
-CUresult gv_sim_memory_make(size_t size_bytes, enum gv_sim_memory memory, void **address);
+CUresult gv_sim_memory_make(size_t size_bytes, enum gv_sim_memory memory, struct gv_sim_pool *pool,
+                            void **address);
 CUresult gv_sim_memory_add(const struct gv_sim_range *range);
 CUresult gv_sim_memory_free(uintptr_t address, bool host);
 bool gv_sim_memory_find(uintptr_t address, struct gv_sim_range *found);
@@ -352,6 +356,16 @@ enum gv_sim_memory gv_sim_memory_kind(const void *address);
 void gv_sim_memory_used(size_t *used_bytes);
 /* Waits while a thread changes the memory of the current context. */
 void gv_sim_memory_ask(void);
+
+/* Pools (pool.c). A synchronisation gives back what a pool keeps above its threshold. */
+extern _Atomic bool gv_sim_pools_used;
+void gv_sim_pools_release(void);
+void gv_sim_pool_freed(struct gv_sim_pool *pool, size_t size_bytes);
+static inline void gv_sim_pools_synchronised(void)
+{
+    if (GV_SIM_UNLIKELY(atomic_load_explicit(&gv_sim_pools_used, memory_order_relaxed)))
+        gv_sim_pools_release();
+}
 
 /* Copies (copy.c): one rectangle, also what a graph's copy node holds */
 struct gv_sim_rows {

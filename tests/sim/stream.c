@@ -236,6 +236,7 @@ CUresult gv_sim_cuStreamSynchronize(CUstream hStream)
         return result;
     uint64_t start_ns = gv_sim_now_ns();
     gv_sim_stream_wait(s);
+    gv_sim_pools_synchronised();
     gv_sim_trace_wait(GV_SIM_WAIT_STREAM, s->context, s, start_ns);
     return CUDA_SUCCESS;
 }

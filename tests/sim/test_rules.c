@@ -108,6 +108,23 @@ static CUresult allocate(void)
     return cuMemAlloc_v2(&made, 64);
 }
 
+static CUmodule loaded;
+
+static CUresult load(void)
+{
+    return cuModuleLoadData(&loaded, gv_ptx_second);
+}
+
+static CUresult unload(void)
+{
+    return cuModuleUnload(loaded);
+}
+
+static CUresult wait_for_all(void)
+{
+    return cuCtxSynchronize();
+}
+
 static CUresult launch_legacy(void)
 {
     return cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
@@ -135,6 +152,14 @@ static void test_captures(void)
     EXPECT_RESULT(try_capture(free_stream, global, query_event, &end), 900);
     EXPECT_RESULT(end, 901);
     EXPECT_RESULT(try_capture(free_stream, global, allocate, &end), 900);
+    EXPECT_RESULT(end, 901);
+    EXPECT_RESULT(try_capture(free_stream, global, load, &end), 0);
+    EXPECT_RESULT(end, 0);
+    EXPECT_RESULT(try_capture(free_stream, local, unload, &end), 900);
+    EXPECT_RESULT(end, 901);
+    EXPECT_RESULT(try_capture(free_stream, relaxed, unload, &end), 0);
+    EXPECT_RESULT(end, 0);
+    EXPECT_RESULT(try_capture(free_stream, relaxed, wait_for_all, &end), 900);
     EXPECT_RESULT(end, 901);
     EXPECT_RESULT(try_capture(free_stream, global, launch_legacy, &end), 0);
     EXPECT_RESULT(end, 0);

@@ -312,6 +312,28 @@ static void add_free_async(struct gv_advice_out *out, const struct gv_advice_fac
         add(out, "cuMemFreeAsync in the stream that used the memory (with cuMemAllocAsync)");
 }
 
+static void add_threshold(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    if (facts->where && strstr(facts->where, ".py:"))
+        add(out, "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold (in CuPy,"
+                 " cupy.cuda.runtime.memPoolSetAttribute)");
+    else if (facts->call && gv_api_is_runtime(facts->call))
+        add(out, "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes), where the"
+                 " pool comes from cudaDeviceGetMemPool");
+    else
+        add(out, "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes), where the"
+                 " pool comes from cuDeviceGetMemPool");
+}
+
+static void add_pools(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    char time[GV_FORMAT_BYTES];
+
+    if (facts->pool_count > 1)
+        add(out, " That saves %s in %" PRId64 " allocations.",
+            gv_format_duration(time, facts->pool_ns), facts->pool_count);
+}
+
 /* The fix depends on whether it waited or compiled. */
 static void add_loading(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
@@ -332,15 +354,26 @@ static const struct {
     const char *name;
     void (*add)(struct gv_advice_out *out, const struct gv_advice_facts *facts);
 } words[] = {
-    {"{call}", add_call},       {"{kernel}", add_kernel},
-    {"{module}", add_module},   {"{waited}", add_waited},
-    {"{blocker}", add_blocker}, {"{where}", add_place},
-    {"{arch}", add_arch},       {"{arch_flags}", add_arch_flags},
-    {"{eager}", add_eager},     {"{warmup}", add_warmup},
-    {"{sass}", add_sass},       {"{free_async}", add_free_async},
-    {"{loading}", add_loading}, {"{again}", add_again},
-    {"{why}", add_why},         {"{unseen_memory}", add_unseen_memory},
-    {"{other}", add_other},     {"{as_set}", add_as_set},
+    {"{call}", add_call},
+    {"{kernel}", add_kernel},
+    {"{module}", add_module},
+    {"{waited}", add_waited},
+    {"{blocker}", add_blocker},
+    {"{where}", add_place},
+    {"{arch}", add_arch},
+    {"{arch_flags}", add_arch_flags},
+    {"{eager}", add_eager},
+    {"{warmup}", add_warmup},
+    {"{sass}", add_sass},
+    {"{free_async}", add_free_async},
+    {"{loading}", add_loading},
+    {"{again}", add_again},
+    {"{why}", add_why},
+    {"{unseen_memory}", add_unseen_memory},
+    {"{as_set}", add_as_set},
+    {"{pools}", add_pools},
+    {"{threshold}", add_threshold},
+    {"{other}", add_other},
 };
 
 /* Adds what the word at `text` stands for. Returns its length; 0: not a word. */
@@ -457,7 +490,7 @@ struct gv_advised {
     char text[GV_ADVICE_BYTES];
     char places[2][PLACE_BYTES]; /* of the call, and of the one that blocked it */
     struct gv_advice_facts facts;
-    int64_t facts_process; /* whose architecture and late kernels the facts hold */
+    int64_t facts_process; /* whose architecture, late kernels and pools the facts hold */
 };
 
 static const char *text_of(sqlite3_stmt *row, enum gv_advised_column column)
@@ -510,7 +543,8 @@ static int read_library(struct gv_stall_run *run, struct gv_advice_facts *facts,
     return error;
 }
 
-/* A process's architecture and variables, and the kernels that it loaded late. */
+/* A process's architecture and variables, the kernels that it loaded late, and what its pools cost
+ * it. */
 static int read_process(struct gv_stall_run *run, struct gv_advised *advised, int64_t process)
 {
     struct gv_advice_facts *facts = &advised->facts;
@@ -523,6 +557,12 @@ static int read_process(struct gv_stall_run *run, struct gv_advised *advised, in
     rows = gv_stall_row(run, GV_STALL_ARCHITECTURE, process, &error);
     facts->arch = rows ? sqlite3_column_int(rows, 0) : 0;
     facts->late_count = facts->late_more = 0;
+    if (!error)
+        rows = gv_stall_row(run, GV_STALL_POOLS, process, &error);
+    if (!error) {
+        facts->pool_count = sqlite3_column_int64(rows, 0);
+        facts->pool_ns = sqlite3_column_int64(rows, 1);
+    }
     if (!error)
         rows = gv_stall_statement(run, GV_STALL_LATE_KERNELS, &error);
     if (!error)

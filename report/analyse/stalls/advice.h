@@ -33,6 +33,7 @@ struct gv_advice_facts {
     /* of the process: "=VALUE"; "": not set */
     char environment[GV_ENVIRONMENT_COUNT][GV_ADVICE_VALUE];
     bool in_library; /* the call came through the library that the variable's note names */
+    int64_t pool_count, pool_ns; /* what the process lost by pools that gave memory back */
     /* kernels that the process loaded late */
     char late[GV_ADVICE_LATE][GV_KERNEL_NAME_BYTES];
     int late_count, late_more;

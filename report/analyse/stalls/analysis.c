@@ -273,6 +273,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = gv_stall_script(trace, GV_STALL_NEW_FACTS);
     if (!error)
+        error = gv_stall_pools_find(run);
+    if (!error)
         error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
     if (!error)
         error = gv_gpu_unseen_each(trace, take_unseen, run);
@@ -366,6 +368,7 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
         .ptx = sqlite3_column_int(row, 10) != 0,
         .delay_ns = gv_time_column_duration(row, 11),
         .freeing_ns = gv_time_column_duration(row, 12),
+        .remaps = sqlite3_column_int(row, 13) != 0,
         .source = GV_STALL_INFERRED,
     };
     process_of = GV_STALL_ROW(run->threads, run->thread_count, call->thread);
@@ -561,7 +564,7 @@ static int analyse(sqlite3 *trace, int64_t threshold_ns)
         gv_stall_run_close(run);
     free(run);
     gv_stall_script(trace, GV_STALL_DROP_FACTS);
-    return error;
+    return error ? error : gv_stall_script(trace, GV_STALL_LOST_CAPTURES);
 }
 
 static int note_version(sqlite3 *trace, int64_t threshold_ns)
@@ -580,7 +583,8 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
     int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
                                "DELETE FROM main.stall_advice;"
                                "DELETE FROM main.stall_other;"
-                               "DELETE FROM main.load_wait;");
+                               "DELETE FROM main.load_wait;"
+                               "DELETE FROM main.lost_capture;");
 
     gv_kernel_names_learn(trace); /* for the advice */
     if (!error)
@@ -599,7 +603,8 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
     static const struct {
         const char *kind, *name;
     } shadows[] = {{"TABLE", "stall"},     {"TABLE", "stall_advice"}, {"TABLE", "stall_other"},
-                   {"TABLE", "load_wait"}, {"VIEW", "stalls"},        {"VIEW", "loads"}};
+                   {"TABLE", "load_wait"}, {"TABLE", "lost_capture"}, {"VIEW", "stalls"},
+                   {"VIEW", "loads"},      {"VIEW", "lost_captures"}};
     char sql[64];
     int error = 0;
 

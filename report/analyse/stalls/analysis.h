@@ -1,6 +1,7 @@
 /*
- * Finds the stalls of a trace, their causes and the advice. Fills the tables `stall` and
- * `load_wait` from the calls, the loads and the GPU operations. docs/stalls.md describes the rules.
+ * Finds the stalls of a trace, their causes and the advice, and lost captures. Fills the tables
+ * `stall`, `load_wait` and `lost_capture` from the calls, the loads and the GPU operations.
+ * docs/stalls.md describes the rules.
  *
  * Memory does not grow with the trace, and the analysis needs no index. One thread.
  */
@@ -11,16 +12,16 @@
 #include <stdint.h>
 
 /* Goes up when the rules change; meta row "stalls". */
-#define GV_STALLS_VERSION 4
+#define GV_STALLS_VERSION 5
 
 /* Analyses an open, writable trace in a transaction of its own, and replaces earlier results.
  * Writes to meta: stalls (version), stall_threshold_ns. 0 or -errno; on error the tables are
  * unchanged. */
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns);
 
-/* Makes `stalls` of a read-only trace usable: analyses it, unless that was done when the trace
- * was finished. The results are then in temporary tables and views with the same names, which hide
- * the trace's own. 0 or -errno. */
+/* Makes `stalls` and `lost_captures` of a read-only trace usable: analyses it, unless that was done
+ * when the trace was finished. The results are then in temporary tables and views with the same
+ * names, which hide the trace's own. 0 or -errno. */
 int gv_stalls_ensure(sqlite3 *trace);
 
 /* The value of GPUVERIFY_STALL_US. */

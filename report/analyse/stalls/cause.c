@@ -633,6 +633,17 @@ static void waits_for_cpu(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->wait_ns = call->delay_ns;
 }
 
+/* Mapping takes all of the call: memory that the pool still has costs a few microseconds. */
+static void maps_again(const struct gv_stall_judge *judge, struct gv_stall_call *call,
+                       enum gv_cause cause)
+{
+    (void)judge;
+    if (!call->remaps)
+        return;
+    call->cause = cause;
+    call->wait_ns = gv_stall_call_ns(call);
+}
+
 /* Without an explanation the whole call counts as waiting, unless it may have worked. */
 static void is_unexplained(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                            enum gv_cause cause)

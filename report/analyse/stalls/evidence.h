@@ -74,6 +74,7 @@ struct gv_stall_call {
     bool eager;                    /* its kernel's code reached the GPU when it was loaded */
     bool blocking;                 /* its process has CUDA_LAUNCH_BLOCKING=1 */
     enum gv_stall_loading loading; /* its process's CUDA_MODULE_LOADING */
+    bool remaps;                   /* it allocates what its pool had, and gave back */
     int64_t delay_ns; /* its thread waited for a CPU for at least so long; 0: not known */
     struct gv_stall_work in_stream, in_context;
     /* measured only */

@@ -107,6 +107,9 @@ int gv_stall_error(sqlite3 *trace, int result);
 #define GV_STALL_ROW(array, count, row)                                                            \
     ((row) > 0 && (uint64_t)(row) < (count) ? &(array)[row] : NULL)
 
+/* report/analyse/stalls/pools.c: fills temp.stall_pool. */
+int gv_stall_pools_find(struct gv_stall_run *run);
+
 /* report/analyse/stalls/measured.c: once for the trace; then evidence for each chunk. */
 int gv_stall_measure_open(struct gv_stall_run *run);
 int gv_stall_measure_chunk(struct gv_stall_run *run);

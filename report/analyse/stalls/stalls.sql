@@ -39,6 +39,27 @@ INSERT INTO temp.stall_freed
         WHERE p.gpu IS NOT 'cupti' AND (a.memory = 5 OR (a.memory BETWEEN 1 AND 4 AND c.bytes >= 1048576)))
     WHERE memory = 5 AND bytes > 0;
 
+CREATE TEMP TABLE stall_pool (call INTEGER PRIMARY KEY);
+
+-- name: POOL_CALLS
+-- What pools do is known from allocations in stream order, frees, synchronisations and thresholds:
+-- the numbers of enum pool_call. Nothing if there are no such allocations, or in a trace before
+-- version 7, which does not have the thresholds.
+SELECT c.id, CASE WHEN a.kind = 'alloc-ordered' THEN 1 WHEN a.memory = 5 THEN 2 WHEN a.class = 'sync' THEN 3
+        ELSE 4 END,
+    t.process, coalesce(c.context, s.context), c.object, c.bytes
+FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
+    LEFT JOIN stream s ON s.id = c.stream
+WHERE EXISTS (SELECT 1 FROM api WHERE kind = 'alloc-ordered')
+    AND (SELECT user_version FROM pragma_user_version) >= 7 AND c.result = 0
+    AND (a.kind <> 'pool-attribute' OR c.bytes IS NOT NULL)
+    AND c.api IN (SELECT id FROM api WHERE class = 'sync' OR memory = 5
+        OR kind IN ('alloc-ordered', 'pool-attribute'))
+ORDER BY CASE WHEN a.memory = 5 THEN c.start_ns ELSE c.start_ns + c.duration_ns END, c.id;
+
+-- name: ADD_POOL
+INSERT OR IGNORE INTO temp.stall_pool (call) VALUES (?1);
+
 -- name: DROP_FACTS
 DROP TABLE IF EXISTS temp.stall_load;
 DROP TABLE IF EXISTS temp.stall_again;
@@ -47,6 +68,7 @@ DROP TABLE IF EXISTS temp.stall_freed;
 DROP TABLE IF EXISTS temp.stall_caller;
 DROP TABLE IF EXISTS temp.stall_path;
 DROP TABLE IF EXISTS temp.stall_jit;
+DROP TABLE IF EXISTS temp.stall_pool;
 
 -- ---- the processes ----
 
@@ -61,13 +83,13 @@ FROM process p;
 -- name: CALLS
 -- Those that took long, or loaded code, by their start.
 SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.stream, c.context, c.bytes, c.kernel,
-    k.lazy, k.ptx, d.delay_ns, f.own_ns
+    k.lazy, k.ptx, d.delay_ns, f.own_ns, m.call IS NOT NULL
 FROM call c LEFT JOIN temp.stall_code k ON k.call = c.id LEFT JOIN call_delay d ON d.call = c.id
-    LEFT JOIN temp.stall_freed f ON f.call = c.id
+    LEFT JOIN temp.stall_freed f ON f.call = c.id LEFT JOIN temp.stall_pool m ON m.call = c.id
 WHERE c.duration_ns >= ?1 AND (c.result IS NOT 600 OR c.id NOT IN (SELECT call FROM call_fold))
 UNION ALL
 SELECT c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.stream, c.context, c.bytes, c.kernel,
-    k.lazy, k.ptx, NULL, NULL
+    k.lazy, k.ptx, NULL, NULL, 0
 FROM temp.stall_code k JOIN call c ON c.id = k.call
 WHERE c.duration_ns < ?1
 ORDER BY 4, 1;
@@ -172,6 +194,31 @@ INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_f
 -- name: ADD_OTHER
 INSERT INTO stall_other (stall, process, other, did) VALUES (?, ?, ?, ?);
 
+-- name: LOST_CAPTURES
+-- The captures without a graph, and the first call that failed in each as calls do that lose a
+-- capture. It may be another thread's. A capture that nobody ended is lost if there is such a call.
+DROP TABLE IF EXISTS temp.capture_breaker;
+CREATE TEMP TABLE capture_breaker (process INTEGER, start_ns INTEGER, call INTEGER);
+INSERT INTO temp.capture_breaker
+SELECT t.process, c.start_ns, c.id FROM call c JOIN thread t ON t.id = c.thread
+WHERE EXISTS (SELECT 1 FROM api WHERE begins_capture) AND c.result IN (900, 902, 905, 906, 907)
+    AND c.api NOT IN (SELECT id FROM api WHERE begins_capture OR ends_capture);
+CREATE INDEX temp.capture_breaker_started ON capture_breaker (process, start_ns);
+INSERT INTO lost_capture (begin_call, call, end_call)
+SELECT id, broken_by, CASE WHEN next_begins = 0 THEN next END
+FROM (
+    SELECT *, (SELECT b.call FROM temp.capture_breaker b
+        WHERE b.process = m.process AND b.start_ns BETWEEN m.start_ns AND m.next_ns
+        ORDER BY b.start_ns LIMIT 1) AS broken_by
+    FROM (
+        SELECT id, process, start_ns, begins, lead(id) OVER marks AS next,
+            lead(begins) OVER marks AS next_begins, lead(result) OVER marks AS next_result,
+            lead(start_ns, 1, 9223372036854775807) OVER marks AS next_ns
+        FROM ({capture_marks}) WINDOW marks AS (PARTITION BY stream ORDER BY start_ns, id)) m
+    WHERE begins)
+WHERE CASE WHEN next_begins = 0 THEN next_result <> 0 ELSE broken_by IS NOT NULL END;
+DROP TABLE temp.capture_breaker;
+
 -- ---- advice ----
 
 -- define: base(file)
@@ -184,6 +231,12 @@ SELECT count(*), sum(c.duration_ns - w.wait_ns)
 FROM load_wait w JOIN gpu_module m ON m.id = -w.load JOIN call c ON c.id = m.call
 WHERE w.load < 0
     AND NOT EXISTS (SELECT 1 FROM temp.stall_load l WHERE l.call = m.call AND l.load > 0);
+
+-- name: POOLS
+-- What a process lost by pools that gave their memory back.
+SELECT count(*), sum(s.wait_ns)
+FROM stall s JOIN call c ON c.id = s.call JOIN thread t ON t.id = c.thread
+WHERE s.cause = 'pool' AND t.process = ?1;
 
 -- name: ARCHITECTURE
 SELECT min(cc_major * 10 + cc_minor) FROM device WHERE process = ?1;

@@ -1,6 +1,7 @@
 /* gpuverify explain [FILE] [STALL]: one stall in plain words. */
 #include "report/analyse/stalls/causes.h"
 #include "report/analyse/stalls/sums.h"
+#include "report/commands/capture_note.h"
 #include "report/commands/commands.h"
 #include "report/commands/explain/explain.h"
 #include "report/commands/offer.h"
@@ -77,10 +78,11 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
     return error;
 }
 
-/* The calls that have not returned, and the worst stall of those that have. */
+/* The calls that have not returned, the worst stall of those that have, and the first lost capture.
+ */
 static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
 {
-    bool silent = false;
+    bool silent = false, lost = false;
     int told = 0, error = gv_explain_flights(trace, to, &told);
 
     if (to->json)
@@ -89,7 +91,10 @@ static int explain_all(sqlite3 *trace, const struct gv_explain_out *to)
         error = explain_one(trace, 0, to, &told);
     if (error || to->json)
         return error;
-    error = gv_silence_note_print(stdout, trace, told ? "\n" : "", to->columns, &silent);
+    error = gv_capture_note_print(stdout, trace, told ? "\n" : "", to->columns, &lost);
+    told += lost;
+    if (!error)
+        error = gv_silence_note_print(stdout, trace, told ? "\n" : "", to->columns, &silent);
     if (!error && !told)
         puts(silent ? "No unexpected stalls in the calls that returned." : "No unexpected stalls.");
     return error;

@@ -22,6 +22,10 @@ SELECT name, result, count(*) AS count, min(start_ns) AS first_ns
 FROM calls WHERE result NOT IN (0, 4, 600)
 GROUP BY name, result ORDER BY count DESC, name;
 
+-- name: lost-captures: captures of graphs that a call lost, and what to do
+SELECT begin_name, name, result, end_name, end_result, advice
+FROM lost_captures ORDER BY start_ns;
+
 -- name: stall-causes: time lost in stalls, by cause
 SELECT cause, count(*) AS count, sum(wait_ns) AS wait_ns, sum(jit_ns) AS jit_ns,
     max(duration_ns) AS longest_ns
@@ -98,7 +102,7 @@ SELECT name, count(CASE WHEN result = 0 THEN 1 END) AS count,
     max(CASE WHEN result = 0 THEN bytes END) AS largest_bytes,
     count(CASE WHEN result <> 0 THEN 1 END) AS failed,
     max(CASE WHEN result <> 0 THEN bytes END) AS largest_failed_bytes
-FROM calls WHERE class = 'alloc' GROUP BY name ORDER BY bytes DESC, name;
+FROM calls WHERE class = 'alloc' AND call_kind IS NOT 'pool-attribute' GROUP BY name ORDER BY bytes DESC, name;
 
 -- name: processes: processes, and whether their GPU activity was recorded
 SELECT id, pid, program, ended, exit_code, exit_signal, gpu, gpu_why FROM processes ORDER BY id;

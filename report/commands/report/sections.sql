@@ -109,6 +109,11 @@ FROM error_total e JOIN api a ON a.id = e.api
         WHERE {is_this_error} ORDER BY f.id LIMIT 1)
 WHERE e.result <> 4 ORDER BY e.count DESC, a.name, e.result LIMIT :top;
 
+-- name: captures
+SELECT start_ns, name, result, gv_where(stack), begin_name, gv_where(begin_stack),
+    gv_where(end_stack)
+FROM lost_captures WHERE {is_in_part(process, thread, start_ns)} ORDER BY start_ns LIMIT :top;
+
 -- name: sync
 SELECT a.name, t.count, t.total_ns, t.median_ns, t.max_ns,
     {share(t.total_ns, (SELECT sum(last_ns - first_ns) FROM thread_total))}

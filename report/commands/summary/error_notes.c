@@ -54,7 +54,8 @@ int gv_error_notes_print(FILE *out, sqlite3 *trace, const struct gv_error_notes 
                                                                : class ? class
                                                                        : "",
                                                                number);
-        if (!words || !(gv_error_words_is_fatal(number) ? notes->fatal : notes->other))
+        if (!words || !(gv_error_words_is_fatal(number) ? notes->fatal : notes->other) ||
+            (notes->captures && number >= 900 && number <= 907))
             continue;
         error_note_say(out, notes, rows, words, columns);
         told++;

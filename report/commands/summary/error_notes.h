@@ -14,6 +14,7 @@ struct gv_error_notes {
     int64_t told;      /* a result that was already printed; 0: none */
     int most;          /* number of notes */
     bool fatal, other; /* results that break the context, and others */
+    bool captures;     /* those of lost captures were already printed */
 };
 
 /* Prints the results that have words, most frequent first. 0 or -errno. */

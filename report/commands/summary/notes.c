@@ -1,6 +1,7 @@
 #include "report/commands/summary/notes.h"
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/commands/capture_note.h"
 #include "report/commands/offer.h"
 #include "report/commands/silence_note.h"
 #include "report/commands/summary/error_notes.h"
@@ -176,8 +177,8 @@ static void print_lost(const struct gv_summary *summary, int64_t lost)
                                         : "");
 }
 
-/* Results in words, except the one that the verdict explains. */
-static int print_errors(const struct gv_summary *summary, bool fatal, bool named)
+/* Results in words, except the one that the verdict explains, and those of lost captures. */
+static int print_errors(const struct gv_summary *summary, bool fatal, bool named, bool captures)
 {
     const struct gv_run_facts *facts = summary->facts;
     struct gv_error_notes notes = {
@@ -188,6 +189,7 @@ static int print_errors(const struct gv_summary *summary, bool fatal, bool named
         .most = GV_VERDICT_TOLD,
         .fatal = fatal,
         .other = !fatal,
+        .captures = captures,
     };
 
     return gv_error_notes_print(summary->out, summary->trace, &notes, summary->columns);
@@ -195,14 +197,14 @@ static int print_errors(const struct gv_summary *summary, bool fatal, bool named
 
 int gv_summary_print_broken(const struct gv_summary *summary, bool named)
 {
-    return print_errors(summary, true, named);
+    return print_errors(summary, true, named, false);
 }
 
 int gv_summary_print_notes(const struct gv_summary *summary, bool named)
 {
     const struct gv_run_facts *facts = summary->facts;
     int64_t lost = facts->lost - facts->operations_lost;
-    bool failed = facts->failed > 0 && facts->init_result == 0, silent;
+    bool failed = facts->failed > 0 && facts->init_result == 0, captures = false, silent;
     int error = print_gpu_side(summary);
 
     if (!error && facts->known_ns < facts->window_ns)
@@ -216,7 +218,10 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     if (failed)
         print_failed(summary, named);
     if (!error && failed)
-        error = print_errors(summary, false, named);
+        error = gv_capture_note_print(summary->out, summary->trace, GV_SUMMARY_NOTE,
+                                      summary->columns, &captures);
+    if (!error && failed)
+        error = print_errors(summary, false, named, captures);
     if (facts->launches_missing > 0)
         print_missing(summary);
     if (lost > facts->launches_missing)

@@ -1,7 +1,7 @@
 -- A load that waits for a kernel, a launch, and then a wait for the stream: the GPU has work all the while.
 -- Stall 5 is a copy that waits, and the next call waits for its stream.
 -- Stall 3 waits for a kernel of another stream than the one that is waited for next: they could run at the same time.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'loop');
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'stored'), ('program', 'loop');
 INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuModuleLoadData', 'load'), (3, 'cuStreamSynchronize', 'sync'), (4, 'cuMemcpyDtoHAsync_v2', 'copy');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'loop', 0, 1000000000, 'exit', 0, 'cupti');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'loop', 8);

@@ -1,5 +1,5 @@
 -- More calls than could be stored filled shared memory, and what the GPU did found no room in it.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'flood');
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'stored'), ('program', 'flood');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'flood', 0, 1500000000, 'exit', 0, 'cupti');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'flood', 8);
 INSERT INTO context (id, process, handle) VALUES (1, 1, 1);

@@ -1,6 +1,6 @@
 -- A launch whose process was killed in it, of a kernel with a name as it is linked; and calls of processes
 -- that run on, that became another program, that ended, and of which the signal is known.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'train');
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'stored'), ('program', 'train');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, gpu) VALUES (1, 1, 4242, 'train', 0, 9000000000, 'killed', 'off');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'train', 2);
 INSERT INTO context (id, process, handle) VALUES (1, 1, 1);

@@ -1,5 +1,5 @@
 -- Kernels as PyTorch, cuBLAS, CUTLASS, JAX and Numba call them: what tables of any width make of their names.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'train');
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'stored'), ('program', 'train');
 INSERT INTO api (id, name, class) VALUES (1, 'cudaLaunchKernel', 'launch'), (2, 'cuLaunchKernel', 'launch'), (3, 'cudaStreamSynchronize', 'sync'), (4, 'cudaMemcpyAsync', 'copy');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'train', 0, 1000000000, 'exit', 0, 'cupti');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'train', 20);

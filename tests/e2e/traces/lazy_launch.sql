@@ -1,6 +1,6 @@
 -- A program that launches a kernel for the first time while 38 others run; another thread's copy
 -- waits behind it. Thread 2 also waits once as it asked to.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'train'), ('unix_offset_ns', 1700000000000000000);
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'stored'), ('program', 'train'), ('unix_offset_ns', 1700000000000000000);
 INSERT INTO api (id, name, class) VALUES (1, 'cudaLaunchKernel', 'launch'), (2, 'cudaMemcpyAsync', 'copy'), (3, 'cudaDeviceSynchronize', 'sync');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'train', 0, 6000000000, 'exit', 0, 'cupti');
 INSERT INTO thread VALUES (1, 1, 1, 4242, 'python', 40), (2, 1, 2, 4243, 'loader', 2);

@@ -1,5 +1,5 @@
 -- Calls that waited for another process: for a call of the session's other process, for the end of one outside of it with a hostile name, and for one without name and number.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'serve');
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'stored'), ('program', 'serve');
 INSERT INTO api (id, name, class) VALUES (1, 'cudaMemGetInfo', 'ask'), (2, 'cudaFree', 'free'), (3, 'cudaMalloc', 'alloc');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'serve', 0, 5000000000, 'exit', 0, 'off'),
     (2, 2, 4243, 'prepare', 0, 5000000000, 'exit', 0, 'off');

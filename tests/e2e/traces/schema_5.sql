@@ -277,7 +277,7 @@ INSERT INTO "meta" VALUES('schema_version',5);
 INSERT INTO "meta" VALUES('session','24718-93825-2cde09b4');
 INSERT INTO "meta" VALUES('spool_directory','/dev/shm/gpuverify-0');
 INSERT INTO "meta" VALUES('stall_threshold_ns',100000);
-INSERT INTO "meta" VALUES('stalls',4);
+INSERT INTO "meta" VALUES('stalls',5);
 INSERT INTO "meta" VALUES('start_unix_ns',1795339702634361608);
 INSERT INTO "meta" VALUES('state','complete');
 INSERT INTO "meta" VALUES('totals',14);

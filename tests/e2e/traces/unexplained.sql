@@ -1,5 +1,5 @@
 -- One call takes most of the run and nothing explains it; two others have reasons, one of which is that their thread had no processor.
-INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 4), ('session', 'stored'), ('program', 'loop');
+INSERT INTO meta VALUES ('state', 'complete'), ('stalls', 5), ('session', 'stored'), ('program', 'loop');
 INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'), (2, 'cuModuleLoadData', 'load'), (3, 'cuEventQuery', 'event');
 INSERT INTO process (id, identity, pid, program, start_ns, end_ns, ended, exit_code, gpu) VALUES (1, 1, 4242, 'loop', 0, 500000000, 'exit', 0, 'cupti');
 INSERT INTO thread (id, process, serial, tid, name, records) VALUES (1, 1, 1, 4242, 'loop', 8);

@@ -145,6 +145,11 @@ void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *fact
     write_kind(thread, GV_RECORD_UNLOAD, facts->owner);
 }
 
+bool gv_stacks_possible(void)
+{
+    return true;
+}
+
 bool gv_stacks_wanted_of_failed(unsigned api)
 {
     (void)api;
@@ -325,6 +330,18 @@ static void a_question_is_recorded_if_it_is_slow(void **state)
     assert_int_equal(record(written() - 1)->call.duration_ns, 100);
 }
 
+static void the_begin_of_a_capture_gets_a_stack_however_short_it_was(void **state)
+{
+    (void)state;
+    gv_stacks_least_ns = 100;
+    make(GV_ID_cuStreamBeginCapture_v2, 0, 1, (struct gv_facts){.what = GV_FACT_STACK});
+    make(GV_ID_cuStreamEndCapture, 0, 1, (struct gv_facts){0});
+    assert_int_equal(written(), 3);
+    assert_int_equal(record(0)->head.kind, GV_RECORD_STACK_OF_CALL);
+    assert_int_equal(record(1)->head.api, GV_ID_cuStreamBeginCapture_v2);
+    assert_int_equal(record(2)->head.api, GV_ID_cuStreamEndCapture);
+}
+
 static void poll(int api, uint64_t stream)
 {
     make(api, NOT_READY, 10, (struct gv_facts){.stream = stream});
@@ -470,6 +487,7 @@ int main(void)
         TEST(an_ordinary_call_is_one_record),
         TEST(calls_inside_a_call_are_a_part_of_it),
         TEST(a_kernel_that_nobody_named_is_asked_for),
+        TEST(the_begin_of_a_capture_gets_a_stack_however_short_it_was),
         TEST(a_handlers_call_inside_a_group_is_lost),
         TEST(a_question_is_recorded_if_it_is_slow),
         TEST(polls_are_folded),

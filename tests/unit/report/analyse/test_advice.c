@@ -195,7 +195,7 @@ static void every_cause_has_advice(void **state)
             continue; /* the program's line is not the reason */
         expect_in(text, "a.c:7");
         if (cause != GV_CAUSE_JIT && cause != GV_CAUSE_LAUNCH_BLOCKING &&
-            cause != GV_CAUSE_OTHER_PROCESS)
+            cause != GV_CAUSE_OTHER_PROCESS && cause != GV_CAUSE_POOL)
             expect_in(text, "spin");
     }
 }
@@ -261,6 +261,28 @@ static void variables_change_the_advice(void **state)
     }
 }
 
+/* The call to make is one that the program can: the driver's, the runtime's or CuPy's. */
+static void a_pool_is_told_to_keep_its_memory(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaMallocAsync", .where = "a.c:7"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    facts.pool_count = 1;
+    gv_advice_write(&facts, GV_CAUSE_POOL, text);
+    expect_in(text, "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes)");
+    expect_not_in(text, "allocations");
+    facts.call = "cuMemAllocAsync";
+    facts.pool_count = 9;
+    facts.pool_ns = 108000000;
+    gv_advice_write(&facts, GV_CAUSE_POOL, text);
+    expect_in(text, "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes)");
+    expect_in(text, "That saves 108 ms in 9 allocations.");
+    facts.where = "train.py:12";
+    gv_advice_write(&facts, GV_CAUSE_POOL, text);
+    expect_in(text, "cupy.cuda.runtime.memPoolSetAttribute");
+}
+
 /* The explanation is not advice. */
 static void advice_is_more_than_the_reason(void **state)
 {
@@ -321,6 +343,7 @@ int main(void)
         cmocka_unit_test(every_cause_has_advice),
         cmocka_unit_test(another_process_is_named_with_what_it_did),
         cmocka_unit_test(variables_change_the_advice),
+        cmocka_unit_test(a_pool_is_told_to_keep_its_memory),
         cmocka_unit_test(advice_is_more_than_the_reason),
         cmocka_unit_test(a_copy_whose_memory_was_not_seen_is_said_to_be_so),
         cmocka_unit_test(every_cause_is_documented),

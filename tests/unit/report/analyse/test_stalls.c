@@ -138,6 +138,23 @@ static void asking_for_a_function_loads_it(void **state)
     expect("2 lazy-load 0+49000+100 for 1 drained 1\n");
 }
 
+/* The GPU side tells a graph that loads code from one that is uploaded. */
+static void a_graph_may_load_code_when_it_is_launched(void **state)
+{
+    (void)state;
+    busy();
+    came(CALL("cuGraphLaunch", 2000, 49100, .stream = STREAM_B));
+    expect("2 lazy-load 0+49000+100 for 1 drained 1\n");
+}
+
+static void a_graphs_first_launch_uploads_it(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuGraphLaunch", 2000, 49100, .stream = STREAM_B);
+    expect("");
+}
+
 static void a_launch_that_needs_more_local_memory_waits(void **state)
 {
     int call;
@@ -575,6 +592,8 @@ int main(void)
         CASE(a_first_launch_waits_until_its_code_is_there),
         CASE(a_first_launch_on_an_idle_gpu_is_none),
         CASE(asking_for_a_function_loads_it),
+        CASE(a_graph_may_load_code_when_it_is_launched),
+        CASE(a_graphs_first_launch_uploads_it),
         CASE(a_launch_that_needs_more_local_memory_waits),
         CASE(local_memory_is_told_by_a_first_launch_that_needs_no_code),
         CASE(a_first_launch_that_ran_beside_the_work_has_not_waited_for_it),

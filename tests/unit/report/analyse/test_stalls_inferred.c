@@ -234,6 +234,23 @@ static void a_first_launch_on_an_idle_gpu_may_make_room_for_local_memory(void **
     expect("");
 }
 
+static void a_graphs_first_launch_uploads_it(void **state)
+{
+    (void)state;
+    busy();
+    CALL("cuGraphLaunch", 2000, 50150, .stream = STREAM_B);
+    expect("");
+}
+
+static void a_queue_may_be_full_of_graphs(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1024; i++)
+        CALL("cuGraphLaunch", 10 + i * 6, 5, .stream = STREAM_A);
+    CALL("cuGraphLaunch", 8000, 50000, .stream = STREAM_A);
+    expect("1025 queue-full 0+50000+0 drained 1024 presumed 1024\n");
+}
+
 static void a_second_launch_is_unknown(void **state)
 {
     (void)state;
@@ -398,6 +415,8 @@ int main(void)
         CASE(a_first_launch_of_loaded_code_needs_local_memory),
         CASE(a_first_launch_on_an_idle_gpu_may_make_room_for_local_memory),
         CASE(the_first_launch_is_the_earliest),
+        CASE(a_graphs_first_launch_uploads_it),
+        CASE(a_queue_may_be_full_of_graphs),
         CASE(a_second_launch_is_unknown),
         CASE(the_thousandth_launch_finds_a_full_queue),
         CASE(a_queue_that_was_emptied_is_not_full),

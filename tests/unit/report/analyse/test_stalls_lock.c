@@ -20,6 +20,22 @@ static void others_wait_behind_a_load(void **state)
            "3 lock 0+41100+50 for 1 by 2\n");
 }
 
+static void a_graph_waits_behind_a_load_too(void **state)
+{
+    (void)state;
+    for (int mode = 0; mode < 2; mode++) {
+        fixture_mode(mode ? INFERRED : MEASURED);
+        busy();
+        loaded(CALL("cuModuleLoadData", 2000, 49150), "cubin", 1);
+        CALL("cuGraphLaunch", 10000, 41200, .thread = 2, .stream = STREAM_B);
+    }
+    fixture_mode(BOTH);
+    expect("2 module-load 0+49000+150 for 1 drained 1\n"
+           "5 module-load 0+49000+150 drained 1 presumed 4\n"
+           "3 lock 0+41150+50 for 1 by 2\n"
+           "6 lock 0+41150+50 by 5 presumed 4\n");
+}
+
 static void a_first_launch_waits_behind_a_load_too(void **state)
 {
     (void)state;
@@ -223,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(others_wait_behind_a_load),
+        CASE(a_graph_waits_behind_a_load_too),
         CASE(a_first_launch_waits_behind_a_load_too),
         CASE(a_first_launch_that_waits_longer_than_the_load_has_its_own_reason),
         CASE(a_blocking_launch_waits_behind_a_load),
