@@ -8,6 +8,7 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
   expected          whether the program asked to wait; default false
   waited_for        name of the kernel that had to end (not in host-only mode, where it is not seen)
   blocked_by        name of the call that stood in the way
+  other_did         what another process did: call, start, end or use
   wait_ms "busy"    the wait is as long as the GPU was kept busy
   own_ms            what the call takes by itself at most: without the GPU's side nobody knows, and the wait may
                     be told longer, or shorter, by as much
@@ -21,7 +22,8 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
 What is not said for a label on an idle GPU: no stall. "in_flight": the call that the program was killed
 in; "killed": it was killed outside of one. "unknown_ms": busy, at least one call that takes so long is
 found and not explained. "longest": busy, the cause of most of the time that was
-lost once timing began. "environment": variables that the program needs on the simulator.
+lost once timing began. "environment": variables that the program needs on the simulator; "machine": true: its
+processes share a simulated machine.
 
 From the first timed call on, or from the end of the call that the program names in a line "timing begins
 after CALL", the trace may have no other finding. A program that says so times every call, and says
@@ -167,6 +169,8 @@ class Told:
         if "blocked_by" in what:
             need(stall["blocker"] and base(stall["blocker"]) == what["blocked_by"],
                  f"{told}: blocked by {what['blocked_by']}")
+        if "other_did" in what:
+            need(stall["other_did"] == what["other_did"], f"{told}: the other process did {what['other_did']}")
         if self.mode == "measured" and "drained_at_least" in what:
             need((stall["drained_count"] or 0) >= what["drained_at_least"],
                  f"{told}: {what['drained_at_least']} operations had to end")

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RIVALS 3
-#define NICE   5
+#define RIVALS 8
+#define NICE   8
 #define LENGTH 10 /* times MILLISECONDS */
 
 /* Applies to this thread and its future children. */

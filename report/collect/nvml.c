@@ -1,11 +1,17 @@
 #include "report/collect/nvml.h"
 
+#include "trace/text.h"
+
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- the library ---- */
 
@@ -54,8 +60,16 @@ struct gv_nvml_memory {
     GV_NVML(clock, nvmlDeviceGetClockInfo, (void *device, int which, unsigned *mhz))               \
     GV_NVML(temperature, nvmlDeviceGetTemperature, (void *device, int sensor, unsigned *celsius))
 
+struct gv_nvml_process {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
 struct gv_nvml {
     void *library;
+    /* NULL: a library that lacks it. *count: the room, and then how many there are. */
+    int (*processes)(void *device, unsigned *count, struct gv_nvml_process *processes);
 #define GV_NVML(field, symbol, parameters) int(*field) parameters;
     GV_NVML_FUNCTIONS
 #undef GV_NVML
@@ -75,6 +89,11 @@ static bool look_up(struct gv_nvml *nvml)
     whole = whole && nvml->field;
     GV_NVML_FUNCTIONS
 #undef GV_NVML
+    /* Both versions have the same structure. */
+    *(void **)&nvml->processes = dlsym(nvml->library, "nvmlDeviceGetComputeRunningProcesses_v3");
+    if (!nvml->processes)
+        *(void **)&nvml->processes =
+            dlsym(nvml->library, "nvmlDeviceGetComputeRunningProcesses_v2");
     return whole;
 }
 
@@ -150,6 +169,44 @@ static void nvml_ask(const struct gv_nvml *nvml, unsigned device, struct gv_nvml
         nvml->temperature(handle, GV_NVML_TEMPERATURE, &value) == 0 ? (int64_t)value : -1;
 }
 
+/* ---- other processes ---- */
+
+/* Processes are listed once in so many samples. */
+#define GV_OTHERS_EVERY (1000 / GV_SAMPLES_MS)
+/* The most that are listed of one device; of a longer list nothing is known. */
+#define GV_OTHERS_LISTED 128
+/* The most that are remembered; later ones are not. */
+#define GV_OTHERS 256
+/* As /proc/PID/comm has it. */
+#define GV_COMM_BYTES 16
+
+/* A process that uses a device, also of the session. */
+struct gv_other {
+    unsigned device, pid;
+    char name[GV_COMM_BYTES]; /* "": unknown */
+    bool is_here;             /* the pid is one of this container's */
+    bool started, ended, changed;
+    int64_t first_ns, last_ns;
+    int64_t row; /* of other_process; 0: none yet */
+    bool committed;
+};
+
+static void other_name(struct gv_other *other)
+{
+    char path[64];
+    ssize_t length;
+
+    snprintf(path, sizeof(path), "/proc/%u/comm", other->pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    length = read(fd, other->name, sizeof(other->name) - 1);
+    close(fd);
+    other->is_here = length > 0;
+    other->name[length > 0 ? length : 0] = '\0';
+    other->name[strcspn(other->name, "\n")] = '\0';
+}
+
 /* ---- the samples ---- */
 
 /* The most samples that wait to be stored; further ones are dropped. */
@@ -164,6 +221,10 @@ struct gv_sampler {
     bool ending;
     unsigned count;
     struct gv_nvml_sample samples[GV_SAMPLES_WAITING];
+    unsigned other_count;
+    struct gv_other others[GV_OTHERS];
+    bool pids_known; /* the session's own processes are listed by the numbers that we know */
+    char uuids[GV_NVML_DEVICES][GV_NVML_UUID_BYTES];
     pthread_t thread;
 };
 
@@ -172,6 +233,58 @@ static void sampler_add(struct gv_sampler *sampler, const struct gv_nvml_sample 
     pthread_mutex_lock(&sampler->lock);
     if (sampler->count < GV_SAMPLES_WAITING)
         sampler->samples[sampler->count++] = *sample;
+    pthread_mutex_unlock(&sampler->lock);
+}
+
+/* The process, if it was seen before and not gone since; or a new one. NULL: no room. */
+static struct gv_other *other_of(struct gv_sampler *sampler, unsigned device, unsigned pid)
+{
+    struct gv_other *unused = NULL;
+
+    for (unsigned i = 0; i < sampler->other_count; i++) {
+        struct gv_other *other = &sampler->others[i];
+        if (other->device == device && other->pid == pid && !other->ended)
+            return other;
+        if (other->ended && !other->changed)
+            unused = other;
+    }
+    if (sampler->other_count < GV_OTHERS)
+        unused = &sampler->others[sampler->other_count++];
+    if (unused)
+        *unused = (struct gv_other){.device = device, .pid = pid};
+    return unused;
+}
+
+/* Notes which processes use a device. */
+static void sampler_list(struct gv_sampler *sampler, const struct gv_nvml *nvml, unsigned device,
+                         bool first, int64_t at_ns)
+{
+    struct gv_nvml_process list[GV_OTHERS_LISTED];
+    unsigned count = GV_OTHERS_LISTED;
+
+    if (!nvml->processes || nvml->processes(nvml->device_at[device].handle, &count, list) != 0 ||
+        count > GV_OTHERS_LISTED)
+        return;
+    pthread_mutex_lock(&sampler->lock);
+    memcpy(sampler->uuids[device], nvml->device_at[device].uuid, GV_NVML_UUID_BYTES);
+    for (unsigned i = 0; i < count; i++) {
+        struct gv_other *other = other_of(sampler, device, list[i].pid);
+        if (!other)
+            continue;
+        if (!other->first_ns) {
+            other->first_ns = at_ns;
+            other->started = !first;
+        }
+        if (!other->name[0])
+            other_name(other);
+        other->last_ns = at_ns;
+        other->changed = true;
+    }
+    for (unsigned i = 0; i < sampler->other_count; i++) {
+        struct gv_other *other = &sampler->others[i];
+        if (other->device == device && !other->ended && other->last_ns != at_ns)
+            other->ended = other->changed = true;
+    }
     pthread_mutex_unlock(&sampler->lock);
 }
 
@@ -197,6 +310,7 @@ static void *sampler_run(void *context)
     struct gv_nvml *nvml = nvml_open();
     struct gv_nvml_sample sample;
     struct timespec next;
+    unsigned rounds = 0;
 
     if (!nvml)
         return NULL;
@@ -205,7 +319,10 @@ static void *sampler_run(void *context)
         for (unsigned i = 0; i < nvml_count(nvml); i++) {
             nvml_ask(nvml, i, &sample);
             sampler_add(sampler, &sample);
+            if (rounds % GV_OTHERS_EVERY == 0)
+                sampler_list(sampler, nvml, i, rounds == 0, sample.at_ns);
         }
+        rounds++;
     } while (!sampler_ends(sampler, &next));
     nvml_close(nvml);
     return NULL;
@@ -229,6 +346,79 @@ static struct gv_sampler *sampler_start(void)
     return NULL;
 }
 
+/* 1: it is a process of the session; 0: not; or -errno. */
+static int knows_process(struct gv_database *database, unsigned pid)
+{
+    const int64_t value = pid;
+    sqlite3_stmt *find = NULL;
+    int result =
+        gv_database_ask(database->handle, "SELECT 1 FROM process WHERE pid = ?1", &value, 1, &find);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(find);
+    sqlite3_finalize(find);
+    int error = gv_database_error(database->handle, result);
+    return error ? error : result == SQLITE_ROW;
+}
+
+/* If the device is one of the trace. */
+static int store_other(struct gv_database *database, struct gv_other *other, const char *uuid,
+                       uint64_t epoch_ns)
+{
+    char name[GV_TEXT_REPAIRED_BYTES(GV_COMM_BYTES)];
+    int error = 0;
+
+    gv_text_repair(name, sizeof(name), other->name, sizeof(other->name));
+    if (!other->row)
+        error = gv_database_run(database, GV_STATEMENT_OTHER_ADD, "tii", uuid,
+                                other->first_ns - (int64_t)epoch_ns, (int64_t)other->started);
+    if (!error && !other->row && sqlite3_changes(database->handle) > 0)
+        other->row = gv_database_last_id(database);
+    if (!error && other->row)
+        error = gv_database_run(database, GV_STATEMENT_OTHER_SEEN, "iztii", other->row,
+                                other->is_here ? (int64_t)other->pid : 0, name,
+                                other->last_ns - (int64_t)epoch_ns, (int64_t)other->ended);
+    return error;
+}
+
+/* Stores those that are not of the session. Numbers of another container, in which those of the
+ * session are others than here, tell nobody apart. */
+static int store_others(struct gv_sampler *sampler, struct gv_database *database, uint64_t epoch_ns)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < sampler->other_count && !error && !sampler->pids_known; i++) {
+        int known = knows_process(database, sampler->others[i].pid);
+
+        sampler->pids_known = known > 0;
+        error = known < 0 ? known : 0;
+    }
+    for (unsigned i = 0; i < sampler->other_count && !error && sampler->pids_known; i++) {
+        struct gv_other *other = &sampler->others[i];
+        int own = other->changed ? knows_process(database, other->pid) : 1;
+
+        error = own < 0 ? own : 0;
+        if (own == 0)
+            error = store_other(database, other, sampler->uuids[other->device], epoch_ns);
+        other->changed = other->changed && error;
+    }
+    return error;
+}
+
+/* Rows of a transaction that failed do not exist. */
+static void settle_others(struct gv_sampler *sampler, bool committed)
+{
+    for (unsigned i = 0; i < sampler->other_count; i++) {
+        struct gv_other *other = &sampler->others[i];
+
+        if (committed)
+            other->committed = other->row != 0;
+        else if (!other->committed)
+            other->row = 0;
+        other->changed |= !committed;
+    }
+}
+
 static int store_known(struct gv_sampler *sampler, struct gv_database *database, uint64_t epoch_ns)
 {
     int error = gv_database_begin(database);
@@ -241,6 +431,8 @@ static int store_known(struct gv_sampler *sampler, struct gv_database *database,
                                 sample->memory_percent, sample->memory_used_bytes, sample->power_mw,
                                 sample->sm_mhz, sample->memory_mhz, sample->temperature_c);
     }
+    if (!error)
+        error = store_others(sampler, database, epoch_ns);
     return error ? error : gv_database_commit(database);
 }
 
@@ -255,8 +447,10 @@ void gv_samples_take(struct gv_samples *samples, struct gv_database *database, u
     struct gv_sampler *sampler = samples->sampler;
     pthread_mutex_lock(&sampler->lock);
     if (sampler->count > 0) {
-        if (store_known(sampler, database, epoch_ns) < 0)
+        int error = store_known(sampler, database, epoch_ns);
+        if (error)
             gv_database_rollback(database);
+        settle_others(sampler, !error);
         sampler->count = 0;
     }
     pthread_mutex_unlock(&sampler->lock);

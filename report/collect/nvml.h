@@ -1,6 +1,7 @@
 /*
  * Samples the GPUs through NVIDIA's management library every GV_SAMPLES_MS while a program runs:
- * utilisation, memory, power, clocks, temperature. For the collector.
+ * utilisation, memory, power, clocks, temperature. Once a second it also lists which processes
+ * outside the session use them. For the collector.
  *
  * Sampling has its own thread: a driver in trouble may not answer for long, and the collector must
  * continue storing. The thread starts with the first device in the trace. Without the library there

@@ -234,6 +234,15 @@ SELECT value FROM temp.known WHERE known = ? AND part_1 = ? AND part_2 = ? AND p
 -- name: KNOWN_CLEAR
 DELETE FROM temp.known WHERE known = ?;
 
+-- name: OTHER_ADD
+-- Only of devices of the trace.
+INSERT INTO other_process (uuid, first_ns, last_ns, started, ended)
+SELECT ?1, ?2, ?2, ?3, 0 WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
+
+-- name: OTHER_SEEN
+UPDATE other_process SET pid = nullif(?2, 0), name = nullif(?3, ''), last_ns = ?4, ended = ?5
+WHERE id = ?1;
+
 -- name: SAMPLE_ADD
 -- Only of devices of the trace. Unknown values are -1.
 INSERT INTO sample (uuid, at_ns, gpu_percent, memory_percent, memory_used_bytes, power_mw,

@@ -82,6 +82,10 @@ CREATE TABLE stall (id INTEGER PRIMARY KEY, call INTEGER NOT NULL, cause TEXT NO
     work_ns INTEGER NOT NULL, waited_for INTEGER, blocked_by INTEGER, drained_count INTEGER,
     drained_ns INTEGER, confidence TEXT NOT NULL, advice INTEGER, presumed INTEGER);
 CREATE TABLE stall_advice (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+-- The other process of a stall "other-process": a row of process, or of other_process. did: call,
+-- start, end or use.
+CREATE TABLE stall_other (stall INTEGER PRIMARY KEY, process INTEGER, other INTEGER,
+    did TEXT NOT NULL);
 -- load: as in the view "loads", so negative for a lazy one
 CREATE TABLE load_wait (load INTEGER PRIMARY KEY, wait_ns INTEGER, gpu_busy INTEGER);
 
@@ -164,6 +168,12 @@ CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
 CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     gpu_percent INTEGER, memory_percent INTEGER, memory_used_bytes INTEGER, power_mw INTEGER,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);
+
+-- Processes outside the session that used its devices, as NVML lists them. started, ended: whether
+-- it came, and went, while they were sampled.
+CREATE TABLE other_process (id INTEGER PRIMARY KEY, uuid TEXT, pid INTEGER, name TEXT,
+    first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, started INTEGER NOT NULL,
+    ended INTEGER NOT NULL);
 
 -- CUpti_ActivityMemcpyKind
 CREATE TABLE copy_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

@@ -143,7 +143,10 @@ SELECT
     k.name AS kernel, -- launched by the call
     cs.stack AS stack, -- where in the program; see frames
     x.presumed AS presumed, -- inferred only: the last call whose work was not known to be finished; id in calls
-    d.delay_ns AS delay_ns -- the least time for which the thread waited for a CPU; NULL: unknown
+    d.delay_ns AS delay_ns, -- the least time for which the thread waited for a CPU; NULL: unknown
+    coalesce(op.pid, os.pid) AS other_pid, -- other-process only: the other process; NULL: unknown
+    coalesce(op.name, os.program) AS other_name, -- its name; NULL: unknown
+    ox.did AS other_did -- call (blocked_by), start, end, or use: it used the GPU
 FROM stall x
     LEFT JOIN stall_advice v ON v.id = x.advice
     LEFT JOIN call c ON c.id = x.call
@@ -151,7 +154,10 @@ FROM stall x
     LEFT JOIN api a ON a.id = c.api
     LEFT JOIN kernel k ON k.id = c.kernel
     LEFT JOIN call_stack cs ON cs.call = c.id
-    LEFT JOIN call_delay d ON d.call = c.id;
+    LEFT JOIN call_delay d ON d.call = c.id
+    LEFT JOIN stall_other ox ON ox.stall = x.id
+    LEFT JOIN process os ON os.id = ox.process
+    LEFT JOIN other_process op ON op.id = ox.other;
 
 CREATE VIEW frames AS -- one frame of a stack
 SELECT
@@ -328,6 +334,18 @@ SELECT
     d.memory_clock_khz AS memory_clock_khz, -- highest, of the memory
     p.driver_version AS driver_version -- 13000 is CUDA 13.0
 FROM device d LEFT JOIN process p ON p.id = d.process;
+
+CREATE VIEW other_processes AS -- one process outside the session that used one of its devices
+SELECT
+    id, -- increases
+    uuid, -- of the device; as in devices
+    pid, -- the system's number; NULL: of another container
+    name, -- the system's name of it, at most 15 bytes; NULL: unknown
+    first_ns, -- when it was first seen; about once a second
+    last_ns, -- when it was last seen
+    started, -- 1: it came later than the first look at the device
+    ended -- 1: it was gone before the last look
+FROM other_process;
 
 CREATE VIEW samples AS -- one sample of a device from NVIDIA's management library, every 100 ms
 SELECT

@@ -69,7 +69,7 @@ class Hostile(harness.Case):
 
     def test_tables_have_to_be_tables(self):
         for table in ("call", "process", "meta", "kernel"):
-            path = self.make(f"ALTER TABLE {table} RENAME TO other_{table}",
+            path = self.make(f"ALTER TABLE {table} RENAME TO hidden_{table}",
                              f"CREATE VIEW {table} AS " + ENDLESS.format("i AS key, i AS value"))
             self.assertRegex(self.read(path, 3), "is not a gpuverify trace|are not those of")
 

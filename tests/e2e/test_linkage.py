@@ -95,7 +95,7 @@ class DriverTour(Rows):
 
     def compare_with_log(self, log, trace):
         recorded = {name for name, kind in harness.hooked_calls().items()
-                    if kind not in ("RESOLVE", "REGISTER", "ASK_ADDRESS", "ASK_FREE")}
+                    if kind not in ("RESOLVE", "REGISTER", "ASK")}
         with open(log, encoding="utf-8") as file:
             seen = [tuple(line.split()[:2]) for line in file]
         seen = [(name, int(result)) for name, result in seen if name in recorded]

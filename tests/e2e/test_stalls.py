@@ -46,6 +46,9 @@ class Stalls(harness.Case):
         expectation = expectations.load(name)
         env = {**SIMULATED, **expectation.get("environment", {}), "GPUVERIFY_GPU": MODES[mode],
                "GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")}
+        if expectation.get("machine"):
+            env["GV_SIM_MACHINE"] = self.path("machine")
+            os.makedirs(env["GV_SIM_MACHINE"], exist_ok=True)
         words = ["idle"] if state == "idle" else []
         if name not in OWN_LENGTH:
             words.append(str(BUSY_MS))

@@ -127,6 +127,7 @@ static struct gv_sim_context *context_new(CUdevice device, unsigned int flags)
     }
     c->legacy->legacy = true;
     c->legacy->id = 1;
+    gv_sim_machine_join();
     gv_sim_pass(gv_sim_settings.context_ns);
     make_beside_work(device);
     return c;

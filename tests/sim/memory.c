@@ -33,10 +33,14 @@ static void change_begin(struct gv_sim_context *c, size_t size_bytes, enum gv_si
     pthread_mutex_lock(&c->addresses);
     if (memory == GV_SIM_PINNED || memory == GV_SIM_REGISTERED)
         gv_sim_pass((size_bytes >> 20) * gv_sim_settings.pin_ns_per_mb / part[memory][frees]);
+    gv_sim_machine_enter();
+    if (frees)
+        gv_sim_pass((size_bytes >> 20) * gv_sim_settings.free_ns_per_mb);
 }
 
 static void change_end(struct gv_sim_context *c)
 {
+    gv_sim_machine_leave();
     pthread_mutex_unlock(&c->addresses);
     pthread_mutex_unlock(&one_at_a_time);
 }
@@ -321,7 +325,9 @@ CUresult gv_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
         return CUDA_ERROR_INVALID_CONTEXT;
     gv_sim_memory_ask();
     size_t used;
+    gv_sim_machine_enter();
     gv_sim_memory_used(&used);
+    gv_sim_machine_leave();
     if (free_bytes)
         *free_bytes = gv_sim_settings.memory_bytes - used;
     if (total)

@@ -43,6 +43,9 @@ __attribute__((constructor(101))) static void settings_read(void)
     if (!s->pool_bytes_per_us)
         s->pool_bytes_per_us = 1;
     s->memory_bytes = number("GV_SIM_MEMORY_MB", 16384) << 20;
+    s->free_ns_per_mb = number("GV_SIM_FREE_NS_PER_MB", 0);
+    s->end_ns = number("GV_SIM_END_NS", 0);
+    s->machine = text_of("GV_SIM_MACHINE");
     uint64_t devices = number("GV_SIM_DEVICES", 1);
     s->devices = (int)(devices > GV_SIM_DEVICES_MAX ? GV_SIM_DEVICES_MAX : devices);
     s->driver_version = (int)number("GV_SIM_DRIVER_VERSION", 13000);

@@ -60,11 +60,11 @@ enum gv_sim_symbol {
 struct gv_sim_settings {
     uint64_t kernel_ns, jit_ns, load_ns, context_ns, copy_bytes_per_us, limit_ns, pin_ns_per_mb,
         pool_bytes_per_us;
-    uint64_t memory_bytes;
+    uint64_t memory_bytes, free_ns_per_mb, end_ns;
     int devices, driver_version;
     bool no_device, reuse_handles;
     bool all_hidden, eager;
-    const char *log_path, *failures;
+    const char *log_path, *failures, *machine;
 };
 extern struct gv_sim_settings gv_sim_settings;
 void gv_sim_settings_read_cuda(void);
@@ -90,6 +90,14 @@ extern _Thread_local int gv_sim_per_thread_default;
 uint64_t gv_sim_now_ns(void);
 void gv_sim_wait_until(uint64_t time_ns);
 void gv_sim_pass(uint64_t duration_ns);
+
+/* The machine that processes share (machine.c) */
+void gv_sim_machine_join(void); /* this process has a context */
+/* The kernel driver's lock; not recursive. */
+void gv_sim_machine_enter(void);
+void gv_sim_machine_leave(void);
+/* What the kernel driver does to free, unmap or unpin memory. */
+void gv_sim_machine_free(size_t size_bytes);
 
 /* Handles (handle.c): memory is zeroed, and dead handles can be recognised. */
 enum gv_sim_kind {

@@ -101,6 +101,8 @@ CUresult gv_sim_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDe
 CUresult gv_sim_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
     CUresult result = gv_sim_memory_free((uintptr_t)ptr, false);
+    if (!result)
+        gv_sim_machine_free(size);
     if (!result &&
         mmap((void *)ptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
              -1, 0) == MAP_FAILED)

@@ -255,6 +255,34 @@ static void add_blocker(struct gv_advice_out *out, const struct gv_advice_facts 
     }
 }
 
+/* As "stalls" has it in other_did. */
+static void add_other(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    const char *did = facts->other_did ? facts->other_did : "";
+
+    if (facts->other_pid)
+        add(out, "Process %" PRId64, facts->other_pid);
+    else
+        add(out, "Another process");
+    if (facts->other_name) {
+        add(out, " (");
+        add_name(out, facts->other_name, "");
+        add(out, ")");
+    }
+    if (strcmp(did, "call") == 0) {
+        add(out, " was in ");
+        add_name(out, facts->blocker, "a call");
+        if (facts->blocker_where) {
+            add(out, " at ");
+            add_name(out, facts->blocker_where, "");
+        }
+    } else {
+        add(out, strcmp(did, "start") == 0 ? " started"
+                 : strcmp(did, "end") == 0 ? " ended"
+                                           : " used the GPU");
+    }
+}
+
 static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
     enum gv_cause cause =
@@ -345,6 +373,7 @@ static const struct {
     {"{as_set}", add_as_set},
     {"{pools}", add_pools},
     {"{threshold}", add_threshold},
+    {"{other}", add_other},
 };
 
 /* Adds what the word at `text` stands for. Returns its length; 0: not a word. */
@@ -449,6 +478,9 @@ enum gv_advised_column {
     GV_ADVISED_CALL_ID,
     GV_ADVISED_BLOCKER_ID,
     GV_ADVISED_UNSURE,
+    GV_ADVISED_OTHER_PID,
+    GV_ADVISED_OTHER_NAME,
+    GV_ADVISED_OTHER_DID,
 };
 
 /* Keeps the last text of each cause: most stalls of a program are alike. */
@@ -651,6 +683,9 @@ static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sq
     facts->blocker = text_of(row, GV_ADVISED_BLOCKER);
     facts->blocker_cause = text_of(row, GV_ADVISED_BLOCKER_CAUSE);
     facts->unsure = sqlite3_column_int(row, GV_ADVISED_UNSURE) != 0;
+    facts->other_pid = sqlite3_column_int64(row, GV_ADVISED_OTHER_PID);
+    facts->other_name = text_of(row, GV_ADVISED_OTHER_NAME);
+    facts->other_did = text_of(row, GV_ADVISED_OTHER_DID);
     facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
     error = read_places(run, advised, cause, row);
     if (error)

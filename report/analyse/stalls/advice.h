@@ -20,7 +20,8 @@
 /* What is known of a stall. NULL, 0 or empty: unknown. Texts are not trusted. */
 struct gv_advice_facts {
     const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
-        *where, *blocker_where;
+        *where, *blocker_where, *other_name, *other_did;
+    int64_t other_pid;
     int64_t jit_ns, drained;
     bool in_flight; /* the call has not returned */
     bool unsure;    /* whether the call waited or compiled */

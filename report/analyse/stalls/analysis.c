@@ -7,6 +7,7 @@
 #include "report/analyse/gpu_unseen.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
+#include "report/analyse/stalls/others.h"
 #include "report/analyse/stalls/run.h"
 #include "report/store/database.h"
 #include "report/store/shadow.h"
@@ -279,6 +280,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
         error = gv_gpu_unseen_each(trace, take_unseen, run);
     if (!error)
         error = find_first_uses(run);
+    if (!error)
+        error = gv_stall_others_open(run);
     if (!error && run->any_measured)
         error = gv_stall_measure_open(run);
     return error;
@@ -301,6 +304,8 @@ void gv_stall_run_close(struct gv_stall_run *run)
     free(run->calls);
     free(run->judge.jits);
     free(run->judge.holders);
+    free(run->judge.keepers);
+    gv_stall_others_close(&run->judge.others);
     memset(run, 0, sizeof(*run));
 }
 
@@ -341,7 +346,8 @@ static bool starts_runtime(struct gv_stall_run *run, const struct gv_stall_api *
 
 static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall_call *call)
 {
-    static const struct gv_stall_rule starts = {.cause = GV_CAUSE_UNKNOWN, .flags = GV_CALL_WORKS};
+    static const struct gv_stall_rule starts = {.cause = GV_CAUSE_UNKNOWN,
+                                                .flags = GV_CALL_WORKS | GV_CALL_SLOWS_OTHERS};
     const struct gv_stall_api *api;
     const struct gv_stall_process *process;
     const struct gv_stall_kernel *kernel;
@@ -441,6 +447,34 @@ static void bind_known(sqlite3_stmt *statement, int index, int64_t value)
         sqlite3_bind_null(statement, index);
 }
 
+/* What the other process of the last stall did. */
+static int store_other(struct gv_stall_run *run, const struct gv_stall_call *call)
+{
+    static const char *const did[] = {[GV_OTHER_CALLED] = "call",
+                                      [GV_OTHER_STARTED] = "start",
+                                      [GV_OTHER_ENDED] = "end",
+                                      [GV_OTHER_USED] = "use"};
+    int error;
+    sqlite3_stmt *add = gv_stall_statement(run, GV_STALL_ADD_OTHER, &error);
+
+    if (!add)
+        return error;
+    sqlite3_bind_int64(add, 1, run->next_id - 1);
+    bind_known(add, 2, call->by.process);
+    bind_known(add, 3, call->by.other);
+    sqlite3_bind_text(add, 4, did[call->by.did], -1, SQLITE_STATIC);
+    gv_stall_next(run, add, &error);
+    return error;
+}
+
+/* The Linux kernel measures "descheduled", with or without the GPU side; nothing measures what
+ * another process keeps. */
+static bool is_measured(const struct gv_stall_call *call)
+{
+    return call->cause == GV_CAUSE_DESCHEDULED ||
+           (call->source == GV_STALL_MEASURED && call->cause != GV_CAUSE_OTHER_PROCESS);
+}
+
 static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *call)
 {
     bool measured = call->source == GV_STALL_MEASURED;
@@ -463,14 +497,12 @@ static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *cal
         sqlite3_bind_int64(add, 11, call->drained_ns);
     else
         sqlite3_bind_null(add, 11);
-    /* The Linux kernel measured "descheduled", with or without the GPU side. */
-    sqlite3_bind_text(add, 12,
-                      measured || call->cause == GV_CAUSE_DESCHEDULED ? "measured" : "inferred", -1,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(add, 12, is_measured(call) ? "measured" : "inferred", -1, SQLITE_STATIC);
     bind_known(add, 13, call->presumed);
     result = sqlite3_step(add);
     sqlite3_reset(add);
-    return gv_stall_error(run->trace, result);
+    error = gv_stall_error(run->trace, result);
+    return error || call->cause != GV_CAUSE_OTHER_PROCESS ? error : store_other(run, call);
 }
 
 static int store_call(struct gv_stall_run *run, const struct gv_stall_call *call)
@@ -550,6 +582,7 @@ int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
                                "DELETE FROM main.stall_advice;"
+                               "DELETE FROM main.stall_other;"
                                "DELETE FROM main.load_wait;"
                                "DELETE FROM main.lost_capture;");
 
@@ -569,9 +602,9 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const struct {
         const char *kind, *name;
-    } shadows[] = {{"TABLE", "stall"},        {"TABLE", "stall_advice"}, {"TABLE", "load_wait"},
-                   {"TABLE", "lost_capture"}, {"VIEW", "stalls"},        {"VIEW", "loads"},
-                   {"VIEW", "lost_captures"}};
+    } shadows[] = {{"TABLE", "stall"},     {"TABLE", "stall_advice"}, {"TABLE", "stall_other"},
+                   {"TABLE", "load_wait"}, {"TABLE", "lost_capture"}, {"VIEW", "stalls"},
+                   {"VIEW", "loads"},      {"VIEW", "lost_captures"}};
     char sql[64];
     int error = 0;
 

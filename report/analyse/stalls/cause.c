@@ -6,7 +6,7 @@
  * unfinished work waited all of its time, except for what it usually takes. A call that has not
  * returned is treated like that, without an end.
  */
-#include "report/analyse/stalls/evidence.h"
+#include "report/analyse/stalls/others.h"
 
 #include <errno.h>
 
@@ -23,6 +23,14 @@
 #define RELEASE_NS 2000000
 /* So many calls are looked at that began after a call that may wait for them. */
 #define LATER 4096
+
+/* A call that usually takes a fifth, and took so much longer, may have waited for something that
+ * keeps others out only at times: a call, or the life of a process. */
+#define USUAL_TIMES    5
+#define SLOWED_NS      1000000
+#define SLOWED_LIFE_NS 10000000
+/* The least part of a call for which its thread waited for a CPU, if that explains the call. */
+#define DELAYED_PERCENT 80
 
 /* Used without the GPU side: what a load, an unload or a free takes on an idle GPU. */
 #define OWN_NS 150000
@@ -490,12 +498,136 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->waited_until_ns = queueing.until_ns;
 }
 
+/* ---- another process ---- */
+
+/* When a call let other processes go, at the earliest: unregistering keeps them for 85 % of it. */
+static int64_t kept_until_ns(const struct gv_stall_call *keeper)
+{
+    int64_t ns = gv_stall_call_ns(keeper);
+
+    return keeper->end_ns -
+           (keeper->rule->cause == GV_CAUSE_HOST_UNREGISTER ? ns / 5 : least(ns / 10, RELEASE_NS));
+}
+
+/* Adds a call of another process that keeps others out until it returns, or nearly so. They must
+ * come in the order of their start. */
+static void keeps_waiting(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
+                          const struct gv_stall_call *keeper, struct gv_stall_queueing *queueing)
+{
+    int64_t until_ns = least(keeper->end_ns, call->end_ns);
+    int64_t kept_ns = until_ns - most(most(call->start_ns, keeper->start_ns), queueing->until_ns);
+
+    if (keeper->process == call->process || !(keeper->rule->flags & GV_CALL_KEEPS_OTHERS) ||
+        kept_ns < judge->threshold_ns || call->end_ns < kept_until_ns(keeper))
+        return;
+    queueing->wait_ns += kept_ns;
+    queueing->until_ns = until_ns;
+    if (kept_ns < queueing->longest_ns)
+        return;
+    queueing->longest_ns = kept_ns;
+    queueing->holder = keeper;
+}
+
+/* Whether the rest of the call is short, or what it usually takes. If that is not known (-1), only
+ * one call can explain it. */
+static bool is_kept_out(const struct gv_stall_call *call, const struct gv_stall_queueing *queueing,
+                        int64_t own_ns)
+{
+    int64_t ns = gv_stall_call_ns(call);
+
+    return queueing->holder && queueing->wait_ns > own_ns &&
+           ns - queueing->wait_ns <= ns / 5 + most(own_ns, 0) &&
+           (own_ns >= 0 || queueing->wait_ns == queueing->longest_ns);
+}
+
+/* How long the call waited for something that keeps others out at times: they coincide for most of
+ * the call, and it usually takes much less. */
+static int64_t slowed_ns(const struct gv_stall_call *call, const struct gv_stall_life *life,
+                         int64_t own_ns)
+{
+    int64_t ns = gv_stall_call_ns(call), excess_ns = ns - own_ns;
+    int64_t wait_ns =
+        least(least(life->end_ns, call->end_ns) - most(life->start_ns, call->start_ns), excess_ns);
+
+    if (own_ns < 0 || ns / USUAL_TIMES < own_ns ||
+        excess_ns < (life->did == GV_OTHER_CALLED ? SLOWED_NS : SLOWED_LIFE_NS) ||
+        wait_ns < excess_ns / 5 * 4)
+        return 0;
+    return wait_ns;
+}
+
+static bool is_nearer(const struct gv_stall_call *call, const struct gv_stall_life *life)
+{
+    return llabs(life->at_ns - call->start_ns) < llabs(call->by.at_ns - call->start_ns);
+}
+
+/* Takes the longest wait of those that explain the call; of several, the one that is nearest. */
+static void take_other(const struct gv_stall_judge *judge, struct gv_stall_call *call,
+                       enum gv_cause cause, const struct gv_stall_life *life, int64_t wait_ns)
+{
+    /* The time in which it waited for a CPU is not the other process's. */
+    wait_ns = least(wait_ns, gv_stall_call_ns(call) - call->delay_ns);
+    if (wait_ns < judge->threshold_ns || wait_ns < call->wait_ns ||
+        life->process == call->process || (wait_ns == call->wait_ns && !is_nearer(call, life)))
+        return;
+    call->cause = cause;
+    call->wait_ns = wait_ns;
+    call->by = *life;
+}
+
+static struct gv_stall_life life_of(const struct gv_stall_call *call)
+{
+    return (struct gv_stall_life){.process = call->process,
+                                  .call = call->call,
+                                  .did = GV_OTHER_CALLED,
+                                  .at_ns = call->start_ns,
+                                  .start_ns = call->start_ns,
+                                  .end_ns = call->end_ns};
+}
+
+/* A call of another process explains more than that the process came or went, and this more than
+ * that it is there. */
+static void waits_for_process(const struct gv_stall_judge *judge, struct gv_stall_call *call,
+                              enum gv_cause cause)
+{
+    const struct gv_stall_others *others = &judge->others;
+    struct gv_stall_queueing queueing = {.until_ns = INT64_MIN};
+    struct gv_stall_life life;
+    int64_t own_ns = 0;
+
+    if (!(call->rule->flags & GV_CALL_HELD_BY_OTHERS) || others->count == 0)
+        return;
+    if (call->rule->flags & GV_CALL_WORKS)
+        own_ns = gv_stall_usual_ns(others, call);
+    for (size_t i = 0; i < judge->keeper_count; i++)
+        keeps_waiting(judge, call, &judge->keepers[i], &queueing);
+    for (size_t i = 1; i <= judge->later_count && i <= LATER && call[i].start_ns < call->end_ns;
+         i++)
+        keeps_waiting(judge, call, &call[i], &queueing);
+    if (is_kept_out(call, &queueing, own_ns)) {
+        life = life_of(queueing.holder);
+        take_other(judge, call, cause, &life, queueing.wait_ns);
+    }
+    for (size_t i = 0; i < judge->keeper_count && call->cause != cause; i++) {
+        life = life_of(&judge->keepers[i]);
+        take_other(judge, call, cause, &life, slowed_ns(call, &life, own_ns));
+    }
+    for (int used = 0; used <= 1 && call->cause != cause; used++)
+        for (size_t i = 0; i < others->count; i++)
+            if ((others->lives[i].did == GV_OTHER_USED) == used)
+                take_other(judge, call, cause, &others->lives[i],
+                           slowed_ns(call, &others->lives[i], own_ns));
+    if (call->cause == cause)
+        call->blocked_by = call->by.call;
+}
+
 /* Comes after all other causes: a thread that spins until the GPU is done may wait for a CPU at
  * the same time. */
 static void waits_for_cpu(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                           enum gv_cause cause)
 {
-    if (call->delay_ns < judge->threshold_ns || call->delay_ns < gv_stall_call_ns(call) / 2)
+    if (call->delay_ns < judge->threshold_ns ||
+        call->delay_ns < gv_stall_call_ns(call) / 100 * DELAYED_PERCENT)
         return;
     call->cause = cause;
     call->wait_ns = call->delay_ns;
@@ -529,26 +661,38 @@ static proof *const proofs[] = {
 #include "report/analyse/stalls/causes.def"
 };
 
-/* Remembers a call that keeps others out, and forgets those that ended before it began. */
-static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_call *call)
+/* Remembers a call for those that begin before it ends, and forgets those that ended. */
+static int remember(struct gv_stall_call **list, size_t *count, size_t *room,
+                    const struct gv_stall_call *call)
 {
-    struct gv_stall_call *holders;
+    struct gv_stall_call *grown;
     size_t kept = 0;
 
-    if (gv_stall_call_ns(call) < judge->threshold_ns || !call->thread ||
-        !(holds_lock(call) || holds_allocations(call)))
-        return 0;
-    for (size_t i = 0; i < judge->holder_count; i++)
-        if (judge->holders[i].end_ns >= call->start_ns)
-            judge->holders[kept++] = judge->holders[i];
-    judge->holder_count = kept;
-    holders =
-        gv_stall_grown(judge->holders, &judge->holder_room, judge->holder_count, sizeof(*holders));
-    if (!holders)
+    for (size_t i = 0; i < *count; i++)
+        if ((*list)[i].end_ns >= call->start_ns)
+            (*list)[kept++] = (*list)[i];
+    *count = kept;
+    grown = gv_stall_grown(*list, room, *count, sizeof(*grown));
+    if (!grown)
         return -ENOMEM;
-    judge->holders = holders;
-    judge->holders[judge->holder_count++] = *call;
+    *list = grown;
+    (*list)[(*count)++] = *call;
     return 0;
+}
+
+/* Remembers a call that keeps others out: of the process, and other processes. */
+static int remember_holder(struct gv_stall_judge *judge, const struct gv_stall_call *call)
+{
+    int error = 0;
+
+    if (gv_stall_call_ns(call) < judge->threshold_ns || !call->thread)
+        return 0;
+    if (holds_lock(call) || holds_allocations(call))
+        error = remember(&judge->holders, &judge->holder_count, &judge->holder_room, call);
+    if (!error && judge->others.count > 0 &&
+        (call->rule->flags & (GV_CALL_KEEPS_OTHERS | GV_CALL_SLOWS_OTHERS)))
+        error = remember(&judge->keepers, &judge->keeper_count, &judge->keeper_room, call);
+    return error;
 }
 
 int gv_stall_decide(struct gv_stall_judge *judge, struct gv_stall_call *call, size_t later_count)

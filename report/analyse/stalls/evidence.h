@@ -22,6 +22,9 @@ struct gv_stall_rule {
     enum gv_gpu_work work;
 };
 
+/* What another process did; "call", "start", "end" and "use" in the trace. */
+enum gv_other_did { GV_OTHER_CALLED, GV_OTHER_STARTED, GV_OTHER_ENDED, GV_OTHER_USED };
+
 /* Covers the difference between the GPU's clock and the host's, and the time until the host
  * notices an end. */
 #define GV_STALL_SLACK_NS 50000
@@ -44,6 +47,16 @@ struct gv_stall_work {
 
 /* A time of compiling that CUPTI recorded. */
 struct gv_stall_jit {
+    int64_t start_ns, end_ns;
+};
+
+/* When another process may have kept the kernel driver busy, and how. */
+struct gv_stall_life {
+    int64_t process; /* row, of the session; 0: outside of it */
+    int64_t other;   /* row of other_process; 0: of the session */
+    int64_t call;    /* row; 0: no call says so */
+    enum gv_other_did did;
+    int64_t at_ns; /* when it started or ended */
     int64_t start_ns, end_ns;
 };
 
@@ -82,14 +95,30 @@ struct gv_stall_call {
     int64_t short_ns;        /* a wait below the threshold */
     int64_t waited_until_ns; /* 0: not known */
     int64_t waited_for, drained_count, drained_ns;
-    int64_t presumed;   /* call that launched what it presumably waited for */
-    int64_t blocked_by; /* call that held the lock */
+    int64_t presumed;        /* call that launched what it presumably waited for */
+    int64_t blocked_by;      /* call that held the lock */
+    struct gv_stall_life by; /* other-process only */
 };
 
 static inline int64_t gv_stall_call_ns(const struct gv_stall_call *call)
 {
     return call->end_ns - call->start_ns;
 }
+
+#define GV_STALL_STEPS 64
+
+/* Calls by the highest bit of their size and of their duration. */
+struct gv_stall_usual {
+    uint32_t count[GV_STALL_STEPS][GV_STALL_STEPS];
+};
+
+/* report/analyse/stalls/others.h */
+struct gv_stall_others {
+    struct gv_stall_life *lives;
+    size_t count, room;
+    struct gv_stall_usual **usual; /* by api; NULL: none was seen */
+    size_t api_count;
+};
 
 /* What the decision needs besides the call itself. */
 struct gv_stall_judge {
@@ -99,7 +128,10 @@ struct gv_stall_judge {
     size_t jit_count, jit_room;
     struct gv_stall_call *holders; /* of the lock; others may still wait for them */
     size_t holder_count, holder_room;
-    size_t later_count; /* calls that follow the one that is decided */
+    size_t later_count;            /* calls that follow the one that is decided */
+    struct gv_stall_call *keepers; /* of the kernel driver; other processes may wait for them */
+    size_t keeper_count, keeper_room;
+    struct gv_stall_others others;
 };
 
 /* A list with room for one more row: the same or a larger one. NULL: no memory; the list is

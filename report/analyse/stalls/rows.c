@@ -51,9 +51,11 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         &row->waited_end_ns,
         &row->blocked_thread,
         &row->blocked_stall,
+        &row->other_pid,
     };
-    char **const texts[] = {&row->cause,  &row->confidence,  &row->advice,      &row->name,
-                            &row->kernel, &row->waited_name, &row->blocked_name};
+    char **const texts[] = {&row->cause,        &row->confidence, &row->advice,
+                            &row->name,         &row->kernel,     &row->waited_name,
+                            &row->blocked_name, &row->other_name, &row->other_did};
     int column = 0, error = 0;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -131,8 +133,9 @@ void gv_stall_rows_free(struct gv_stall_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         struct gv_stall_row *row = &rows->rows[i];
-        char *const texts[] = {row->cause,  row->confidence,  row->advice,      row->name,
-                               row->kernel, row->waited_name, row->blocked_name};
+        char *const texts[] = {row->cause,        row->confidence, row->advice,
+                               row->name,         row->kernel,     row->waited_name,
+                               row->blocked_name, row->other_name, row->other_did};
 
         for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
             free(texts[j]);

@@ -33,6 +33,7 @@ struct gv_stall_row {
     int64_t waited_end_ns;  /* of the operation waited for */
     int64_t blocked_thread; /* of the call that blocked it */
     int64_t blocked_stall;
+    int64_t other_pid; /* other-process: that process */
     bool expected;
     bool unsure; /* it may have compiled instead of waited */
     char *cause;
@@ -42,6 +43,8 @@ struct gv_stall_row {
     char *kernel;       /* that the call launches */
     char *waited_name;  /* of the operation */
     char *blocked_name; /* of the call */
+    char *other_name;   /* of the process */
+    char *other_did;    /* call, start, end, use */
 };
 
 struct gv_stall_rows {

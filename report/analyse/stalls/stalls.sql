@@ -97,6 +97,18 @@ ORDER BY 4, 1;
 -- name: FIRST_USES
 SELECT kernel, id, start_ns FROM call WHERE kernel IS NOT NULL;
 
+-- name: LIVES
+-- The processes, if there is more than one.
+SELECT id, start_ns, end_ns FROM process
+WHERE start_ns IS NOT NULL AND (SELECT count(*) FROM process) > 1;
+
+-- name: OUTSIDE
+SELECT id, first_ns, last_ns, started, ended FROM other_process;
+
+-- name: ALLOCATIONS
+SELECT api, bytes, duration_ns FROM call
+WHERE api IN (SELECT id FROM api WHERE class = 'alloc') AND result = 0;
+
 -- define: replayed
 c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.result, c.stream, c.context, c.object, c.bytes
 
@@ -178,6 +190,9 @@ INSERT OR REPLACE INTO load_wait (load, wait_ns, gpu_busy) VALUES (?, ?, ?);
 -- name: ADD
 INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_for, blocked_by,
     drained_count, drained_ns, confidence, presumed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: ADD_OTHER
+INSERT INTO stall_other (stall, process, other, did) VALUES (?, ?, ?, ?);
 
 -- name: LOST_CAPTURES
 -- The captures without a graph, and the first call that failed in each as calls do that lose a
@@ -306,9 +321,12 @@ SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,
     (SELECT b.cause FROM stall b WHERE s.blocked_by IS NOT NULL AND b.id < s.id
         AND b.call = s.blocked_by AND b.id >= s.id - 4096 ORDER BY b.id DESC LIMIT 1),
     s.drained_count, s.call, s.blocked_by,
-    s.confidence = 'inferred' AND (SELECT ptx FROM temp.stall_code p WHERE p.call = s.call)
+    s.confidence = 'inferred' AND (SELECT ptx FROM temp.stall_code p WHERE p.call = s.call),
+    coalesce(op.pid, os.pid), coalesce(op.name, os.program), ox.did
 FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = c.api
     LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN thread t ON t.id = c.thread
+    LEFT JOIN stall_other ox ON ox.stall = s.id LEFT JOIN process os ON os.id = ox.process
+    LEFT JOIN other_process op ON op.id = ox.other
 WHERE s.expected = 0 AND s.cause <> 'unknown';
 
 -- name: ADD_TEXT

@@ -46,6 +46,8 @@ static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
         {"confidence", row->confidence},
         {"waited_for_name", row->waited_name},
         {"blocked_by_name", row->blocked_name},
+        {"other_name", row->other_name},
+        {"other_did", row->other_did},
     };
     const struct {
         const char *key;
@@ -64,6 +66,7 @@ static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
     }
     gv_json_bool(json, "expected", row->expected);
     gv_json_known(json, "blocked_by_stall", row->blocked_stall, row->blocked_stall != 0);
+    gv_json_known(json, "other_pid", row->other_pid, row->other_pid != 0);
 }
 
 static void explain_what(const struct gv_stall_row *row, FILE *text)
@@ -101,6 +104,22 @@ static void explain_drained(const struct gv_stall_row *row, FILE *text)
                 (double)row->waited_end_ns / 1e9);
 }
 
+static void explain_other(const struct gv_stall_row *row, FILE *text)
+{
+    if (row->other_pid)
+        fprintf(text, "process %" PRId64, row->other_pid);
+    else
+        fputs("one that cannot be named", text);
+    if (row->other_name)
+        fprintf(text, " (" GV_EXPLAIN_NAME ")", row->other_name);
+    if (strcmp(row->other_did, "start") == 0)
+        fputs(" started", text);
+    else if (strcmp(row->other_did, "end") == 0)
+        fputs(" ended", text);
+    else if (strcmp(row->other_did, "use") == 0)
+        fputs(" used the GPU", text);
+}
+
 static void explain_because(const struct gv_stall_row *row, FILE *text)
 {
     char wait[GV_FORMAT_BYTES], jit[GV_FORMAT_BYTES], work[GV_FORMAT_BYTES];
@@ -112,6 +131,10 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
                 row->blocked_name ? row->blocked_name : "a call", row->blocked_thread);
         if (row->blocked_stall)
             fprintf(text, " (stall s%" PRId64 ")", row->blocked_stall);
+    }
+    if (row->other_did) {
+        fputs(row->blocked_by ? " of " : ": ", text);
+        explain_other(row, text);
     }
     if (waits || row->blocked_by)
         explain_drained(row, text);
@@ -135,7 +158,9 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
     if (compiled)
         fprintf(text, "compiled for %s", gv_format_duration(jit, row->jit_ns));
     fprintf(text, " and worked for %s.", gv_format_duration(work, row->work_ns));
-    if (row->unsure)
+    if (row->other_did)
+        fputs(" Inferred: they coincide, and nothing else explains the call.", text);
+    else if (row->unsure)
         fputs(" GPU activity was not recorded, so it may be either.", text);
     else if (row->confidence && strcmp(row->confidence, "inferred") == 0)
         fputs(row->cause && strcmp(row->cause, "pageable-copy") == 0

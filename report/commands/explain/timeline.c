@@ -103,13 +103,15 @@ static void timeline_add(struct gv_timeline *timeline, struct gv_timeline_lane *
     }
 }
 
-/* Runs a statement that takes the process, the end and the start of the window. */
+/* Runs a statement that takes the process, the end and the start of the window, and may take the
+ * other thread, which may be another process's. */
 static int timeline_each(sqlite3 *trace, const char *sql, struct gv_timeline *timeline,
                          void (*take)(struct gv_timeline *, sqlite3_stmt *))
 {
-    const int64_t values[] = {timeline->focus->process, timeline->to_ns, timeline->from_ns};
+    const int64_t values[] = {timeline->focus->process, timeline->to_ns, timeline->from_ns,
+                              timeline->focus->other_thread};
     sqlite3_stmt *rows = NULL;
-    int result = gv_database_ask(trace, sql, values, 3, &rows);
+    int result = gv_database_ask(trace, sql, values, 4, &rows);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
@@ -227,8 +229,8 @@ static void timeline_print_times(const struct gv_timeline *timeline, FILE *out)
 }
 
 static const char timeline_calls_sql[] =
-    "SELECT thread, start_ns, duration_ns, name FROM calls WHERE process = ?1 AND start_ns < ?2"
-    " AND start_ns + duration_ns > ?3";
+    "SELECT thread, start_ns, duration_ns, name FROM calls WHERE (process = ?1 OR thread = ?4)"
+    " AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 /* Its own end: an unfinished call has none. */
 static const char timeline_flights_sql[] =
     "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"

@@ -42,6 +42,8 @@ static const struct gv_column stalls_fields[] = {
     {"confidence", GV_COLUMN_TEXT},    {"process", GV_COLUMN_NUMBER},
     {"thread", GV_COLUMN_NUMBER},      {"kernel", GV_COLUMN_TEXT},
     {"where", GV_COLUMN_TEXT},         {"advice", GV_COLUMN_TEXT},
+    {"other_pid", GV_COLUMN_NUMBER},   {"other_name", GV_COLUMN_TEXT},
+    {"other_did", GV_COLUMN_TEXT},
 };
 
 struct gv_stalls {
@@ -72,7 +74,9 @@ static void stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_
     gv_rows_number(out, gv_stall_lost_ns(row));
     gv_rows_text(out, row->cause);
     gv_rows_text(out, row->name);
-    gv_rows_text(out, row->blocked_name ? row->blocked_name : row->waited_name);
+    gv_rows_text(out, row->blocked_name  ? row->blocked_name
+                      : row->waited_name ? row->waited_name
+                                         : row->other_name);
     gv_rows_text(out, stall_where(trace, row, where));
 }
 
@@ -100,6 +104,9 @@ static void stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct g
     gv_rows_text(out, row->kernel);
     gv_rows_text(out, stall_where(trace, row, where));
     gv_rows_text(out, row->advice);
+    gv_rows_known(out, row->other_pid);
+    gv_rows_text(out, row->other_name);
+    gv_rows_text(out, row->other_did);
 }
 
 static bool stalls_is_for_people(enum gv_format format)

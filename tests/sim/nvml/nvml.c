@@ -3,18 +3,21 @@
  *
  * GV_SIM_NVML: `refuse` (nvmlInit fails), `hang` (nvmlInit never returns), `partial` (devices
  * report no utilisation and no power, as some do). GV_SIM_NVML_DEVICES: the number of devices,
- * default 1.
+ * default 1. GV_SIM_MACHINE: each lists the processes of this folder (tests/sim/machine.c).
  */
+#include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SUCCESS       0
-#define NOT_SUPPORTED 3
-#define UNKNOWN       999
-#define EXPORT        __attribute__((visibility("default")))
+#define SUCCESS           0
+#define NOT_SUPPORTED     3
+#define INSUFFICIENT_SIZE 7
+#define UNKNOWN           999
+#define EXPORT            __attribute__((visibility("default")))
 
 struct rates {
     unsigned gpu;
@@ -27,6 +30,12 @@ struct memory {
     unsigned long long used;
 };
 
+struct process {
+    unsigned pid;
+    unsigned long long used;
+    unsigned gpu_instance, compute_instance;
+};
+
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetCount_v2(unsigned *count);
@@ -37,6 +46,8 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
 int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
 int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
+                                            struct process *processes);
 
 static int is(const char *mode)
 {
@@ -120,4 +131,26 @@ EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
     (void)sensor;
     *celsius = 54;
     return SUCCESS;
+}
+
+/* Those with a context: tests/sim/machine.c makes a file for each. */
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
+                                                   struct process *processes)
+{
+    const char *machine = getenv("GV_SIM_MACHINE");
+    DIR *folder = machine ? opendir(machine) : NULL;
+    unsigned found = 0;
+
+    (void)device;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        unsigned pid = (unsigned)strtoul(entry->d_name, NULL, 10);
+        if (pid && found < *count)
+            processes[found] = (struct process){.pid = pid};
+        found += pid != 0;
+    }
+    if (folder)
+        closedir(folder);
+    bool fits = found <= *count;
+    *count = found;
+    return is("partial") ? NOT_SUPPORTED : fits ? SUCCESS : INSUFFICIENT_SIZE;
 }

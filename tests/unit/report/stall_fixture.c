@@ -16,7 +16,8 @@ static int next_call, next_op;
 /* The ids of the first process's rows; those of the second one are 10 higher. */
 static const char things[] =
     "INSERT INTO process (id, identity, pid, program, start_ns, gpu) VALUES"
-    " (1, 1, 101, 'seen', 0, 'cupti'), (11, 2, 102, 'unseen', 0, 'host-only');"
+    " (1, 1, 101, 'seen', -100000000000, 'cupti'),"
+    " (11, 2, 102, 'unseen', -100000000000, 'host-only');"
     "INSERT INTO thread (id, process, serial, tid, records) VALUES"
     " (1, 1, 1, 1001, 0), (2, 1, 2, 1002, 0), (11, 11, 1, 1011, 0), (12, 11, 2, 1012, 0);"
     "INSERT INTO context (id, process, handle) VALUES (1, 1, 1), (2, 1, 2), (11, 11, 1), (12, 11, "
@@ -163,10 +164,12 @@ void expect(const char *lines)
         "SELECT printf('%d %s %d+%d+%d', call, cause, (jit_ns + 5000) / 10000 * 10,"
         " (wait_ns + 5000) / 10000 * 10, (work_ns + 5000) / 10000 * 10) ||"
         " coalesce(' for ' || waited_for, '') || coalesce(' by ' || blocked_by, '') ||"
+        " coalesce(' ' || other_did || coalesce(' of ' || other_name, ''), '') ||"
         " coalesce(' drained ' || drained_count, '') || coalesce(' presumed ' || presumed, '') ||"
         " CASE expected WHEN 1 THEN ' expected' ELSE '' END, confidence,"
         " jit_ns + wait_ns + work_ns = duration_ns, advice IS NOT NULL OR expected,"
-        " cause = 'descheduled' FROM stalls"
+        " CASE cause WHEN 'descheduled' THEN 'measured' WHEN 'other-process' THEN 'inferred' END"
+        " FROM stalls"
         " ORDER BY id";
     char found[8192] = "";
     sqlite3_stmt *rows = NULL;
@@ -177,10 +180,12 @@ void expect(const char *lines)
     while (sqlite3_step(rows) == SQLITE_ROW) {
         size_t used = strlen(found);
         snprintf(found + used, sizeof(found) - used, "%s\n", sqlite3_column_text(rows, 0));
-        if (current != BOTH)
+        if (sqlite3_column_type(rows, 4) != SQLITE_NULL)
             assert_string_equal((const char *)sqlite3_column_text(rows, 1),
-                                current == MEASURED || sqlite3_column_int(rows, 4) ? "measured"
-                                                                                   : "inferred");
+                                (const char *)sqlite3_column_text(rows, 4));
+        else if (current != BOTH)
+            assert_string_equal((const char *)sqlite3_column_text(rows, 1),
+                                current == MEASURED ? "measured" : "inferred");
         assert_int_equal(sqlite3_column_int(rows, 2), 1);
         assert_int_equal(sqlite3_column_int(rows, 3), 1);
     }

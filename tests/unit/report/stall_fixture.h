@@ -60,8 +60,8 @@ void loaded(int call, const char *image, int64_t hash);
 void compiled(int call, int64_t start_us, int64_t us);
 
 /* Analyses, and compares the stalls: one line each, "call cause jit+wait+work", then if known
- * "for <op>", "by <call>", "drained <count>", "presumed <call>", and "expected" at the end.
- * Times are rounded to 10 us. */
+ * "for <op>", "by <call>", "<what another process did> of <its name>", "drained <count>", "presumed
+ * <call>", and "expected" at the end. Times are rounded to 10 us. */
 void expect(const char *lines);
 
 #endif

@@ -194,9 +194,32 @@ static void every_cause_has_advice(void **state)
         if (cause == GV_CAUSE_UNKNOWN || cause == GV_CAUSE_DESCHEDULED)
             continue; /* the program's line is not the reason */
         expect_in(text, "a.c:7");
-        if (cause != GV_CAUSE_JIT && cause != GV_CAUSE_LAUNCH_BLOCKING && cause != GV_CAUSE_POOL)
+        if (cause != GV_CAUSE_JIT && cause != GV_CAUSE_LAUNCH_BLOCKING &&
+            cause != GV_CAUSE_OTHER_PROCESS && cause != GV_CAUSE_POOL)
             expect_in(text, "spin");
     }
+}
+
+static void another_process_is_named_with_what_it_did(void **state)
+{
+    struct gv_advice_facts facts = {.call = "cudaMalloc",
+                                    .where = "a.c:7",
+                                    .blocker = "cudaFree",
+                                    .blocker_where = "b.c:9",
+                                    .other_pid = 42,
+                                    .other_name = "train",
+                                    .other_did = "call"};
+    char text[GV_ADVICE_BYTES];
+
+    (void)state;
+    gv_advice_write(&facts, GV_CAUSE_OTHER_PROCESS, text);
+    expect_in(text, "Process 42 (train) was in cudaFree at b.c:9: cudaMalloc at a.c:7 is not the");
+    facts.other_did = "end";
+    gv_advice_write(&facts, GV_CAUSE_OTHER_PROCESS, text);
+    expect_in(text, "Process 42 (train) ended: ");
+    facts = (struct gv_advice_facts){.call = "cudaMalloc", .other_did = "use"};
+    gv_advice_write(&facts, GV_CAUSE_OTHER_PROCESS, text);
+    expect_in(text, "Another process used the GPU: cudaMalloc is not the problem");
 }
 
 /* Each in the advice where it matters, if it has a value that matters. */
@@ -318,6 +341,7 @@ int main(void)
         cmocka_unit_test(many_late_kernels_are_counted),
         cmocka_unit_test(a_lock_names_the_call_that_held_it),
         cmocka_unit_test(every_cause_has_advice),
+        cmocka_unit_test(another_process_is_named_with_what_it_did),
         cmocka_unit_test(variables_change_the_advice),
         cmocka_unit_test(a_pool_is_told_to_keep_its_memory),
         cmocka_unit_test(advice_is_more_than_the_reason),

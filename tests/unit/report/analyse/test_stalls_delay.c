@@ -15,15 +15,33 @@ static int launch_of_20_ms(void)
 static void most_of_a_call_explains_it(void **state)
 {
     (void)state;
-    delayed(launch_of_20_ms(), 10000);
-    expect("2 descheduled 0+10000+10000\n");
+    delayed(launch_of_20_ms(), 16000);
+    expect("2 descheduled 0+16000+4000\n");
 }
 
-static void less_than_half_of_a_call_does_not(void **state)
+static void less_than_most_of_a_call_does_not(void **state)
 {
     (void)state;
-    delayed(launch_of_20_ms(), 9990);
+    delayed(launch_of_20_ms(), 15990);
     expect("2 unknown 0+20000+0\n");
+    fixture_sql("UPDATE call_delay SET delay_ns = 12000000");
+    expect("2 unknown 0+20000+0\n");
+}
+
+/* The machine was busy, and the thread ran: its first reading says so. */
+static void a_slow_call_of_a_thread_that_ran_is_not_explained(void **state)
+{
+    (void)state;
+    delayed(launch_of_20_ms(), 150);
+    expect("2 unknown 0+20000+0\n");
+}
+
+/* A file may say anything. */
+static void a_thread_cannot_wait_for_longer_than_the_call(void **state)
+{
+    (void)state;
+    delayed(launch_of_20_ms(), 90000);
+    expect("2 descheduled 0+20000+0\n");
 }
 
 /* It does work, so it is not a stall by itself. */
@@ -83,7 +101,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(most_of_a_call_explains_it),
-        CASE(less_than_half_of_a_call_does_not),
+        CASE(less_than_most_of_a_call_does_not),
+        CASE(a_slow_call_of_a_thread_that_ran_is_not_explained),
+        CASE(a_thread_cannot_wait_for_longer_than_the_call),
         CASE(an_allocation_that_had_no_processor),
         CASE(short_delays_are_no_stalls),
         CASE(what_was_seen_of_the_gpu_stays),

@@ -1,0 +1,159 @@
+#include "report/analyse/stalls/others.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The kernel driver needs so long for a process that starts or ends. */
+#define LIFE_NS 1000000000
+/* Processes outside the session are sampled so often. */
+#define SAMPLED_NS 1000000000
+/* A quarter of a call's kind took less; fewer calls say nothing. */
+#define USUAL_PART  4
+#define USUAL_LEAST 4
+
+/* The place of a number's highest bit. */
+static unsigned bits_of(int64_t number)
+{
+    return number > 0 ? 63u - (unsigned)__builtin_clzll((unsigned long long)number) : 0;
+}
+
+static int add_life(struct gv_stall_others *others, const struct gv_stall_life *life)
+{
+    struct gv_stall_life *lives =
+        gv_stall_grown(others->lives, &others->room, others->count, sizeof(*lives));
+
+    if (!lives)
+        return -ENOMEM;
+    others->lives = lives;
+    others->lives[others->count++] = *life;
+    return 0;
+}
+
+static int read_processes(struct gv_stall_run *run)
+{
+    int error;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_LIVES, &error);
+
+    while (gv_stall_next(run, rows, &error)) {
+        struct gv_stall_life life = {.process = sqlite3_column_int64(rows, 0)};
+        int64_t start_ns = gv_time_column(rows, 1), end_ns = gv_time_column(rows, 2);
+
+        life.did = GV_OTHER_STARTED;
+        life.start_ns = life.at_ns = start_ns;
+        life.end_ns = start_ns + LIFE_NS;
+        error = add_life(&run->judge.others, &life);
+        if (error || sqlite3_column_type(rows, 2) == SQLITE_NULL)
+            continue;
+        life.did = GV_OTHER_ENDED;
+        life.at_ns = end_ns;
+        life.start_ns = end_ns - LIFE_NS;
+        life.end_ns = end_ns + LIFE_NS;
+        error = add_life(&run->judge.others, &life);
+    }
+    return error;
+}
+
+static int read_outside(struct gv_stall_run *run)
+{
+    int error;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_OUTSIDE, &error);
+
+    while (gv_stall_next(run, rows, &error)) {
+        int64_t first_ns = gv_time_column(rows, 1), last_ns = gv_time_column(rows, 2);
+        bool started = sqlite3_column_int(rows, 3) != 0, ended = sqlite3_column_int(rows, 4) != 0;
+        struct gv_stall_life life = {.other = sqlite3_column_int64(rows, 0)};
+
+        life.did = GV_OTHER_USED;
+        life.start_ns = life.at_ns = first_ns;
+        life.end_ns = last_ns;
+        error = add_life(&run->judge.others, &life);
+        life.did = GV_OTHER_STARTED;
+        life.start_ns = first_ns - SAMPLED_NS;
+        life.end_ns = first_ns + LIFE_NS;
+        if (!error && started)
+            error = add_life(&run->judge.others, &life);
+        life.did = GV_OTHER_ENDED;
+        life.start_ns = life.at_ns = last_ns;
+        life.end_ns = last_ns + SAMPLED_NS + LIFE_NS;
+        if (!error && ended)
+            error = add_life(&run->judge.others, &life);
+    }
+    return error;
+}
+
+/* Counts calls by size and duration, in steps of two. */
+static int count_call(struct gv_stall_run *run, sqlite3_stmt *row)
+{
+    struct gv_stall_others *others = &run->judge.others;
+    int64_t id = sqlite3_column_int64(row, 0);
+    const struct gv_stall_api *api = GV_STALL_ROW(run->apis, run->api_count, id);
+
+    if (!api || !api->rule || !(api->rule->flags & GV_CALL_HELD_BY_OTHERS))
+        return 0;
+    if (!others->usual)
+        others->usual = calloc(run->api_count, sizeof(*others->usual));
+    if (others->usual && !others->usual[id])
+        others->usual[id] = calloc(1, sizeof(*others->usual[id]));
+    if (!others->usual || !others->usual[id])
+        return -ENOMEM;
+    others->usual[id]->count[bits_of(gv_time_column_duration(row, 1))]
+                            [bits_of(gv_time_column_duration(row, 2))]++;
+    return 0;
+}
+
+static int read_usual(struct gv_stall_run *run)
+{
+    int error;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_ALLOCATIONS, &error);
+
+    while (gv_stall_next(run, rows, &error))
+        error = count_call(run, rows);
+    return error;
+}
+
+int gv_stall_others_open(struct gv_stall_run *run)
+{
+    struct gv_stall_others *others = &run->judge.others;
+    int error = read_processes(run);
+
+    others->api_count = run->api_count;
+    if (!error)
+        error = read_outside(run);
+    if (!error && others->count > 0)
+        error = read_usual(run);
+    return error;
+}
+
+void gv_stall_others_close(struct gv_stall_others *others)
+{
+    for (size_t i = 0; others->usual && i < others->api_count; i++)
+        free(others->usual[i]);
+    free(others->usual);
+    free(others->lives);
+}
+
+int64_t gv_stall_usual_ns(const struct gv_stall_others *others, const struct gv_stall_call *call)
+{
+    const struct gv_stall_usual *usual =
+        others->usual && call->api > 0 && (uint64_t)call->api < others->api_count
+            ? others->usual[call->api]
+            : NULL;
+    uint64_t all = 0, seen = 0;
+    unsigned size = bits_of(call->bytes), time;
+
+    if (!usual)
+        return -1;
+    /* Larger calls take no less. */
+    for (unsigned s = size; s < GV_STALL_STEPS; s++)
+        for (time = 0; time < GV_STALL_STEPS; time++)
+            all += usual->count[s][time];
+    if (all < USUAL_LEAST)
+        return -1;
+    for (time = 0; time < GV_STALL_STEPS; time++) {
+        for (unsigned s = size; s < GV_STALL_STEPS; s++)
+            seen += usual->count[s][time];
+        if (seen * USUAL_PART >= all)
+            break;
+    }
+    return time < 61 ? INT64_C(2) << time : INT64_MAX;
+}

@@ -1,0 +1,121 @@
+"""Processes outside the session that use its GPU: who is listed, and what waits for them."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import harness
+
+# Asks for the free memory until told to end; argument: seconds.
+ASK = """
+import ctypes, os, sys, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context, size = ctypes.c_void_p(), ctypes.c_size_t()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+if "hidden" in sys.argv:
+    os.unlink(os.path.join(os.environ["GV_SIM_MACHINE"], str(os.getpid())))
+assert cuda.cuCtxSetCurrent(context) == 0
+memory = ctypes.c_uint64()
+assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(4096)) == 0
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    assert cuda.cuMemGetInfo_v2(ctypes.byref(size), ctypes.byref(size)) == 0
+    time.sleep(0.002)
+"""
+HELD_S = 0.3
+# A name may have any bytes.
+NAME = "a\x1b[31m'b"
+
+
+class OtherProcesses(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.machine = self.path("machine")
+        os.mkdir(self.machine)
+
+    @contextlib.contextmanager
+    def another(self):
+        """A process that uses the GPU, as far as the simulated NVML knows."""
+        program = self.path(NAME)
+        shutil.copy(shutil.which("sleep"), program)
+        with subprocess.Popen([program, "60"]) as process:
+            listed = os.path.join(self.machine, str(process.pid))
+            with open(listed, "w", encoding="utf-8"):
+                pass
+            try:
+                yield process.pid
+            finally:
+                os.unlink(listed)
+                process.kill()
+
+    def keep_driver(self, seconds):
+        """As a process that frees much memory does."""
+        time.sleep(seconds)
+        with open(os.path.join(self.machine, "lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            time.sleep(HELD_S)
+
+    def ask(self, seconds, *words, **env):
+        folders = [harness.simulator(), os.path.join(harness.simulator(), "nvml")]
+        self.run_well([sys.executable, "-c", ASK, str(seconds), *words],
+                      env={"LD_LIBRARY_PATH": ":".join(folders), "GV_SIM_MACHINE": self.machine, **env})
+        return self.trace()
+
+    @harness.depends_on_time("processes are listed once a second")
+    def test_one_that_uses_the_gpu_explains_a_wait(self):
+        for mode in ("auto", "off"):
+            with self.another() as pid:
+                keeper = threading.Thread(target=self.keep_driver, args=(1.0,))
+                keeper.start()
+                trace = self.ask(2.5, GPUVERIFY_GPU=mode)
+                keeper.join()
+            rows = trace.rows("SELECT pid, name, started, ended FROM other_processes")
+            self.assertEqual(rows, [(pid, NAME, 0, 0)])
+            (wait_ns, other, name, did, confidence, advice), = trace.rows(
+                "SELECT wait_ns, other_pid, other_name, other_did, confidence, advice FROM stalls"
+                " WHERE cause = 'other-process' AND wait_ns > 50000000")
+            self.assertEqual((other, name, did, confidence), (pid, NAME, "use", "inferred"))
+            self.assertAlmostEqual(wait_ns / 1e9, HELD_S, delta=HELD_S / 2)
+            self.assertIn(f"Process {pid} (", advice)
+            told = self.command("explain", self.path("trace.db")).out
+            self.assertIn(f"process {pid} (", told)
+            self.assertNotIn("\x1b", told)
+            os.unlink(self.path("trace.db"))
+
+    @harness.depends_on_time("processes are listed once a second")
+    def test_one_that_comes_and_goes(self):
+        def visit():
+            time.sleep(1.2)
+            with self.another():
+                time.sleep(1.2)
+        visitor = threading.Thread(target=visit)
+        visitor.start()
+        trace = self.ask(4.5)
+        visitor.join()
+        (name, started, ended, seen_ns), = trace.rows(
+            "SELECT name, started, ended, last_ns - first_ns FROM other_processes")
+        self.assertEqual((name, started, ended), (NAME, 1, 1))
+        self.assertLess(seen_ns, 3e9)
+
+    def test_one_of_another_container_has_no_number(self):
+        with open(os.path.join(self.machine, str((1 << 22) + 1)), "w", encoding="utf-8"):
+            pass
+        self.assertEqual(self.ask(0.5).rows("SELECT pid, name FROM other_processes"), [(None, None)])
+
+    def test_where_our_own_has_another_number_nobody_is_told(self):
+        with self.another():
+            self.assertEqual(self.ask(0.5, "hidden").rows("SELECT * FROM other_processes"), [])
+
+    def test_our_own_are_not_others(self):
+        self.assertEqual(self.ask(0.5).rows("SELECT * FROM other_processes"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
