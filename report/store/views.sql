@@ -120,6 +120,26 @@ FROM gpu_module m
     LEFT JOIN load_wait w ON w.load = -m.id
 WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL);
 
+CREATE VIEW host_functions AS -- one function that the CPU ran when its stream reached it: cudaLaunchHostFunc, stream callbacks
+SELECT
+    h.id AS id, -- increases
+    h.process AS process, -- id in processes
+    h.call AS call, -- the call that put it into its stream; id in calls
+    coalesce(c.context, s.context) AS context, -- the call's; id in contexts
+    c.stream AS stream, -- the call's; id in streams
+    h.start_ns AS start_ns, -- since the session's start; NULL: it is not known to have run
+    h.duration_ns AS duration_ns, -- of it
+    f.function AS name, -- as written in C++; NULL: unknown, as of a Python function
+    f.library AS library, -- file with the code
+    f.file AS file, -- source file
+    f.line AS line, -- its first line
+    h.thread AS thread -- the driver's thread that ran it; id in threads
+FROM host_function h
+    LEFT JOIN call c ON c.id = h.call
+    LEFT JOIN stream s ON s.id = c.stream
+    LEFT JOIN stack k ON k.process = h.process AND k.number = h.stack
+    LEFT JOIN frame f ON f.stack = k.id AND f.depth = 0;
+
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT
     x.id AS id, -- increases in the order of the calls' start; s15 in the commands
@@ -143,8 +163,10 @@ SELECT
     k.name AS kernel, -- launched by the call
     cs.stack AS stack, -- where in the program; see frames
     x.presumed AS presumed, -- inferred only: the last call whose work was not known to be finished; id in calls
-    d.delay_ns AS delay_ns -- the least time for which the thread waited for a CPU; NULL: unknown
+    d.delay_ns AS delay_ns, -- the least time for which the thread waited for a CPU; NULL: unknown
+    h.host_function AS host_function -- the host function that most of the wait was for; id in host_functions
 FROM stall x
+    LEFT JOIN stall_host h ON h.stall = x.id
     LEFT JOIN stall_advice v ON v.id = x.advice
     LEFT JOIN call c ON c.id = x.call
     LEFT JOIN thread t ON t.id = c.thread
@@ -304,7 +326,7 @@ FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why FROM
     UNION ALL SELECT id, NULL, NULL, 'gpu', coalesce(gpu_why, gpu, 'CUDA was not initialised')
     FROM process WHERE gpu IS NOT 'cupti') r;
 
-CREATE VIEW threads AS -- one thread that called CUDA
+CREATE VIEW threads AS -- one thread that called CUDA, or ran host functions
 SELECT
     id, -- increases
     process, -- id in processes
