@@ -276,6 +276,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
     if (!error)
+        error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", &run->any_host);
+    if (!error)
         error = gv_gpu_unseen_each(trace, take_unseen, run);
     if (!error)
         error = find_first_uses(run);
@@ -441,6 +443,20 @@ static void bind_known(sqlite3_stmt *statement, int index, int64_t value)
         sqlite3_bind_null(statement, index);
 }
 
+/* Of the last stall. */
+static int store_host(struct gv_stall_run *run, int64_t host_function)
+{
+    int error;
+    sqlite3_stmt *add = gv_stall_statement(run, GV_STALL_ADD_HOST, &error);
+
+    if (add) {
+        sqlite3_bind_int64(add, 1, run->next_id - 1);
+        sqlite3_bind_int64(add, 2, host_function);
+    }
+    gv_stall_next(run, add, &error);
+    return error;
+}
+
 static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *call)
 {
     bool measured = call->source == GV_STALL_MEASURED;
@@ -463,14 +479,17 @@ static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *cal
         sqlite3_bind_int64(add, 11, call->drained_ns);
     else
         sqlite3_bind_null(add, 11);
-    /* The Linux kernel measured "descheduled", with or without the GPU side. */
-    sqlite3_bind_text(add, 12,
-                      measured || call->cause == GV_CAUSE_DESCHEDULED ? "measured" : "inferred", -1,
-                      SQLITE_STATIC);
+    /* The Linux kernel measured "descheduled", and our wrapper host functions, with or without
+     * the GPU side. */
+    sqlite3_bind_text(
+        add, 12,
+        measured || call->recorded || call->cause == GV_CAUSE_DESCHEDULED ? "measured" : "inferred",
+        -1, SQLITE_STATIC);
     bind_known(add, 13, call->presumed);
     result = sqlite3_step(add);
     sqlite3_reset(add);
-    return gv_stall_error(run->trace, result);
+    error = gv_stall_error(run->trace, result);
+    return error || !call->host_function ? error : store_host(run, call->host_function);
 }
 
 static int store_call(struct gv_stall_run *run, const struct gv_stall_call *call)
@@ -549,6 +568,7 @@ static int note_version(sqlite3 *trace, int64_t threshold_ns)
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
+                               "DELETE FROM main.stall_host;"
                                "DELETE FROM main.stall_advice;"
                                "DELETE FROM main.load_wait;"
                                "DELETE FROM main.lost_capture;");
@@ -569,9 +589,9 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const struct {
         const char *kind, *name;
-    } shadows[] = {{"TABLE", "stall"},        {"TABLE", "stall_advice"}, {"TABLE", "load_wait"},
-                   {"TABLE", "lost_capture"}, {"VIEW", "stalls"},        {"VIEW", "loads"},
-                   {"VIEW", "lost_captures"}};
+    } shadows[] = {{"TABLE", "stall"},     {"TABLE", "stall_host"},   {"TABLE", "stall_advice"},
+                   {"TABLE", "load_wait"}, {"TABLE", "lost_capture"}, {"VIEW", "stalls"},
+                   {"VIEW", "loads"},      {"VIEW", "lost_captures"}};
     char sql[64];
     int error = 0;
 

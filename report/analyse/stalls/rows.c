@@ -15,14 +15,16 @@ static int take_text(sqlite3_stmt *statement, int column, char **text)
     return found && !*text ? -ENOMEM : 0;
 }
 
-static int shorten(char **name)
+typedef void shorter(const char *name, char *out, size_t size);
+
+static int shorten(char **name, shorter *make_short)
 {
     char out[GV_KERNEL_NAME_BYTES];
     char *copy;
 
     if (!*name)
         return 0;
-    gv_kernel_name_short(*name, out, sizeof(out));
+    make_short(*name, out, sizeof(out));
     copy = strdup(out);
     if (!copy)
         return -ENOMEM;
@@ -51,9 +53,13 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         &row->waited_end_ns,
         &row->blocked_thread,
         &row->blocked_stall,
+        &row->host_function,
+        &row->host_ns,
+        &row->host_end_ns,
+        &row->host_stack,
     };
-    char **const texts[] = {&row->cause,  &row->confidence,  &row->advice,      &row->name,
-                            &row->kernel, &row->waited_name, &row->blocked_name};
+    char **const texts[] = {&row->cause,  &row->confidence,  &row->advice,       &row->name,
+                            &row->kernel, &row->waited_name, &row->blocked_name, &row->host_name};
     int column = 0, error = 0;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -63,9 +69,11 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
         error = take_text(statement, column++, texts[i]);
     if (!error && people)
-        error = shorten(&row->kernel);
+        error = shorten(&row->kernel, gv_kernel_name_short);
     if (!error && people)
-        error = shorten(&row->waited_name);
+        error = shorten(&row->waited_name, gv_kernel_name_short);
+    if (!error && people)
+        error = shorten(&row->host_name, gv_function_name_short);
     return error;
 }
 
@@ -131,8 +139,8 @@ void gv_stall_rows_free(struct gv_stall_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         struct gv_stall_row *row = &rows->rows[i];
-        char *const texts[] = {row->cause,  row->confidence,  row->advice,      row->name,
-                               row->kernel, row->waited_name, row->blocked_name};
+        char *const texts[] = {row->cause,  row->confidence,  row->advice,       row->name,
+                               row->kernel, row->waited_name, row->blocked_name, row->host_name};
 
         for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
             free(texts[j]);

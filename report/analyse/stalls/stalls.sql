@@ -102,7 +102,8 @@ c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.result, c.stream, c.context,
 
 -- name: REPLAY
 -- All calls of processes of which the GPU's side is not known, or not to the end.
-SELECT {replayed}, 0 FROM call c
+SELECT {replayed}, 0, h.id, h.start_ns, h.duration_ns
+FROM call c LEFT JOIN host_function h ON h.call = c.id
 WHERE c.thread IN (SELECT t.id FROM thread t JOIN process p ON p.id = t.process
     WHERE p.gpu IS NOT 'cupti' OR p.ended IS NULL OR EXISTS (SELECT 1 FROM loss l
         WHERE l.process = p.id AND l.what = 'GPU operation' AND l.class = 'last flush'))
@@ -114,8 +115,9 @@ ORDER BY c.start_ns, c.id;
 -- for there is no index.
 SELECT {replayed}, c.id IN (
         SELECT call FROM (SELECT call, duration_ns FROM gpu_op ORDER BY id DESC LIMIT 20000)
-        WHERE call IS NOT NULL AND duration_ns IS NOT NULL)
+        WHERE call IS NOT NULL AND duration_ns IS NOT NULL), h.id, h.start_ns, h.duration_ns
 FROM (SELECT * FROM call ORDER BY id DESC LIMIT 20000) c JOIN thread t ON t.id = c.thread
+    LEFT JOIN host_function h ON h.call = c.id
 WHERE t.process = ?1
 ORDER BY c.start_ns, c.id;
 
@@ -124,6 +126,12 @@ ORDER BY c.start_ns, c.id;
 -- name: OPS
 SELECT id, place, start_ns, duration_ns, call, shape, graph_node, copy_kind >> 4 FROM gpu_op
 WHERE id BETWEEN ?1 AND ?2 AND start_ns IS NOT NULL;
+
+-- name: HOST_FUNCTIONS
+-- Those that ran between two times.
+SELECT h.id, h.start_ns, h.duration_ns, h.call, h.process, coalesce(c.context, s.context), c.stream
+FROM host_function h JOIN call c ON c.id = h.call LEFT JOIN stream s ON s.id = c.stream
+WHERE h.start_ns <= ?2 AND h.start_ns + h.duration_ns >= ?1;
 
 -- name: CALL_PLACE
 SELECT c.stream, coalesce(c.context, s.context)
@@ -178,6 +186,9 @@ INSERT OR REPLACE INTO load_wait (load, wait_ns, gpu_busy) VALUES (?, ?, ?);
 -- name: ADD
 INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_for, blocked_by,
     drained_count, drained_ns, confidence, presumed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: ADD_HOST
+INSERT INTO stall_host (stall, host_function) VALUES (?, ?);
 
 -- name: LOST_CAPTURES
 -- The captures without a graph, and the first call that failed in each as calls do that lose a
@@ -306,9 +317,11 @@ SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,
     (SELECT b.cause FROM stall b WHERE s.blocked_by IS NOT NULL AND b.id < s.id
         AND b.call = s.blocked_by AND b.id >= s.id - 4096 ORDER BY b.id DESC LIMIT 1),
     s.drained_count, s.call, s.blocked_by,
-    s.confidence = 'inferred' AND (SELECT ptx FROM temp.stall_code p WHERE p.call = s.call)
+    s.confidence = 'inferred' AND (SELECT ptx FROM temp.stall_code p WHERE p.call = s.call),
+    h.name, h.duration_ns, h.call
 FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = c.api
     LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN thread t ON t.id = c.thread
+    LEFT JOIN stall_host x ON x.stall = s.id LEFT JOIN host_functions h ON h.id = x.host_function
 WHERE s.expected = 0 AND s.cause <> 'unknown';
 
 -- name: ADD_TEXT

@@ -150,6 +150,11 @@ bool gv_stacks_possible(void)
     return true;
 }
 
+void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_facts *facts)
+{
+    write_kind(thread, GV_RECORD_HOST_LAUNCH, facts->made);
+}
+
 bool gv_stacks_wanted_of_failed(unsigned api)
 {
     (void)api;
