@@ -87,15 +87,19 @@ static int64_t ended_ns(const struct gv_stall_call *call, const struct gv_stall_
                : 0;
 }
 
-/* The host function that took at least half of the wait. What an event is behind is not known, so
- * its end must have been that of the call. */
+/* The host function that took at least half of the wait, and was the last of the work, or before
+ * the last. What an event is behind is not known, so its function must have ended with the call. */
 static int64_t host_of(const struct gv_stall_call *call, const struct gv_stall_work *work,
                        int64_t wait_ns)
 {
-    if (work->host_ns < wait_ns - wait_ns / 2 ||
-        ((call->rule->flags & GV_CALL_OF_EVENT) && !ends_after(call, work->host_end_ns)))
+    bool at_end = ends_after(call, work->host_end_ns), last = at_end;
+
+    if (is_measured(call))
+        last = work->host_end_ns >= work->last_ns ||
+               work->last_start_ns >= work->host_end_ns - GV_STALL_SLACK_NS;
+    if (!last || ((call->rule->flags & GV_CALL_OF_EVENT) && !at_end))
         return 0;
-    return work->host;
+    return work->host_ns >= wait_ns - wait_ns / 2 ? work->host : 0;
 }
 
 /* Enters a wait for this work. own_ns: what the call takes by itself; used where the end of the

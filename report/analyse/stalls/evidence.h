@@ -38,8 +38,9 @@ struct gv_stall_work {
     int64_t count;    /* measured: ended in the call; otherwise: may be unfinished */
     int64_t first_ns; /* measured: start of the first */
     int64_t last_ns;  /* measured: end of the last */
-    int64_t op;       /* measured: the last, a row of gpu_op */
-    int64_t call;     /* otherwise: the call that launched the last */
+    int64_t last_start_ns;
+    int64_t op;   /* measured: the last, a row of gpu_op */
+    int64_t call; /* otherwise: the call that launched the last */
     /* of the host functions that ended in the call */
     int64_t host;           /* the one that took most of the call's time, a row of host_function */
     int64_t host_ns;        /* how much, */

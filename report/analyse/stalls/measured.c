@@ -380,6 +380,7 @@ static void add_op(struct gv_stall_work *work, const struct gv_stall_call *call,
         work->first_ns = op->start_ns;
     if (!work->count || op->end_ns > work->last_ns) {
         work->last_ns = op->end_ns;
+        work->last_start_ns = op->start_ns;
         if (op->id)
             work->op = op->id;
     }

@@ -133,6 +133,17 @@ int launched(int64_t at_us, int stream, int kernel, int64_t start_us, int64_t us
                stream, kernel, start_us, us);
 }
 
+int hosted(int64_t at_us, int stream, int64_t start_us, int64_t us)
+{
+    int call = CALL("cuLaunchHostFunc", at_us, 5, .stream = stream,
+                    .context = stream == STREAM_OTHER ? 2 : 1);
+
+    fixture_sql("INSERT INTO host_function (process, number, call, start_ns, duration_ns) VALUES"
+                " (%d, %d, %d, %lld, %lld)",
+                row(1), call, call, (long long)start_us * 1000, (long long)us * 1000);
+    return call;
+}
+
 void came(int call)
 {
     if (current == MEASURED)
@@ -164,6 +175,8 @@ void expect(const char *lines)
         " (wait_ns + 5000) / 10000 * 10, (work_ns + 5000) / 10000 * 10) ||"
         " coalesce(' for ' || waited_for, '') || coalesce(' by ' || blocked_by, '') ||"
         " coalesce(' drained ' || drained_count, '') || coalesce(' presumed ' || presumed, '') ||"
+        " coalesce(' host ' || (SELECT h.call FROM host_functions h WHERE h.id = host_function), "
+        "'') ||"
         " CASE expected WHEN 1 THEN ' expected' ELSE '' END, confidence,"
         " jit_ns + wait_ns + work_ns = duration_ns, advice IS NOT NULL OR expected,"
         " cause = 'descheduled' FROM stalls"
