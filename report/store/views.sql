@@ -153,7 +153,7 @@ SELECT
     x.jit_ns AS jit_ns, -- compiling
     x.waited_for AS waited_for, -- the last operation that had to finish; id in gpu_ops
     x.blocked_by AS blocked_by, -- the call that blocked it; id in calls
-    x.confidence AS confidence, -- measured: with the GPU side, or by the Linux kernel; inferred: from the calls alone
+    x.confidence AS confidence, -- measured: with the GPU side, by the Linux kernel, or by the end of a host function; inferred: from the calls alone
     v.text AS advice, -- what to do
     x.drained_count AS drained_count, -- operations that had to finish
     x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
@@ -396,7 +396,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, Python stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, Python stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss;
