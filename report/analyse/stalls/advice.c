@@ -74,11 +74,11 @@ static void add_name(struct gv_advice_out *out, const char *name, const char *ot
 
 static void add_host(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    char name[GV_KERNEL_NAME_BYTES], ran[GV_FORMAT_BYTES];
+    char ran[GV_FORMAT_BYTES];
 
-    gv_function_name_short(facts->host_name ? facts->host_name : "", name, sizeof(name));
-    add(out, "%s", name[0] ? "host function " : "a host function");
-    add_name(out, name, "");
+    add(out, facts->host_name ? "host function " : "a host function");
+    if (facts->host_name)
+        add_kernel_name(out, facts->host_name);
     add(out, " (%s)", gv_format_duration(ran, facts->host_ns));
     if (facts->host_where) {
         add(out, ", launched at ");

@@ -15,16 +15,14 @@ static int take_text(sqlite3_stmt *statement, int column, char **text)
     return found && !*text ? -ENOMEM : 0;
 }
 
-typedef void shorter(const char *name, char *out, size_t size);
-
-static int shorten(char **name, shorter *make_short)
+static int shorten(char **name)
 {
     char out[GV_KERNEL_NAME_BYTES];
     char *copy;
 
     if (!*name)
         return 0;
-    make_short(*name, out, sizeof(out));
+    gv_kernel_name_short(*name, out, sizeof(out));
     copy = strdup(out);
     if (!copy)
         return -ENOMEM;
@@ -69,11 +67,11 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
         error = take_text(statement, column++, texts[i]);
     if (!error && people)
-        error = shorten(&row->kernel, gv_kernel_name_short);
+        error = shorten(&row->kernel);
     if (!error && people)
-        error = shorten(&row->waited_name, gv_kernel_name_short);
+        error = shorten(&row->waited_name);
     if (!error && people)
-        error = shorten(&row->host_name, gv_function_name_short);
+        error = shorten(&row->host_name);
     return error;
 }
 
