@@ -48,7 +48,7 @@ struct gv_stall_replay {
     struct gv_stall_event events[EVENTS];
     struct gv_stall_host *hosts; /* that may not have ended */
     size_t host_count, host_room;
-    struct gv_stall_launch *launches; /* of kernels and graphs, if keeps_launches */
+    struct gv_stall_launch *launches; /* of kernels, graphs, host functions, if keeps_launches */
     size_t launch_count, launch_room;
     bool keeps_launches;
     bool ended;
@@ -139,10 +139,11 @@ struct gv_stall_step {
     int64_t call, start_ns, end_ns, process, stream, context, object, bytes;
     uint32_t flags;
     enum gv_call_scope scope;
-    bool fine;   /* it returned 0 */
-    bool ended;  /* its operation has ended */
-    bool blocks; /* it returned when its operation had ended */
-    struct gv_stall_host host; /* that it launched; host 0: none that ran */
+    bool fine;                 /* it returned 0 */
+    bool ended;                /* its operation has ended */
+    bool blocks;               /* it returned when its operation had ended */
+    bool hosted;               /* it launched a host function */
+    struct gv_stall_host host; /* the same; host 0: it is not known to have run */
 };
 
 static bool is_blocking(const struct gv_stall_run *run, int64_t process)
@@ -176,6 +177,7 @@ static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct 
     step->object = sqlite3_column_int64(row, 8);
     step->bytes = sqlite3_column_type(row, 9) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 9);
     step->ended = sqlite3_column_int(row, 10) != 0;
+    step->hosted = sqlite3_column_type(row, 11) != SQLITE_NULL;
     step->host = (struct gv_stall_host){0};
     if (sqlite3_column_type(row, 12) != SQLITE_NULL)
         step->host = (struct gv_stall_host){
@@ -261,7 +263,7 @@ static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_ste
 {
     struct gv_stall_launch *launches;
 
-    if (!replay->keeps_launches || !(step->flags & GV_CALL_LAZY))
+    if (!replay->keeps_launches || !((step->flags & GV_CALL_LAZY) || step->hosted))
         return 0;
     launches = gv_stall_grown(replay->launches, &replay->launch_room, replay->launch_count,
                               sizeof(*launches));

@@ -168,7 +168,10 @@ WHERE f.process = ?1
 ORDER BY f.start_ns, f.rowid;
 
 -- name: CALL_KERNEL
-SELECT k.name FROM call c JOIN kernel k ON k.id = c.kernel WHERE c.id = ?1;
+-- What a call launched: a kernel, or a host function.
+SELECT k.name, 0 FROM call c JOIN kernel k ON k.id = c.kernel WHERE c.id = ?1
+UNION ALL
+SELECT h.name, 1 FROM host_functions h WHERE h.call = ?1;
 
 -- name: SET_FLIGHT
 UPDATE flight SET blocked_by_thread = nullif(?2, 0), cause = ?3, confidence = 'inferred',
