@@ -1,5 +1,5 @@
 /*
- * A call that waits for a stream waits for the host functions in it too: a load, a free, a
+ * A call that waits for a stream waits for the host functions in it too: a load, a free, a copy, a
  * synchronisation, and an unload behind a callback. One in another context is not waited for. In a
  * capture, a host function becomes a node of the graph, which has what the program gave.
  */
@@ -63,6 +63,7 @@ int main(int argc, char **argv)
     struct job job = {0};
     CUdeviceptr memory;
     CUmodule module;
+    char pageable[4096];
 
     gv_stage_open(&stage, argc, argv);
     job.ms = stage.busy_ms;
@@ -88,6 +89,8 @@ int main(int argc, char **argv)
     if (!stage.idle)
         CHECK(cuStreamAddCallback(stage.stream, call_back, &job, 0));
     TIMED("unload", cuModuleUnload, (module));
+    launch(&stage, &job);
+    TIMED("copy", cuMemcpyDtoHAsync, (pageable, memory, sizeof(pageable), stage.stream));
     launch(&stage, &job);
     TIMED("free", cuMemFree, (memory));
     launch(&stage, &job);
