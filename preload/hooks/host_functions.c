@@ -1,7 +1,7 @@
 /*
  * Functions that the CPU runs when a stream reaches them: cudaLaunchHostFunc(), stream callbacks.
  * The driver gets our function and a cell with the program's. A launch with no free cell is passed
- * on as it is.
+ * on as it is. The driver drops a function after an error; its cell is lost.
  *
  * While its stream is captured, a function becomes a node of a graph. It is passed on as it is: the
  * program can ask for a node's function, and a graph runs it any number of times.

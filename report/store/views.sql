@@ -129,7 +129,7 @@ SELECT
     c.stream AS stream, -- the call's; id in streams
     h.start_ns AS start_ns, -- since the session's start; NULL: it is not known to have run
     h.duration_ns AS duration_ns, -- of it
-    f.function AS name, -- as written in C++; NULL: unknown, as of a Python function
+    f.function AS name, -- as written in C++; NULL: unknown, as of a Python function, or of the CUDA runtime
     f.library AS library, -- file with the code
     f.file AS file, -- source file
     f.line AS line, -- its first line
@@ -138,7 +138,7 @@ FROM host_function h
     LEFT JOIN call c ON c.id = h.call
     LEFT JOIN stream s ON s.id = c.stream
     LEFT JOIN stack k ON k.process = h.process AND k.number = h.stack
-    LEFT JOIN frame f ON f.stack = k.id AND f.depth = 0;
+    LEFT JOIN frame f ON f.stack = k.id AND f.depth = 0 AND f.kind <> 'runtime';
 
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT
