@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* Goes up when the rules change; meta row "stalls". */
-#define GV_STALLS_VERSION 4
+#define GV_STALLS_VERSION 5
 
 /* Analyses an open, writable trace in a transaction of its own, and replaces earlier results.
  * Writes to meta: stalls (version), stall_threshold_ns. 0 or -errno; on error the tables are
