@@ -7,6 +7,7 @@ An expectation is JSON: {"busy": {LABEL: WHAT, ...}, "idle": {...}}. The labels 
   kernel            name of the kernel that the call was for
   expected          whether the program asked to wait; default false
   waited_for        name of the kernel that had to end (not in host-only mode, where it is not seen)
+  host_function     name of the host function that most of the wait was for
   blocked_by        name of the call that stood in the way
   other_did         what another process did: call, start, end or use
   wait_ms "busy"    the wait is as long as the GPU was kept busy
@@ -133,7 +134,8 @@ class Told:
         return found
 
     def stall_of(self, call):
-        rows = self.rows("SELECT s.*, o.name AS op, b.name AS blocker FROM stalls s"
+        rows = self.rows("SELECT s.*, o.name AS op, b.name AS blocker, h.name AS host FROM stalls s"
+                         " LEFT JOIN host_functions h ON h.id = s.host_function"
                          " LEFT JOIN gpu_ops o ON o.id = s.waited_for"
                          " LEFT JOIN calls b ON b.id = s.blocked_by WHERE s.call = ?", call["id"])
         need(len(rows) <= 1, f"call {call['id']} has {len(rows)} stalls")
@@ -166,6 +168,10 @@ class Told:
         if self.mode == "measured" and "waited_for" in what:
             need(stall["op"] and what["waited_for"] in stall["op"],
                  f"{told}: waited for {what['waited_for']}")
+        if "host_function" in what:
+            need(stall["host"] and what["host_function"] in stall["host"],
+                 f"{told}: waited for host function {what['host_function']}")
+        need("host_function" in what or not stall["host_function"], f"{told}: no host function was in its way")
         if "blocked_by" in what:
             need(stall["blocker"] and base(stall["blocker"]) == what["blocked_by"],
                  f"{told}: blocked by {what['blocked_by']}")

@@ -62,7 +62,10 @@ enum gv_record_kind {
     GV_RECORD_PYTHON_FRAME = 16,  /* a Python frame of it; its file's and function's names follow */
     GV_RECORD_STACK_OF_CALL = 17, /* the stack of the group's call */
     GV_RECORD_POLL = 18,          /* one or more outermost calls that returned "not ready" */
-    GV_RECORD_RUN_DELAY = 19 /* how long the thread waited for a CPU; before a slow call's record */
+    GV_RECORD_RUN_DELAY =
+        19, /* how long the thread waited for a CPU; before a slow call's record */
+    GV_RECORD_HOST_LAUNCH = 20,  /* the group's call launched a host function */
+    GV_RECORD_HOST_FUNCTION = 21 /* a host function ran; a group of its own, of another thread */
 };
 
 /*
@@ -293,6 +296,17 @@ struct gv_record_run_delay {
     uint64_t reserved[3];
 };
 
+/* HOST_LAUNCH and HOST_FUNCTION, in any order. */
+struct gv_record_host {
+    struct gv_record_head head;
+    uint64_t number;      /* counted from 1 in each process */
+    uint64_t start_ns;    /* of the function; HOST_LAUNCH: of the call, whose record may be lost */
+    uint64_t duration_ns; /* of the function */
+    uint32_t stack;       /* HOST_LAUNCH: number of a STACK with its address; 0: unknown */
+    uint32_t reserved32;
+    uint64_t reserved[3];
+};
+
 #define GV_RECORD_FRAMES 7u
 
 struct gv_record_frames {
@@ -336,6 +350,7 @@ union gv_record {
     struct gv_record_object object;
     struct gv_record_stack stack;
     struct gv_record_run_delay run_delay;
+    struct gv_record_host host;
     struct gv_record_frames frames;
     struct gv_record_python_frame python_frame;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
@@ -401,8 +416,9 @@ struct gv_spool_lost {
     _Atomic uint64_t calls[GV_SPOOL_CLASSES]; /* by class */
     _Atomic uint64_t names;
     _Atomic uint64_t loads;
-    _Atomic uint64_t threads;       /* threads without a slot, which in_flight does not know */
-    _Atomic uint64_t python_stacks; /* through an interpreter, without its frames */
+    _Atomic uint64_t threads;        /* threads without a slot, which in_flight does not know */
+    _Atomic uint64_t python_stacks;  /* through an interpreter, without its frames */
+    _Atomic uint64_t host_functions; /* launches or runs of which there is no record */
 };
 
 enum gv_gpu_state {
@@ -517,6 +533,7 @@ _Static_assert(sizeof(struct gv_record_gpu_module) == GV_SPOOL_RECORD_BYTES,
 _Static_assert(sizeof(struct gv_record_object) == GV_SPOOL_RECORD_BYTES, "gv_record_object");
 _Static_assert(sizeof(struct gv_record_stack) == GV_SPOOL_RECORD_BYTES, "gv_record_stack");
 _Static_assert(sizeof(struct gv_record_run_delay) == GV_SPOOL_RECORD_BYTES, "gv_record_run_delay");
+_Static_assert(sizeof(struct gv_record_host) == GV_SPOOL_RECORD_BYTES, "gv_record_host");
 _Static_assert(sizeof(struct gv_record_frames) == GV_SPOOL_RECORD_BYTES, "gv_record_frames");
 _Static_assert(sizeof(struct gv_record_python_frame) == GV_SPOOL_RECORD_BYTES,
                "gv_record_python_frame");

@@ -236,6 +236,9 @@ static void tell_facts(struct gv_thread *thread, const struct gv_call *call, int
         if (result == 0)
             gv_loads_write_unload(thread, facts);
         break;
+    case GV_FACT_HOST_FUNCTION:
+        gv_host_function_write_launch(thread, facts);
+        break;
     case GV_FACT_STACK:
     case GV_FACT_NONE:
         break;
@@ -380,7 +383,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     /* The stack of a call that was left is gone; this one is later. */
     if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns) ||
                              (is_failure(result) && gv_stacks_wanted_of_failed(call->api)) ||
-                             (facts->what == GV_FACT_STACK && gv_stacks_possible()),
+                             (facts->what >= GV_FACT_STACK && gv_stacks_possible()),
                          0) &&
         !(facts->flags & GV_RECORD_UNWOUND))
         gv_stacks_write(thread);

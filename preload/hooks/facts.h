@@ -32,7 +32,8 @@ enum gv_fact {
     GV_FACT_NAMES,
     GV_FACT_ALIASES,
     GV_FACT_UNLOADS,
-    GV_FACT_STACK, /* the call gets a stack, however short it was */
+    GV_FACT_STACK, /* from here on the call gets a stack, however short it was */
+    GV_FACT_HOST_FUNCTION,
 };
 
 /* What a hook knows about its call, filled in by the facts of its row. The last fields belong to
@@ -41,10 +42,10 @@ struct gv_facts {
     uint64_t stream;
     uint64_t bytes;
     uint64_t object;
-    uint64_t kernel; /* handle of the launched kernel or graph */
-    uint64_t made;   /* handle that the call made */
-    uint64_t
-        owner; /* NAMES: module or library; ALIASES: the known handle; UNLOADS: what is unloaded */
+    uint64_t kernel;  /* handle of the launched kernel or graph */
+    uint64_t made;    /* handle that the call made; HOST_FUNCTION: the function's number */
+    uint64_t owner;   /* NAMES: module or library; ALIASES: the known handle; UNLOADS: what is
+                         unloaded; HOST_FUNCTION: its address */
     const void *data; /* image, path, or name */
     size_t data_bytes;
     const char *label; /* LINKS_IMAGE: the name given to the input */
@@ -65,6 +66,19 @@ void gv_loads_write_name(struct gv_thread *thread, uint32_t kernel, uint64_t han
                          uint32_t module, const char *name);
 
 void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *facts);
+
+/* ---- host functions (host_functions.c) ---- */
+
+/* Before the real call: replaces the program's function and data by ours, which record when the
+ * function runs, unless this call is inside another one or its stream is being captured. */
+void gv_host_function_wrap(const struct gv_call *call, struct gv_facts *facts, bool is_callback,
+                           void **function, void **data);
+
+/* The real call failed: forgets a wrapped function. */
+void gv_host_function_unwrap(struct gv_facts *facts, void *data);
+
+/* The real call succeeded. */
+void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_facts *facts);
 
 /* ---- the devices' primary contexts (primary_contexts.c) ---- */
 

@@ -2,9 +2,9 @@
  * Makes a hook from a row of the table. The including file defines GV_REAL(symbol), the address of
  * the real function, and GV_HOOK(symbol), the hook's name.
  *
- * The facts of a row run twice, as code: before the call, for the call in flight and for what
- * becomes invalid, and after it. What is behind a pointer is read only if the call succeeded: a
- * failed one may have been given anything.
+ * The facts of a row run as code: before the call, for the call in flight and for what becomes
+ * invalid, once it has begun, for what replaces its arguments, and after it. What is behind a
+ * pointer is read only if the call succeeded: a failed one may have been given anything.
  */
 #ifndef GV_HOOKS_HOOK_MACROS_H
 #define GV_HOOKS_HOOK_MACROS_H
@@ -12,14 +12,15 @@
 #include "preload/hooks/calls.h"
 
 #define GV_BEFORE 0
-#define GV_AFTER  1
+#define GV_BEGUN  1
+#define GV_AFTER  2
 
 #define GV_BITS(value) ((uint64_t)(uintptr_t)(value))
 #define GV_DONE        (gv_phase == GV_AFTER && result == 0)
 
 #define GV_PLAIN
 #define GV_STREAM(value)                                                                           \
-    {                                                                                              \
+    if (gv_phase != GV_BEGUN) {                                                                    \
         gv_facts.stream = GV_BITS(value);                                                          \
         gv_facts.flags |= GV_RECORD_HAS_STREAM;                                                    \
     }
@@ -41,7 +42,9 @@
     if (GV_DONE && (attribute) == 4 && (value))                                                    \
     GV_BYTES(*(const uint64_t *)(value) < GV_THRESHOLD_MOST ? *(const uint64_t *)(value)           \
                                                             : GV_THRESHOLD_MOST)
-#define GV_KERNEL(handle) gv_facts.kernel = GV_BITS(handle);
+#define GV_KERNEL(handle)                                                                          \
+    if (gv_phase != GV_BEGUN)                                                                      \
+        gv_facts.kernel = GV_BITS(handle);
 #define GV_OBJECT(handle)                                                                          \
     if (gv_phase == GV_AFTER)                                                                      \
         gv_facts.object = GV_BITS(handle);
@@ -79,7 +82,7 @@
 #define GV_UNLOADS(handle)                                                                         \
     if (gv_phase == GV_BEFORE) {                                                                   \
         gv_facts.module = gv_call_before_unload(GV_BITS(handle));                                  \
-    } else {                                                                                       \
+    } else if (gv_phase == GV_AFTER) {                                                             \
         gv_facts.what = GV_FACT_UNLOADS;                                                           \
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
@@ -91,6 +94,14 @@
 #define GV_UNLOADS_ALL                                                                             \
     if (gv_phase == GV_BEFORE)                                                                     \
         gv_call_before_unload_all();
+
+#define GV_RUNS(is_callback, function, data)                                                       \
+    if (gv_phase == GV_BEGUN)                                                                      \
+        gv_host_function_wrap(&gv_call, &gv_facts, is_callback, (void **)&(function), &(data));    \
+    if (gv_phase == GV_AFTER && result != 0)                                                       \
+        gv_host_function_unwrap(&gv_facts, data);
+#define GV_HOST_FUNCTION(function, data) GV_RUNS(false, function, data)
+#define GV_CALLBACK(function, data)      GV_RUNS(true, function, data)
 
 /* Primary contexts: the object is the context, of calls that end one only if it did end. */
 #define GV_RETAINS_PRIMARY(pointer, device)                                                        \
@@ -125,6 +136,7 @@
         GV_UNWINDABLE;                                                                             \
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
         gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_OF_##kind, &gv_facts);                    \
+        GV_RUN_FACTS(GV_BEGUN, facts)                                                              \
         result = ((type(*) parameters)GV_REAL(symbol))arguments;                                   \
         GV_RUN_FACTS(GV_AFTER, facts)                                                              \
         gv_call_end(&gv_call, (int32_t)result, &gv_facts);                                         \

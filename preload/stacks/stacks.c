@@ -334,3 +334,22 @@ void gv_stacks_write(struct gv_thread *thread)
         take_and_write(thread);
     gv_own_work_end(saved_errno);
 }
+
+uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function)
+{
+    struct stack stack;
+    uint32_t number;
+    bool is_new;
+
+    if (!gv_stacks_possible())
+        return 0;
+    int saved_errno = gv_own_work_begin();
+    stack.native[0] = function + 1; /* as a return address: the code is before it */
+    stack.native_count = 1;
+    stack.frame_count = 0;
+    number = number_of(hash_of(&stack), &is_new);
+    if (is_new)
+        write_new(thread, &stack, number);
+    gv_own_work_end(saved_errno);
+    return number;
+}

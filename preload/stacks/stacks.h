@@ -35,4 +35,8 @@ void gv_stacks_prepare(const struct gv_settings *settings, bool forked);
 /* Writes the stack if it is new, and which stack the next record's call has. */
 void gv_stacks_write(struct gv_thread *thread);
 
+/* Writes a stack of one frame, the beginning of this function, if it is new. Its number; 0: none.
+ */
+uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function);
+
 #endif

@@ -687,6 +687,28 @@ static void count_work(struct gv_ingest *ingest, enum gv_gpu_work work,
         ingest->work.moves_until_ns = end_ns;
 }
 
+/* ---- host functions ---- */
+
+static int store_host_function(struct gv_ingest *ingest, const struct gv_ingest_thread *thread,
+                               const struct gv_record_host *ran)
+{
+    return gv_database_run(ingest->database, GV_STATEMENT_HOST_FUNCTION_RAN, "iiiii",
+                           ingest->process, (int64_t)ran->number, thread->id,
+                           gv_ingest_time(ingest, ran->start_ns), (int64_t)ran->duration_ns);
+}
+
+static int store_host_launch(struct gv_ingest *ingest, const struct gv_record_host *launch,
+                             const struct gv_record_call *call, int64_t id)
+{
+    /* The call of that launch may be lost, and this may be the next one. */
+    if (launch->start_ns != call->start_ns)
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_HOST_FUNCTION_LAUNCHED, "iiiz",
+                           ingest->process, (int64_t)launch->number, id, (int64_t)launch->stack);
+}
+
+/* ---- calls ---- */
+
 /* Gives the loads inside this call its row. */
 static int match_loads(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                        const struct gv_record_call *call, int64_t id)
@@ -850,6 +872,7 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
     uint64_t outer_start_ns = 0;
     struct gv_ingest_stack stack = {0};
     const struct gv_record_run_delay *delay = NULL;
+    const struct gv_record_host *launch = NULL;
     int64_t id;
     int error = 0;
 
@@ -868,8 +891,11 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
             error = store_call(ingest, thread, &record->call, module, &stack);
             if (!error && delay)
                 error = delay_call(ingest, thread, delay, &record->call, id);
+            if (!error && launch)
+                error = store_host_launch(ingest, launch, &record->call, id);
             module = 0;
             delay = NULL;
+            launch = NULL;
             break;
         case GV_RECORD_POLL:
             error = store_poll(ingest, thread, &record->poll, &stack);
@@ -893,6 +919,12 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
             break;
         case GV_RECORD_RUN_DELAY:
             delay = &record->run_delay;
+            break;
+        case GV_RECORD_HOST_LAUNCH:
+            launch = &record->host;
+            break;
+        case GV_RECORD_HOST_FUNCTION:
+            error = store_host_function(ingest, thread, &record->host);
             break;
         case GV_RECORD_OBJECT:
         case GV_RECORD_STACK:
@@ -975,6 +1007,7 @@ int gv_ingest_status(struct gv_ingest *ingest)
         {"load", "", now.lost_loads, old->lost_loads},
         {"thread", "", now.lost_threads, old->lost_threads},
         {"Python stack", "", now.lost_python_stacks, old->lost_python_stacks},
+        {"host function", "", now.lost_host_functions, old->lost_host_functions},
     };
     if (now.driver_version && now.driver_version != old->driver_version)
         error = gv_database_run(ingest->database, GV_STATEMENT_PROCESS_DRIVER, "ii",

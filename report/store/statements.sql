@@ -113,6 +113,16 @@ VALUES {four_calls}, {four_calls}, {four_calls}, {four_calls};
 -- name: CALL_MODULE
 INSERT OR REPLACE INTO call_module (call, module) VALUES (?, ?);
 
+-- name: HOST_FUNCTION_LAUNCHED
+INSERT INTO host_function (process, number, call, stack) VALUES (?, ?, ?, ?)
+ON CONFLICT (process, number) DO UPDATE
+SET call = excluded.call, stack = excluded.stack;
+
+-- name: HOST_FUNCTION_RAN
+INSERT INTO host_function (process, number, thread, start_ns, duration_ns) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (process, number) DO UPDATE
+SET thread = excluded.thread, start_ns = excluded.start_ns, duration_ns = excluded.duration_ns;
+
 -- name: LOAD_ADD
 INSERT INTO load (thread, api, start_ns, duration_ns, result, kind, image, name, bytes, hash,
     handle, module, library)

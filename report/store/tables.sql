@@ -52,6 +52,12 @@ CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
 -- How long, at least, the call's thread was ready to run but waited for a CPU.
 CREATE TABLE call_delay (call INTEGER PRIMARY KEY, delay_ns INTEGER NOT NULL);
 
+-- A function that the CPU ran, or was to run, in its turn in the stream of its call. number: in its
+-- process. stack: number of a stack of one frame, the function. thread: the one that ran it.
+CREATE TABLE host_function (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
+    number INTEGER NOT NULL, call INTEGER, stack INTEGER, thread INTEGER, start_ns INTEGER,
+    duration_ns INTEGER, UNIQUE (process, number));
+
 CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER NOT NULL,
     call INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, result INTEGER,
     kind TEXT NOT NULL, image TEXT, name TEXT, bytes INTEGER, hash INTEGER, handle INTEGER,
@@ -81,6 +87,7 @@ CREATE TABLE stall (id INTEGER PRIMARY KEY, call INTEGER NOT NULL, cause TEXT NO
     expected INTEGER NOT NULL, jit_ns INTEGER NOT NULL, wait_ns INTEGER NOT NULL,
     work_ns INTEGER NOT NULL, waited_for INTEGER, blocked_by INTEGER, drained_count INTEGER,
     drained_ns INTEGER, confidence TEXT NOT NULL, advice INTEGER, presumed INTEGER);
+CREATE TABLE stall_host (stall INTEGER PRIMARY KEY, host_function INTEGER NOT NULL);
 CREATE TABLE stall_advice (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 -- The other process of a stall "other-process": a row of process, or of other_process. did: call,
 -- start, end or use.

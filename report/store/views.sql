@@ -120,6 +120,26 @@ FROM gpu_module m
     LEFT JOIN load_wait w ON w.load = -m.id
 WHERE m.call NOT IN (SELECT call FROM load WHERE call IS NOT NULL);
 
+CREATE VIEW host_functions AS -- one function that the CPU ran when its stream reached it: cudaLaunchHostFunc, stream callbacks
+SELECT
+    h.id AS id, -- increases
+    h.process AS process, -- id in processes
+    h.call AS call, -- the call that put it into its stream; id in calls
+    coalesce(c.context, s.context) AS context, -- the call's; id in contexts
+    c.stream AS stream, -- the call's; id in streams
+    h.start_ns AS start_ns, -- since the session's start; NULL: it is not known to have run
+    h.duration_ns AS duration_ns, -- of it
+    f.function AS name, -- as written in C++; NULL: unknown, as of a Python function, or of the CUDA runtime
+    f.library AS library, -- file with the code
+    f.file AS file, -- source file
+    f.line AS line, -- its first line
+    h.thread AS thread -- the driver's thread that ran it; id in threads
+FROM host_function h
+    LEFT JOIN call c ON c.id = h.call
+    LEFT JOIN stream s ON s.id = c.stream
+    LEFT JOIN stack k ON k.process = h.process AND k.number = h.stack
+    LEFT JOIN frame f ON f.stack = k.id AND f.depth = 0 AND f.kind <> 'runtime';
+
 CREATE VIEW stalls AS -- one call that lost time, and why
 SELECT
     x.id AS id, -- increases in the order of the calls' start; s15 in the commands
@@ -133,7 +153,7 @@ SELECT
     x.jit_ns AS jit_ns, -- compiling
     x.waited_for AS waited_for, -- the last operation that had to finish; id in gpu_ops
     x.blocked_by AS blocked_by, -- the call that blocked it; id in calls
-    x.confidence AS confidence, -- measured: with the GPU side, or by the Linux kernel; inferred: from the calls alone
+    x.confidence AS confidence, -- measured: with the GPU side, by the Linux kernel, or by the end of a host function; inferred: from the calls alone
     v.text AS advice, -- what to do
     x.drained_count AS drained_count, -- operations that had to finish
     x.drained_ns AS drained_ns, -- from the first one's start to the last one's end
@@ -146,8 +166,10 @@ SELECT
     d.delay_ns AS delay_ns, -- the least time for which the thread waited for a CPU; NULL: unknown
     coalesce(op.pid, os.pid) AS other_pid, -- other-process only: the other process; NULL: unknown
     coalesce(op.name, os.program) AS other_name, -- its name; NULL: unknown
-    ox.did AS other_did -- call (blocked_by), start, end, or use: it used the GPU
+    ox.did AS other_did, -- call (blocked_by), start, end, or use: it used the GPU
+    h.host_function AS host_function -- the host function that most of the wait was for; id in host_functions
 FROM stall x
+    LEFT JOIN stall_host h ON h.stall = x.id
     LEFT JOIN stall_advice v ON v.id = x.advice
     LEFT JOIN call c ON c.id = x.call
     LEFT JOIN thread t ON t.id = c.thread
@@ -310,7 +332,7 @@ FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why FROM
     UNION ALL SELECT id, NULL, NULL, 'gpu', coalesce(gpu_why, gpu, 'CUDA was not initialised')
     FROM process WHERE gpu IS NOT 'cupti') r;
 
-CREATE VIEW threads AS -- one thread that called CUDA
+CREATE VIEW threads AS -- one thread that called CUDA, or ran host functions
 SELECT
     id, -- increases
     process, -- id in processes
@@ -392,7 +414,7 @@ FROM overhead o
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
     process, -- id in processes
-    what, -- call, name, load, thread, Python stack, GPU record, GPU operation, record
+    what, -- call, name, load, thread, host function, Python stack, GPU record, GPU operation, record
     nullif(class, '') AS class, -- for calls their class; for GPU records the reason (missing: the launch succeeded); last flush: not fetched from CUPTI
     count -- how many
 FROM loss;

@@ -68,6 +68,10 @@ static CUresult copy_rows(const struct gv_sim_rows *rows, CUstream hStream, enum
         return result;
     enum gv_sim_memory source = gv_sim_memory_kind(rows->source);
     enum gv_sim_memory target = gv_sim_memory_kind(rows->target);
+    bool waits_here = host_waits(waits, source, target, bytes);
+    /* Nobody knows before when a host function ends; a copy behind it begins then. */
+    if (waits_here && gv_sim_host_pending(atomic_load(&s->host_work)))
+        gv_sim_stream_wait_holding(s, 0);
     gv_sim_stream_lock(s);
     uint64_t end = gv_sim_stream_push(s, ns);
     gv_sim_rows_copy(rows);
@@ -78,7 +82,7 @@ static CUresult copy_rows(const struct gv_sim_rows *rows, CUstream hStream, enum
         work.async = waits == ASYNC;
         gv_sim_trace_work(s, end, ns, &work);
     }
-    if (host_waits(waits, source, target, bytes))
+    if (waits_here)
         gv_sim_stream_wait_holding(s, 0);
     return CUDA_SUCCESS;
 }

@@ -176,6 +176,15 @@ CUresult gv_sim_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
         dependencies, numDependencies);
 }
 
+CUresult gv_sim_cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+    const struct gv_sim_node *node = (const struct gv_sim_node *)hNode;
+    if (!gv_sim_is(hNode, GV_SIM_NODE) || node->type != CU_GRAPH_NODE_TYPE_HOST || !nodeParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    *nodeParams = (CUDA_HOST_NODE_PARAMS){.fn = node->host, .userData = node->host_data};
+    return CUDA_SUCCESS;
+}
+
 CUresult gv_sim_cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
                                           const CUgraphNode *to, const CUgraphEdgeData *edgeData,
                                           size_t numDependencies)

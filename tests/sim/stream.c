@@ -147,10 +147,10 @@ uint64_t gv_sim_stream_push(struct gv_sim_stream *stream, uint64_t duration_ns)
 
 void gv_sim_stream_wait(struct gv_sim_stream *stream)
 {
+    gv_sim_host_wait(atomic_load(&stream->host_work)); /* it delays what is behind it */
     gv_sim_wait_until(atomic_load(&stream->end_ns));
     if (stream->legacy)
         gv_sim_wait_until(atomic_load(&stream->context->blocking_end_ns));
-    gv_sim_host_wait(atomic_load(&stream->host_work));
 }
 
 void gv_sim_stream_launched(struct gv_sim_stream *stream)

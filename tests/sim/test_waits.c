@@ -259,6 +259,32 @@ static void prepare(void)
     CHECK(cuCtxSynchronize());
 }
 
+/* ---- behind a host function of BUSY_MS, measured on an H100 too ---- */
+
+static void CUDA_CB work(void *unused)
+{
+    (void)unused;
+    usleep(BUSY_MS * 1000);
+}
+
+static const struct {
+    const char *name;
+    void (*call)(void);
+    int waits;
+} hosts[] = {
+    {"cuModuleLoadData behind a host function", load_module, 1},
+    {"cuMemFreeHost behind a host function", free_host, 1},
+    {"cuCtxSetLimit behind a host function", set_stack_limit, 1},
+    {"cuCtxSynchronize behind a host function", synchronize, 1},
+    {"async copy to pageable memory behind a host function", copy_to_pageable, 1},
+    {"allocations behind a host function", allocate, 0},
+    {"launches behind a host function", launch_some, 0},
+    {"async copies of pinned memory behind a host function", copy_pinned, 0},
+    {"blocking copy behind another stream's host function", copy_blocking_elsewhere, 0},
+    {"cuStreamSynchronize of an idle stream, other host function", synchronize_idle, 0},
+    {"streams, events, queries behind a host function", small_calls, 0},
+};
+
 static void *in_other_thread(void *call)
 {
     CHECK(cuCtxSetCurrent(context));
@@ -377,6 +403,16 @@ static double time_case(size_t number)
     return ms;
 }
 
+static double time_host(size_t number)
+{
+    uint64_t start_ns = gv_clock_ns();
+    CHECK(cuLaunchHostFunc(busy_stream, work, NULL));
+    hosts[number].call();
+    double ms = gv_clock_ms_since(start_ns);
+    CHECK(cuCtxSynchronize());
+    return ms;
+}
+
 static double time_lock(size_t number)
 {
     load_again();
@@ -389,6 +425,8 @@ int main(void)
     prepare();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         judge(cases[i].name, time_case, i, cases[i].waits, BUSY_MS);
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        judge(hosts[i].name, time_host, i, hosts[i].waits, BUSY_MS);
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
         judge(locks[i].name, time_lock, i, locks[i].waits, BUSY_MS * 0.8);
     return gv_expect_failed();

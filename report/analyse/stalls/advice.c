@@ -72,8 +72,26 @@ static void add_name(struct gv_advice_out *out, const char *name, const char *ot
     add(out, "%s", name ? cut : otherwise);
 }
 
+static void add_host(struct gv_advice_out *out, const struct gv_advice_facts *facts)
+{
+    char ran[GV_FORMAT_BYTES];
+
+    add(out, facts->host_name ? "host function " : "a host function");
+    if (facts->host_name)
+        add_kernel_name(out, facts->host_name);
+    add(out, " (%s)", gv_format_duration(ran, facts->host_ns));
+    if (facts->host_where) {
+        add(out, ", launched at ");
+        add_name(out, facts->host_where, "");
+    }
+}
+
 static void add_waited(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
+    if (facts->host_ns) {
+        add_host(out, facts);
+        return;
+    }
     if (facts->waited_kernel) {
         add_kernel_name(out, facts->waited_kernel);
     } else if (facts->waited_kind) {
@@ -290,7 +308,7 @@ static void add_why(struct gv_advice_out *out, const struct gv_advice_facts *fac
 
     if (cause != GV_CAUSE_COUNT)
         add(out, "%s.", gv_cause_why(cause));
-    if (facts->waited_kernel || facts->waited_kind) {
+    if (facts->waited_kernel || facts->waited_kind || facts->host_ns) {
         add(out, " That call waited for ");
         add_waited(out, facts);
         add(out, ".");
@@ -481,6 +499,9 @@ enum gv_advised_column {
     GV_ADVISED_OTHER_PID,
     GV_ADVISED_OTHER_NAME,
     GV_ADVISED_OTHER_DID,
+    GV_ADVISED_HOST,
+    GV_ADVISED_HOST_NS,
+    GV_ADVISED_HOST_CALL,
 };
 
 /* Keeps the last text of each cause: most stalls of a program are alike. */
@@ -488,7 +509,8 @@ struct gv_advised {
     char last[GV_CAUSE_COUNT][GV_ADVICE_BYTES];
     int64_t last_id[GV_CAUSE_COUNT];
     char text[GV_ADVICE_BYTES];
-    char places[2][PLACE_BYTES]; /* of the call, and of the one that blocked it */
+    /* of the call, of the one that blocked it, and of the launch of a host function */
+    char places[3][PLACE_BYTES];
     struct gv_advice_facts facts;
     int64_t facts_process; /* whose architecture, late kernels and pools the facts hold */
 };
@@ -633,12 +655,15 @@ static int read_places(struct gv_stall_run *run, struct gv_advised *advised, enu
     struct gv_advice_facts *facts = &advised->facts;
     int error;
 
-    facts->where = facts->blocker_where = NULL;
+    facts->where = facts->blocker_where = facts->host_where = NULL;
     error = read_place(run, GV_STALL_PLACE, call, advised->places[0], &facts->where);
     if (!error && cause == GV_CAUSE_MODULE_LOAD)
         error = read_place(run, GV_STALL_CALLER, call, advised->places[0], &facts->where);
     if (!error)
         error = read_place(run, GV_STALL_PLACE, blocker, advised->places[1], &facts->blocker_where);
+    if (!error && facts->host_ns)
+        error = read_place(run, GV_STALL_PLACE, sqlite3_column_int64(row, GV_ADVISED_HOST_CALL),
+                           advised->places[2], &facts->host_where);
     return error;
 }
 
@@ -687,6 +712,8 @@ static int advise_stall(struct gv_stall_run *run, struct gv_advised *advised, sq
     facts->other_name = text_of(row, GV_ADVISED_OTHER_NAME);
     facts->other_did = text_of(row, GV_ADVISED_OTHER_DID);
     facts->drained = sqlite3_column_int64(row, GV_ADVISED_DRAINED);
+    facts->host_name = text_of(row, GV_ADVISED_HOST);
+    facts->host_ns = sqlite3_column_int64(row, GV_ADVISED_HOST_NS);
     error = read_places(run, advised, cause, row);
     if (error)
         return error;

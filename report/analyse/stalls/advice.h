@@ -20,12 +20,13 @@
 /* What is known of a stall. NULL, 0 or empty: unknown. Texts are not trusted. */
 struct gv_advice_facts {
     const char *call, *kernel, *waited_kernel, *waited_kind, *presumed, *blocker, *blocker_cause,
-        *where, *blocker_where, *other_name, *other_did;
+        *where, *blocker_where, *other_name, *other_did, *host_name, *host_where;
     int64_t other_pid;
     int64_t jit_ns, drained;
-    bool in_flight; /* the call has not returned */
-    bool unsure;    /* whether the call waited or compiled */
-    int64_t again;  /* how often this code was loaded into this context, if more than once */
+    int64_t host_ns; /* a host function that was waited for ran so long; 0: there was none */
+    bool in_flight;  /* the call has not returned */
+    bool unsure;     /* whether the call waited or compiled */
+    int64_t again;   /* how often this code was loaded into this context, if more than once */
     int64_t again_ns;
     char module[GV_ADVICE_NAME_BYTES + 64];
     int arch; /* 90: sm_90 */

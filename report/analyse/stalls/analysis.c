@@ -277,6 +277,8 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM temp.stall_jit)", &run->any_jit);
     if (!error)
+        error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", &run->any_host);
+    if (!error)
         error = gv_gpu_unseen_each(trace, take_unseen, run);
     if (!error)
         error = find_first_uses(run);
@@ -467,11 +469,25 @@ static int store_other(struct gv_stall_run *run, const struct gv_stall_call *cal
     return error;
 }
 
-/* The Linux kernel measures "descheduled", with or without the GPU side; nothing measures what
- * another process keeps. */
+/* Of the last stall. */
+static int store_host(struct gv_stall_run *run, int64_t host_function)
+{
+    int error;
+    sqlite3_stmt *add = gv_stall_statement(run, GV_STALL_ADD_HOST, &error);
+
+    if (add) {
+        sqlite3_bind_int64(add, 1, run->next_id - 1);
+        sqlite3_bind_int64(add, 2, host_function);
+    }
+    gv_stall_next(run, add, &error);
+    return error;
+}
+
+/* The Linux kernel measures "descheduled", and our wrapper host functions, with or without the GPU
+ * side; nothing measures what another process keeps. */
 static bool is_measured(const struct gv_stall_call *call)
 {
-    return call->cause == GV_CAUSE_DESCHEDULED ||
+    return call->cause == GV_CAUSE_DESCHEDULED || call->recorded ||
            (call->source == GV_STALL_MEASURED && call->cause != GV_CAUSE_OTHER_PROCESS);
 }
 
@@ -502,7 +518,9 @@ static int store_stall(struct gv_stall_run *run, const struct gv_stall_call *cal
     result = sqlite3_step(add);
     sqlite3_reset(add);
     error = gv_stall_error(run->trace, result);
-    return error || call->cause != GV_CAUSE_OTHER_PROCESS ? error : store_other(run, call);
+    if (!error && call->cause == GV_CAUSE_OTHER_PROCESS)
+        error = store_other(run, call);
+    return error || !call->host_function ? error : store_host(run, call->host_function);
 }
 
 static int store_call(struct gv_stall_run *run, const struct gv_stall_call *call)
@@ -581,6 +599,7 @@ static int note_version(sqlite3 *trace, int64_t threshold_ns)
 int gv_stalls_analyse(sqlite3 *trace, int64_t threshold_ns)
 {
     int error = execute(trace, "BEGIN IMMEDIATE; DELETE FROM main.stall;"
+                               "DELETE FROM main.stall_host;"
                                "DELETE FROM main.stall_advice;"
                                "DELETE FROM main.stall_other;"
                                "DELETE FROM main.load_wait;"
@@ -602,9 +621,9 @@ static int analyse_temporary(sqlite3 *trace, int64_t threshold_ns)
 {
     static const struct {
         const char *kind, *name;
-    } shadows[] = {{"TABLE", "stall"},     {"TABLE", "stall_advice"}, {"TABLE", "stall_other"},
-                   {"TABLE", "load_wait"}, {"TABLE", "lost_capture"}, {"VIEW", "stalls"},
-                   {"VIEW", "loads"},      {"VIEW", "lost_captures"}};
+    } shadows[] = {{"TABLE", "stall"},       {"TABLE", "stall_host"}, {"TABLE", "stall_advice"},
+                   {"TABLE", "stall_other"}, {"TABLE", "load_wait"},  {"TABLE", "lost_capture"},
+                   {"VIEW", "stalls"},       {"VIEW", "loads"},       {"VIEW", "lost_captures"}};
     char sql[64];
     int error = 0;
 

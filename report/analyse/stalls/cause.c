@@ -79,15 +79,46 @@ static int64_t compiled_until(const struct gv_stall_judge *judge, const struct g
     return least(sum_ns, gv_stall_call_ns(call));
 }
 
+/* The rest of the call, after a time, is short enough to be its own. */
+static bool ends_after(const struct gv_stall_call *call, int64_t at_ns)
+{
+    return call->end_ns - at_ns <= most(TAIL_NS, gv_stall_call_ns(call) / 10);
+}
+
+/* When the work ended; 0: not known. Without the GPU side, only the ends of host functions are. */
+static int64_t ended_ns(const struct gv_stall_call *call, const struct gv_stall_work *work)
+{
+    if (is_measured(call))
+        return least(work->last_ns, call->end_ns);
+    return work->host && ends_after(call, work->hosts_until_ns)
+               ? least(work->hosts_until_ns, call->end_ns)
+               : 0;
+}
+
+/* The host function that took at least half of the wait, and was the last of the work, or before
+ * the last. What an event is behind is not known, so its function must have ended with the call. */
+static int64_t host_of(const struct gv_stall_call *call, const struct gv_stall_work *work,
+                       int64_t wait_ns)
+{
+    bool at_end = ends_after(call, work->host_end_ns), last = at_end;
+
+    if (is_measured(call))
+        last = work->host_end_ns >= work->last_ns ||
+               work->last_start_ns >= work->host_end_ns - GV_STALL_SLACK_NS;
+    if (!last || ((call->rule->flags & GV_CALL_OF_EVENT) && !at_end))
+        return 0;
+    return work->host_ns >= wait_ns - wait_ns / 2 ? work->host : 0;
+}
+
 /* Enters a wait for this work. own_ns: what the call takes by itself; used where the end of the
  * work is unknown. */
 static void waits_for(const struct gv_stall_judge *judge, struct gv_stall_call *call,
                       enum gv_cause cause, const struct gv_stall_work *work, int64_t own_ns)
 {
-    int64_t until_ns = is_measured(call) ? least(work->last_ns, call->end_ns) : 0;
+    int64_t until_ns = ended_ns(call, work);
     int64_t wait_ns = gv_stall_call_ns(call) - own_ns;
 
-    if (is_measured(call))
+    if (until_ns)
         wait_ns = least(until_ns - call->start_ns - compiled_until(judge, call, until_ns),
                         gv_stall_call_ns(call) - call->jit_ns);
     if (wait_ns < judge->threshold_ns) {
@@ -99,7 +130,9 @@ static void waits_for(const struct gv_stall_judge *judge, struct gv_stall_call *
     call->wait_ns = wait_ns;
     call->waited_until_ns = until_ns;
     call->waited_for = work->op;
-    call->presumed = work->call;
+    call->host_function = host_of(call, work, wait_ns);
+    call->recorded = until_ns != 0;
+    call->presumed = call->host_function ? 0 : work->call;
     call->drained_count = work->count;
     call->drained_ns = work->last_ns - work->first_ns;
 }
@@ -116,8 +149,7 @@ static bool is_drained(const struct gv_stall_call *call)
 /* The rest of the call is short enough to be its own. */
 static bool ends_with(const struct gv_stall_call *call, const struct gv_stall_work *work)
 {
-    return !is_measured(call) ||
-           call->end_ns - work->last_ns <= most(TAIL_NS, gv_stall_call_ns(call) / 10);
+    return !is_measured(call) || ends_after(call, work->last_ns);
 }
 
 /* Whether all that was in its stream's queue ended in the call. */
@@ -460,8 +492,9 @@ static bool is_better(const struct gv_stall_judge *judge, const struct gv_stall_
     if (call->cause == GV_CAUSE_LAUNCH_BLOCKING)
         return wait_ns > call->wait_ns / 2;
     /* Without the lock it would have waited for the same operation. */
-    if (call->wait_ns > 0 && call->wait_ns + call->wait_ns / 10 >= wait_ns && call->waited_for &&
-        call->waited_for == holder->waited_for)
+    if (call->wait_ns > 0 && call->wait_ns + call->wait_ns / 10 >= wait_ns &&
+        ((call->waited_for && call->waited_for == holder->waited_for) ||
+         (call->host_function && call->host_function == holder->host_function)))
         return false;
     return wait_ns > call->wait_ns;
 }
@@ -494,6 +527,8 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->blocked_by = holder->call;
     call->waited_for = holder->waited_for;
     call->presumed = holder->presumed;
+    call->host_function = holder->host_function;
+    call->recorded = is_measured(call);
     call->drained_count = call->drained_ns = 0;
     call->waited_until_ns = queueing.until_ns;
 }

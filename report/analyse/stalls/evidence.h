@@ -41,8 +41,14 @@ struct gv_stall_work {
     int64_t count;    /* measured: ended in the call; otherwise: may be unfinished */
     int64_t first_ns; /* measured: start of the first */
     int64_t last_ns;  /* measured: end of the last */
-    int64_t op;       /* measured: the last, a row of gpu_op */
-    int64_t call;     /* otherwise: the call that launched the last */
+    int64_t last_start_ns;
+    int64_t op;   /* measured: the last, a row of gpu_op */
+    int64_t call; /* otherwise: the call that launched the last */
+    /* of the host functions that ended in the call */
+    int64_t host;           /* the one that took most of the call's time, a row of host_function */
+    int64_t host_ns;        /* how much, */
+    int64_t host_end_ns;    /* and when it ended */
+    int64_t hosts_until_ns; /* when the last one ended */
 };
 
 /* A time of compiling that CUPTI recorded. */
@@ -97,6 +103,8 @@ struct gv_stall_call {
     int64_t waited_for, drained_count, drained_ns;
     int64_t presumed;        /* call that launched what it presumably waited for */
     int64_t blocked_by;      /* call that held the lock */
+    int64_t host_function;   /* most of the wait was for it */
+    bool recorded;           /* the end of what it waited for was recorded: a host function */
     struct gv_stall_life by; /* other-process only */
 };
 
@@ -150,6 +158,22 @@ static inline void *gv_stall_grown(void *list, size_t *room, size_t count, size_
 static inline bool gv_stall_rule_launches(const struct gv_stall_rule *rule)
 {
     return rule->work == GV_GPU_WORK_KERNEL || rule->work == GV_GPU_WORK_GRAPH;
+}
+
+/* A host function that ended in the call is among this work. */
+static inline void gv_stall_work_ran(struct gv_stall_work *work, const struct gv_stall_call *call,
+                                     int64_t host, int64_t start_ns, int64_t end_ns)
+{
+    int64_t ns = (end_ns < call->end_ns ? end_ns : call->end_ns) -
+                 (start_ns > call->start_ns ? start_ns : call->start_ns);
+
+    if (ns > work->host_ns) {
+        work->host = host;
+        work->host_ns = ns;
+        work->host_end_ns = end_ns;
+    }
+    if (end_ns > work->hosts_until_ns)
+        work->hosts_until_ns = end_ns;
 }
 
 /* Never NULL: calls of an unknown class work and never wait. Any thread. */

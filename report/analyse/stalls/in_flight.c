@@ -27,6 +27,21 @@ struct gv_flights {
     struct gv_stall_call evidence[FLIGHTS_MOST];
 };
 
+static void take_launched(sqlite3_stmt *row, struct gv_flight_work *work)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    bool host = sqlite3_column_int(row, 1) != 0;
+    char plain[sizeof(work->kernel) - 16] = "";
+
+    if (name)
+        gv_kernel_name_short(name, plain, sizeof(plain));
+    if (host)
+        snprintf(work->kernel, sizeof(work->kernel),
+                 name ? "host function %s" : "a host function%s", plain);
+    else
+        snprintf(work->kernel, sizeof(work->kernel), "%s", plain);
+}
+
 static int read_work(struct gv_stall_run *run, int64_t process, struct gv_flight_work *work)
 {
     struct gv_stall_launch first = {0};
@@ -38,8 +53,7 @@ static int read_work(struct gv_stall_run *run, int64_t process, struct gv_flight
     if (!error)
         row = gv_stall_row(run, GV_STALL_CALL_KERNEL, first.call, &error);
     if (row)
-        gv_kernel_name_short((const char *)sqlite3_column_text(row, 0), work->kernel,
-                             sizeof(work->kernel));
+        take_launched(row, work);
     return error;
 }
 

@@ -18,7 +18,7 @@ struct gv_flight_work {
     int64_t unfinished; /* launches */
     int64_t start_ns;   /* of the first */
     int64_t call;       /* of the first */
-    char kernel[128];   /* of the first; "": unknown */
+    char kernel[128];   /* of the first, or "host function work"; "": unknown */
 };
 
 /* Reads the process's last calls. 0 or -errno. */

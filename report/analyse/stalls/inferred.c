@@ -31,6 +31,11 @@ struct gv_stall_event {
     int64_t capture; /* recorded into a capture: says nothing about the GPU */
 };
 
+/* A host function that was launched. */
+struct gv_stall_host {
+    int64_t host, process, context, stream, start_ns, end_ns;
+};
+
 struct gv_stall_replay {
     struct gv_stall_queue *queues; /* by stream; 0: unknown streams */
     size_t queue_count;
@@ -41,7 +46,9 @@ struct gv_stall_replay {
     size_t proof_count, proof_room;
     int64_t next_proof_ns; /* the earliest end_ns */
     struct gv_stall_event events[EVENTS];
-    struct gv_stall_launch *launches; /* of kernels and graphs, if keeps_launches */
+    struct gv_stall_host *hosts; /* that may not have ended */
+    size_t host_count, host_room;
+    struct gv_stall_launch *launches; /* of kernels, graphs, host functions, if keeps_launches */
     size_t launch_count, launch_room;
     bool keeps_launches;
     bool ended;
@@ -132,9 +139,11 @@ struct gv_stall_step {
     int64_t call, start_ns, end_ns, process, stream, context, object, bytes;
     uint32_t flags;
     enum gv_call_scope scope;
-    bool fine;   /* it returned 0 */
-    bool ended;  /* its operation has ended */
-    bool blocks; /* it returned when its operation had ended */
+    bool fine;                 /* it returned 0 */
+    bool ended;                /* its operation has ended */
+    bool blocks;               /* it returned when its operation had ended */
+    bool hosted;               /* it launched a host function */
+    struct gv_stall_host host; /* the same; host 0: it is not known to have run */
 };
 
 static bool is_blocking(const struct gv_stall_run *run, int64_t process)
@@ -168,6 +177,17 @@ static void take_step(const struct gv_stall_run *run, sqlite3_stmt *row, struct 
     step->object = sqlite3_column_int64(row, 8);
     step->bytes = sqlite3_column_type(row, 9) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 9);
     step->ended = sqlite3_column_int(row, 10) != 0;
+    step->hosted = sqlite3_column_type(row, 11) != SQLITE_NULL;
+    step->host = (struct gv_stall_host){0};
+    if (sqlite3_column_type(row, 12) != SQLITE_NULL)
+        step->host = (struct gv_stall_host){
+            .host = sqlite3_column_int64(row, 11),
+            .process = step->process,
+            .context = step->context,
+            .stream = step->stream,
+            .start_ns = gv_time_column(row, 12),
+            .end_ns = gv_time_column(row, 12) + gv_time_column_duration(row, 13),
+        };
     step->flags = api && api->rule ? api->rule->flags : 0;
     step->scope = api && api->rule ? api->rule->scope : GV_SCOPE_NOTHING;
     step->blocks =
@@ -243,7 +263,7 @@ static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_ste
 {
     struct gv_stall_launch *launches;
 
-    if (!replay->keeps_launches || !(step->flags & GV_CALL_LAZY))
+    if (!replay->keeps_launches || !((step->flags & GV_CALL_LAZY) || step->hosted))
         return 0;
     launches = gv_stall_grown(replay->launches, &replay->launch_room, replay->launch_count,
                               sizeof(*launches));
@@ -252,6 +272,38 @@ static int keep_launch(struct gv_stall_replay *replay, const struct gv_stall_ste
     replay->launches = launches;
     replay->launches[replay->launch_count++] =
         (struct gv_stall_launch){step->call, step->stream, step->start_ns};
+    return 0;
+}
+
+/* When the function began, all that its stream had before it was finished. */
+static int expect_host(struct gv_stall_replay *replay, const struct gv_stall_step *step)
+{
+    struct gv_stall_proof proof = {.end_ns = step->host.start_ns,
+                                   .from_ns = step->start_ns,
+                                   .stream = step->stream,
+                                   .count = replay->queues[step->stream].count - 1};
+    struct gv_stall_host *hosts;
+    size_t kept = 0;
+    int error = step->stream ? expect(replay, &proof) : 0;
+
+    proof.end_ns = step->host.end_ns;
+    proof.from_ns++;
+    proof.count++;
+    if (!error && step->stream)
+        error = expect(replay, &proof);
+    if (error)
+        return error;
+    if (replay->host_count == replay->host_room) {
+        for (size_t i = 0; i < replay->host_count; i++)
+            if (replay->hosts[i].end_ns >= step->start_ns)
+                replay->hosts[kept++] = replay->hosts[i];
+        replay->host_count = kept;
+    }
+    hosts = gv_stall_grown(replay->hosts, &replay->host_room, replay->host_count, sizeof(*hosts));
+    if (!hosts)
+        return -ENOMEM;
+    replay->hosts = hosts;
+    replay->hosts[replay->host_count++] = step->host;
     return 0;
 }
 
@@ -271,6 +323,8 @@ static int submit(struct gv_stall_replay *replay, const struct gv_stall_step *st
         queue->last_call = step->call;
         queue->any = true;
     }
+    if (step->host.host)
+        return expect_host(replay, step);
     if (!step->ended)
         return keep_launch(replay, step);
     /* So has all earlier work of its stream. */
@@ -326,6 +380,16 @@ void gv_stall_infer(const struct gv_stall_run *run, struct gv_stall_call *call)
             call->in_context.call = queue->last_call;
         }
     }
+    for (size_t i = 0; i < replay->host_count; i++) {
+        const struct gv_stall_host *host = &replay->hosts[i];
+        if (host->process != call->process || host->end_ns <= call->start_ns ||
+            host->end_ns > call->end_ns + GV_STALL_SLACK_NS)
+            continue;
+        if (host->stream && host->stream == call->stream)
+            gv_stall_work_ran(&call->in_stream, call, host->host, host->start_ns, host->end_ns);
+        if (!call->context || !host->context || host->context == call->context)
+            gv_stall_work_ran(&call->in_context, call, host->host, host->start_ns, host->end_ns);
+    }
 }
 
 static int replay_open(struct gv_stall_run *run)
@@ -359,6 +423,7 @@ void gv_stall_infer_close(struct gv_stall_run *run)
     free(run->replay->legacy);
     free(run->replay->proofs);
     free(run->replay->launches);
+    free(run->replay->hosts);
     free(run->replay);
     run->replay = NULL;
 }
@@ -401,7 +466,9 @@ int gv_stall_infer_chunk(struct gv_stall_run *run)
     for (size_t i = 0; i < run->call_count && !error; i++) {
         struct gv_stall_call *call = &run->calls[i];
         sqlite3_stmt *rows = run->statements[GV_STALL_REPLAY];
-        if (call->source != GV_STALL_INFERRED || gv_cause_is_expected(call->rule->cause))
+        /* What a requested wait was for is known only of host functions. */
+        if (call->source != GV_STALL_INFERRED ||
+            (gv_cause_is_expected(call->rule->cause) && !run->any_host))
             continue;
         if (!run->replay)
             error = replay_open(run);

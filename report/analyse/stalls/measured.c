@@ -21,6 +21,7 @@
 /* One row of gpu_op. */
 struct gv_stall_op {
     int64_t id, start_ns, end_ns, call, local_bytes, host_memory;
+    int64_t host; /* a host function, which has no id */
     const struct gv_stall_place *place;
     bool in_graph;
 };
@@ -59,7 +60,7 @@ static void take_op(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_stall
 {
     const int64_t *shape;
 
-    op->id = sqlite3_column_int64(row, 0);
+    *op = (struct gv_stall_op){.id = sqlite3_column_int64(row, 0)};
     op->place = GV_STALL_ROW(run->places, run->place_count, sqlite3_column_int64(row, 1));
     op->start_ns = gv_time_column(row, 2);
     op->end_ns = op->start_ns + gv_time_column_duration(row, 3);
@@ -328,6 +329,31 @@ static int visit_ops(struct gv_stall_run *run, struct gv_stall_orders *orders, i
     return error;
 }
 
+/* The same for host functions. */
+static int visit_hosts(struct gv_stall_run *run, struct gv_stall_orders *orders, int64_t from_ns,
+                       int64_t to_ns, visit_op *visit)
+{
+    int error = 0;
+    sqlite3_stmt *rows = gv_stall_statement(run, GV_STALL_HOST_FUNCTIONS, &error);
+
+    if (rows)
+        sqlite3_bind_int64(rows, 1, from_ns);
+    if (rows)
+        sqlite3_bind_int64(rows, 2, to_ns);
+    while (gv_stall_next(run, rows, &error)) {
+        const struct gv_stall_place place = {.process = sqlite3_column_int64(rows, 4),
+                                             .context = sqlite3_column_int64(rows, 5),
+                                             .stream = sqlite3_column_int64(rows, 6)};
+        struct gv_stall_op op = {.host = sqlite3_column_int64(rows, 0),
+                                 .start_ns = gv_time_column(rows, 1),
+                                 .call = sqlite3_column_int64(rows, 3),
+                                 .place = &place};
+        op.end_ns = op.start_ns + gv_time_column_duration(rows, 2);
+        error = visit(run, orders, &op);
+    }
+    return error;
+}
+
 /* The call of this id, if it puts work on the GPU. */
 static struct gv_stall_call *find_call(const struct gv_stall_run *run,
                                        const struct gv_stall_order *order, int64_t number)
@@ -346,14 +372,20 @@ static struct gv_stall_call *find_call(const struct gv_stall_run *run,
     return &run->calls[order->positions[low]];
 }
 
-static void add_op(struct gv_stall_work *work, const struct gv_stall_op *op)
+/* Host functions come after all operations. */
+static void add_op(struct gv_stall_work *work, const struct gv_stall_call *call,
+                   const struct gv_stall_op *op)
 {
     if (!work->count || op->start_ns < work->first_ns)
         work->first_ns = op->start_ns;
     if (!work->count || op->end_ns > work->last_ns) {
         work->last_ns = op->end_ns;
-        work->op = op->id;
+        work->last_start_ns = op->start_ns;
+        if (op->id)
+            work->op = op->id;
     }
+    if (op->host)
+        gv_stall_work_ran(work, call, op->host, op->start_ns, op->end_ns);
     work->count++;
 }
 
@@ -364,7 +396,7 @@ static int op_is_own(struct gv_stall_run *run, struct gv_stall_orders *orders,
 
     if (!call)
         return 0;
-    add_op(&call->own, op);
+    add_op(&call->own, call, op);
     call->own_start_ns = call->own.first_ns;
     if (op->local_bytes > call->own_local_bytes)
         call->own_local_bytes = op->local_bytes;
@@ -475,9 +507,9 @@ static int op_ended_in(struct gv_stall_run *run, struct gv_stall_orders *orders,
     if (error || !before)
         return error;
     if (in_context)
-        add_op(&call->in_context, op);
+        add_op(&call->in_context, call, op);
     if (in_stream)
-        add_op(&call->in_stream, op);
+        add_op(&call->in_stream, call, op);
     return 0;
 }
 
@@ -614,10 +646,14 @@ int gv_stall_measure_chunk(struct gv_stall_run *run)
         error = make_orders(&orders, run);
     if (!error && orders.call.count > 0)
         error = visit_ops(run, &orders, from_ns, to_ns + LATER_NS, op_is_own);
+    if (!error && orders.call.count > 0)
+        error = visit_hosts(run, &orders, from_ns, to_ns + LATER_NS, op_is_own);
     if (!error)
         error = make_stream_order(&orders, run);
     if (!error)
         error = visit_ops(run, &orders, from_ns, last_own(run, to_ns), op_was_seen);
+    if (!error)
+        error = visit_hosts(run, &orders, from_ns, last_own(run, to_ns), op_was_seen);
     if (!error)
         tell_calls(run, &orders);
     free_orders(&orders);

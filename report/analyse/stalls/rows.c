@@ -52,10 +52,14 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         &row->blocked_thread,
         &row->blocked_stall,
         &row->other_pid,
+        &row->host_function,
+        &row->host_ns,
+        &row->host_end_ns,
+        &row->host_stack,
     };
-    char **const texts[] = {&row->cause,        &row->confidence, &row->advice,
-                            &row->name,         &row->kernel,     &row->waited_name,
-                            &row->blocked_name, &row->other_name, &row->other_did};
+    char **const texts[] = {
+        &row->cause,       &row->confidence,   &row->advice,     &row->name,      &row->kernel,
+        &row->waited_name, &row->blocked_name, &row->other_name, &row->other_did, &row->host_name};
     int column = 0, error = 0;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -68,6 +72,8 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         error = shorten(&row->kernel);
     if (!error && people)
         error = shorten(&row->waited_name);
+    if (!error && people)
+        error = shorten(&row->host_name);
     return error;
 }
 
@@ -133,9 +139,9 @@ void gv_stall_rows_free(struct gv_stall_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         struct gv_stall_row *row = &rows->rows[i];
-        char *const texts[] = {row->cause,        row->confidence, row->advice,
-                               row->name,         row->kernel,     row->waited_name,
-                               row->blocked_name, row->other_name, row->other_did};
+        char *const texts[] = {row->cause,     row->confidence,  row->advice,       row->name,
+                               row->kernel,    row->waited_name, row->blocked_name, row->other_name,
+                               row->other_did, row->host_name};
 
         for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
             free(texts[j]);

@@ -33,7 +33,11 @@ struct gv_stall_row {
     int64_t waited_end_ns;  /* of the operation waited for */
     int64_t blocked_thread; /* of the call that blocked it */
     int64_t blocked_stall;
-    int64_t other_pid; /* other-process: that process */
+    int64_t other_pid;     /* other-process: that process */
+    int64_t host_function; /* that most of the wait was for */
+    int64_t host_ns;       /* how long it ran */
+    int64_t host_end_ns;
+    int64_t host_stack; /* of the call that launched it */
     bool expected;
     bool unsure; /* it may have compiled instead of waited */
     char *cause;
@@ -45,6 +49,7 @@ struct gv_stall_row {
     char *blocked_name; /* of the call */
     char *other_name;   /* of the process */
     char *other_did;    /* call, start, end, use */
+    char *host_name;    /* of the host function; NULL also if only that is unknown */
 };
 
 struct gv_stall_rows {

@@ -12,9 +12,14 @@ SELECT count(*) FROM stalls s WHERE {is_wanted};
 SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns, s.waited_for,
     s.blocked_by, s.drained_count, s.drained_ns, s.process, s.thread, s.stack,
     (SELECT start_ns + duration_ns FROM gpu_ops WHERE id = s.waited_for),
-    (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, s.other_pid, s.expected, {is_unsure_ptx(s)},
+    (SELECT thread FROM calls WHERE id = s.blocked_by), y.id, s.other_pid, s.host_function,
+    (SELECT duration_ns FROM host_functions WHERE id = s.host_function),
+    (SELECT start_ns + duration_ns FROM host_functions WHERE id = s.host_function),
+    (SELECT c.stack FROM host_functions h JOIN calls c ON c.id = h.call WHERE h.id = s.host_function),
+    s.expected, {is_unsure_ptx(s)},
     s.cause, s.confidence, s.advice, s.name, s.kernel,
     (SELECT name FROM gpu_ops WHERE id = s.waited_for),
-    (SELECT name FROM calls WHERE id = s.blocked_by), s.other_name, s.other_did
+    (SELECT name FROM calls WHERE id = s.blocked_by), s.other_name, s.other_did,
+    (SELECT name FROM host_functions WHERE id = s.host_function)
 FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by WHERE {is_wanted}
 ORDER BY s.cause = 'unknown', s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6;

@@ -76,7 +76,7 @@ struct gv_stall_run {
         shape_count, context_count, module_count;
     struct gv_stall_zone *zones;
     size_t zone_count, zone_room;
-    bool any_measured, any_jit;
+    bool any_measured, any_jit, any_host;
     struct gv_stall_judge judge;
     /* the chunk */
     struct gv_stall_call *calls;

@@ -114,7 +114,8 @@ c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.result, c.stream, c.context,
 
 -- name: REPLAY
 -- All calls of processes of which the GPU's side is not known, or not to the end.
-SELECT {replayed}, 0 FROM call c
+SELECT {replayed}, 0, h.id, h.start_ns, h.duration_ns
+FROM call c LEFT JOIN host_function h ON h.call = c.id
 WHERE c.thread IN (SELECT t.id FROM thread t JOIN process p ON p.id = t.process
     WHERE p.gpu IS NOT 'cupti' OR p.ended IS NULL OR EXISTS (SELECT 1 FROM loss l
         WHERE l.process = p.id AND l.what = 'GPU operation' AND l.class = 'last flush'))
@@ -126,8 +127,9 @@ ORDER BY c.start_ns, c.id;
 -- for there is no index.
 SELECT {replayed}, c.id IN (
         SELECT call FROM (SELECT call, duration_ns FROM gpu_op ORDER BY id DESC LIMIT 20000)
-        WHERE call IS NOT NULL AND duration_ns IS NOT NULL)
+        WHERE call IS NOT NULL AND duration_ns IS NOT NULL), h.id, h.start_ns, h.duration_ns
 FROM (SELECT * FROM call ORDER BY id DESC LIMIT 20000) c JOIN thread t ON t.id = c.thread
+    LEFT JOIN host_function h ON h.call = c.id
 WHERE t.process = ?1
 ORDER BY c.start_ns, c.id;
 
@@ -136,6 +138,12 @@ ORDER BY c.start_ns, c.id;
 -- name: OPS
 SELECT id, place, start_ns, duration_ns, call, shape, graph_node, copy_kind >> 4 FROM gpu_op
 WHERE id BETWEEN ?1 AND ?2 AND start_ns IS NOT NULL;
+
+-- name: HOST_FUNCTIONS
+-- Those that ran between two times.
+SELECT h.id, h.start_ns, h.duration_ns, h.call, h.process, coalesce(c.context, s.context), c.stream
+FROM host_function h JOIN call c ON c.id = h.call LEFT JOIN stream s ON s.id = c.stream
+WHERE h.start_ns <= ?2 AND h.start_ns + h.duration_ns >= ?1;
 
 -- name: CALL_PLACE
 SELECT c.stream, coalesce(c.context, s.context)
@@ -172,7 +180,10 @@ WHERE f.process = ?1
 ORDER BY f.start_ns, f.rowid;
 
 -- name: CALL_KERNEL
-SELECT k.name FROM call c JOIN kernel k ON k.id = c.kernel WHERE c.id = ?1;
+-- What a call launched: a kernel, or a host function.
+SELECT k.name, 0 FROM call c JOIN kernel k ON k.id = c.kernel WHERE c.id = ?1
+UNION ALL
+SELECT h.name, 1 FROM host_functions h WHERE h.call = ?1;
 
 -- name: SET_FLIGHT
 UPDATE flight SET blocked_by_thread = nullif(?2, 0), cause = ?3, confidence = 'inferred',
@@ -193,6 +204,9 @@ INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, waited_f
 
 -- name: ADD_OTHER
 INSERT INTO stall_other (stall, process, other, did) VALUES (?, ?, ?, ?);
+
+-- name: ADD_HOST
+INSERT INTO stall_host (stall, host_function) VALUES (?, ?);
 
 -- name: LOST_CAPTURES
 -- The captures without a graph, and the first call that failed in each as calls do that lose a
@@ -322,11 +336,12 @@ SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,
         AND b.call = s.blocked_by AND b.id >= s.id - 4096 ORDER BY b.id DESC LIMIT 1),
     s.drained_count, s.call, s.blocked_by,
     s.confidence = 'inferred' AND (SELECT ptx FROM temp.stall_code p WHERE p.call = s.call),
-    coalesce(op.pid, os.pid), coalesce(op.name, os.program), ox.did
+    coalesce(op.pid, os.pid), coalesce(op.name, os.program), ox.did, h.name, h.duration_ns, h.call
 FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = c.api
     LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN stall_other ox ON ox.stall = s.id LEFT JOIN process os ON os.id = ox.process
     LEFT JOIN other_process op ON op.id = ox.other
+    LEFT JOIN stall_host x ON x.stall = s.id LEFT JOIN host_functions h ON h.id = x.host_function
 WHERE s.expected = 0 AND s.cause <> 'unknown';
 
 -- name: ADD_TEXT

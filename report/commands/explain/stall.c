@@ -48,6 +48,7 @@ static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
         {"blocked_by_name", row->blocked_name},
         {"other_name", row->other_name},
         {"other_did", row->other_did},
+        {"host_function_name", row->host_name},
     };
     const struct {
         const char *key;
@@ -89,6 +90,11 @@ static void explain_drained(const struct gv_stall_row *row, FILE *text)
 {
     char span[GV_FORMAT_BYTES];
 
+    if (row->host_function) {
+        fprintf(text, ". A host function was running or queued, and ended %.3f s into the run",
+                (double)row->host_end_ns / 1e9);
+        return;
+    }
     if (row->waited_for == 0)
         return;
     if (row->drained_count > 1)
@@ -168,6 +174,21 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
                     " recorded."
                   : " Inferred from the calls: GPU activity was not recorded.",
               text);
+}
+
+/* The host function that most of the wait was for. */
+static int explain_host(sqlite3 *trace, const struct gv_stall_row *row,
+                        const struct gv_explain_out *to)
+{
+    char where[GV_EXPLAIN_WHERE_BYTES], ran[GV_FORMAT_BYTES];
+    int error = gv_stack_text(trace, row->host_stack, 1, where, sizeof(where));
+
+    if (error || !row->host_function)
+        return error;
+    fprintf(to->text, GV_EXPLAIN_NAME " ran on the CPU for %s, in its turn in a stream%s%s",
+            row->host_name ? row->host_name : "a function without a name",
+            gv_format_duration(ran, row->host_ns), where[0] ? "; launched at " : "", where);
+    return gv_explain_end(to, "host");
 }
 
 /* Who else was delayed by this call. */
@@ -250,6 +271,8 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
         explain_because(row, to->text);
         error = gv_explain_end(to, "why");
     }
+    if (!error)
+        error = explain_host(trace, row, to);
     if (!error)
         error = gv_timeline_print(trace, &focus, to);
     if (!error)

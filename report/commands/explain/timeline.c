@@ -235,6 +235,9 @@ static const char timeline_calls_sql[] =
 static const char timeline_flights_sql[] =
     "SELECT thread, start_ns, max(0, ?2 - start_ns), name FROM in_flight WHERE process = ?1"
     " AND start_ns < ?2";
+static const char timeline_hosts_sql[] =
+    "SELECT thread, start_ns, duration_ns, coalesce(name, 'host function') FROM host_functions"
+    " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
 static const char timeline_ops_sql[] =
     "SELECT device, cupti_context, cupti_stream, start_ns, duration_ns, name FROM gpu_ops"
     " WHERE process = ?1 AND start_ns < ?2 AND start_ns + duration_ns > ?3";
@@ -267,6 +270,8 @@ int gv_timeline_print(sqlite3 *trace, const struct gv_timeline_focus *focus,
     error = timeline_each(trace, timeline_calls_sql, &timeline, timeline_take_call);
     if (!error)
         error = timeline_each(trace, timeline_flights_sql, &timeline, timeline_take_call);
+    if (!error)
+        error = timeline_each(trace, timeline_hosts_sql, &timeline, timeline_take_call);
     if (!error)
         timeline_print_lanes(&timeline, out, '=', "threads");
     if (!error)

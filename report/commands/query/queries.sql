@@ -41,6 +41,13 @@ WHERE s.expected = 0 AND f.depth = (SELECT min(depth) FROM frames
 GROUP BY f.file, f.line, f.function, s.cause
 ORDER BY s.cause = 'unknown', lost_ns DESC;
 
+-- name: host-functions: functions that streams called on the CPU, by time
+SELECT h.name, h.library, count(*) AS count, sum(h.duration_ns) AS total_ns,
+    max(h.duration_ns) AS longest_ns, sum(w.count) AS stalls, sum(w.wait_ns) AS waited_ns
+FROM host_functions h LEFT JOIN (SELECT host_function, count(*) AS count, sum(wait_ns) AS wait_ns
+    FROM stalls WHERE expected = 0 GROUP BY host_function) w ON w.host_function = h.id
+GROUP BY h.name, h.library ORDER BY total_ns DESC;
+
 -- name: loads: loads of code: what, how long, waiting and compiling
 SELECT start_ns, kind, name, library, bytes, duration_ns, wait_ns, jit_ns, gpu_busy
 FROM loads ORDER BY start_ns;

@@ -32,18 +32,31 @@ static const struct gv_column stalls_table[] = {
 
 /* docs/json.md describes them. */
 static const struct gv_column stalls_fields[] = {
-    {"id", GV_COLUMN_NUMBER},          {"call", GV_COLUMN_NUMBER},
-    {"name", GV_COLUMN_TEXT},          {"cause", GV_COLUMN_TEXT},
-    {"expected", GV_COLUMN_NUMBER},    {"start_ns", GV_COLUMN_NUMBER},
-    {"duration_ns", GV_COLUMN_NUMBER}, {"wait_ns", GV_COLUMN_NUMBER},
-    {"work_ns", GV_COLUMN_NUMBER},     {"jit_ns", GV_COLUMN_NUMBER},
-    {"waited_for", GV_COLUMN_NUMBER},  {"waited_for_name", GV_COLUMN_TEXT},
-    {"blocked_by", GV_COLUMN_NUMBER},  {"blocked_by_name", GV_COLUMN_TEXT},
-    {"confidence", GV_COLUMN_TEXT},    {"process", GV_COLUMN_NUMBER},
-    {"thread", GV_COLUMN_NUMBER},      {"kernel", GV_COLUMN_TEXT},
-    {"where", GV_COLUMN_TEXT},         {"advice", GV_COLUMN_TEXT},
-    {"other_pid", GV_COLUMN_NUMBER},   {"other_name", GV_COLUMN_TEXT},
+    {"id", GV_COLUMN_NUMBER},
+    {"call", GV_COLUMN_NUMBER},
+    {"name", GV_COLUMN_TEXT},
+    {"cause", GV_COLUMN_TEXT},
+    {"expected", GV_COLUMN_NUMBER},
+    {"start_ns", GV_COLUMN_NUMBER},
+    {"duration_ns", GV_COLUMN_NUMBER},
+    {"wait_ns", GV_COLUMN_NUMBER},
+    {"work_ns", GV_COLUMN_NUMBER},
+    {"jit_ns", GV_COLUMN_NUMBER},
+    {"waited_for", GV_COLUMN_NUMBER},
+    {"waited_for_name", GV_COLUMN_TEXT},
+    {"blocked_by", GV_COLUMN_NUMBER},
+    {"blocked_by_name", GV_COLUMN_TEXT},
+    {"confidence", GV_COLUMN_TEXT},
+    {"process", GV_COLUMN_NUMBER},
+    {"thread", GV_COLUMN_NUMBER},
+    {"kernel", GV_COLUMN_TEXT},
+    {"where", GV_COLUMN_TEXT},
+    {"advice", GV_COLUMN_TEXT},
+    {"other_pid", GV_COLUMN_NUMBER},
+    {"other_name", GV_COLUMN_TEXT},
     {"other_did", GV_COLUMN_TEXT},
+    {"host_function", GV_COLUMN_NUMBER},
+    {"host_function_name", GV_COLUMN_TEXT},
 };
 
 struct gv_stalls {
@@ -64,6 +77,15 @@ static const char *stall_where(sqlite3 *trace, const struct gv_stall_row *row,
     return where[0] ? where : NULL;
 }
 
+static const char *stall_waited_for(const struct gv_stall_row *row)
+{
+    if (row->blocked_name)
+        return row->blocked_name;
+    if (row->host_function)
+        return row->host_name ? row->host_name : "a host function";
+    return row->waited_name ? row->waited_name : row->other_name;
+}
+
 static void stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_stall_row *row)
 {
     char where[GV_STALL_WHERE_BYTES], id[32];
@@ -74,9 +96,7 @@ static void stall_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_
     gv_rows_number(out, gv_stall_lost_ns(row));
     gv_rows_text(out, row->cause);
     gv_rows_text(out, row->name);
-    gv_rows_text(out, row->blocked_name  ? row->blocked_name
-                      : row->waited_name ? row->waited_name
-                                         : row->other_name);
+    gv_rows_text(out, stall_waited_for(row));
     gv_rows_text(out, stall_where(trace, row, where));
 }
 
@@ -107,6 +127,8 @@ static void stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct g
     gv_rows_known(out, row->other_pid);
     gv_rows_text(out, row->other_name);
     gv_rows_text(out, row->other_did);
+    gv_rows_known(out, row->host_function);
+    gv_rows_text(out, row->host_name);
 }
 
 static bool stalls_is_for_people(enum gv_format format)

@@ -134,6 +134,17 @@ int launched(int64_t at_us, int stream, int kernel, int64_t start_us, int64_t us
                stream, kernel, start_us, us);
 }
 
+int hosted(int64_t at_us, int stream, int64_t start_us, int64_t us)
+{
+    int call = CALL("cuLaunchHostFunc", at_us, 5, .stream = stream,
+                    .context = stream == STREAM_OTHER ? 2 : 1);
+
+    fixture_sql("INSERT INTO host_function (process, number, call, start_ns, duration_ns) VALUES"
+                " (%d, %d, %d, %lld, %lld)",
+                row(1), call, call, (long long)start_us * 1000, (long long)us * 1000);
+    return call;
+}
+
 void came(int call)
 {
     if (current == MEASURED)
@@ -166,6 +177,8 @@ void expect(const char *lines)
         " coalesce(' for ' || waited_for, '') || coalesce(' by ' || blocked_by, '') ||"
         " coalesce(' ' || other_did || coalesce(' of ' || other_name, ''), '') ||"
         " coalesce(' drained ' || drained_count, '') || coalesce(' presumed ' || presumed, '') ||"
+        " coalesce(' host ' || (SELECT h.call FROM host_functions h WHERE h.id = host_function), "
+        "'') ||"
         " CASE expected WHEN 1 THEN ' expected' ELSE '' END, confidence,"
         " jit_ns + wait_ns + work_ns = duration_ns, advice IS NOT NULL OR expected,"
         " CASE cause WHEN 'descheduled' THEN 'measured' WHEN 'other-process' THEN 'inferred' END"

@@ -54,6 +54,8 @@ int call_of(const char *name, int64_t start_us, int64_t us, struct facts facts);
 int ran(int call, int stream, int kernel, int64_t start_us, int64_t us);
 /* A launch of a few microseconds, and its kernel. */
 int launched(int64_t at_us, int stream, int kernel, int64_t start_us, int64_t us);
+/* A host function, which ran; returns the id of its call. */
+int hosted(int64_t at_us, int stream, int64_t start_us, int64_t us);
 /* In a call: code came onto the GPU; a load; the driver compiled. */
 void came(int call);
 void loaded(int call, const char *image, int64_t hash);
@@ -61,7 +63,8 @@ void compiled(int call, int64_t start_us, int64_t us);
 
 /* Analyses, and compares the stalls: one line each, "call cause jit+wait+work", then if known
  * "for <op>", "by <call>", "<what another process did> of <its name>", "drained <count>", "presumed
- * <call>", and "expected" at the end. Times are rounded to 10 us. */
+ * <call>", "host <call that launched it>", and "expected" at the end. Times are rounded to 10 us.
+ */
 void expect(const char *lines);
 
 #endif

@@ -150,6 +150,11 @@ bool gv_stacks_possible(void)
     return true;
 }
 
+void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_facts *facts)
+{
+    write_kind(thread, GV_RECORD_HOST_LAUNCH, facts->made);
+}
+
 bool gv_stacks_wanted_of_failed(unsigned api)
 {
     (void)api;
@@ -228,6 +233,20 @@ static const union gv_record *record(unsigned number)
 static uint64_t lost(enum gv_api_class class)
 {
     return atomic_load(&gv_process.spool.header->lost.calls[class]);
+}
+
+/* Who waits for the function waits elsewhere, so the launch has its stack, however short it was. */
+static void a_launch_of_a_host_function_has_a_stack(void **state)
+{
+    const struct gv_facts facts = {.what = GV_FACT_HOST_FUNCTION, .made = 3};
+
+    (void)state;
+    gv_stacks_least_ns = 1000;
+    make(GV_ID_cuLaunchHostFunc, 0, 1, facts);
+    assert_int_equal(written(), 3);
+    assert_int_equal(record(0)->head.kind, GV_RECORD_HOST_LAUNCH);
+    assert_int_equal(record(1)->head.kind, GV_RECORD_STACK_OF_CALL);
+    assert_int_equal(record(2)->head.kind, GV_RECORD_CALL);
 }
 
 static void an_ordinary_call_is_one_record(void **state)
@@ -485,6 +504,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_ordinary_call_is_one_record),
+        TEST(a_launch_of_a_host_function_has_a_stack),
         TEST(calls_inside_a_call_are_a_part_of_it),
         TEST(a_kernel_that_nobody_named_is_asked_for),
         TEST(the_begin_of_a_capture_gets_a_stack_however_short_it_was),

@@ -104,6 +104,32 @@ static void expect_told(const char *state, const char *advice)
     sqlite3_finalize(row);
 }
 
+static void a_host_function_that_runs_is_unfinished(void **state)
+{
+    (void)state;
+    execute("INSERT INTO api (id, name, class) VALUES (3, 'cuLaunchHostFunc', 'launch');"
+            "UPDATE api SET name = 'cuMemFree_v2', class = 'free' WHERE id = 1;"
+            "INSERT INTO context VALUES (1, 1, 1);"
+            "INSERT INTO stream VALUES (1, 1, 1, NULL, 5, 'created');"
+            "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream) VALUES"
+            " (90, 1, 3, 100, 5, 0, 1), (91, 1, 3, 200, 5, 0, 1);"
+            "INSERT INTO host_function (process, number, call, start_ns, duration_ns) VALUES"
+            " (1, 1, 90, 300, 5), (1, 2, 91, NULL, NULL)");
+    expect_told(
+        "It waits for a host function, launched 0.000 s into the run, which is not known to "
+        "have ended.",
+        NULL);
+    execute(
+        "INSERT INTO stack VALUES (1, 1, 1); UPDATE host_function SET stack = 1;"
+        "INSERT INTO frame (stack, depth, kind, function) VALUES (1, 0, 'native', 'work(void*)')");
+    expect_told(
+        "It waits for host function work, launched 0.000 s into the run, which is not known "
+        "to have ended.",
+        NULL);
+    execute("UPDATE host_function SET start_ns = 400, duration_ns = 5");
+    expect_told("No launch is known to be unfinished.", NULL);
+}
+
 /* What the call waits for and what to do are separate texts. */
 static void advice_is_only_what_can_be_done(void **state)
 {
@@ -239,6 +265,7 @@ int main(void)
         TEST(the_first_launch_of_a_kernel_loads_it),
         TEST(advice_is_only_what_can_be_done),
         TEST(a_blocking_launch_waits_for_its_own_kernel),
+        TEST(a_host_function_that_runs_is_unfinished),
         TEST(a_queue_is_full_of_its_streams_launches),
         TEST(a_set_waits_for_a_full_queue),
         TEST(code_that_is_there_leaves_local_memory),

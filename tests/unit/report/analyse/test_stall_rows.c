@@ -62,6 +62,34 @@ static void rows_say_what_they_refer_to(void **state)
     gv_stall_rows_free(&rows);
 }
 
+static void rows_have_the_host_function(void **state)
+{
+    struct gv_stall_filter filter = {.people = true};
+    struct gv_stall_rows rows;
+
+    (void)state;
+    hosted(900, STREAM_A, 1000, 50000);
+    CALL("cuModuleLoadData", 2000, 50000);
+    fixture_sql(
+        "INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2); INSERT INTO call_stack VALUES (1, 2);"
+        "UPDATE host_function SET stack = 1;"
+        "INSERT INTO frame (stack, depth, kind, function) VALUES (1, 0, 'native', 'work(void*)')");
+    expect("2 module-load 0+49000+1000 drained 1 host 1\n");
+    assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
+    assert_int_equal(rows.count, 1);
+    assert_string_equal(rows.rows[0].host_name, "work");
+    assert_int_equal(rows.rows[0].host_ns, 50000000);
+    assert_int_equal(rows.rows[0].host_end_ns, 51000000);
+    assert_int_equal(rows.rows[0].host_stack, 2);
+    gv_stall_rows_free(&rows);
+    /* The static runtime's own function is around the program's. */
+    fixture_sql("UPDATE frame SET kind = 'runtime'");
+    assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
+    assert_true(rows.rows[0].host_function != 0);
+    assert_null(rows.rows[0].host_name);
+    gv_stall_rows_free(&rows);
+}
+
 /* A call deep in a package has the program's line, which can be changed. */
 static void the_place_is_a_line_of_the_program(void **state)
 {
@@ -160,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(time_that_threads_lose_together_is_lost_once),
         CASE(rows_say_what_they_refer_to),
+        CASE(rows_have_the_host_function),
         CASE(the_place_is_a_line_of_the_program),
         CASE(the_place_is_not_in_the_c_library),
         CASE(rows_are_looked_up),

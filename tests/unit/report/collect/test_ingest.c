@@ -108,6 +108,48 @@ static void polls_are_one_row_with_their_count(void **state)
     assert_int_equal(number("SELECT count(*) FROM stalls"), 0);
 }
 
+static void append_host(uint32_t thread, enum gv_record_kind kind, uint64_t number,
+                        uint64_t start_ns)
+{
+    bool launches = kind == GV_RECORD_HOST_LAUNCH;
+    union gv_record record = {
+        .host = {.head = {.kind = (uint8_t)kind, .flags = launches ? GV_RECORD_MORE : 0},
+                 .number = number,
+                 .start_ns = FIXTURE_EPOCH_NS + start_ns,
+                 .duration_ns = 900}};
+
+    assert_true(fixture_append(&spool, thread, &record));
+}
+
+/* Whichever of the two threads is read first. */
+static void a_host_function_belongs_to_its_launch(void **state)
+{
+    (void)state;
+    append_host(1, GV_RECORD_HOST_FUNCTION, 1, 5000);
+    append_host(2, GV_RECORD_HOST_LAUNCH, 1, 2000);
+    fixture_call(&spool, 2, FIXTURE_SYNC, 2000, 70, 0);
+    append_host(2, GV_RECORD_HOST_LAUNCH, 2, 3000);
+    fixture_call(&spool, 2, FIXTURE_SYNC, 3000, 70, 0);
+    append_host(3, GV_RECORD_HOST_FUNCTION, 2, 6000);
+    append_host(2, GV_RECORD_HOST_LAUNCH, 3, 7000); /* did not run */
+    fixture_call(&spool, 2, FIXTURE_SYNC, 7000, 70, 0);
+    append_host(2, GV_RECORD_HOST_LAUNCH, 4, 8000); /* its call is lost */
+    fixture_call(&spool, 2, FIXTURE_SYNC, 9000, 70, 0);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM host_functions"), 3);
+    assert_int_equal(number("SELECT c.start_ns FROM host_functions h JOIN calls c ON c.id = h.call"
+                            " WHERE h.start_ns = 5000 AND h.duration_ns = 900"),
+                     2000);
+    assert_int_equal(number("SELECT c.start_ns FROM host_functions h JOIN calls c ON c.id = h.call"
+                            " JOIN threads t ON t.id = h.thread AND t.serial = 3"
+                            " WHERE h.start_ns = 6000"),
+                     3000);
+    assert_int_equal(number("SELECT c.start_ns FROM host_functions h JOIN calls c ON c.id = h.call"
+                            " WHERE h.start_ns IS NULL AND h.duration_ns IS NULL"),
+                     7000);
+    assert_int_equal(number("SELECT count(*) FROM calls"), 4);
+}
+
 static void a_poll_that_is_read_is_not_counted_up_any_more(void **state)
 {
     struct gv_spool_reader reader;
@@ -447,6 +489,7 @@ int main(void)
         TEST(a_call_is_a_row),
         TEST(polls_are_one_row_with_their_count),
         TEST(a_poll_that_is_read_is_not_counted_up_any_more),
+        TEST(a_host_function_belongs_to_its_launch),
         TEST(the_stack_of_a_lost_call_is_not_the_next_ones),
         TEST(its_variables_are_stored),
         TEST(the_process_is_described),
