@@ -149,7 +149,7 @@ class Explained(harness.Case):
         self.keep("a", rows)
         self.assertIn("(load) takes", self.explained("2"))
         with contextlib.closing(sqlite3.connect(self.path("trace.db"))) as database, database:
-            database.execute("UPDATE api SET name = 'cudaMallocHost' WHERE id ="
+            database.execute("UPDATE api SET name = 'cudaMallocHost', kind = 'alloc-host' WHERE id ="
                              " (SELECT c.api FROM stall s JOIN call c ON c.id = s.blocked_by)")
         self.assertIn("(pin) takes", self.explained("2"))
 

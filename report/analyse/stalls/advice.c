@@ -321,11 +321,11 @@ static void add_threshold(struct gv_advice_out *out, const struct gv_advice_fact
                  " cupy.cuda.runtime.memPoolSetAttribute)");
         return;
     }
-    add(out, "uint64_t bytes = UINT64_MAX; %s, &bytes)",
-        runtime ? "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold"
-                : "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD");
-    if (!facts->call || !strstr(facts->call, "FromPool"))
-        add(out, "; %s gives the pool", runtime ? "cudaDeviceGetMemPool" : "cuDeviceGetMemPool");
+    add(out, "uint64_t bytes = UINT64_MAX; %s gives the device's pool",
+        runtime ? "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes);"
+                  " cudaDeviceGetMemPool"
+                : "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes);"
+                  " cuDeviceGetMemPool");
 }
 
 static void add_pools(struct gv_advice_out *out, const struct gv_advice_facts *facts)
