@@ -1,6 +1,6 @@
 /* A memory pool gives its free memory back at each synchronisation, unless its release threshold
- * says otherwise, and the next allocation maps it anew. An allocation of more than ever before maps
- * memory too, as does one after the program trimmed the pool: these are no stalls. */
+ * says otherwise, and the next allocation maps it again. An allocation of more than ever before
+ * maps memory too, as does one after the program trimmed the pool: these are no stalls. */
 #include "kernels/stalls/stage.h"
 
 #define BYTES (UINT64_C(2) << 30)

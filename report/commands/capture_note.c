@@ -27,7 +27,7 @@ static const char capture_sql[] =
     "SELECT begin_name, begin_stack, name, stack, end_name, end_stack, result, end_result, advice,"
     " (SELECT count(*) FROM lost_captures) FROM lost_captures ORDER BY start_ns LIMIT 1";
 
-/* "cuMemAlloc_v2 at main.c:31 main". The stack's column follows the name's. */
+/* "cuMemAlloc_v2 (main.c:31 main)". The stack's column follows the name's. */
 static int capture_call(sqlite3 *trace, sqlite3_stmt *row, enum gv_capture_column column,
                         char out[GV_CAPTURE_CALL])
 {
@@ -36,8 +36,8 @@ static int capture_call(sqlite3 *trace, sqlite3_stmt *row, enum gv_capture_colum
     int error =
         gv_stack_text(trace, sqlite3_column_int64(row, (int)column + 1), 1, place, sizeof(place));
 
-    snprintf(out, GV_CAPTURE_CALL, "%.100s%s%.200s", name ? name : "a call", place[0] ? " at " : "",
-             place);
+    snprintf(out, GV_CAPTURE_CALL, "%.100s%s%.200s%s", name ? name : "a call", place[0] ? " (" : "",
+             place, place[0] ? ")" : "");
     return error;
 }
 
@@ -46,8 +46,7 @@ static int capture_say(sqlite3 *trace, sqlite3_stmt *row, char text[GV_CAPTURE_T
     const char *advice = (const char *)sqlite3_column_text(row, GV_CAPTURE_ADVICE);
     int64_t count = sqlite3_column_int64(row, GV_CAPTURE_COUNT);
     char begin[GV_CAPTURE_CALL], call[GV_CAPTURE_CALL], end[GV_CAPTURE_CALL], more[64] = "";
-    char failed[GV_CAPTURE_CALL + 64] = "A graph capture was lost",
-                                  ended[GV_CAPTURE_CALL + 64] = "";
+    char failed[GV_CAPTURE_CALL + 64] = "", ended[GV_CAPTURE_CALL + 64] = "";
     int error = capture_call(trace, row, GV_CAPTURE_BEGIN, begin);
 
     if (!error)
@@ -55,15 +54,15 @@ static int capture_say(sqlite3 *trace, sqlite3_stmt *row, char text[GV_CAPTURE_T
     if (!error)
         error = capture_call(trace, row, GV_CAPTURE_END, end);
     if (sqlite3_column_type(row, GV_CAPTURE_RESULT) != SQLITE_NULL)
-        snprintf(failed, sizeof(failed), "%s lost a graph capture (%" PRId64 ")", call,
+        snprintf(failed, sizeof(failed), ": %s failed in it (%" PRId64 ")", call,
                  (int64_t)sqlite3_column_int64(row, GV_CAPTURE_RESULT));
     if (sqlite3_column_type(row, GV_CAPTURE_END_RESULT) != SQLITE_NULL)
         snprintf(ended, sizeof(ended), ", and %s returned %" PRId64, end,
                  (int64_t)sqlite3_column_int64(row, GV_CAPTURE_END_RESULT));
     if (count > 1)
         snprintf(more, sizeof(more), " %" PRId64 " captures were lost in all.", count);
-    snprintf(text, GV_CAPTURE_TEXT, "%s: %s began it%s. Fix: %.400s%s", failed, begin, ended,
-             advice ? advice : "", more);
+    snprintf(text, GV_CAPTURE_TEXT, "A graph capture was lost%s. It began with %s%s. Fix: %.400s%s",
+             failed, begin, ended, advice ? advice : "", more);
     return error;
 }
 

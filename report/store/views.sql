@@ -231,16 +231,16 @@ SELECT
     c.result AS result, -- of the call, such as 900: not allowed in a capture
     cs.stack AS stack, -- where the call was made; see frames
     ea.name AS end_name, -- name of end_call
-    e.result AS end_result, -- 901: the capture was lost before; 904: a stream that joined it was left out
+    e.result AS end_result, -- 901: the capture was lost before; 904: a stream that joined it was not joined back
     es.stack AS end_stack, -- where it was made; see frames
     CASE WHEN c.id IS NULL AND e.result = 904 THEN 'Before it ends the capture, let its first stream wait for an event of every stream that joined it.'
         WHEN c.id IS NULL THEN 'Find the call that failed in the capture, and make it before.'
-        WHEN c.result = 906 THEN 'Use no default stream during the capture: launch into the captured stream, or create that with cudaStreamNonBlocking.'
+        WHEN c.result = 906 THEN 'Use no default stream during the capture: launch into the captured stream, or create the captured stream with cudaStreamNonBlocking.'
         WHEN c.result <> 900 THEN 'Use the stream or the event of that call in one capture only.'
         WHEN c.thread <> b.thread THEN 'Begin the capture in the mode cudaStreamCaptureModeThreadLocal (in PyTorch, capture_error_mode="thread_local"), which other threads do not disturb, or make the call before the capture.'
         WHEN ca.class = 'sync' OR ca.kind IN ('stream-query', 'event-query') THEN 'Wait for the GPU, and ask about it, before the capture or after it: what is captured does not run yet.'
-        WHEN ca.class = 'load' THEN 'Load before the capture: run what is to be captured once without it. Or begin it in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
-        ELSE 'Make the call before the capture. Or begin it in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
+        WHEN ca.class = 'load' THEN 'Load before the capture: run what is to be captured once without it. Or begin the capture in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
+        ELSE 'Make the call before the capture. Or begin the capture in the mode cudaStreamCaptureModeRelaxed (in PyTorch, capture_error_mode="relaxed").'
     END AS advice -- what to do
 FROM lost_capture l
     LEFT JOIN call b ON b.id = l.begin_call

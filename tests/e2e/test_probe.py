@@ -144,6 +144,15 @@ class Explained(harness.Case):
         self.assertRegex(self.explained("2"), r"\w+ takes 100 us alone and 50.2 ms beside a load that "
                                               r"waits for a kernel of 50.0 ms: it does not wait\.")
 
+    def test_a_lock_of_a_call_that_pins(self):
+        rows = [{"cause": "lock", "beside": beside, "with": beside} for beside in ("load", "unpin", "pin")]
+        self.keep("a", rows)
+        self.assertIn("(load) takes", self.explained("2"))
+        with contextlib.closing(sqlite3.connect(self.path("trace.db"))) as database, database:
+            database.execute("UPDATE api SET name = 'cudaMallocHost', kind = 'alloc-host' WHERE id ="
+                             " (SELECT c.api FROM stall s JOIN call c ON c.id = s.blocked_by)")
+        self.assertIn("(pin) takes", self.explained("2"))
+
     def test_the_newest_counts(self):
         self.keep("a", [{"idle_ns": 1000}])
         self.keep("b", [{"idle_ns": 2000}], unix_s=1795000001)

@@ -166,12 +166,12 @@ class Report(harness.Case):
 
     def test_a_lost_capture_names_the_call_and_the_lines(self):
         cupti = os.path.join(harness.simulator(), "libcupti.so.13")
-        place = r"at capture_lost\.c:\d+ \w+"
-        begun = f" lost a graph capture \\(900\\): cuStreamBeginCapture_v2 {place} began it"
+        place = r"\(capture_lost\.c:\d+ \w+\)"
+        begun = f" failed in it \\(900\\)\\. It began with cuStreamBeginCapture_v2 {place}"
         ended = f", and cuStreamEndCapture {place} returned 901"
-        allocated = f"cuMemAlloc_v2 {place}{begun}"
-        for words, said in (("global allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin it "),
-                            ("thread allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin it "),
+        allocated = f"A graph capture was lost: cuMemAlloc_v2 {place}{begun}"
+        for words, said in (("global allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin the capture "),
+                            ("thread allocate", allocated + ended + r"\. Fix: Make the call before the capture\. Or begin the capture "),
                             ("global allocate other", allocated + ended + r"\. Fix: Begin the capture in the mode \w+ThreadLocal "),
                             ("global allocate exit", allocated + r"\. Fix: Make the call before the capture\. "),
                             ("relaxed wait", f"cuCtxSynchronize {place}{begun}{ended}. Fix: Wait for the GPU, and ask about it, "),

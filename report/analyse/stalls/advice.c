@@ -332,15 +332,18 @@ static void add_free_async(struct gv_advice_out *out, const struct gv_advice_fac
 
 static void add_threshold(struct gv_advice_out *out, const struct gv_advice_facts *facts)
 {
-    if (facts->where && strstr(facts->where, ".py:"))
-        add(out, "cudaMemPoolSetAttribute with cudaMemPoolAttrReleaseThreshold (in CuPy,"
+    bool runtime = facts->call && gv_api_is_runtime(facts->call);
+
+    if (facts->where && strstr(facts->where, ".py:")) {
+        add(out, "cudaMemPoolSetAttribute and cudaMemPoolAttrReleaseThreshold (in CuPy,"
                  " cupy.cuda.runtime.memPoolSetAttribute)");
-    else if (facts->call && gv_api_is_runtime(facts->call))
-        add(out, "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes), where the"
-                 " pool comes from cudaDeviceGetMemPool");
-    else
-        add(out, "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes), where the"
-                 " pool comes from cuDeviceGetMemPool");
+        return;
+    }
+    add(out, "uint64_t bytes = UINT64_MAX; %s gives the device's pool",
+        runtime ? "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes);"
+                  " cudaDeviceGetMemPool"
+                : "cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes);"
+                  " cuDeviceGetMemPool");
 }
 
 static void add_pools(struct gv_advice_out *out, const struct gv_advice_facts *facts)

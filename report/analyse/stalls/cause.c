@@ -9,6 +9,7 @@
 #include "report/analyse/stalls/others.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* A call may work so long after a wait that explains it. */
 #define TAIL_NS 2000000
@@ -21,6 +22,8 @@
 #define PINNED 2
 /* After the lock is released, a waiting thread may need so long to get it. */
 #define RELEASE_NS 2000000
+/* A thread that let the lock go may return so much later than the one that got it. */
+#define TIE_NS 250000
 /* So many calls are looked at that began after a call that may wait for them. */
 #define LATER 4096
 
@@ -434,13 +437,17 @@ static int64_t keeps_out_from_ns(const struct gv_stall_call *holder,
 }
 
 /* Whether the call came out late enough for having waited for the holder. Of two calls that keep
- * the lock until they return, the one that returned first had it first. */
+ * the lock until they return, the one that returned first had it first. If they returned together,
+ * it was the one that began well before, unless it had `waited` for others by then. */
 static bool comes_out_after(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
-                            const struct gv_stall_call *holder)
+                            const struct gv_stall_call *holder, bool waited)
 {
     bool both = (holder->rule->flags & GV_CALL_HOLDS_MEMORY) && holds_lock(call);
     int64_t early_ns = held_until_ns(holder);
 
+    if (both && llabs(call->end_ns - holder->end_ns) < TIE_NS &&
+        llabs(call->start_ns - holder->start_ns) >= TIE_NS)
+        return waited || call->start_ns > holder->start_ns;
     if (call->start_ns <= holder->start_ns)
         return call->end_ns >= holder->end_ns;
     if (both || call->end_ns >= holder->end_ns - GV_STALL_SLACK_NS)
@@ -462,7 +469,7 @@ static void waits_behind(const struct gv_stall_judge *judge, const struct gv_sta
     int64_t from_ns = keeps_out_from_ns(holder, call);
     int64_t until_ns = least(holder->end_ns, call->end_ns), kept_ns;
 
-    if (from_ns == INT64_MAX || !comes_out_after(judge, call, holder))
+    if (from_ns == INT64_MAX || !comes_out_after(judge, call, holder, queueing->holder))
         return;
     kept_ns = until_ns - most(most(call->start_ns, from_ns), queueing->until_ns);
     if (kept_ns < judge->threshold_ns)

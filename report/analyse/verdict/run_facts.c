@@ -186,6 +186,12 @@ bool gv_run_facts_idle_in_calls(const struct gv_run_facts *facts)
     return facts->known_ns == facts->window_ns && gv_run_facts_outside_ns(facts) < idle_ns / 2;
 }
 
+bool gv_run_facts_idle_call_is_known(const struct gv_run_facts *facts)
+{
+    return gv_run_facts_idle_in_calls(facts) && facts->gap_call_ns > 0 &&
+           facts->gap_call_ns >= (gv_run_facts_device_ns(facts) - facts->busy_ns) / 10;
+}
+
 double gv_run_facts_underfilled(const struct gv_run_facts *facts)
 {
     int64_t all_ns = gv_time_sum(facts->kernel_time_ns, facts->graph_time_ns);

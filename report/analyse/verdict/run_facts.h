@@ -77,6 +77,8 @@ int64_t gv_run_facts_device_ns(const struct gv_run_facts *facts);
  * was in them for most of the GPUs' idle time. */
 int64_t gv_run_facts_outside_ns(const struct gv_run_facts *facts);
 bool gv_run_facts_idle_in_calls(const struct gv_run_facts *facts);
+/* And the longest gaps, which do not include the time before the first operation, show in which. */
+bool gv_run_facts_idle_call_is_known(const struct gv_run_facts *facts);
 /* The share of the kernels' and graphs' time in kernels with fewer blocks than multiprocessors;
  * and how much of the device the kernels with known grids filled. */
 double gv_run_facts_underfilled(const struct gv_run_facts *facts);

@@ -288,10 +288,10 @@ void gv_verdict_say_stalled(const struct gv_run_facts *facts, char *out)
                  facts->waits == 1 ? "it" : "they", gv_format_duration(jit, facts->wait_jit_ns));
     gv_format_duration(wait, facts->wait_ns);
     gv_format_duration(window, facts->window_ns);
-    if (facts->waits == 1)
-        gv_say(out, "1 call waited%s for %s of %s ('%.40s'%s)%s%s",
-               unsure ? ", or compiled new PTX," : "", wait, window, facts->top_stall, inferred,
-               compiled, gain);
+    if (facts->waits == facts->top_stall_count)
+        gv_say(out, "%" PRId64 " call%s waited%s for %s of %s ('%.40s'%s)%s%s", facts->waits,
+               s(facts->waits), unsure ? ", or compiled new PTX," : "", wait, window,
+               facts->top_stall, inferred, compiled, gain);
     else
         gv_say(out,
                "%" PRId64 " calls waited%s for %s of %s, most for '%.40s': %s in %" PRId64
@@ -475,7 +475,7 @@ void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
                gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
         return;
     }
-    if (gv_run_facts_idle_in_calls(facts) && facts->gap_call_ns > 0)
+    if (gv_run_facts_idle_call_is_known(facts))
         snprintf(most, sizeof(most), "; in its longest gaps it was in %.80s for %s",
                  facts->gap_call, gv_format_duration(call, facts->gap_call_ns));
     gv_say(out, "%s had nothing to do for %s%s of %s%s; the host was outside of CUDA for %s%s",

@@ -131,6 +131,7 @@ int gv_explain_probe(sqlite3 *trace, const struct gv_stall_row *row,
     found = explain_probe_ask(trace, sql_probe_finds, result);
     if (found && sqlite3_bind_text(found, 2, row->cause, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(found, 3, row->name, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_bind_int64(found, 4, row->blocked_by) == SQLITE_OK &&
         sqlite3_step(found) == SQLITE_ROW) {
         explain_probe_say(found, row->cause, (time_t)unix_s, to->text);
         error = gv_explain_end(to, "probe");

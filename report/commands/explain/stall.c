@@ -163,7 +163,9 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
                 gv_format_duration(wait, row->wait_ns), compiled ? ", " : "");
     if (compiled)
         fprintf(text, "compiled for %s", gv_format_duration(jit, row->jit_ns));
-    fprintf(text, " and worked for %s.", gv_format_duration(work, row->work_ns));
+    if (row->work_ns > 0)
+        fprintf(text, " and worked for %s", gv_format_duration(work, row->work_ns));
+    fputc('.', text);
     if (row->other_did)
         fputs(" Inferred: they coincide, and nothing else explains the call.", text);
     else if (row->unsure)

@@ -363,9 +363,11 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
                      facts->multiprocessors);
         break;
     case GV_VERDICT_IDLE:
-        if (gv_run_facts_idle_in_calls(facts) && facts->gap_call_ns > 0)
+        if (gv_run_facts_idle_call_is_known(facts))
             snprintf(out, size, "no work for the GPU; the host was in CUDA calls, most in %.80s",
                      facts->gap_call);
+        else if (gv_run_facts_idle_in_calls(facts))
+            snprintf(out, size, "no work for the GPU; the host was in CUDA calls");
         else
             snprintf(out, size, "no work for the GPU; the host was outside of CUDA for %s",
                      gv_format_duration(one, gv_run_facts_outside_ns(facts)));

@@ -271,6 +271,7 @@ static void a_pool_is_told_to_keep_its_memory(void **state)
     facts.pool_count = 1;
     gv_advice_write(&facts, GV_CAUSE_POOL, text);
     expect_in(text, "cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes)");
+    expect_in(text, "; cudaDeviceGetMemPool gives the device's pool.");
     expect_not_in(text, "allocations");
     facts.call = "cuMemAllocAsync";
     facts.pool_count = 9;

@@ -211,6 +211,15 @@ static void of_two_that_pin_the_first_to_return_had_the_lock(void **state)
     expect("1 lock 0+60000+500 by 2\n");
 }
 
+/* The thread that had the lock may lose its CPU before it returns. */
+static void of_two_that_return_together_the_first_to_begin_had_the_lock(void **state)
+{
+    (void)state;
+    CALL("cuMemFreeHost", 1000, 43000, .object = 7);
+    CALL("cuMemAlloc_v2", 6000, 37880, .thread = 2);
+    expect("2 lock 0+37880+0 by 1\n");
+}
+
 static void a_slow_allocation_waits_only_while_another_has_the_lock(void **state)
 {
     (void)state;
@@ -253,6 +262,7 @@ int main(void)
         CASE(a_free_keeps_questions_out_once_it_has_waited),
         CASE(a_call_waits_while_another_thread_pins_piece_by_piece),
         CASE(of_two_that_pin_the_first_to_return_had_the_lock),
+        CASE(of_two_that_return_together_the_first_to_begin_had_the_lock),
         CASE(a_slow_allocation_waits_only_while_another_has_the_lock),
         CASE(freeing_much_takes_long),
     };

@@ -52,7 +52,11 @@ static void idle_while_the_host_was_in_calls(void **state)
     assert_string_equal(gv_verdict_next_of(&verdict.findings[0], "a.db", next),
                         "see which CUDA calls the host was in: gpuverify report a.db "
                         "--section gaps");
+    facts.gap_call_ns = 55000;
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_null(strstr(verdict.findings[0].evidence, "gaps"));
     facts.thread_ns = 500000000;
+    facts.gap_call_ns = 550000000;
     assert_true(is_told(GV_VERDICT_IDLE));
     assert_null(strstr(verdict.findings[0].evidence, "gaps"));
     assert_non_null(strstr(verdict.findings[0].next, "between its CUDA calls"));
@@ -162,6 +166,15 @@ static void numbers_say_what_they_are_of(void **state)
     assert_non_null(strstr(verdict.findings[0].evidence,
                            "waited for 695 ms of 1.00 s ('module-load'); besides, it"
                            " compiled for 5.00 ms"));
+    facts.waits = facts.top_stall_count = 2;
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_non_null(strstr(verdict.findings[0].evidence,
+                           "2 calls waited for 695 ms of 1.00 s ('module-load'); besides, they"));
+    facts.waits = 3;
+    assert_true(is_told(GV_VERDICT_STALLED));
+    assert_non_null(strstr(verdict.findings[0].evidence,
+                           "3 calls waited for 695 ms of 1.00 s, most for 'module-load': 695 ms"
+                           " in 2 calls; besides, they"));
     set_busy(0);
     facts.waits = 0;
     facts.wait_ns = 0;
