@@ -752,6 +752,8 @@ static int advise_all(struct gv_stall_run *run, struct gv_advised *advised)
     if (!error)
         error = gv_stall_script(run->trace, GV_STALL_NEW_CALLERS);
     if (!error)
+        error = gv_stall_script(run->trace, GV_STALL_NEW_BLOCKERS);
+    if (!error)
         rows = gv_stall_statement(run, GV_STALL_ADVISED, &error);
     while (!error && gv_stall_next(run, rows, &error))
         error = advise_stall(run, advised, rows);

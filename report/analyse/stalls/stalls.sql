@@ -66,6 +66,7 @@ DROP TABLE IF EXISTS temp.stall_again;
 DROP TABLE IF EXISTS temp.stall_code;
 DROP TABLE IF EXISTS temp.stall_freed;
 DROP TABLE IF EXISTS temp.stall_caller;
+DROP TABLE IF EXISTS temp.stall_blocker;
 DROP TABLE IF EXISTS temp.stall_path;
 DROP TABLE IF EXISTS temp.stall_jit;
 DROP TABLE IF EXISTS temp.stall_pool;
@@ -323,8 +324,15 @@ DELETE FROM temp.stall_path;
 -- name: CALLER
 SELECT c.place FROM call_stack cs JOIN temp.stall_caller c ON c.stack = cs.stack WHERE cs.call = ?1;
 
+-- name: NEW_BLOCKERS
+-- The stalls among the calls that kept others out: a stall is not found by its call.
+CREATE TEMP TABLE stall_blocker (call INTEGER PRIMARY KEY, cause TEXT);
+INSERT OR IGNORE INTO temp.stall_blocker
+    SELECT call, cause FROM stall WHERE call IN (SELECT blocked_by FROM stall WHERE blocked_by IS NOT NULL);
+
 -- name: ADVISED
--- The columns are those of enum gv_advised_column.
+-- The columns are those of enum gv_advised_column. Process by process, because what is known of a
+-- process is read when it comes.
 SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,
     (SELECT n.name FROM gpu_op o JOIN gpu_shape h ON h.id = o.shape JOIN gpu_name n ON n.id = h.name
         WHERE o.id = s.waited_for),
@@ -332,8 +340,7 @@ SELECT s.id, s.cause, s.jit_ns, a.name, k.name, t.process,
         FROM gpu_op o WHERE o.id = s.waited_for),
     (SELECT pk.name FROM call pc JOIN kernel pk ON pk.id = pc.kernel WHERE pc.id = s.presumed),
     (SELECT ba.name FROM call bc JOIN api ba ON ba.id = bc.api WHERE bc.id = s.blocked_by),
-    (SELECT b.cause FROM stall b WHERE s.blocked_by IS NOT NULL AND b.id < s.id
-        AND b.call = s.blocked_by AND b.id >= s.id - 4096 ORDER BY b.id DESC LIMIT 1),
+    (SELECT cause FROM temp.stall_blocker WHERE call = s.blocked_by),
     s.drained_count, s.call, s.blocked_by,
     s.confidence = 'inferred' AND (SELECT ptx FROM temp.stall_code p WHERE p.call = s.call),
     coalesce(op.pid, os.pid), coalesce(op.name, os.program), ox.did, h.name, h.duration_ns, h.call
@@ -342,7 +349,8 @@ FROM stall s JOIN call c ON c.id = s.call LEFT JOIN api a ON a.id = c.api
     LEFT JOIN stall_other ox ON ox.stall = s.id LEFT JOIN process os ON os.id = ox.process
     LEFT JOIN other_process op ON op.id = ox.other
     LEFT JOIN stall_host x ON x.stall = s.id LEFT JOIN host_functions h ON h.id = x.host_function
-WHERE s.expected = 0 AND s.cause <> 'unknown';
+WHERE s.expected = 0 AND s.cause <> 'unknown'
+ORDER BY t.process, s.id;
 
 -- name: ADD_TEXT
 INSERT OR IGNORE INTO stall_advice (text) VALUES (?1);

@@ -203,6 +203,22 @@ static void a_call_waits_while_another_thread_pins_piece_by_piece(void **state)
     expect("2 lock 0+39980+70 by 4\n");
 }
 
+/* The advice says why a call kept the lock, also if that call began later. */
+static void the_advice_knows_why_a_later_call_had_the_lock(void **state)
+{
+    (void)state;
+    launched(900, STREAM_A, KERNEL_SPIN, 1000, 25000);
+    CALL("cuMemHostAlloc", 1000, 10000);
+    CALL("cuLaunchKernel", 2000, 24150, .thread = 2, .stream = STREAM_B, .kernel = KERNEL_SPIN);
+    CALL("cuMemFree_v2", 11010, 15090);
+    expect("3 lock 0+24090+60 by 4\n"
+           "4 free 0+14990+100 for 1 drained 1\n");
+    fixture_sql("CREATE TABLE advised (ok CHECK (ok))");
+    fixture_sql(
+        "INSERT INTO advised SELECT advice LIKE '%%only when the context is idle%%' FROM stalls"
+        " WHERE cause = 'lock'");
+}
+
 static void of_two_that_pin_the_first_to_return_had_the_lock(void **state)
 {
     (void)state;
@@ -261,6 +277,7 @@ int main(void)
         CASE(in_another_context_only_allocations_are_kept_out),
         CASE(a_free_keeps_questions_out_once_it_has_waited),
         CASE(a_call_waits_while_another_thread_pins_piece_by_piece),
+        CASE(the_advice_knows_why_a_later_call_had_the_lock),
         CASE(of_two_that_pin_the_first_to_return_had_the_lock),
         CASE(of_two_that_return_together_the_first_to_begin_had_the_lock),
         CASE(a_slow_allocation_waits_only_while_another_has_the_lock),
