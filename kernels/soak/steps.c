@@ -182,11 +182,8 @@ void soak_step_context(struct soak_thread *thread)
     case 2:
         TOLD(thread, cuCtxGetLimit, &bytes, CU_LIMIT_STACK_SIZE);
         break;
-    default: /* a real driver refuses the first while any thread captures, and breaks the capture */
-        if (soak_has('s'))
-            TOLD(thread, cuCtxSynchronize);
-        else
-            TOLD(thread, cuStreamSynchronize, thread->home);
+    default: /* not for the context: that fails while any thread captures, and breaks the capture */
+        TOLD(thread, cuStreamSynchronize, thread->home);
         break;
     }
 }

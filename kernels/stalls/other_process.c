@@ -87,7 +87,8 @@ static void ask_until_held(void)
     double ms = 0;
 
     printf("timing begins after cuCtxSynchronize\n");
-    while (ms < HELD_MS && gv_clock_ms_since(start_ns) < (stage.idle ? stage.busy_ms : END_MS)) {
+    while (ms < HELD_MS &&
+           gv_clock_ms_since(start_ns) < (stage.idle ? (double)stage.busy_ms : END_MS)) {
         size_t left, all;
         uint64_t call_ns = gv_clock_ns();
 

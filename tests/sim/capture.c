@@ -3,7 +3,8 @@
  *
  * As in the real driver, a call that could wait for the GPU is unsafe while any thread captures in
  * global mode, or this thread in thread-local mode: it fails with 900 and invalidates the capture.
- * Waiting for the context does so in every mode, and loading code in none (H100, driver 580).
+ * Waiting for the context does so in every mode, whichever thread waits, and loading code in none
+ * (H100, driver 580).
  * Work for the legacy stream fails with 906 while a blocking stream is captured, in every mode.
  * Threads: one lock for all captures; gv_sim_captures keeps the hot path out of here.
  */

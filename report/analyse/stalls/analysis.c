@@ -487,7 +487,8 @@ static int store_host(struct gv_stall_run *run, int64_t host_function)
  * side; nothing measures what another process keeps. */
 static bool is_measured(const struct gv_stall_call *call)
 {
-    return call->cause == GV_CAUSE_DESCHEDULED || call->recorded ||
+    return call->cause == GV_CAUSE_DESCHEDULED ||
+           (call->host_function && call->cause != GV_CAUSE_LOCK) ||
            (call->source == GV_STALL_MEASURED && call->cause != GV_CAUSE_OTHER_PROCESS);
 }
 

@@ -134,7 +134,6 @@ static void waits_for(const struct gv_stall_judge *judge, struct gv_stall_call *
     call->waited_until_ns = until_ns;
     call->waited_for = work->op;
     call->host_function = host_of(call, work, wait_ns);
-    call->recorded = until_ns != 0;
     call->presumed = call->host_function ? 0 : work->call;
     call->drained_count = work->count;
     call->drained_ns = work->last_ns - work->first_ns;
@@ -535,7 +534,6 @@ static void is_locked_out(const struct gv_stall_judge *judge, struct gv_stall_ca
     call->waited_for = holder->waited_for;
     call->presumed = holder->presumed;
     call->host_function = holder->host_function;
-    call->recorded = is_measured(call);
     call->drained_count = call->drained_ns = 0;
     call->waited_until_ns = queueing.until_ns;
 }

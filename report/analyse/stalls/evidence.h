@@ -104,7 +104,6 @@ struct gv_stall_call {
     int64_t presumed;        /* call that launched what it presumably waited for */
     int64_t blocked_by;      /* call that held the lock */
     int64_t host_function;   /* most of the wait was for it */
-    bool recorded;           /* the end of what it waited for was recorded: a host function */
     struct gv_stall_life by; /* other-process only */
 };
 

@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 
-SLEEP_US = 30000
+SLEEP_US = 60000
 PER_THREAD = ctypes.c_void_p(2)
 
 runtime = ctypes.CDLL("libcudart.so.13")

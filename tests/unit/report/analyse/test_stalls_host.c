@@ -160,6 +160,24 @@ static void one_that_is_not_known_to_have_run_is_unfinished_work(void **state)
     expect("2 module-load 0+50000+150 drained 1 presumed 1\n");
 }
 
+/* Its end is known, but most of the wait was for something else, of which only the launch is. */
+static void a_short_one_at_the_end_measures_nothing(void **state)
+{
+    sqlite3_stmt *row = NULL;
+
+    (void)state;
+    launched(800, STREAM_A, KERNEL_SPIN, 0, 0);
+    hosted(900, STREAM_A, 50900, 100);
+    loaded(CALL("cuModuleLoadData", 2000, 49200), "cubin", 1);
+    expect("3 module-load 0+49000+200 drained 2 presumed 2\n");
+    assert_int_equal(sqlite3_prepare_v2(fixture_trace, "SELECT confidence = 'inferred' FROM stalls",
+                                        -1, &row, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_true(sqlite3_column_int(row, 0));
+    sqlite3_finalize(row);
+}
+
 static void its_end_says_nothing_about_other_streams(void **state)
 {
     (void)state;
@@ -197,6 +215,7 @@ int main(void)
         CASE(a_kernel_behind_it_is_the_last, fixture_setup),
         CASE(a_kernel_beside_it_is_what_is_waited_for, fixture_setup),
         CASE(one_that_is_not_known_to_have_run_is_unfinished_work, setup_inferred),
+        CASE(a_short_one_at_the_end_measures_nothing, setup_inferred),
         CASE(its_end_says_nothing_about_other_streams, setup_inferred),
         CASE(its_end_says_nothing_about_later_work, setup_inferred),
     };
