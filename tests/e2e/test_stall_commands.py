@@ -63,6 +63,15 @@ class Told(harness.Case):
         self.assertIn("stalled", names)
         self.assertEqual(names[-1], "unexplained", out)
 
+    def test_calls_behind_one_that_worked_are_one_finding(self):
+        """Its line is the one to change."""
+        stored.make_anew("lazy_launch", self.path("trace.db"), "DELETE FROM stall WHERE cause <> 'lock'",
+                         "INSERT INTO stall (id, call, cause, expected, jit_ns, wait_ns, work_ns, blocked_by,"
+                         " confidence) SELECT 9, 38, cause, 0, 0, 20000000, 0, blocked_by, confidence FROM stall")
+        out = " ".join(self.command("report", "trace.db", "-s", "verdict", sim=False).out.split())
+        self.assertRegex(out, "s2 lock: 2 calls behind cudaLaunchKernel,.* train.py:31 step")
+        self.assertEqual(out.count("lock:"), 1, out)
+
     def test_stall_before_its_trace_is_refused_in_words(self):
         stored.make("lazy_launch", self.path("trace.db"))
         self.assertIn("'s2' comes after the trace, 'trace.db'",

@@ -50,6 +50,7 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         &row->stack,
         &row->waited_end_ns,
         &row->blocked_thread,
+        &row->blocked_stack,
         &row->blocked_stall,
         &row->other_pid,
         &row->host_function,

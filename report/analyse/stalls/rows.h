@@ -32,6 +32,7 @@ struct gv_stall_row {
     int64_t stack;
     int64_t waited_end_ns;  /* of the operation waited for */
     int64_t blocked_thread; /* of the call that blocked it */
+    int64_t blocked_stack;
     int64_t blocked_stall;
     int64_t other_pid;     /* other-process: that process */
     int64_t host_function; /* that most of the wait was for */

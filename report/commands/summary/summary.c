@@ -133,9 +133,12 @@ int64_t gv_summary_saves(const struct gv_run_facts *facts, enum gv_verdict_class
 
 /* ---- the lines of the program at which most time was lost ---- */
 
-/* Calls of one name that lost time at one line for one cause. */
+/* Calls of one name that lost time at one line for one cause; or calls that waited behind those of
+ * one name at one line, which are no stalls themselves: there is the line to change. */
 struct gv_stall_line {
     char *where; /* empty: not known */
+    int64_t stack;
+    const char *holder; /* the name of the call in the way; NULL: none, or it is a stall */
     const struct gv_stall_row *worst;
     const char *kernel; /* that all of them launched; or else NULL */
     int64_t count;
@@ -161,7 +164,7 @@ static void stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list,
 {
     where[0] = '\0';
     for (size_t i = 0; i < list->count; i++)
-        if (list->lines[i].worst->stack == stack) {
+        if (list->lines[i].stack == stack) {
             strcpy(where, list->lines[i].where);
             return;
         }
@@ -173,21 +176,28 @@ static void stall_lines_where(sqlite3 *trace, const struct gv_stall_lines *list,
 static int stall_lines_add(sqlite3 *trace, struct gv_stall_lines *list,
                            const struct gv_stall_row *row)
 {
+    const char *holder = row->blocked_by && !row->blocked_stall ? row->blocked_name : NULL;
+    int64_t stack = holder ? row->blocked_stack : row->stack;
     char where[GV_STALL_LINES_WHERE_BYTES];
     struct gv_stall_line *line = NULL;
 
-    stall_lines_where(trace, list, row->stack, where);
+    stall_lines_where(trace, list, stack, where);
     for (size_t i = 0; i < list->count && !line; i++) {
         struct gv_stall_line *known = &list->lines[i];
         /* Without a line, the kernel says more than nothing. */
-        if (strcmp(known->where, where) == 0 && stall_lines_same(known->worst->name, row->name) &&
+        if (strcmp(known->where, where) == 0 && stall_lines_same(known->holder, holder) &&
             stall_lines_same(known->worst->cause, row->cause) &&
-            (where[0] || stall_lines_same(known->kernel, row->kernel)))
+            (holder || (stall_lines_same(known->worst->name, row->name) &&
+                        (where[0] || stall_lines_same(known->kernel, row->kernel)))))
             line = known;
     }
     if (!line) {
         line = &list->lines[list->count];
-        *line = (struct gv_stall_line){.where = strdup(where), .worst = row, .kernel = row->kernel};
+        *line = (struct gv_stall_line){.where = strdup(where),
+                                       .stack = stack,
+                                       .holder = holder,
+                                       .worst = row,
+                                       .kernel = row->kernel};
         if (!line->where)
             return -ENOMEM;
         list->count++;
@@ -419,15 +429,24 @@ static void item_of_line(const struct gv_summary *summary, const struct gv_stall
         .evidence = evidence,
     };
     if (line->count > 1)
-        snprintf(calls, sizeof(calls), " (%" PRId64 " calls)", line->count);
+        snprintf(calls, sizeof(calls), line->holder ? "%" PRId64 " calls" : " (%" PRId64 " calls)",
+                 line->count);
     if (line->behind_count > 0)
         snprintf(behind, sizeof(behind), "; %" PRId64 " call%s behind %s lost %s",
                  line->behind_count, plural(line->behind_count), line->count > 1 ? "them" : "it",
                  gv_format_duration(lost, line->behind_ns));
-    snprintf(item->text, sizeof(item->text), "s%" PRId64 " %.40s: %.200s%s%.200s%s%.600s%s%s",
-             worst->id, worst->cause ? worst->cause : "?", worst->name ? worst->name : "a call",
-             line->kernel ? " of " : "", line->kernel ? line->kernel : "",
-             line->where[0] ? ", " : "", line->where, calls, behind);
+    if (line->holder)
+        snprintf(item->text, sizeof(item->text), "s%" PRId64 " %.40s: %.200s behind %.200s%s%.600s",
+                 worst->id, worst->cause ? worst->cause : "?",
+                 calls[0]      ? calls
+                 : worst->name ? worst->name
+                               : "a call",
+                 line->holder, line->where[0] ? ", " : "", line->where);
+    else
+        snprintf(item->text, sizeof(item->text), "s%" PRId64 " %.40s: %.200s%s%.200s%s%.600s%s%s",
+                 worst->id, worst->cause ? worst->cause : "?", worst->name ? worst->name : "a call",
+                 line->kernel ? " of " : "", line->kernel ? line->kernel : "",
+                 line->where[0] ? ", " : "", line->where, calls, behind);
     if (worst->advice)
         snprintf(item->fix, sizeof(item->fix), "fix: %s", worst->advice);
 }
