@@ -6,13 +6,7 @@ int main(int argc, char **argv)
     struct gv_stage stage, second;
 
     gv_stage_open(&stage, argc, argv);
-    second = stage;
-#if CUDA_VERSION >= 13000
-    CHECK(cuCtxCreate(&second.context, NULL, 0, stage.device));
-#else
-    CHECK(cuCtxCreate(&second.context, 0, stage.device));
-#endif
-    gv_stage_set(&second);
+    gv_stage_second(&second, &stage);
     gv_stage_busy(&second);
     TIMED("destroy", cuCtxDestroy, (second.context));
 

@@ -89,6 +89,18 @@ static inline void gv_stage_open(struct gv_stage *stage, int argc, char **argv)
     gv_stage_set(stage);
 }
 
+/* The same in another context of the device, which becomes current. */
+static inline void gv_stage_second(struct gv_stage *second, const struct gv_stage *stage)
+{
+    *second = *stage;
+#if CUDA_VERSION >= 13000
+    CHECK(cuCtxCreate(&second->context, NULL, 0, stage->device));
+#else
+    CHECK(cuCtxCreate(&second->context, 0, stage->device));
+#endif
+    gv_stage_set(second);
+}
+
 /* Makes the GPU busy, unless it must be idle. */
 static inline void gv_stage_busy(struct gv_stage *stage)
 {

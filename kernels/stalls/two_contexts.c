@@ -7,13 +7,7 @@ int main(int argc, char **argv)
     CUmodule module;
 
     gv_stage_open(&stage, argc, argv);
-    second = stage;
-#if CUDA_VERSION >= 13000
-    CHECK(cuCtxCreate(&second.context, NULL, 0, stage.device));
-#else
-    CHECK(cuCtxCreate(&second.context, 0, stage.device));
-#endif
-    gv_stage_set(&second);
+    gv_stage_second(&second, &stage);
     CHECK(cuModuleLoadData(&module, gv_ptx_second));
     CHECK(cuModuleUnload(module));
 

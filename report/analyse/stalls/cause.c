@@ -461,16 +461,14 @@ struct gv_stall_queueing {
     int64_t longest_ns, wait_ns, until_ns;
 };
 
-/* Holders must come in the order of their start. */
-static void waits_behind(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
-                         const struct gv_stall_call *holder, struct gv_stall_queueing *queueing)
+/* Adds a call that kept it waiting from then on. They must come in the order of their start. */
+static void add_holder(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
+                       const struct gv_stall_call *holder, int64_t from_ns,
+                       struct gv_stall_queueing *queueing)
 {
-    int64_t from_ns = keeps_out_from_ns(holder, call);
-    int64_t until_ns = least(holder->end_ns, call->end_ns), kept_ns;
+    int64_t until_ns = least(holder->end_ns, call->end_ns);
+    int64_t kept_ns = until_ns - most(most(call->start_ns, from_ns), queueing->until_ns);
 
-    if (from_ns == INT64_MAX || !comes_out_after(judge, call, holder, queueing->holder))
-        return;
-    kept_ns = until_ns - most(most(call->start_ns, from_ns), queueing->until_ns);
     if (kept_ns < judge->threshold_ns)
         return;
     queueing->wait_ns += kept_ns;
@@ -479,6 +477,15 @@ static void waits_behind(const struct gv_stall_judge *judge, const struct gv_sta
         return;
     queueing->longest_ns = kept_ns;
     queueing->holder = holder;
+}
+
+static void waits_behind(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
+                         const struct gv_stall_call *holder, struct gv_stall_queueing *queueing)
+{
+    int64_t from_ns = keeps_out_from_ns(holder, call);
+
+    if (from_ns != INT64_MAX && comes_out_after(judge, call, holder, queueing->holder))
+        add_holder(judge, call, holder, from_ns, queueing);
 }
 
 /* Whether the lock explains the call better than what was found. */
@@ -549,23 +556,13 @@ static int64_t kept_until_ns(const struct gv_stall_call *keeper)
            (keeper->rule->cause == GV_CAUSE_HOST_UNREGISTER ? ns / 5 : least(ns / 10, RELEASE_NS));
 }
 
-/* Adds a call of another process that keeps others out until it returns, or nearly so. They must
- * come in the order of their start. */
+/* Adds a call of another process that keeps others out until it returns, or nearly so. */
 static void keeps_waiting(const struct gv_stall_judge *judge, const struct gv_stall_call *call,
                           const struct gv_stall_call *keeper, struct gv_stall_queueing *queueing)
 {
-    int64_t until_ns = least(keeper->end_ns, call->end_ns);
-    int64_t kept_ns = until_ns - most(most(call->start_ns, keeper->start_ns), queueing->until_ns);
-
-    if (keeper->process == call->process || !(keeper->rule->flags & GV_CALL_KEEPS_OTHERS) ||
-        kept_ns < judge->threshold_ns || call->end_ns < kept_until_ns(keeper))
-        return;
-    queueing->wait_ns += kept_ns;
-    queueing->until_ns = until_ns;
-    if (kept_ns < queueing->longest_ns)
-        return;
-    queueing->longest_ns = kept_ns;
-    queueing->holder = keeper;
+    if (keeper->process != call->process && (keeper->rule->flags & GV_CALL_KEEPS_OTHERS) &&
+        call->end_ns >= kept_until_ns(keeper))
+        add_holder(judge, call, keeper, keeper->start_ns, queueing);
 }
 
 /* Whether the rest of the call is short, or what it usually takes. If that is not known (-1), only
