@@ -20,12 +20,13 @@
 #define GV_TRACE_SPOOL_H
 
 #include "trace/environment.h"
+#include "trace/own_cost.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 8u
+#define GV_SPOOL_VERSION 9u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -497,6 +498,7 @@ struct gv_spool_header {
     _Atomic uint64_t threads_seen; /* [w] serial numbers given out */
     struct gv_spool_lost lost;     /* [w] */
     struct gv_spool_gpu gpu;       /* [w] */
+    struct gv_own_cost_total own_cost[GV_OWN_COST_COUNT]; /* [w] */
 
     uint32_t arguments_bytes;
     _Atomic uint32_t environment_reads; /* 1; it grows when `environment` changes */

@@ -1,0 +1,27 @@
+/* What gpuverify itself costs a process: trace/own_cost.def. */
+#ifndef GV_TRACE_OWN_COST_H
+#define GV_TRACE_OWN_COST_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum gv_own_cost {
+#define GV_OWN_COST(name, ...) GV_OWN_COST_##name,
+#include "trace/own_cost.def"
+    GV_OWN_COST_COUNT
+};
+
+struct gv_own_cost_total {
+    _Atomic uint64_t count;
+    _Atomic uint64_t total_ns;
+};
+
+/* Any thread, also signal handlers. */
+static inline void gv_own_cost_add(struct gv_own_cost_total *totals, enum gv_own_cost what,
+                                   uint64_t duration_ns)
+{
+    atomic_fetch_add_explicit(&totals[what].count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&totals[what].total_ns, duration_ns, memory_order_relaxed);
+}
+
+#endif
