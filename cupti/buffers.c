@@ -141,6 +141,11 @@ uint32_t gv_buffers_marked(void)
     return atomic_load(&given[atomic_load(&turn) ^ 1]);
 }
 
+uint32_t gv_buffers_given(void)
+{
+    return atomic_load(&given[0]) + atomic_load(&given[1]);
+}
+
 uint64_t gv_buffers_unread(void)
 {
     return atomic_exchange(&unread, 0);

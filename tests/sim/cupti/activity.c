@@ -39,12 +39,20 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool on)
 {
     if (!kind_exists(kind))
         return CUPTI_ERROR_INVALID_KIND;
-    if (!gv_cupti_driver())
-        return CUPTI_ERROR_NOT_INITIALIZED;
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
     atomic_store(&gv_cupti_kinds[kind], on);
     for (unsigned i = 0; kind == CUPTI_ACTIVITY_KIND_DRIVER && i < GV_CUPTI_CBIDS; i++)
         atomic_store(&gv_cupti_driver_apis[i], on);
     return CUPTI_SUCCESS;
+}
+
+void gv_cupti_kinds_forget(void)
+{
+    for (unsigned kind = 0; kind < GV_CUPTI_KINDS; kind++)
+        atomic_store(&gv_cupti_kinds[kind], false);
+    for (unsigned i = 0; i < GV_CUPTI_CBIDS; i++)
+        atomic_store(&gv_cupti_driver_apis[i], false);
 }
 
 GV_CUPTI_EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
@@ -64,8 +72,8 @@ GV_CUPTI_EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, 
     GV_CUPTI_ENTER();
     if (!cbid || cbid >= GV_CUPTI_CBIDS)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!gv_cupti_driver())
-        return CUPTI_ERROR_NOT_INITIALIZED;
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
     atomic_store(&gv_cupti_driver_apis[cbid], enable != 0);
     return CUPTI_SUCCESS;
 }
@@ -77,6 +85,8 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferReques
     GV_CUPTI_ENTER();
     if (!funcBufferRequested || !funcBufferCompleted)
         return CUPTI_ERROR_INVALID_PARAMETER;
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
     gv_cupti_buffers_set(funcBufferRequested, funcBufferCompleted);
     return CUPTI_SUCCESS;
 }
