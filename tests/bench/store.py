@@ -69,7 +69,7 @@ def result(group, bench, checkout, command):
     return {"group": group, "machine": machine(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
             "load": os.getloadavg()[0], "commit": commit(checkout), "command": command,
             "scale": bench.scale, "found": bench.found, "notes": bench.notes,
-            "charts": bench.charts}
+            "tables": bench.tables, "charts": bench.charts}
 
 
 def write(path, what):
