@@ -171,18 +171,19 @@ static int watch_calls(void)
     return 0;
 }
 
-/* `needed`: without it there is no GPU side. The others exist only in later versions. */
+/* `needed`: without it there is no GPU side. The others exist only in later versions.
+ * `of_peers`: only from record_peers() on. */
 static const struct {
     CUpti_ActivityKind kind;
-    bool needed;
+    bool needed, of_peers;
 } kinds[] = {
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true},
-    {CUPTI_ACTIVITY_KIND_MEMCPY, true},
-    {CUPTI_ACTIVITY_KIND_MEMSET, true},
-    {CUPTI_ACTIVITY_KIND_MEMCPY2, false},
-    {CUPTI_ACTIVITY_KIND_OVERHEAD, false},
-    {CUPTI_ACTIVITY_KIND_JIT, false},
-    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMSET, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, false, true},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, false, false},
+    {CUPTI_ACTIVITY_KIND_JIT, false, false},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false, false},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -191,7 +192,8 @@ static int enable_kinds(void)
     for (size_t i = 0; i < KINDS; i++) {
         CUptiResult result;
 
-        if (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host.graph_nodes)
+        if (kinds[i].of_peers ||
+            (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host.graph_nodes))
             continue;
         result = gv_cupti.cuptiActivityEnable(kinds[i].kind);
         if (result != CUPTI_SUCCESS && kinds[i].needed)
@@ -200,6 +202,13 @@ static int enable_kinds(void)
             atomic_store(&host.spool->header->gpu.whole_graphs, 1);
     }
     return 0;
+}
+
+static void record_peers(void)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i].of_peers)
+            gv_cupti.cuptiActivityEnable(kinds[i].kind);
 }
 
 static int register_buffers(void)
@@ -412,4 +421,5 @@ const struct gv_gpu_module gv_gpu_module = {
     .start = start,
     .finish = finish,
     .fetch = fetch,
+    .record_peers = record_peers,
 };

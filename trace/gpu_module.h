@@ -58,6 +58,9 @@ struct gv_gpu_module {
     /* The same for a process that may continue after it; recording continues too. Also in a
      * signal handler. False: it was not finished in time. */
     bool (*fetch)(uint64_t patience_ns);
+    /* Records copies between devices from now on. Not recorded from the start, because they make
+     * each launch of a graph two to three times as expensive. After start(), before finish(). */
+    void (*record_peers)(void);
 };
 
 #if defined(__x86_64__)

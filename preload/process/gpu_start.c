@@ -42,6 +42,7 @@ static _Atomic int ended;
 #define LOADER_PATIENCE_MS  2000  /* until it got the loader's lock for the first time */
 #define MODULE_PATIENCE_MS  10000 /* from then on: large libraries, perhaps from a slow disk */
 #define CLAIMED_PATIENCE_MS 1000
+#define PEERS_PATIENCE_MS   1000 /* usually 0.1 ms */
 /* The other threads' patience, for all of that and the questions to the driver. */
 #define START_PATIENCE_MS                                                                          \
     (LOADER_PATIENCE_MS + MODULE_PATIENCE_MS + CLAIMED_PATIENCE_MS + UINT64_C(1000))
@@ -364,6 +365,33 @@ void gv_gpu_start(struct gv_thread *thread)
     if (atomic_load(&started_pid) != gv_process.pid)
         start_here(thread);
     open_to_others(own);
+}
+
+static void record_peers(void)
+{
+    atomic_load(&module)->record_peers();
+}
+
+bool gv_gpu_expect_peers(struct gv_thread *thread)
+{
+    /* On a thread of ours: a handler may jump out of this one, and must not leave CUPTI locked. */
+    static struct gv_helper_thread recording = {.work = record_peers};
+    static _Atomic bool is_expected;
+    struct gv_process_own *own = gv_process_own_now();
+
+    if (__builtin_expect(atomic_load_explicit(&is_expected, memory_order_relaxed), 1) ||
+        !atomic_load(&module) || module_pid != gv_process.pid || atomic_load(&ended) ||
+        atomic_exchange(&is_expected, true))
+        return false;
+    int saved_errno = gv_own_work_begin();
+    bool is_closed = close_to_others(own, thread);
+
+    if (gv_helper_thread_start(&recording) == 0)
+        gv_helper_thread_await(&recording, PEERS_PATIENCE_MS);
+    if (is_closed)
+        open_to_others(own);
+    gv_own_work_end(saved_errno);
+    return true;
 }
 
 /* The module's thread answers within milliseconds, unless CUPTI hangs. A program that does not

@@ -35,6 +35,7 @@ struct gv_cupti_settings {
     unsigned start_us;   /* how long it takes to subscribe */
     uint32_t version;    /* 0: its own */
     const char *owner;   /* another tool that has the subscription */
+    const char *log_path;
 };
 extern struct gv_cupti_settings gv_cupti_settings;
 CUptiResult gv_cupti_enter(const char *name);
