@@ -9,6 +9,7 @@ weights = [torch.randn(1024, 1024, device="cuda", dtype=torch.float16) / 32 for 
 state = torch.randn(1, 1024, device="cuda", dtype=torch.float16)
 stream = torch.cuda.Stream()
 graph = torch.cuda.CUDAGraph()
+torch.cuda.synchronize()
 
 
 def decode():
