@@ -70,7 +70,7 @@ def measure(bench, path, rounds, found):
         try:
             for mode, folder in zip(MODES, (plain, host_only, default)):
                 programs[mode] = Program(bench, path, mode, folder)
-            for mode, program in programs.items():
+            for program in programs.values():
                 program.answer()  # it is ready
             count = max(10, int(ROUND_S * 1e9 * min(1, bench.scale * 4) / programs["plain"].steps(100)[2]))
             for mode in MODES:
