@@ -36,7 +36,7 @@ static struct gv_gpu_host host;
 
 enum request {
     ASKED_NOTHING,
-    ASKED_TO_YIELD,
+    ASKED_A_WISH,
     ASKED_FOR_EVERYTHING, /* and go on */
     ASKED_FOR_LAST,
 };
@@ -47,9 +47,14 @@ static _Atomic uint32_t is_ready; /* futex: the fetching thread has flushed once
 /* What is recorded: enum gv_recording, or GOING_BACK. Only the fetching thread changes it. */
 #define GOING_BACK 0u
 static _Atomic uint32_t recording;
-static _Atomic uint32_t yields_asked;
-static _Atomic uint32_t yields_done; /* futex */
-static bool stays_away;              /* going back has failed */
+static bool stays_away; /* going back has failed */
+
+/* What a thread of the program waits for, and how often one has begun to. */
+#define WISH_ASIDE 1u
+#define WISH_PEERS 2u
+static _Atomic uint32_t wishes;
+static _Atomic uint32_t wished;
+static _Atomic uint32_t fulfilled; /* futex: up to this many */
 
 /* ---- fetching ---- */
 
@@ -157,16 +162,20 @@ static void step_aside(void)
     note_recording(GV_RECORDING_OTHER, before_ns);
 }
 
-/* All that asked until now. */
-static void yield_as_asked(void)
+/* For all that have asked until now. */
+static void fulfil(void)
 {
-    uint32_t all = atomic_load(&yields_asked);
+    uint32_t until = atomic_load(&wished);
+    uint32_t what = atomic_exchange(&wishes, 0);
 
-    if (all == atomic_load(&yields_done))
+    if (until == atomic_load(&fulfilled))
         return;
-    step_aside();
-    atomic_store(&yields_done, all);
-    gv_futex_wake(&yields_done);
+    if (what & WISH_PEERS)
+        gv_switch_records_peers(is_ours());
+    if (what & WISH_ASIDE)
+        step_aside();
+    atomic_store(&fulfilled, until);
+    gv_futex_wake(&fulfilled);
 }
 
 /*
@@ -211,7 +220,7 @@ static void serve(void)
     if (request == ASKED_FOR_LAST)
         return;
     atomic_compare_exchange_strong(&asked, &request, ASKED_NOTHING);
-    yield_as_asked();
+    fulfil();
     if (request == ASKED_FOR_EVERYTHING)
         flush_all(ASKED_FOR_EVERYTHING);
     else
@@ -245,7 +254,7 @@ static void *run(void *context)
         gv_futex_wait(&asked, ASKED_NOTHING, pause_ns());
         serve();
     }
-    yield_as_asked();
+    fulfil();
     flush_all(ASKED_FOR_LAST);
     return NULL;
 }
@@ -356,19 +365,29 @@ static bool fetch(uint64_t patience_ns)
     return false;
 }
 
-static void yield(uint64_t patience_ns)
+static void wish(uint32_t what, uint64_t patience_ns)
 {
     uint64_t end_ns = gv_monotonic_ns() + patience_ns;
     uint32_t mine, known;
 
-    if (!is_ours())
-        return;
-    mine = atomic_fetch_add(&yields_asked, 1) + 1;
-    ask(ASKED_TO_YIELD);
+    atomic_fetch_or(&wishes, what);
+    mine = atomic_fetch_add(&wished, 1) + 1;
+    ask(ASKED_A_WISH);
     wake();
-    while ((int32_t)((known = atomic_load(&yields_done)) - mine) < 0)
-        if (!gv_futex_wait_until(&yields_done, known, end_ns))
+    while ((int32_t)((known = atomic_load(&fulfilled)) - mine) < 0)
+        if (!gv_futex_wait_until(&fulfilled, known, end_ns))
             return;
+}
+
+static void yield(uint64_t patience_ns)
+{
+    if (is_ours())
+        wish(WISH_ASIDE, patience_ns);
+}
+
+static void record_peers(uint64_t patience_ns)
+{
+    wish(WISH_PEERS, patience_ns);
 }
 
 static uintptr_t library(void)
@@ -382,6 +401,7 @@ const struct gv_gpu_module gv_gpu_module = {
     .start = start,
     .finish = finish,
     .fetch = fetch,
+    .record_peers = record_peers,
     .yield = yield,
     .library = library,
 };

@@ -171,27 +171,31 @@ static int watch_calls(void)
     return 0;
 }
 
-/* `needed`: without it there is no GPU side. The others exist only in later versions. */
+/* `needed`: without it there is no GPU side. The others exist only in later versions.
+ * `of_peers`: only from gv_switch_records_peers() on. */
 static const struct {
     CUpti_ActivityKind kind;
-    bool needed;
+    bool needed, of_peers;
 } kinds[] = {
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true},
-    {CUPTI_ACTIVITY_KIND_MEMCPY, true},
-    {CUPTI_ACTIVITY_KIND_MEMSET, true},
-    {CUPTI_ACTIVITY_KIND_MEMCPY2, false},
-    {CUPTI_ACTIVITY_KIND_OVERHEAD, false},
-    {CUPTI_ACTIVITY_KIND_JIT, false},
-    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMSET, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, false, true},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, false, false},
+    {CUPTI_ACTIVITY_KIND_JIT, false, false},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false, false},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
+
+static bool has_peers;
 
 static int enable_kinds(void)
 {
     for (size_t i = 0; i < KINDS; i++) {
         CUptiResult result;
 
-        if (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host->graph_nodes)
+        if ((kinds[i].of_peers && !has_peers) ||
+            (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host->graph_nodes))
             continue;
         result = gv_cupti.cuptiActivityEnable(kinds[i].kind);
         if (result != CUPTI_SUCCESS && kinds[i].needed)
@@ -252,6 +256,14 @@ int gv_switch_on(bool or_less, enum gv_recording *recording)
     gv_switch_records_off();
     gv_switch_off(host->other);
     return error;
+}
+
+void gv_switch_records_peers(bool now)
+{
+    has_peers = true;
+    for (size_t i = 0; now && i < KINDS; i++)
+        if (kinds[i].of_peers)
+            gv_cupti.cuptiActivityEnable(kinds[i].kind);
 }
 
 void gv_switch_records_off(void)

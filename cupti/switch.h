@@ -10,6 +10,7 @@
 #include "trace/gpu_module.h"
 
 #include <cupti.h>
+#include <stdbool.h>
 
 /* Call it first. `hurry` is called, on any thread, when the module's thread should write soon. */
 void gv_switch_prepare(const struct gv_gpu_host *host, void (*hurry)(void));
@@ -20,6 +21,9 @@ void gv_switch_prepare(const struct gv_gpu_host *host, void (*hurry)(void));
  * and everything off again.
  */
 int gv_switch_on(bool or_less, enum gv_recording *recording);
+
+/* The program may copy between devices from now on. `now`: we are on. */
+void gv_switch_records_peers(bool now);
 
 /* Ends what on() began, in this order. Fetch everything in between, so that no buffer of ours is
  * left for another profiler's callback. */

@@ -77,6 +77,9 @@ struct gv_gpu_module {
     /* The same for a process that may continue after it; recording continues too. Also in a
      * signal handler. False: it was not finished in time. */
     bool (*fetch)(uint64_t patience_ns);
+    /* Records copies between devices from now on. Not recorded from the start, because they make
+     * each launch of a graph two to three times as expensive. Any thread. */
+    void (*record_peers)(uint64_t patience_ns);
     /*
      * Another profiler is about to use CUPTI, and host->other->inside counts that call: fetches
      * what there is, and leaves CUPTI as it would be without us, clock and buffers included. The

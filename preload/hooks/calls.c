@@ -478,6 +478,30 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         gv_process_steps.start_gpu(thread);
 }
 
+/* ---- copies between devices ---- */
+
+void gv_call_expect_peers(struct gv_call *call)
+{
+    struct gv_thread *thread = &gv_thread;
+
+    if (!call->live || !gv_process_steps.expect_peers() || call->depth != 0)
+        return;
+    /* The real call begins only now. */
+    call->start_ns = thread->outer_start_ns = gv_clock_now_ns();
+    atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release);
+}
+
+void gv_call_made_context(const struct gv_call *call, int device)
+{
+    static _Atomic int first = -1;
+    int none = -1;
+
+    if (call->live && !atomic_compare_exchange_strong(&first, &none, device) && none != device)
+        gv_process_steps.expect_peers();
+}
+
+/* ---- unloading ---- */
+
 static void note_unloading(void)
 {
     uint64_t never = 0;

@@ -23,6 +23,7 @@
 #define PATIENCE_LEAST_MS 1000
 /* Fetching everything took up to 0.2 s while 8 threads launched (H100, CUPTI 13.0). */
 #define YIELD_PATIENCE_NS UINT64_C(2000000000)
+#define PEERS_PATIENCE_NS UINT64_C(1000000000) /* usually 0.1 ms */
 
 /* CUdevice_attribute */
 enum device_attribute {
@@ -406,6 +407,22 @@ void gv_gpu_go_on(void)
 {
     if (!atomic_load(&ended))
         atomic_store(&gv_process.spool.header->gpu.finished, 0);
+}
+
+bool gv_gpu_expect_peers(void)
+{
+    static _Atomic bool is_expected;
+    const struct gv_gpu_module *recording;
+
+    if (__builtin_expect(atomic_load_explicit(&is_expected, memory_order_relaxed), 1))
+        return false;
+    recording = recording_here();
+    if (!recording || atomic_exchange(&is_expected, true))
+        return false;
+    int saved_errno = gv_own_work_begin();
+    recording->record_peers(PEERS_PATIENCE_NS);
+    gv_own_work_end(saved_errno);
+    return true;
 }
 
 void gv_gpu_yield(void)

@@ -28,6 +28,10 @@ void gv_gpu_await_start(const struct gv_thread *thread);
 /* The thread will not return to gv_gpu_start(), if it is in there: others stop waiting for it. */
 void gv_gpu_leave_start(struct gv_thread *thread);
 
+/* The program may copy between devices from now on: has CUPTI record such copies, once. True: this
+ * call did it. */
+bool gv_gpu_expect_peers(void);
+
 /* The process ends: fetches what CUPTI still has, within `patience_ms`, and within a second. */
 void gv_gpu_finish(int64_t patience_ms);
 

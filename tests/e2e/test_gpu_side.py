@@ -150,6 +150,31 @@ class Operations(Seen):
             "SELECT device, name, compute_capability, multiprocessors FROM devices ORDER BY 1"),
             [(i, f"GV_SIM simulated GPU {i}", "9.0", 132) for i in range(2)])
 
+    def peers(self, how, **env):
+        """How often copies between devices are asked for."""
+        log = self.path("cupti.log")
+        _, trace = self.work(how, 3, GV_SIM_CUPTI_LOG=log, **env)
+        with open(log, encoding="utf-8") as file:
+            return file.read().splitlines().count("enable 22"), trace
+
+    def test_the_first_copy_between_contexts_is_recorded(self):
+        asked, trace = self.peers("peer-copies")
+        self.assertEqual(asked, 1)
+        self.assertEqual(trace.rows("SELECT name, bytes FROM gpu_ops"), [("peer to peer", 262144)] * 3)
+        self.all_found_their_call(trace)
+
+    def test_peer_access_allows_copies(self):
+        self.assertEqual(self.peers("peer-access")[0], 1)
+
+    def test_a_second_device_allows_copies(self):
+        self.assertEqual(self.peers("second-device", GV_SIM_DEVICES=2)[0], 1)
+
+    def test_copies_between_devices_are_not_asked_for_in_vain(self):
+        for how in ("graphs", "contexts", "copies"):
+            with self.subTest(how):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                self.assertEqual(self.peers(how, GV_SIM_DEVICES=2)[0], 0)
+
     def test_every_version_of_cupti(self):
         for version, number in VERSIONS.items():
             with self.subTest(version):

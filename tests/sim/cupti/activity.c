@@ -1,6 +1,7 @@
 /* The activity API: which kinds are enabled, and how records reach the client. */
 #include "tests/sim/cupti/cupti_sim.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define EXTERNAL_DEPTH 32
@@ -35,6 +36,15 @@ static bool kind_exists(CUpti_ActivityKind kind)
            kind != CUPTI_ACTIVITY_KIND_MODULE;
 }
 
+static void log_kind(CUpti_ActivityKind kind, bool on)
+{
+    FILE *log = gv_cupti_settings.log_path ? fopen(gv_cupti_settings.log_path, "ae") : NULL;
+    if (log) {
+        fprintf(log, "%s %d\n", on ? "enable" : "disable", (int)kind);
+        fclose(log);
+    }
+}
+
 static CUptiResult set_kind(CUpti_ActivityKind kind, bool on)
 {
     if (!kind_exists(kind))
@@ -42,6 +52,7 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool on)
     if (gv_cupti_no_driver())
         return gv_cupti_no_driver();
     atomic_store(&gv_cupti_kinds[kind], on);
+    log_kind(kind, on);
     for (unsigned i = 0; kind == CUPTI_ACTIVITY_KIND_DRIVER && i < GV_CUPTI_CBIDS; i++)
         atomic_store(&gv_cupti_driver_apis[i], on);
     return CUPTI_SUCCESS;

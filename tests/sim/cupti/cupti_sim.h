@@ -36,6 +36,7 @@ struct gv_cupti_settings {
     uint32_t version;    /* 0: its own */
     const char *owner;   /* another tool that has the subscription */
     bool shared;         /* several subscribers at once, as a later CUPTI may allow */
+    const char *log_path;
 };
 extern struct gv_cupti_settings gv_cupti_settings;
 CUptiResult gv_cupti_enter(const char *name);
