@@ -249,16 +249,21 @@ static void note_failure(CUptiResult result, const char *what)
     atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_FAILED);
 }
 
+/* The buffers of the last flush; only for the fetching thread. */
+static unsigned fetched;
+
 static void flush(bool forced)
 {
     uint64_t before_ns = host.now_ns();
     struct gv_buffer *buffer, *next;
 
+    fetched = 0;
     note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
                  "cuptiActivityFlushAll");
     gv_loaded_write();
     for (buffer = gv_buffers_full(); buffer; buffer = next) {
         next = buffer->next;
+        fetched++;
         note_failure(gv_records_read(buffer), "cuptiActivityGetNextRecord");
         gv_buffers_recycle(buffer);
     }
@@ -304,11 +309,42 @@ static void flush_as_asked(void)
 }
 
 /*
+ * The thread may use a hundredth of a CPU. A fetch that takes more without bringing much is CUPTI's
+ * own expense, and is made up to five times as rarely. One that brings much has that work in any
+ * case, and buffers would pile up.
+ */
+#define BUDGET       100u
+#define LATEST_TIMES 5u
+#define MUCH_BUFFERS 3u
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* How long to wait after a fetch that took so much CPU time. */
+static uint64_t pause_after_ns(uint64_t took_ns)
+{
+    uint64_t usual_ns = (uint64_t)host.flush_ms * 1000000u;
+    uint64_t wanted_ns = took_ns * BUDGET;
+
+    if (wanted_ns <= usual_ns || fetched >= MUCH_BUFFERS)
+        return usual_ns;
+    gv_own_cost_spare(host.spool->header->own_cost, GV_OWN_COST_THREAD);
+    return wanted_ns < usual_ns * LATEST_TIMES ? wanted_ns : usual_ns * LATEST_TIMES;
+}
+
+/*
  * Runs until the last flush is requested and done, or no other thread is left. libc ends a process
  * with its last thread, which is then this one.
  */
 static void *run(void *context)
 {
+    uint64_t pause_ns = pause_after_ns(0), begun_ns;
+
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
     /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
@@ -317,8 +353,10 @@ static void *run(void *context)
     atomic_store(&is_ready, 1);
     gv_futex_wake(&is_ready);
     while (atomic_load(&asked) != FLUSH_LAST && !gv_session_is_last_thread()) {
-        gv_futex_wait(&asked, FLUSH_NOTHING, (uint64_t)host.flush_ms * 1000000u);
+        gv_futex_wait(&asked, FLUSH_NOTHING, pause_ns);
+        begun_ns = cpu_ns();
         flush_as_asked();
+        pause_ns = pause_after_ns(cpu_ns() - begun_ns);
     }
     flush_all(FLUSH_LAST);
     return NULL;
