@@ -85,17 +85,22 @@ static bool is_ours(void)
     return atomic_load(&recording) != GV_RECORDING_OTHER;
 }
 
+/* The buffers of the last flush; only for the fetching thread. */
+static unsigned fetched;
+
 static void flush(bool forced)
 {
     uint64_t before_ns = host.now_ns();
     struct gv_buffer *buffer, *next;
 
+    fetched = 0;
     if (is_ours())
         note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
                      "cuptiActivityFlushAll");
     gv_loaded_write();
     for (buffer = gv_buffers_full(); buffer; buffer = next) {
         next = buffer->next;
+        fetched++;
         note_failure(gv_records_read(buffer), "cuptiActivityGetNextRecord");
         gv_buffers_recycle(buffer);
     }
@@ -228,11 +233,35 @@ static void serve(void)
     go_back_if_possible();
 }
 
-static uint64_t pause_ns(void)
+/*
+ * The thread may use a hundredth of a CPU. A fetch that takes more without bringing much is CUPTI's
+ * own expense, and is made up to five times as rarely. One that brings much has that work in any
+ * case, and buffers would pile up.
+ */
+#define BUDGET       100u
+#define LATEST_TIMES 5u
+#define MUCH_BUFFERS 3u
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* How long to wait after a fetch that took so much CPU time. */
+static uint64_t pause_after_ns(uint64_t took_ns)
 {
     uint64_t usual_ns = (uint64_t)host.flush_ms * 1000000u;
+    uint64_t wanted_ns = took_ns * BUDGET;
 
-    return !is_ours() && usual_ns > BACK_EVERY_NS ? BACK_EVERY_NS : usual_ns;
+    if (!is_ours())
+        return usual_ns < BACK_EVERY_NS ? usual_ns : BACK_EVERY_NS;
+    if (wanted_ns <= usual_ns || fetched >= MUCH_BUFFERS)
+        return usual_ns;
+    gv_own_cost_spare(host.spool->header->own_cost, GV_OWN_COST_THREAD);
+    return wanted_ns < usual_ns * LATEST_TIMES ? wanted_ns : usual_ns * LATEST_TIMES;
 }
 
 /*
@@ -241,6 +270,8 @@ static uint64_t pause_ns(void)
  */
 static void *run(void *context)
 {
+    uint64_t pause_ns = pause_after_ns(0), begun_ns;
+
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
     note_recording((enum gv_recording)atomic_load(&recording),
@@ -251,8 +282,10 @@ static void *run(void *context)
     atomic_store(&is_ready, 1);
     gv_futex_wake(&is_ready);
     while (atomic_load(&asked) != ASKED_FOR_LAST && !gv_session_is_last_thread()) {
-        gv_futex_wait(&asked, ASKED_NOTHING, pause_ns());
+        gv_futex_wait(&asked, ASKED_NOTHING, pause_ns);
+        begun_ns = cpu_ns();
         serve();
+        pause_ns = pause_after_ns(cpu_ns() - begun_ns);
     }
     fulfil();
     flush_all(ASKED_FOR_LAST);

@@ -405,7 +405,8 @@ struct gv_spool_slot {
     _Atomic uint64_t detail; /* kernel number for a launch; 0: unknown */
     _Atomic uint64_t stream;
     _Atomic uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)]; /* text */
-    uint64_t reserved[9];
+    _Atomic uint64_t unrecorded; /* [w] quick questions, of all its threads: no records */
+    uint64_t reserved[8];
 };
 
 enum gv_clock_kind {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define EXTERNAL_DEPTH 32
 #define ATTRIBUTES     11
@@ -170,9 +171,19 @@ GV_CUPTI_EXPORT CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute at
     return CUPTI_SUCCESS;
 }
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 GV_CUPTI_EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     GV_CUPTI_ENTER();
+    for (uint64_t begun_ns = cpu_ns(); cpu_ns() - begun_ns < gv_cupti_settings.flush_ns;)
+        ;
     if (!gv_cupti_buffers_ready() || !gv_cupti_driver())
         return CUPTI_ERROR_INVALID_OPERATION;
     gv_cupti_flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);

@@ -29,7 +29,7 @@
 
 /* entry.c: each export starts with GV_CUPTI_ENTER. */
 struct gv_cupti_settings {
-    uint64_t late_ns, ask_us;
+    uint64_t late_ns, ask_us, flush_ns;
     uint64_t drop_every; /* 0: none */
     uint64_t lose_every; /* the same, uncounted */
     unsigned start_us;   /* how long it takes to subscribe */
