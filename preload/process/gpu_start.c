@@ -427,8 +427,10 @@ bool gv_gpu_expect_peers(void)
 
 void gv_gpu_yield(void)
 {
-    const struct gv_gpu_module *recording = recording_here();
+    const struct gv_gpu_module *recording;
 
+    gv_gpu_await_start(&gv_thread);
+    recording = recording_here();
     if (recording)
         recording->yield(YIELD_PATIENCE_NS);
 }
