@@ -641,6 +641,27 @@ static int print_head(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
+/* Columns of the line in which nothing is known are blank. */
+static int blank_unseen(const struct gv_summary *summary, double column_ns, double *levels)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(
+        summary->trace,
+        "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE gpu = 'other'", -1, &rows,
+        NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        for (int i = 0; i < GV_SUMMARY_LINE_COLUMNS; i++) {
+            double from = (double)summary->facts->first_ns + column_ns * i;
+            if (levels[i] == 0 && sqlite3_column_double(rows, 0) <= from &&
+                sqlite3_column_double(rows, 1) >= from + column_ns)
+                levels[i] = -1;
+        }
+    sqlite3_finalize(rows);
+    return gv_database_error(summary->trace, result);
+}
+
 /* How busy the devices were over the time of the run. */
 static int read_activity(const struct gv_summary *summary, double levels[GV_SUMMARY_LINE_COLUMNS])
 {
@@ -666,7 +687,9 @@ static int read_activity(const struct gv_summary *summary, double levels[GV_SUMM
         }
     }
     sqlite3_finalize(rows);
-    return gv_database_error(summary->trace, result);
+    if (result != SQLITE_DONE)
+        return gv_database_error(summary->trace, result);
+    return blank_unseen(summary, column_ns, levels);
 }
 
 static void print_piece(const struct gv_summary *summary, int *column, const char *format, ...)
@@ -704,7 +727,7 @@ static void print_busy(const struct gv_summary *summary, int *column)
     if (percent > 100)
         percent = 100;
     if (facts->known_ns < facts->window_ns)
-        snprintf(part, sizeof(part), " of the first %s",
+        snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
                  gv_format_duration(known, facts->known_ns));
     print_piece(summary, column, "GPU%s busy %s%.*f %%%s", facts->devices_used > 1 ? "s" : "",
                 facts->gpu_lost > facts->operations_lost ? "at least " : "",
