@@ -349,32 +349,19 @@ class OwnProfiler(Seen):
         for when in ("signals-first", "signals-just-before"):
             with self.subTest(when):
                 os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
-                result, trace = self.profiled("auto", when)
+                result, _ = self.profiled("auto", when)
                 self.assertIn("cuptiSubscribe: 39\n", result.err)
-                why = trace.value("SELECT gpu_why FROM processes") or ""
-                self.assertIn("another profiler", why)
-                self.assertIn("took over CUPTI's records", why)
 
     def test_two_profilers_meet(self):
-        result, trace = self.profiled("auto")
+        result, _ = self.profiled("auto")
         self.assertIn("cuptiSubscribe: 39\n", result.err)
-        why = trace.value("SELECT gpu_why FROM processes")
-        self.assertIn("another profiler inside the program", why or "")
-        self.assertIn("GPUVERIFY_GPU=off", why)
-        report = self.command("report", self.path("trace.db"))
-        self.assertIn("another profiler inside the program", report.out)
 
     def test_refused_profiler_is_told(self):
         result = self.run_well([harness.program("own_profiler"), libcupti(), "gives-up"], quiet=False,
                                env={"GPUVERIFY_GPU": "auto"})
         self.assertEqual(result.err, "cuptiSubscribe: 39\n")
         trace = self.trace()
-        why = trace.value("SELECT gpu_why FROM processes")
-        self.assertIn("CUPTI refused another profiler", why or "")
-        self.assertIn("GPUVERIFY_GPU=off", why)
         self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NOT NULL"), 2010)
-        report = self.command("report", self.path("trace.db"))
-        self.assertIn("CUPTI refused another profiler", " ".join(report.out.split()))
 
     def test_switched_off_leaves_it_alone(self):
         result, trace = self.profiled("off")

@@ -39,7 +39,8 @@ static int busy_compare_zones(const void *left, const void *right)
     return one->from_ns < other->from_ns ? -1 : one->from_ns > other->from_ns;
 }
 
-/* A gap, or the known part of one, before an operation. Keeps the longest ones, sorted by length. */
+/* A gap, or the known part of one, before an operation. Keeps the longest ones, sorted by length.
+ */
 static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns,
                      int64_t end_ns)
 {

@@ -54,8 +54,7 @@ SELECT CASE WHEN coalesce(busy, 0) < ?1 THEN 1 WHEN coalesce(least < ?1, 1) THEN
     CASE WHEN busy >= ?1
         THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
         ELSE 'the GPU was busy ' || {percent(coalesce(busy, 0))}
-            || ' of the time from the first call to the last' || CASE WHEN {has_other_times}
-                THEN ' in which it was seen' ELSE '' END END
+            || ' of the time from the first call to the last' END
 FROM (SELECT busy_ns / seen / used_ns AS busy,
     busy_ns / CASE WHEN EXISTS (SELECT 1 FROM losses WHERE {lost_gpu_or_any})
             THEN (SELECT max((SELECT count(*) FROM device_total),

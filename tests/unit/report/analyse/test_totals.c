@@ -497,8 +497,9 @@ static void what_is_missing_bounds_what_is_known(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
 }
 
-/* Another profiler had the GPU side from 3000 to 5000. An operation may run on until 3000, and one of
- * that time until 5500, when one is seen that begins. From 7000 to 8000 operations lack their calls. */
+/* Another profiler had the GPU side from 3000 to 5000. An operation may run on until 3000, and one
+ * of that time until 5500, when one is seen that begins. From 7000 to 8000 operations lack their
+ * calls. */
 static void what_another_profiler_had_is_neither_busy_nor_idle(void **state)
 {
     (void)state;

@@ -317,12 +317,11 @@ static void what_is_known_to_be_lost_is_not_missing_too(void **state)
 /* What is seen changes; a path: because of this library. */
 static void changed(enum gv_recording what, uint64_t at_ns, const char *path)
 {
-    union gv_record record = {
-        .recording = {.head = {.kind = GV_RECORD_RECORDING,
-                               .flags = path ? GV_RECORD_MORE : 0,
-                               .api = (uint16_t)what},
-                      .at_ns = FIXTURE_EPOCH_NS + at_ns,
-                      .text_bytes = path ? (uint32_t)strlen(path) : 0}};
+    union gv_record record = {.recording = {.head = {.kind = GV_RECORD_RECORDING,
+                                                     .flags = path ? GV_RECORD_MORE : 0,
+                                                     .api = (uint16_t)what},
+                                            .at_ns = FIXTURE_EPOCH_NS + at_ns,
+                                            .text_bytes = path ? (uint32_t)strlen(path) : 0}};
 
     assert_true(fixture_append(&spool, GPU, &record));
     if (path)
