@@ -48,7 +48,8 @@ ORDER BY id LIMIT 1;
 
 -- define: part(at)
 -- The part of the run of the process ?1 that a time is in, by the next change of what is seen.
-coalesce((SELECT min(at_ns) FROM gpu_change WHERE process = ?1 AND at_ns > {at}), {never})
+CASE WHEN EXISTS (SELECT 1 FROM gpu_change WHERE process = ?1) THEN coalesce((SELECT min(at_ns)
+    FROM gpu_change WHERE process = ?1 AND at_ns > {at}), {never}) ELSE {never} END
 
 -- define: unseen
 -- The times of struct gv_gpu_unseen, and when what is seen changed again; in the last one, which no

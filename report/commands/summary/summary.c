@@ -641,25 +641,26 @@ static int print_head(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
-/* Columns of the line in which nothing is known are blank. */
-static int blank_unseen(const struct gv_summary *summary, double column_ns, double *levels)
+int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, double *levels,
+                            size_t count)
 {
     sqlite3_stmt *rows = NULL;
+    double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
     int result = sqlite3_prepare_v2(
-        summary->trace,
+        trace,
         "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE gpu = 'other'", -1, &rows,
         NULL);
 
     while ((result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW)
-        for (int i = 0; i < GV_SUMMARY_LINE_COLUMNS; i++) {
-            double from = (double)summary->facts->first_ns + column_ns * i;
+        for (size_t i = 0; i < count; i++) {
+            double from = (double)from_ns + column_ns * (double)i;
             if (levels[i] == 0 && sqlite3_column_double(rows, 0) <= from &&
                 sqlite3_column_double(rows, 1) >= from + column_ns)
                 levels[i] = -1;
         }
     sqlite3_finalize(rows);
-    return gv_database_error(summary->trace, result);
+    return gv_database_error(trace, result);
 }
 
 /* How busy the devices were over the time of the run. */
@@ -689,7 +690,8 @@ static int read_activity(const struct gv_summary *summary, double levels[GV_SUMM
     sqlite3_finalize(rows);
     if (result != SQLITE_DONE)
         return gv_database_error(summary->trace, result);
-    return blank_unseen(summary, column_ns, levels);
+    return gv_summary_blank_unseen(summary->trace, facts->first_ns, facts->last_ns, levels,
+                                   GV_SUMMARY_LINE_COLUMNS);
 }
 
 static void print_piece(const struct gv_summary *summary, int *column, const char *format, ...)
