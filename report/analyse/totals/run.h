@@ -225,8 +225,7 @@ static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start
 static inline int64_t gv_totals_known_ns(const struct gv_totals_run *run, int64_t start_ns,
                                          int64_t end_ns)
 {
-    return end_ns - start_ns -
-           (run->unseen_count ? gv_totals_unseen_ns(run, start_ns, end_ns) : 0);
+    return end_ns - start_ns - (run->unseen_count ? gv_totals_unseen_ns(run, start_ns, end_ns) : 0);
 }
 
 /* The kernel of a shape, by name; all those without a name are the first. */
