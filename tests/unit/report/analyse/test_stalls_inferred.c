@@ -380,7 +380,8 @@ static void what_another_profiler_hid_is_inferred(void **state)
     fixture_mode(MEASURED);
     fixture_sql("INSERT INTO gpu_change VALUES (1, 100000000, 'other', 'Proton'),"
                 " (1, 300000000, 'seen', NULL), (1, 700000000, 'operations', NULL),"
-                " (1, 800000000, 'seen', NULL)");
+                " (1, 800000000, 'seen', NULL);"
+                "UPDATE process SET ended = 'exit'");
     launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
     CALL("cuModuleUnload", 2000, 49100);
     CALL("cuLaunchKernel", 60000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN); /* not seen */
