@@ -10,6 +10,7 @@
 #define GV_CUPTI_BUFFERS_H
 
 #include <cupti.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,8 +50,8 @@ void gv_buffers_recycle(struct gv_buffer *buffer);
 /* The module's thread: maps more buffers if the pool is low. */
 void gv_buffers_refill(void);
 
-/* (records.c) Writes all records of a full buffer into the spool. Returns CUPTI's error if it
- * cannot continue. */
-CUptiResult gv_records_read(struct gv_buffer *buffer);
+/* (records.c) Writes all records of a full buffer into the spool; not `have_calls`: without the
+ * numbers of their calls, which nobody knows. Returns CUPTI's error if it cannot continue. */
+CUptiResult gv_records_read(struct gv_buffer *buffer, bool have_calls);
 
 #endif

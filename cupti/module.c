@@ -101,7 +101,8 @@ static void flush(bool forced)
     for (buffer = gv_buffers_full(); buffer; buffer = next) {
         next = buffer->next;
         fetched++;
-        note_failure(gv_records_read(buffer), "cuptiActivityGetNextRecord");
+        note_failure(gv_records_read(buffer, atomic_load(&recording) == GV_RECORDING_ALL),
+                     "cuptiActivityGetNextRecord");
         gv_buffers_recycle(buffer);
     }
     gv_buffers_refill();
@@ -213,6 +214,8 @@ static void go_back_if_possible(void)
         stays_away = true;
     } else {
         note_recording(now, host.now_ns());
+        if (!atomic_load(&host.spool->header->gpu.started_ns))
+            atomic_store(&host.spool->header->gpu.started_ns, host.now_ns());
     }
 }
 
@@ -275,7 +278,7 @@ static void *run(void *context)
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
     note_recording((enum gv_recording)atomic_load(&recording),
-                   atomic_load(&host.spool->header->gpu.started_ns));
+                   is_ours() ? atomic_load(&host.spool->header->gpu.started_ns) : host.now_ns());
     /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
      * the dynamic loader would then end it. */
     flush(false);
@@ -339,7 +342,8 @@ static int start(const struct gv_gpu_host *given)
     if (error)
         return explain(error);
     atomic_store(&recording, now);
-    atomic_store(&gpu->started_ns, host.now_ns());
+    if (is_ours())
+        atomic_store(&gpu->started_ns, host.now_ns());
     if (!host.claim())
         error = -ECANCELED;
     if (!error)

@@ -41,6 +41,8 @@ AT(CUpti_ActivityJit, start, 16);
 AT(CUpti_ActivityJit, correlationId, 32);
 AT(CUpti_ActivityJit, cacheSize, 48);
 
+static bool have_calls; /* of the buffer that is being read */
+
 /* ---- names and shapes of kernels ---- */
 
 /*
@@ -156,7 +158,7 @@ static void write_operation(const struct operation *operation)
                                   .device = operation->device,
                                   .context = operation->context,
                                   .stream = operation->stream,
-                                  .correlation = operation->correlation,
+                                  .correlation = have_calls ? operation->correlation : 0,
                                   .shape = operation->shape,
                               }};
 
@@ -252,7 +254,7 @@ static void read_jit(const CUpti_ActivityJit *jit)
                                   .duration_ns = length(jit->start, jit->end),
                                   .cache_bytes = jit->cacheSize,
                                   .device = jit->deviceId,
-                                  .correlation = jit->correlationId,
+                                  .correlation = have_calls ? jit->correlationId : 0,
                               }};
 
     gv_output_write(&record);
@@ -316,11 +318,12 @@ static void read_record(const CUpti_Activity *record)
     }
 }
 
-CUptiResult gv_records_read(struct gv_buffer *buffer)
+CUptiResult gv_records_read(struct gv_buffer *buffer, bool with_calls)
 {
     CUpti_Activity *record = NULL;
     CUptiResult result;
 
+    have_calls = with_calls;
     while ((result = gv_cupti.cuptiActivityGetNextRecord(buffer->data, buffer->used, &record)) ==
            CUPTI_SUCCESS)
         read_record(record);

@@ -1,9 +1,11 @@
 #include "report/analyse/gpu_unseen.h"
 
+#include "report/analyse/time_sum.h"
 #include "report/analyse_gpu_unseen.inc"
+#include "report/store/array.h"
 #include "report/store/database.h"
 
-/* Makes temp.capture and temp.captured of a process, until close_captured(). */
+/* Makes temp.capture of a process, until close_captured(). */
 static int open_captured(sqlite3 *trace, int64_t process)
 {
     return gv_database_script(trace, sql_open_captured, &process, 1);
@@ -14,52 +16,85 @@ static int close_captured(sqlite3 *trace)
     return gv_database_script(trace, sql_close_captured, NULL, 0);
 }
 
+/* What a process lacks is appended. */
+struct gpu_unseen_reading {
+    struct gv_gpu_unseen_list *list;
+    int64_t process;
+};
+
 static int gpu_unseen_take(void *context, sqlite3_stmt *row)
 {
-    struct gv_gpu_unseen *unseen = context;
-
-    unseen->launched_ns = sqlite3_column_int64(row, 0);
-    unseen->known_ns = sqlite3_column_int64(row, 1);
-    return sqlite3_column_type(row, 0) != SQLITE_NULL;
-}
-
-/* 1: it has missing operations; 0; or -errno. */
-static int gpu_unseen_find(sqlite3 *trace, struct gv_gpu_unseen *unseen)
-{
-    int any = 0, error = open_captured(trace, unseen->process);
+    const struct gpu_unseen_reading *reading = context;
+    struct gv_gpu_unseen_list *list = reading->list;
+    int error = gv_array_room(&list->times, list->count, &list->room, sizeof(*list->times));
 
     if (!error)
-        any = gv_database_each(trace, sql_unseen, &unseen->process, 1, gpu_unseen_take, unseen);
-    if (!error)
-        error = close_captured(trace);
-    return error ? error : any;
+        list->times[list->count++] = (struct gv_gpu_unseen){
+            .process = reading->process,
+            .launched_ns = gv_time_column(row, 0),
+            .known_ns = sqlite3_column_int64(row, 1),
+            .until_ns = sqlite3_column_int64(row, 2),
+        };
+    return error;
 }
 
-int gv_gpu_unseen_each(sqlite3 *trace, gv_gpu_unseen_take *take, void *context)
+static int gpu_unseen_find(sqlite3 *trace, struct gpu_unseen_reading *reading)
 {
-    struct gv_gpu_unseen unseen = {.process = INT64_MIN};
-    int any = 0;
+    int closed, error = open_captured(trace, reading->process);
 
+    if (!error)
+        error = gv_database_each(trace, sql_unseen, &reading->process, 1, gpu_unseen_take, reading);
+    closed = close_captured(trace);
+    return error ? error : closed;
+}
+
+int gv_gpu_unseen_read(sqlite3 *trace, struct gv_gpu_unseen_list *list)
+{
+    struct gpu_unseen_reading reading = {.list = list, .process = INT64_MIN};
+    int error = 0;
+
+    *list = (struct gv_gpu_unseen_list){0};
     /* A query of all processes at once would keep the temporary tables locked. */
-    while (any >= 0) {
-        int64_t before = unseen.process;
-        int error = gv_database_number(trace, sql_next, &before, 1, &unseen.process);
+    while (!error) {
+        int64_t before = reading.process;
 
-        if (error || unseen.process == before)
-            return error;
-        any = gpu_unseen_find(trace, &unseen);
-        if (any > 0)
-            take(context, &unseen);
+        error = gv_database_number(trace, sql_next, &before, 1, &reading.process);
+        if (!error && reading.process == before)
+            break;
+        if (!error)
+            error = gpu_unseen_find(trace, &reading);
     }
-    return any;
+    return error;
+}
+
+bool gv_gpu_unseen_overlaps(const struct gv_gpu_unseen_list *list, int64_t process,
+                            int64_t start_ns, int64_t end_ns)
+{
+    size_t low = 0, high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gv_gpu_unseen *time = &list->times[middle];
+        if (time->process < process || (time->process == process && time->until_ns <= start_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < list->count && list->times[low].process == process &&
+           list->times[low].launched_ns <= end_ns;
 }
 
 int gv_gpu_unseen_count(sqlite3 *trace, const struct gv_gpu_seen *seen)
 {
     const int64_t values[] = {seen->process, seen->started_ns, seen->flushed_ns, seen->finished,
                               seen->whole_graphs};
+    int64_t changes = 0;
     int error = open_captured(trace, seen->process);
 
+    if (!error)
+        error = gv_database_number(trace, sql_changes, values, 1, &changes);
+    if (!error && changes > 0)
+        error = gv_database_script(trace, sql_capture_changes, values, 1);
     if (!error)
         error = gv_database_script(trace, sql_count, values, 5);
     return error ? error : close_captured(trace);

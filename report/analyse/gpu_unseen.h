@@ -1,24 +1,36 @@
 /*
  * What was launched, and never seen on the GPU. CUPTI returns operations some time after they end,
  * a whole buffer at once. So the last ones are missing if the program was killed, or still runs.
+ * While another profiler has CUPTI, none come, or they come without their calls.
  */
 #ifndef GV_ANALYSE_GPU_UNSEEN_H
 #define GV_ANALYSE_GPU_UNSEEN_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+/* A time in which operations of a process are missing, or their calls. */
 struct gv_gpu_unseen {
     int64_t process;     /* id in processes */
-    int64_t launched_ns; /* when the first missing operation was queued */
-    int64_t known_ns;    /* the earliest possible start of a missing operation */
+    int64_t launched_ns; /* when the first of them was queued; never after known_ns */
+    int64_t known_ns;    /* the earliest possible start of a missing operation; until_ns: none is */
+    int64_t until_ns;    /* from then on all are seen, with their calls; INT64_MAX: never again */
 };
 
-typedef void gv_gpu_unseen_take(void *context, const struct gv_gpu_unseen *unseen);
+struct gv_gpu_unseen_list {
+    struct gv_gpu_unseen *times; /* by process, then by time */
+    size_t count, room;
+};
 
-/* Lists each process with missing operations, also those that still run. 0 or -errno. */
-int gv_gpu_unseen_each(sqlite3 *trace, gv_gpu_unseen_take *take, void *context);
+/* Lists these times, also of processes that still run. 0 or -errno; free list->times in any
+ * case. */
+int gv_gpu_unseen_read(sqlite3 *trace, struct gv_gpu_unseen_list *list);
+
+/* Whether one of them overlaps [start_ns, end_ns] of the process. */
+bool gv_gpu_unseen_overlaps(const struct gv_gpu_unseen_list *list, int64_t process,
+                            int64_t start_ns, int64_t end_ns);
 
 /* What is known of the GPU side of an ended process. */
 struct gv_gpu_seen {
@@ -36,9 +48,10 @@ struct gv_gpu_seen {
  * only when every record in it is complete, so one running kernel delays all others in its buffer.
  * So in a killed process everything that is not there counts as `last flush`, however old it is.
  *
- * It never counts too much: launches before the GPU side was on, or while any stream was captured,
- * are not expected. Neither are graph launches if each node is recorded (a graph may have none that
- * leaves an operation); copies count only in the last flush. 0 or -errno.
+ * It never counts too much: launches before the GPU side was on, while any stream was captured, or
+ * in one of the times of gv_gpu_unseen_read() that another profiler began, are not expected.
+ * Neither are graph launches if each node is recorded (a graph may have none that leaves an
+ * operation); copies count only in the last flush. 0 or -errno.
  */
 int gv_gpu_unseen_count(sqlite3 *trace, const struct gv_gpu_seen *seen);
 

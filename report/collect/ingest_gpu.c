@@ -186,12 +186,47 @@ static int store_module(struct gv_ingest *ingest, const struct gv_record_gpu_mod
     return error ? error : await(ingest, module->correlation, call, GV_STATEMENT_GPU_MODULE_CALL);
 }
 
+/* The profiler in words: what programs use, by the library of it that asks for CUPTI. */
+static const char *profiler_of(const char *path)
+{
+    static const char *const known[][2] = {
+        {"libtorch_cpu.so", "torch.profiler"},
+        {"xla_cuda_plugin.so", "JAX's profiler"},
+        {"libproton.so", "Proton"},
+    };
+    const char *slash = path ? strrchr(path, '/') : NULL, *file = slash ? slash + 1 : path;
+
+    for (size_t i = 0; file && i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(file, known[i][0]) == 0)
+            return known[i][1];
+    return file;
+}
+
+static int store_recording(struct gv_ingest *ingest, const struct gv_record_recording *recording,
+                           const char *path)
+{
+    static const char *const words[] = {
+        [GV_RECORDING_ALL] = "seen",
+        [GV_RECORDING_OPERATIONS] = "operations",
+        [GV_RECORDING_OTHER] = "other",
+    };
+    uint16_t what = recording->head.api;
+
+    if (what >= sizeof(words) / sizeof(words[0]) || !words[what])
+        return 0;
+    return gv_database_run(ingest->database, GV_STATEMENT_GPU_CHANGE, "iitt", ingest->process,
+                           gv_ingest_time(ingest, recording->at_ns), words[what],
+                           what == GV_RECORDING_ALL ? NULL : profiler_of(path));
+}
+
 bool gv_ingest_gpu_has_text(const union gv_record *record, uint32_t *bytes)
 {
     if (record->head.kind == GV_RECORD_DEVICE)
         *bytes = record->head.api;
     else if (record->head.kind == GV_RECORD_GPU_NAME)
         *bytes = record->gpu_name.text_bytes;
+    else if (record->head.kind == GV_RECORD_RECORDING)
+        *bytes = record->recording.text_bytes;
     else
         return false;
     return true;
@@ -215,6 +250,8 @@ int gv_ingest_gpu(struct gv_ingest *ingest, const union gv_record *record, const
         return store_overhead(ingest, &record->overhead);
     case GV_RECORD_GPU_MODULE:
         return store_module(ingest, &record->gpu_module);
+    case GV_RECORD_RECORDING:
+        return store_recording(ingest, &record->recording, text);
     default:
         return 0;
     }
@@ -242,17 +279,6 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
     if (now->gpu == GV_GPU_UNKNOWN || same)
         return 0;
     gv_spool_reader_gpu(ingest->reader, why, library);
-    if (now->gpu_interrupted & GV_GPU_FAILED)
-        ; /* it says why */
-    else if (now->gpu_interrupted & GV_GPU_TAKEN_OVER)
-        snprintf(why, sizeof(why),
-                 "another profiler inside the program (torch.profiler?) took over CUPTI's records: "
-                 "run without it, or leave CUPTI to it with GPUVERIFY_GPU=off");
-    else if (now->gpu_interrupted & GV_GPU_REFUSED_OTHER)
-        snprintf(why, sizeof(why),
-                 "CUPTI refused another profiler inside the program (torch.profiler?), because it "
-                 "serves "
-                 "one at a time: that profile lacks the GPU; GPUVERIFY_GPU=off leaves CUPTI to it");
     if (now->gpu_started_ns && now->gpu == GV_GPU_SEEN) {
         int error =
             gv_database_run(ingest->database, GV_STATEMENT_GPU_INTERVAL, "iiz", ingest->process,

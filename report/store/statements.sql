@@ -272,5 +272,12 @@ WHERE EXISTS (SELECT 1 FROM device WHERE uuid = ?1);
 -- name: GPU_INTERVAL
 INSERT OR REPLACE INTO gpu_interval (process, number, start_ns, end_ns) VALUES (?, 1, ?, ?);
 
+-- name: GPU_CHANGE
+-- Not if it is as before.
+INSERT OR REPLACE INTO gpu_change (process, at_ns, gpu, profiler)
+SELECT ?1, ?2, ?3, ?4
+WHERE ?3 || coalesce(?4, '') <> coalesce((SELECT gpu || coalesce(profiler, '') FROM gpu_change
+    WHERE process = ?1 AND at_ns < ?2 ORDER BY at_ns DESC LIMIT 1), 'seen');
+
 -- name: GPU_LOSS_CLEAR
 DELETE FROM loss WHERE process = ? AND class IN ('last flush', 'missing');

@@ -175,6 +175,10 @@ CREATE TABLE gpu_module (id INTEGER PRIMARY KEY, process INTEGER NOT NULL,
 -- When the GPU activity of a process was recorded; the view "recording" has that of the calls too.
 CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
     start_ns INTEGER NOT NULL, end_ns INTEGER, PRIMARY KEY (process, number)) WITHOUT ROWID;
+-- From when on another profiler in the process left less of the GPU side to see, or all of it again.
+-- gpu: as in the view; before the first row: seen. profiler: NULL if it is seen, or not known.
+CREATE TABLE gpu_change (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu TEXT NOT NULL,
+    profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
 
 CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     gpu_percent INTEGER, memory_percent INTEGER, memory_used_bytes INTEGER, power_mw INTEGER,

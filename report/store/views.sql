@@ -319,17 +319,33 @@ SELECT
     value AS value -- when the process made its first context, or its first CUDA call; cut at 511 bytes
 FROM variable;
 
-CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded
+CREATE VIEW recording AS -- one period in which the calls of a process, or its GPU side, were recorded, or another profiler had the GPU side
 SELECT
     r.process AS process, -- id in processes
     r.start_ns AS start_ns, -- since the session's start; NULL: never recorded, see why
     r.end_ns AS end_ns, -- for gpu: each launch before it is in gpu_ops or in losses; NULL: unknown, or not yet
     r.side AS side, -- calls or gpu
-    r.why AS why -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
-FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why FROM process
-    UNION ALL SELECT p.id, i.start_ns, i.end_ns, 'gpu', coalesce(p.gpu_why, p.ended)
-    FROM gpu_interval i JOIN process p ON p.id = i.process
-    UNION ALL SELECT id, NULL, NULL, 'gpu', coalesce(gpu_why, gpu, 'CUDA was not initialised')
+    r.why AS why, -- what ended or limited it: exit, exec, killed, or a sentence; NULL while it continues
+    r.gpu AS gpu, -- for gpu: seen; operations (without their calls); other (nothing: another profiler had CUPTI); NULL: never recorded
+    r.profiler AS profiler -- for operations and other: who had CUPTI, such as torch.profiler, or the name of its library; NULL: unknown
+FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why, NULL AS gpu,
+        NULL AS profiler
+    FROM process
+    UNION ALL SELECT p.id, g.at_ns,
+        coalesce(g.next_ns, CASE g.gpu WHEN 'other' THEN p.end_ns ELSE i.end_ns END), 'gpu',
+        CASE g.next WHEN 'seen' THEN 'the other profiler has ended'
+            ELSE coalesce('another profiler uses CUPTI: ' || g.next, p.gpu_why, p.ended) END,
+        g.gpu, g.profiler
+    FROM (SELECT process, at_ns, gpu, profiler, lead(at_ns) OVER changes AS next_ns,
+            lead(gpu) OVER changes AS next
+        FROM (SELECT process, at_ns, gpu, profiler FROM gpu_change
+            UNION ALL SELECT process, start_ns, 'seen', NULL FROM gpu_interval f
+            WHERE NOT EXISTS (SELECT 1 FROM gpu_change c
+                WHERE c.process = f.process AND c.at_ns <= f.start_ns))
+        WINDOW changes AS (PARTITION BY process ORDER BY at_ns)) g
+        JOIN process p ON p.id = g.process LEFT JOIN gpu_interval i ON i.process = g.process
+    UNION ALL SELECT id, NULL, NULL, 'gpu', coalesce(gpu_why, gpu, 'CUDA was not initialised'),
+        NULL, NULL
     FROM process WHERE gpu IS NOT 'cupti') r;
 
 CREATE VIEW threads AS -- one thread that called CUDA, or ran host functions

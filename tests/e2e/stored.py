@@ -74,6 +74,12 @@ output("lazy_launch", "diff_ranges.txt", "diff", "--section=stalls", "--all", "{
 output("lazy_launch", "diff_rank.txt", "diff", "-s", "stalls", "-s", "calls", "-n2", "{}", "{}", "{}", "{}", "--",
        "{early_launch}", "{early_launch}", "{early_launch}", "{early_launch}")
 output("full_spool", "report.txt", "report", "{}", "-s", "verdict")
+output("other_profiler", "report.txt", "report", "{}", "-s", "verdict", "-s", "timeline", "-s", "devices",
+       "-s", "gaps")
+output("other_profiler", "explain_2.txt", "explain", "{}", "2")
+output("other_profiler", "stalls.csv", "stalls", "{}", "--format=csv")
+output("other_profiler", "check.txt", "check", "{}", "--min-gpu-busy", "0.4", "--max-gpu-gap", "3s",
+       status=3)
 output("busy_anyway", "report.txt", "report", "{}", "-s", "verdict")
 output("busy_anyway", "explain_1.txt", "explain", "{}", "1")
 output("busy_anyway", "explain_3.txt", "explain", "{}", "3")

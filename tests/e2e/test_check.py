@@ -135,6 +135,16 @@ class Check(harness.Case):
         self.make("UPDATE process SET gpu = 'host-only'")
         self.check("--no-stall", "sync-copy")
 
+    def test_what_another_profiler_hid_is_no_pass(self):
+        stored.make_anew("other_profiler", self.path("trace.db"))
+        # 2.97 s of 7 s from the first call to the last, of which 4 s were seen.
+        self.check("--min-gpu-busy", "70%", "--min-kernels", "3")
+        self.check("--max-gpu-gap", "1s", status=1)
+        for words in (["--min-gpu-busy", "75%"], ["--min-kernels", "4"], ["--max-gpu-gap", "2s"], ["--no-jit"],
+                      ["--no-stall", "jit"], ["--no-load-after", "6s"]):
+            with self.subTest(words):
+                self.assertIn("not known: ", self.check(*words, status=3).out)
+
     def test_calls_that_were_lost_may_have_broken_it(self):
         bounds = {"--max-errors": "0", "--max-stall": "2s", "--no-stall": "sync-copy", "--no-load-after": "2s",
                   "--min-launches": "1000", "--require-kernel": "mm*", "--no-unfinished": None,

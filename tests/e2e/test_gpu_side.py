@@ -375,6 +375,10 @@ class OwnProfiler(Seen):
         self.assertEqual(result.out, f"{self.launches} launches\n")
         return result, trace
 
+    def recorded(self, trace):
+        return " ".join(row[0] for row in trace.rows(
+            "SELECT gpu FROM recording WHERE side = 'gpu' ORDER BY start_ns"))
+
     def operations(self, trace):
         return trace.rows("SELECT count(*), count(call) FROM gpu_ops")[0]
 
@@ -385,11 +389,16 @@ class OwnProfiler(Seen):
                 self.assertEqual(result.err, "".join(map(self.SESSION.format, range(3))))
                 # those of its sessions are its own; after the first one, it has the callbacks
                 self.assertEqual(self.operations(trace), (80, 20))
+                self.assertEqual(self.recorded(trace), "seen" + 3 * " other operations")
 
     def test_it_unsubscribes(self):
         result, trace = self.profiled("sessions", "unsubscribes")
         self.assertEqual(result.err, "".join(map(self.SESSION.format, range(3))))
         self.assertEqual(self.operations(trace), (80, 80))
+        self.assertEqual(self.recorded(trace), "seen" + 3 * " other seen")
+        self.assertEqual(trace.rows("SELECT * FROM losses"), [])
+        said = self.command("report", self.path("trace.db")).out
+        self.assertRegex(" ".join(said.split()), r"In 3 times, [\d.]+ s in all, another profiler had the GPU side")
 
     def test_after_it_finalised_we_stay_away(self):
         for words in (("finalizes",), ("tears-down",)):
@@ -401,6 +410,7 @@ class OwnProfiler(Seen):
     def test_it_starts_before_the_first_cuda_call(self):
         result, trace = self.profiled("before-cuda", "unsubscribes")
         self.assertEqual(result.err, self.SESSION.format(0).replace("20", "40"))
+        self.assertEqual(self.recorded(trace), "other seen")
         self.assertEqual(self.operations(trace), (20, 20))
 
     def test_it_has_a_copy_of_cupti_of_its_own(self):

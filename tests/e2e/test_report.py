@@ -376,6 +376,20 @@ for device in range(2):
         self.assertGreater(share, 0.99)
         self.assertLessEqual(share, 1)
 
+    def test_several_times_of_another_profiler_are_one_line(self):
+        def notes(*changes):
+            path = self.path("other.db")
+            stored.make_anew("other_profiler", path, "DELETE FROM gpu_change WHERE at_ns > 2000000000", *changes)
+            return json.loads(self.command("report", path, "-f", "json", sim=False).out)["verdict"]["notes"]
+        self.assertEqual(notes(), ["From 2.00 s to 9.00 s torch.profiler had the GPU side: stalls of that time are inferred."])
+        running = "UPDATE process SET end_ns = NULL, ended = 'killed'"
+        self.assertIn("From 2.00 s on torch.profiler had the GPU side: stalls of that time are inferred.", notes(running))
+        self.assertEqual(
+            notes("INSERT INTO gpu_change VALUES (1, 3000000000, 'seen', NULL), (1, 6200000000, 'other', 'libmine.so'),"
+                  " (1, 6300000000, 'seen', NULL), (1, 6500000000, 'other', 'torch.profiler'), (1, 7000000000, 'seen', NULL)"),
+            ["In 2 times, 1.50 s in all, torch.profiler had the GPU side: stalls of these times are inferred.",
+             "From 6.20 s to 6.30 s libmine.so had the GPU side: stalls of that time are inferred."])
+
     def test_stalls_of_one_line_are_told_together(self):
         """With the worst one's name. Those that do not fit are in a query."""
         def told(*changes):

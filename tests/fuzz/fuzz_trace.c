@@ -73,7 +73,10 @@ struct fuzz_base {
 static struct fuzz_base fuzz_bases[] = {
     {FUZZ_TRACES "/lazy_launch.sql", false, NULL, NULL, 0},
     {FUZZ_TRACES "/add.sql", true, NULL, NULL, 0},
-    {FUZZ_TRACES "/lock_copy.sql", false, NULL, NULL, 0},
+    {FUZZ_TRACES "/lock_copy.sql", false,
+     "INSERT INTO gpu_change SELECT 1, start_ns, CASE id % 2 WHEN 0 THEN 'other' ELSE 'seen' END,"
+     " 'Proton' FROM call WHERE id % 10 < 2",
+     NULL, 0},
     {FUZZ_TRACES "/lock_copy.sql", false, "UPDATE process SET gpu = 'host-only'", NULL, 0},
 };
 #define FUZZ_BASES (sizeof(fuzz_bases) / sizeof(fuzz_bases[0]))

@@ -4,7 +4,6 @@
  */
 #include "report/analyse/stalls/analysis.h"
 
-#include "report/analyse/gpu_unseen.h"
 #include "report/analyse/names/kernel_name.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/stalls/others.h"
@@ -85,21 +84,9 @@ struct gv_stall_table {
 static void take_process(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
 {
     run->processes[id].measured = sqlite3_column_int(row, 1) != 0;
-    run->processes[id].unseen_ns = INT64_MAX;
     run->processes[id].blocking = sqlite3_column_int(row, 2) != 0;
     run->processes[id].loading = (enum gv_stall_loading)sqlite3_column_int(row, 3);
     run->any_measured |= run->processes[id].measured;
-}
-
-/* A call that waited for missing operations would look as if it had worked. */
-static void take_unseen(void *context, const struct gv_gpu_unseen *unseen)
-{
-    struct gv_stall_run *run = context;
-    struct gv_stall_process *process =
-        GV_STALL_ROW(run->processes, run->process_count, unseen->process);
-
-    if (process)
-        process->unseen_ns = unseen->launched_ns;
 }
 
 static void take_api(struct gv_stall_run *run, sqlite3_stmt *row, int64_t id)
@@ -279,7 +266,7 @@ static int open_analysis(struct gv_stall_run *run, sqlite3 *trace, int64_t thres
     if (!error)
         error = read_any(trace, "SELECT EXISTS (SELECT 1 FROM host_function)", &run->any_host);
     if (!error)
-        error = gv_gpu_unseen_each(trace, take_unseen, run);
+        error = gv_gpu_unseen_read(trace, &run->unseen);
     if (!error)
         error = find_first_uses(run);
     if (!error)
@@ -303,6 +290,7 @@ void gv_stall_run_close(struct gv_stall_run *run)
     free(run->shapes);
     free(run->modules);
     free(run->zones);
+    free(run->unseen.times);
     free(run->calls);
     free(run->judge.jits);
     free(run->judge.holders);
@@ -386,8 +374,12 @@ static void take_call(struct gv_stall_run *run, sqlite3_stmt *row, struct gv_sta
         !gv_cause_is_expected(call->rule->cause))
         call->rule = &starts;
     process = GV_STALL_ROW(run->processes, run->process_count, call->process);
-    if (process && process->measured && call->start_ns < process->unseen_ns)
+    /* One that waited for missing operations would look as if it had worked. */
+    if (process && process->measured &&
+        !gv_gpu_unseen_overlaps(&run->unseen, call->process, call->start_ns, call->end_ns)) {
         call->source = GV_STALL_MEASURED;
+        call->freeing_ns = 0;
+    }
 }
 
 /* Reads the next chunk of calls in the order of their start. An empty chunk is the end. */

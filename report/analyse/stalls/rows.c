@@ -58,9 +58,10 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         &row->host_end_ns,
         &row->host_stack,
     };
-    char **const texts[] = {
-        &row->cause,       &row->confidence,   &row->advice,     &row->name,      &row->kernel,
-        &row->waited_name, &row->blocked_name, &row->other_name, &row->other_did, &row->host_name};
+    char **const texts[] = {&row->cause,        &row->confidence, &row->advice,
+                            &row->name,         &row->kernel,     &row->waited_name,
+                            &row->blocked_name, &row->other_name, &row->other_did,
+                            &row->host_name,    &row->profiler};
     int column = 0, error = 0;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -142,7 +143,7 @@ void gv_stall_rows_free(struct gv_stall_rows *rows)
         struct gv_stall_row *row = &rows->rows[i];
         char *const texts[] = {row->cause,     row->confidence,  row->advice,       row->name,
                                row->kernel,    row->waited_name, row->blocked_name, row->other_name,
-                               row->other_did, row->host_name};
+                               row->other_did, row->host_name,   row->profiler};
 
         for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
             free(texts[j]);

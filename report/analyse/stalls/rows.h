@@ -51,6 +51,7 @@ struct gv_stall_row {
     char *other_name;   /* of the process */
     char *other_did;    /* call, start, end, use */
     char *host_name;    /* of the host function; NULL also if only that is unknown */
+    char *profiler;     /* that had the GPU side, or CUPTI's callbacks; "another profiler" */
 };
 
 struct gv_stall_rows {

@@ -3,6 +3,10 @@
 (?1 IS NULL OR s.cause = ?1) AND s.wait_ns + s.jit_ns >= ?2 AND (s.expected = 0 OR ?3)
     AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)
 
+-- define: profiler_at(at)
+(SELECT CASE WHEN gpu <> 'seen' THEN coalesce(profiler, 'another profiler') END FROM gpu_change
+    WHERE process = s.process AND at_ns <= {at} ORDER BY at_ns DESC LIMIT 1)
+
 -- name: count
 SELECT count(*) FROM stalls s WHERE {is_wanted};
 
@@ -21,6 +25,8 @@ SELECT s.id, s.call, s.start_ns, s.duration_ns, s.wait_ns, s.work_ns, s.jit_ns, 
     s.cause, s.confidence, s.advice, s.name, s.kernel,
     (SELECT name FROM gpu_ops WHERE id = s.waited_for),
     (SELECT name FROM calls WHERE id = s.blocked_by), s.other_name, s.other_did,
-    (SELECT name FROM host_functions WHERE id = s.host_function)
+    (SELECT name FROM host_functions WHERE id = s.host_function),
+    CASE s.confidence WHEN 'inferred' THEN
+        coalesce({profiler_at(s.start_ns)}, {profiler_at(s.start_ns + s.duration_ns)}) END
 FROM stalls s LEFT JOIN stall y ON y.call = s.blocked_by WHERE {is_wanted}
 ORDER BY s.cause = 'unknown', s.wait_ns + s.jit_ns DESC, s.id LIMIT ?6;

@@ -5,6 +5,7 @@
 #ifndef GV_ANALYSE_STALLS_RUN_H
 #define GV_ANALYSE_STALLS_RUN_H
 
+#include "report/analyse/gpu_unseen.h"
 #include "report/analyse/stalls/evidence.h"
 #include "report/analyse/time_sum.h"
 
@@ -19,7 +20,6 @@ struct gv_stall_process {
     bool initialised; /* a long call of the runtime was seen */
     bool blocking;    /* CUDA_LAUNCH_BLOCKING */
     enum gv_stall_loading loading;
-    int64_t unseen_ns; /* some operations launched from then on are missing */
 };
 
 struct gv_stall_api {
@@ -76,6 +76,7 @@ struct gv_stall_run {
         shape_count, context_count, module_count;
     struct gv_stall_zone *zones;
     size_t zone_count, zone_room;
+    struct gv_gpu_unseen_list unseen;
     bool any_measured, any_jit, any_host;
     struct gv_stall_judge judge;
     /* the chunk */

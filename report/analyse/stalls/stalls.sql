@@ -36,7 +36,8 @@ INSERT INTO temp.stall_freed
             lag(c.bytes) OVER (PARTITION BY p.id, c.object ORDER BY c.start_ns) AS bytes
         FROM call c JOIN api a ON a.id = c.api JOIN thread t ON t.id = c.thread
             JOIN process p ON p.id = t.process
-        WHERE p.gpu IS NOT 'cupti' AND (a.memory = 5 OR (a.memory BETWEEN 1 AND 4 AND c.bytes >= 1048576)))
+        WHERE (p.gpu IS NOT 'cupti' OR p.id IN (SELECT process FROM gpu_change))
+            AND (a.memory = 5 OR (a.memory BETWEEN 1 AND 4 AND c.bytes >= 1048576)))
     WHERE memory = 5 AND bytes > 0;
 
 CREATE TEMP TABLE stall_pool (call INTEGER PRIMARY KEY);
@@ -114,11 +115,12 @@ WHERE api IN (SELECT id FROM api WHERE class = 'alloc') AND result = 0;
 c.id, c.thread, c.api, c.start_ns, c.duration_ns, c.result, c.stream, c.context, c.object, c.bytes
 
 -- name: REPLAY
--- All calls of processes of which the GPU's side is not known, or not to the end.
+-- All calls of processes of which the GPU's side is not known, or not all the time.
 SELECT {replayed}, 0, h.id, h.start_ns, h.duration_ns
 FROM call c LEFT JOIN host_function h ON h.call = c.id
 WHERE c.thread IN (SELECT t.id FROM thread t JOIN process p ON p.id = t.process
-    WHERE p.gpu IS NOT 'cupti' OR p.ended IS NULL OR EXISTS (SELECT 1 FROM loss l
+    WHERE p.gpu IS NOT 'cupti' OR p.ended IS NULL OR p.id IN (SELECT process FROM gpu_change)
+        OR EXISTS (SELECT 1 FROM loss l
         WHERE l.process = p.id AND l.what = 'GPU operation' AND l.class = 'last flush'))
 ORDER BY c.start_ns, c.id;
 

@@ -39,14 +39,15 @@ static int busy_compare_zones(const void *left, const void *right)
     return one->from_ns < other->from_ns ? -1 : one->from_ns > other->from_ns;
 }
 
-/* The gap before an operation. Keeps the longest ones, sorted by length. */
-static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns)
+/* A gap, or the known part of one, before an operation. Keeps the longest ones, sorted by length.
+ */
+static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int64_t start_ns,
+                     int64_t end_ns)
 {
     struct gv_totals_device *state = &run->devices[op->device];
-    int64_t end_ns = op->start_ns;
     size_t at = run->gap_count;
 
-    if (end_ns > run->known_ns) /* missing operations may have filled it */
+    if (end_ns <= start_ns)
         return;
     state->gaps++;
     if (end_ns - start_ns < GV_TOTALS_SHORT_GAP_NS) {
@@ -62,6 +63,20 @@ static void busy_gap(struct gv_totals_run *run, const struct gv_busy_op *op, int
         run->gap_count++;
     memmove(&run->gaps[at + 1], &run->gaps[at], (run->gap_count - 1 - at) * sizeof(run->gaps[0]));
     run->gaps[at] = (struct gv_totals_gap){op->device, start_ns, end_ns, NULL};
+}
+
+/* Missing operations may have filled the rest of it. */
+static void busy_known_gaps(struct gv_totals_run *run, const struct gv_busy_op *op,
+                            int64_t start_ns)
+{
+    const struct gv_totals_unseen *unseen;
+
+    while (start_ns < op->start_ns && (unseen = gv_totals_unseen_after(run, start_ns)) &&
+           unseen->start_ns < op->start_ns) {
+        busy_gap(run, op, start_ns, unseen->start_ns);
+        start_ns = unseen->end_ns;
+    }
+    busy_gap(run, op, start_ns, op->start_ns);
 }
 
 /* The time that [start_ns, end_ns) adds to the time covered until *until_ns. */
@@ -86,7 +101,7 @@ static void busy_take(struct gv_totals_run *run, const struct gv_busy_op *op)
         state->host_copy_until_ns = op->start_ns;
     }
     if (op->start_ns > before_ns)
-        busy_gap(run, op, before_ns);
+        busy_known_gaps(run, op, before_ns);
     added_ns = busy_cover(&state->until_ns, op->start_ns, op->end_ns);
     if (added_ns > 0)
         state->after_copy = op->host_copies;

@@ -127,17 +127,6 @@ static void totals_untimed(const struct gv_gpu_reading *reading, int64_t place, 
     times->untimed = true;
 }
 
-/* Operations of a stream run in order. */
-static void totals_gpu_known(struct gv_totals_run *run)
-{
-    for (size_t i = 0; i < run->places.rows; i++) {
-        const struct gv_totals_place *place = &run->place_times[i];
-        int64_t from_ns = place->last_ns > place->launched_ns ? place->last_ns : place->launched_ns;
-        if (place->untimed && from_ns < run->known_ns)
-            run->known_ns = from_ns;
-    }
-}
-
 static void totals_place_end(struct gv_totals_run *run, int64_t place, int64_t end_ns)
 {
     if (place > 0 && (uint64_t)place < run->places.rows && end_ns > run->place_times[place].last_ns)
@@ -200,7 +189,5 @@ int gv_totals_gpu(struct gv_totals_run *run)
         error =
             gv_database_each(run->trace, sql_ops, &run->part.thread, 1, totals_gpu_row, &reading);
     sqlite3_finalize(reading.call);
-    if (!error)
-        totals_gpu_known(run);
     return error;
 }

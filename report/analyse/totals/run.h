@@ -95,7 +95,12 @@ struct gv_totals_kernel {
 struct gv_totals_run {
     sqlite3 *trace;
     struct gv_totals_part part;
-    int64_t known_ns;            /* how long the GPU side is known, over all selected processes */
+    /* When the GPU side of a selected process is not known: in order, without overlaps. The last of
+     * these times may never end. */
+    struct gv_totals_unseen {
+        int64_t start_ns, end_ns;
+    } * unseen;
+    size_t unseen_count, unseen_room;
     struct gv_id_table threads;  /* process */
     struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
     struct gv_id_table apis;     /* enum gv_totals_class */
@@ -164,10 +169,19 @@ struct gv_totals_run {
     struct gv_lane busy[GV_TOTALS_LANES], copying, waiting, loading;
 };
 
-/* report/analyse/totals/gpu.c: sums of the operations, and the zones. Limits the known GPU side to
- * the first operation that had not ended. */
+/* report/analyse/totals/unseen.c: when the GPU side is not known: from the first operation that had
+ * not ended, too; after gv_totals_gpu. */
+int gv_totals_unseen(struct gv_totals_run *run);
+/* The first of these times that ends after `at_ns`; NULL: none. */
+const struct gv_totals_unseen *gv_totals_unseen_after(const struct gv_totals_run *run,
+                                                      int64_t at_ns);
+/* The part of [start_ns, end_ns) in which the GPU side is not known. */
+int64_t gv_totals_unseen_ns(const struct gv_totals_run *run, int64_t start_ns, int64_t end_ns);
+/* From when on it is never known again; INT64_MAX: it is known to the end. */
+int64_t gv_totals_known_until(const struct gv_totals_run *run);
+/* report/analyse/totals/gpu.c: sums of the operations, and the zones. */
 int gv_totals_gpu(struct gv_totals_run *run);
-/* report/analyse/totals/busy.c: when the devices were busy; after gv_totals_gpu. */
+/* report/analyse/totals/busy.c: when the devices were busy; after gv_totals_unseen. */
 int gv_totals_busy(struct gv_totals_run *run);
 /* report/analyse/totals/gaps.c: add short gaps, each with the call that ended it; open when all
  * are added; then pass the calls of each thread in order; then get the sums. */
@@ -207,6 +221,13 @@ static inline int64_t gv_totals_end(sqlite3_stmt *row, int column, int64_t start
     return start_ns + gv_time_column_duration(row, column);
 }
 
+/* The part of [start_ns, end_ns), which is not negative, in which the GPU side is known. */
+static inline int64_t gv_totals_known_ns(const struct gv_totals_run *run, int64_t start_ns,
+                                         int64_t end_ns)
+{
+    return end_ns - start_ns - (run->unseen_count ? gv_totals_unseen_ns(run, start_ns, end_ns) : 0);
+}
+
 /* The kernel of a shape, by name; all those without a name are the first. */
 static inline struct gv_totals_kernel *gv_totals_kernel_of(const struct gv_totals_run *run,
                                                            int64_t shape)
@@ -219,15 +240,6 @@ static inline struct gv_totals_kernel *gv_totals_kernel_of(const struct gv_total
 static inline size_t gv_totals_copy_kind(int64_t copy_kind)
 {
     return copy_kind > 0 && (uint64_t)copy_kind < GV_TOTALS_COPY_KINDS ? (size_t)copy_kind : 0;
-}
-
-/* The part of [start_ns, end_ns) in which the GPU side is known. */
-static inline int64_t gv_totals_known_ns(const struct gv_totals_run *run, int64_t start_ns,
-                                         int64_t end_ns)
-{
-    if (end_ns > run->known_ns)
-        end_ns = run->known_ns;
-    return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
 #endif

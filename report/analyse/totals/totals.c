@@ -1,6 +1,5 @@
 #include "report/analyse/totals/totals.h"
 
-#include "report/analyse/gpu_unseen.h"
 #include "report/analyse/totals/run.h"
 #include "report/analyse_totals_totals.inc"
 #include "report/store/database.h"
@@ -143,23 +142,15 @@ static void totals_close(struct gv_totals_run *run)
     sqlite3_finalize(run->memory_add);
     gv_memory_log_free(&run->memory_log);
     free(run->short_gaps);
+    free(run->unseen);
     free(run->zones);
     free(run);
 }
 
-static void totals_take_unseen(void *context, const struct gv_gpu_unseen *unseen)
-{
-    struct gv_totals_run *run = context;
-
-    if ((!run->part.process || run->part.process == unseen->process) &&
-        unseen->known_ns < run->known_ns)
-        run->known_ns = unseen->known_ns;
-}
-
 /* In this order. */
 static int (*const totals_steps[])(struct gv_totals_run *run) = {
-    gv_totals_gpu,   gv_totals_busy,  totals_open_gaps,    gv_totals_gaps_open,
-    gv_totals_calls, gv_totals_waits, gv_totals_first_use,
+    gv_totals_gpu,       gv_totals_unseen, gv_totals_busy,  totals_open_gaps,
+    gv_totals_gaps_open, gv_totals_calls,  gv_totals_waits, gv_totals_first_use,
 };
 
 static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool exact)
@@ -171,10 +162,7 @@ static int totals_make(sqlite3 *trace, const struct gv_totals_part *part, bool e
         return -ENOMEM;
     run->trace = trace;
     run->part = *part;
-    run->known_ns = INT64_MAX;
     error = totals_open(run);
-    if (!error)
-        error = gv_gpu_unseen_each(trace, totals_take_unseen, run);
     for (size_t i = 0; i < sizeof(totals_steps) / sizeof(totals_steps[0]) && !error; i++)
         error = totals_steps[i](run);
     if (!error && exact)

@@ -233,13 +233,12 @@ bool gv_run_facts_not_run(const struct gv_run_facts *facts)
            facts->complete && facts->lost == 0 && facts->in_flight == 0 && facts->killed == 0;
 }
 
-/* If operations are missing, shares are of the time before the first missing one. */
+/* If operations are missing, shares are of the time in which none is. */
 static void facts_known(struct gv_run_facts *facts)
 {
     facts->gpu_seen = facts->seen_processes > 0 && facts->unseen_processes == 0;
-    facts->known_ns = facts->window_ns;
-    if (facts->gpu_known_ns < facts->last_ns)
-        facts->known_ns = facts->gpu_known_ns - facts->first_ns;
+    facts->known_ns = facts->window_ns - facts->gpu_unseen_ns;
+    facts->known_first = facts->known_ns == facts->gpu_known_ns - facts->first_ns;
     if (facts->known_ns != facts->window_ns || facts->operations_lost > 0)
         facts->gpu_seen &= facts->known_ns > 0 && facts->operations > 0;
     facts->gpu_whole =

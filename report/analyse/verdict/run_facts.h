@@ -20,10 +20,11 @@ struct gv_run_facts {
 #include "report/analyse/verdict/run_facts.def"
     int64_t window_ns; /* from the first call's start to the last one's end */
     int64_t known_ns;  /* the part in which the GPU side is known */
+    bool known_first;  /* it is the first part */
 
     int64_t processes, threads;
     int64_t seen_processes, unseen_processes; /* whose GPU side was recorded, or known not to be */
-    bool gpu_seen;     /* of all processes: what is missing before known_ns did not happen */
+    bool gpu_seen;     /* of all processes: what is missing in known_ns did not happen */
     bool gpu_whole;    /* and known_ns is the whole window, without losses */
     bool complete;     /* the trace is finished */
     int64_t simulated; /* at least one device is */
@@ -31,7 +32,7 @@ struct gv_run_facts {
 
     /* all devices together, in known_ns, and the busiest one */
     int64_t devices_used, busiest_ns, busy_ns, kernel_ns, copied_ns;
-    int64_t seen_kernel_ns; /* also after known_ns: missing kernels do not matter */
+    int64_t seen_kernel_ns; /* also outside of known_ns: missing kernels do not matter */
     int64_t multiprocessors;
     char device[GV_FACTS_TEXT_BYTES];
 

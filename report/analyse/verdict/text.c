@@ -46,6 +46,16 @@ static bool say_partly(const struct gv_run_facts *facts)
     return facts->known_ns < facts->window_ns;
 }
 
+/* That part: "the first 2.0 s". */
+static const char *say_known(const struct gv_run_facts *facts, int64_t ns, char out[64])
+{
+    char known[GV_FORMAT_BYTES];
+
+    snprintf(out, 64, facts->known_first ? "the first %s" : "the %s that were seen",
+             gv_format_duration(known, ns));
+    return out;
+}
+
 /* Whether operations are missing among the known ones. */
 static bool say_gaps(const struct gv_run_facts *facts)
 {
@@ -100,14 +110,15 @@ static const char *say_not_run(const struct gv_run_facts *facts)
 
 static void say_seen(const struct gv_run_facts *facts, char *out)
 {
-    char busy[GV_FORMAT_BYTES], work[128], time[96], known[GV_FORMAT_BYTES];
+    char busy[GV_FORMAT_BYTES], work[128], time[128], known[64];
     const char *where = say_gpu(facts), *least = say_gaps(facts) ? "at least " : "";
 
     say_work(facts, work, sizeof(work));
     snprintf(time, sizeof(time), "the time");
     if (say_partly(facts))
-        snprintf(time, sizeof(time), "the first %s; what it did after that is unknown",
-                 gv_format_duration(known, facts->known_ns));
+        snprintf(time, sizeof(time), "%s; what it did %s is unknown",
+                 say_known(facts, facts->known_ns, known),
+                 facts->known_first ? "after that" : "in the rest");
     if (facts->kernels_run + facts->graphs == 0)
         gv_say(out, "The %s ran no kernel that was recorded%s: %" PRId64 " launch%s.", where,
                say_where(facts), facts->launch_calls, facts->launch_calls == 1 ? "" : "es");
@@ -465,14 +476,14 @@ static const char *say_devices(const struct gv_run_facts *facts, char out[GV_FOR
 void gv_verdict_say_idle(const struct gv_run_facts *facts, char *out)
 {
     int64_t devices_ns = gv_run_facts_device_ns(facts);
-    char idle[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], outside[GV_FORMAT_BYTES];
+    char idle[GV_FORMAT_BYTES], whole[64], outside[GV_FORMAT_BYTES];
     char devices[GV_FORMAT_BYTES], call[GV_FORMAT_BYTES], most[160] = "";
     const char *most_idle = say_gaps(facts) ? "at most " : "";
 
     if (say_partly(facts)) {
-        gv_say(out, "%s had nothing to do for %s%s of the first %s%s", say_devices(facts, devices),
-               most_idle, gv_format_duration(idle, devices_ns - facts->busy_ns),
-               gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "");
+        gv_say(out, "%s had nothing to do for %s%s of %s%s", say_devices(facts, devices), most_idle,
+               gv_format_duration(idle, devices_ns - facts->busy_ns),
+               say_known(facts, devices_ns, whole), facts->devices_used > 1 ? " together" : "");
         return;
     }
     if (gv_run_facts_idle_call_is_known(facts))
@@ -489,10 +500,12 @@ void gv_verdict_say_accelerated(const struct gv_run_facts *facts, char *out)
 {
     int64_t devices_ns = gv_run_facts_device_ns(facts);
     int64_t computing_ns = facts->kernel_ns < devices_ns ? facts->kernel_ns : devices_ns;
-    char computing[GV_FORMAT_BYTES], whole[GV_FORMAT_BYTES], devices[GV_FORMAT_BYTES];
+    char computing[GV_FORMAT_BYTES], whole[64], devices[GV_FORMAT_BYTES];
 
-    gv_say(out, "%s computed for %s of %s%s%s, most of it in %s", say_devices(facts, devices),
-           gv_format_duration(computing, computing_ns), say_partly(facts) ? "the first " : "",
-           gv_format_duration(whole, devices_ns), facts->devices_used > 1 ? " together" : "",
+    gv_say(out, "%s computed for %s of %s%s, most of it in %s", say_devices(facts, devices),
+           gv_format_duration(computing, computing_ns),
+           say_partly(facts) ? say_known(facts, devices_ns, whole)
+                             : gv_format_duration(whole, devices_ns),
+           facts->devices_used > 1 ? " together" : "",
            facts->graph_time_ns > facts->kernel_time_ns ? "graphs" : facts->top_kernel);
 }

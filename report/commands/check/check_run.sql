@@ -19,6 +19,9 @@ FROM (SELECT process, sum(count) AS count FROM losses WHERE what LIKE 'GPU %' OR
     JOIN processes p ON p.id = l.process
 WHERE count > 0
 UNION {runs}
+UNION ALL SELECT NULL, coalesce(max(profiler), 'another profiler') || ' had the GPU side of process '
+    || pid || ' for a time'
+FROM recording r JOIN processes p ON p.id = r.process WHERE r.gpu = 'other' GROUP BY p.id
 UNION ALL SELECT NULL, 'what the GPU did at the end is not known: an operation had not ended'
 FROM fact WHERE key = 'untimed_operations' AND value > 0
 LIMIT 1;

@@ -32,7 +32,8 @@ elapsed_ns >= {meta(stall_threshold_ns)} AND (cause = ?1 OR
 -- compiler, and where it was seen in part, waits may have been taken for work.
 SELECT a.name AS name, t.max_ns AS took FROM api_total t JOIN api a ON a.id = t.api
 WHERE t.max_ns {longer} AND ({may_compile} AND a.class IN ('load', 'launch', 'function', 'graph')
-        AND EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR gpu IS NULL AND ended = 'killed')
+        AND EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR gpu IS NULL AND ended = 'killed'
+            OR id IN (SELECT process FROM gpu_change))
     OR a.class <> 'init' AND (a.class <> 'sync' OR ?1 = 'explicit-sync')
         AND EXISTS (SELECT 1 FROM losses WHERE count > 0 AND ({lost_gpu_or_any})))
 ORDER BY took DESC LIMIT 1
@@ -42,9 +43,13 @@ ORDER BY took DESC LIMIT 1
     || '; how much of that was waiting or compiling is not fully known'
     FROM ({unseen({longer}, {may_compile})}))
 
+-- define: has_other_times
+EXISTS (SELECT 1 FROM gpu_change WHERE gpu = 'other')
+
 -- name: min_gpu_busy
 -- "least" is the share if calls that were lost were the first and the last, and operations those of
--- another device. busy_ns is the time that devices had work, of what they could have had at most.
+-- another device. busy_ns is the time that devices had work, of what they could have had at most:
+-- if another profiler had the GPU side for a time, of the time that was seen.
 SELECT CASE WHEN coalesce(busy, 0) < ?1 THEN 1 WHEN coalesce(least < ?1, 1) THEN NULL ELSE 0 END,
     CASE WHEN busy >= ?1
         THEN 'records were lost, so the share of time in which the GPU was busy is unknown'
@@ -58,9 +63,11 @@ FROM (SELECT busy_ns / seen / used_ns AS busy,
             THEN (SELECT nullif(max(end_ns) - min(start_ns), 0) FROM processes
                 WHERE NOT EXISTS (SELECT 1 FROM processes WHERE end_ns IS NULL))
             ELSE used_ns END AS least
-    FROM (SELECT sum(busy_ns) * 1.0 AS busy_ns, count(*) AS seen,
-        (SELECT nullif(l.value - f.value, 0) FROM fact f, fact l
-            WHERE f.key = 'first_ns' AND l.key = 'last_ns') AS used_ns
+    FROM (SELECT CASE WHEN {has_other_times} THEN {fact(gpu_busy_ns)} ELSE sum(busy_ns) END * 1.0
+            AS busy_ns,
+        count(*) AS seen,
+        nullif({fact(last_ns)} - {fact(first_ns)}
+            - CASE WHEN {has_other_times} THEN {fact(gpu_unseen_ns)} ELSE 0 END, 0) AS used_ns
         FROM device_total));
 
 -- name: max_gpu_gap
@@ -105,7 +112,9 @@ SELECT CASE WHEN count(*) > 0 THEN 1
 FROM stalls WHERE cause = ?1 OR (?1 = 'any' AND NOT expected);
 
 -- define: without_gpu_side
-EXISTS (SELECT 1 FROM processes WHERE coalesce(gpu, '') <> 'cupti')
+-- Or not all the time: another profiler had CUPTI, or its callbacks.
+EXISTS (SELECT 1 FROM processes WHERE coalesce(gpu, '') <> 'cupti'
+    OR id IN (SELECT process FROM gpu_change))
 
 -- name: no_load_after
 WITH edge AS MATERIALIZED (
@@ -150,7 +159,8 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM kernel_total WHERE {is_it(name)})
             OR EXISTS (SELECT 1 FROM (SELECT DISTINCT kernel AS name FROM calls
                 WHERE class = 'launch' AND result = 0 LIMIT -1) WHERE {is_it(name)}) THEN 0
         WHEN EXISTS (SELECT 1 FROM processes WHERE gpu <> 'cupti' OR ended IS NULL
-                UNION ALL SELECT 1 FROM losses WHERE what LIKE 'GPU %')
+                UNION ALL SELECT 1 FROM losses WHERE what LIKE 'GPU %'
+                UNION ALL SELECT 1 FROM gpu_change WHERE gpu = 'other')
             AND EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL) THEN NULL
         ELSE 1 END,
     CASE WHEN EXISTS (SELECT 1 FROM calls WHERE class = 'launch' AND kernel IS NULL)

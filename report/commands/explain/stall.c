@@ -49,6 +49,7 @@ static void explain_fields(const struct gv_stall_row *row, struct gv_json *json)
         {"other_name", row->other_name},
         {"other_did", row->other_did},
         {"host_function_name", row->host_name},
+        {"profiler", row->profiler},
     };
     const struct {
         const char *key;
@@ -126,9 +127,17 @@ static void explain_other(const struct gv_stall_row *row, FILE *text)
         fputs(" used the GPU", text);
 }
 
+/* Why the stall is inferred. */
+static const char *explain_unseen(const struct gv_stall_row *row, char *out, size_t size)
+{
+    if (row->profiler)
+        snprintf(out, size, "%.100s had the GPU side at that time", row->profiler);
+    return row->profiler ? out : "GPU activity was not recorded";
+}
+
 static void explain_because(const struct gv_stall_row *row, FILE *text)
 {
-    char wait[GV_FORMAT_BYTES], jit[GV_FORMAT_BYTES], work[GV_FORMAT_BYTES];
+    char wait[GV_FORMAT_BYTES], jit[GV_FORMAT_BYTES], work[GV_FORMAT_BYTES], who[160];
     bool waits;
 
     fputs(gv_explain_why(row->cause, &waits), text);
@@ -169,13 +178,13 @@ static void explain_because(const struct gv_stall_row *row, FILE *text)
     if (row->other_did)
         fputs(" Inferred: they coincide, and nothing else explains the call.", text);
     else if (row->unsure)
-        fputs(" GPU activity was not recorded, so it may be either.", text);
+        fprintf(text, " %s, so it may be either.", explain_unseen(row, who, sizeof(who)));
     else if (row->confidence && strcmp(row->confidence, "inferred") == 0)
-        fputs(row->cause && strcmp(row->cause, "pageable-copy") == 0
-                  ? " Inferred from the calls, as is the kind of host memory: GPU activity was not"
-                    " recorded."
-                  : " Inferred from the calls: GPU activity was not recorded.",
-              text);
+        fprintf(text, " Inferred from the calls%s: %s.",
+                row->cause && strcmp(row->cause, "pageable-copy") == 0
+                    ? ", as is the kind of host memory"
+                    : "",
+                explain_unseen(row, who, sizeof(who)));
 }
 
 /* The host function that most of the wait was for. */

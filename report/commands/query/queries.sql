@@ -64,13 +64,16 @@ FROM gpu_ops o JOIN calls c ON c.id = o.call
 WHERE o.kind = 'kernel' GROUP BY o.name ORDER BY mean_ns DESC;
 
 -- name: gpu-gaps: the 20 longest gaps between two operations on a device
+-- Not those in which another profiler had the GPU side.
 SELECT device, uuid, gap_start_ns, start_ns - gap_start_ns AS gap_ns, name AS next
 FROM (SELECT o.device, d.uuid, o.start_ns, o.name, max(o.start_ns + o.duration_ns) OVER (
         PARTITION BY coalesce(d.uuid, o.process || ':' || o.device) ORDER BY o.start_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS gap_start_ns
     FROM gpu_ops o LEFT JOIN devices d ON d.process = o.process AND d.device = o.device
-    WHERE o.start_ns IS NOT NULL AND o.duration_ns IS NOT NULL)
-WHERE start_ns > gap_start_ns ORDER BY gap_ns DESC LIMIT 20;
+    WHERE o.start_ns IS NOT NULL AND o.duration_ns IS NOT NULL) g
+WHERE start_ns > gap_start_ns AND NOT EXISTS (SELECT 1 FROM recording r WHERE r.gpu = 'other'
+    AND r.start_ns < g.start_ns AND coalesce(r.end_ns, g.start_ns) > gap_start_ns)
+ORDER BY gap_ns DESC LIMIT 20;
 
 -- name: gpu-busy: how long each device had work, from the first call to the last
 SELECT min(device) AS device, uuid,

@@ -1,6 +1,7 @@
 /* Sections drawn as lines of heights for people: the run over time, and samples. */
 #include "report/analyse/time_sum.h"
 #include "report/commands/report/report.h"
+#include "report/commands/summary/summary.h"
 #include "report/commands_report_section_lines.inc"
 #include "report/show/format.h"
 #include "report/show/sparkline.h"
@@ -73,18 +74,30 @@ static void line_label(struct gv_report *report, const char *lane, char label[GV
                                              : lane);
 }
 
+static int timeline_print(struct gv_report *report, const char *lane, const char *label,
+                          struct gv_line *line)
+{
+    bool of_gpu = strncmp(lane, "busy", 4) == 0 || strcmp(lane, "copy") == 0;
+    int error = of_gpu ? gv_summary_blank_unseen(report->trace, line->from_ns, line->to_ns,
+                                                 line->levels, line->count)
+                       : 0;
+
+    if (lane[0])
+        line_print(report->out, label, line);
+    return error;
+}
+
 static int timeline_lanes(struct gv_report *report, struct gv_line *line)
 {
     sqlite3_stmt *rows = NULL;
     char lane[GV_LINE_NAME] = "", label[GV_LINE_NAME] = "";
-    int result = sqlite3_prepare_v2(report->trace, sql_lanes, -1, &rows, NULL);
+    int error = 0, result = sqlite3_prepare_v2(report->trace, sql_lanes, -1, &rows, NULL);
 
-    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+    while (!error && (result == SQLITE_OK || result == SQLITE_ROW) &&
            (result = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(rows, 0);
         if (strncmp(lane, name ? name : "", sizeof(lane) - 1) != 0) {
-            if (lane[0])
-                line_print(report->out, label, line);
+            error = timeline_print(report, lane, label, line);
             line_begin(line, report, report->columns - GV_LINE_LABEL);
             snprintf(lane, sizeof(lane), "%s", name ? name : "");
             line_label(report, lane, label);
@@ -93,9 +106,9 @@ static int timeline_lanes(struct gv_report *report, struct gv_line *line)
                  sqlite3_column_double(rows, 3));
     }
     sqlite3_finalize(rows);
-    if (lane[0])
-        line_print(report->out, label, line);
-    return gv_database_error(report->trace, result);
+    if (!error)
+        error = timeline_print(report, lane, label, line);
+    return error ? error : gv_database_error(report->trace, result);
 }
 
 static int timeline_stalls(struct gv_report *report, struct gv_line *line)

@@ -42,8 +42,11 @@ ORDER BY lane, stretch;
 -- name: devices
 SELECT d.device, gv_device(d.name), d.cc_major || '.' || d.cc_minor, d.multiprocessors,
     d.memory_bytes, t.busy_ns,
-    CASE WHEN {fact(gpu_known_ns)} >= {fact(last_ns)}
-        THEN {share(t.busy_ns, ({fact(last_ns)} - {fact(first_ns)}))} END,
+    CASE WHEN {fact(gpu_unseen_ns)} = 0
+            THEN {share(t.busy_ns, ({fact(last_ns)} - {fact(first_ns)}))}
+        WHEN (SELECT count(*) FROM device_total) = 1
+            THEN {share({fact(gpu_busy_ns)}, ({fact(last_ns)} - {fact(first_ns)} - {fact(gpu_unseen_ns)}))}
+    END,
     t.kernel_ns, t.copy_ns, round({share(t.copy_ns, t.kernel_ns)}, 2),
     t.kernel_ns + t.copy_ns - t.busy_ns
 FROM device_total t LEFT JOIN device d ON d.id = t.device ORDER BY d.device, t.number;

@@ -114,6 +114,40 @@ static int print_gpu_side(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
+/* When another profiler had the GPU side, or CUPTI's callbacks. */
+static int print_others(const struct gv_summary *summary)
+{
+    sqlite3_stmt *rows = NULL;
+    char from[GV_FORMAT_BYTES], to[GV_FORMAT_BYTES], when[3 * GV_FORMAT_BYTES];
+    int result = sqlite3_prepare_v2(summary->trace, sql_others, -1, &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        int64_t count = sqlite3_column_int64(rows, 2);
+        const char *who = (const char *)sqlite3_column_text(rows, 1);
+        const char *times = count > 1 ? "these times" : "that time";
+        gv_format_duration(from, sqlite3_column_int64(rows, 3));
+        if (count > 1)
+            snprintf(when, sizeof(when), "In %" PRId64 " times, %s in all,", count,
+                     gv_format_duration(to, sqlite3_column_int64(rows, 5)));
+        else if (sqlite3_column_type(rows, 4) == SQLITE_NULL)
+            snprintf(when, sizeof(when), "From %s on", from);
+        else
+            snprintf(when, sizeof(when), "From %s to %s", from,
+                     gv_format_duration(to, sqlite3_column_int64(rows, 4)));
+        if (sqlite3_column_int(rows, 0))
+            print_note(summary,
+                       "%s GPU operations lack their calls, because %.100s has CUPTI's callbacks:"
+                       " stalls of %s are inferred.",
+                       when, who, times);
+        else
+            print_note(summary, "%s %.100s had the GPU side: stalls of %s are inferred.", when, who,
+                       times);
+    }
+    sqlite3_finalize(rows);
+    return gv_database_error(summary->trace, result);
+}
+
 /* What CUPTI had not returned, and so from when on the GPU side is unknown. */
 static int print_unseen(const struct gv_summary *summary)
 {
@@ -129,7 +163,7 @@ static int print_unseen(const struct gv_summary *summary)
         if (sqlite3_column_int64(row, 1) > 1)
             snprintf(who, sizeof(who), "%" PRId64 " processes",
                      (int64_t)sqlite3_column_int64(row, 1));
-        gv_format_duration(known, facts->known_ns);
+        gv_format_duration(known, facts->gpu_known_ns - facts->first_ns);
         if (count > 0)
             print_note(summary,
                        "GPU activity after %s is unknown: %s %s before CUPTI delivered %" PRId64
@@ -207,7 +241,9 @@ int gv_summary_print_notes(const struct gv_summary *summary, bool named)
     bool failed = facts->failed > 0 && facts->init_result == 0, captures = false, silent;
     int error = print_gpu_side(summary);
 
-    if (!error && facts->known_ns < facts->window_ns)
+    if (!error)
+        error = print_others(summary);
+    if (!error && facts->gpu_known_ns < facts->last_ns)
         error = print_unseen(summary);
     else
         lost = facts->lost;

@@ -643,6 +643,27 @@ static int print_head(const struct gv_summary *summary)
     return gv_database_error(summary->trace, result);
 }
 
+int gv_summary_blank_unseen(sqlite3 *trace, int64_t from_ns, int64_t to_ns, double *levels,
+                            size_t count)
+{
+    sqlite3_stmt *rows = NULL;
+    double column_ns = ((double)to_ns - (double)from_ns) / (double)count;
+    int result = sqlite3_prepare_v2(
+        trace, "SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE gpu = 'other'", -1,
+        &rows, NULL);
+
+    while ((result == SQLITE_OK || result == SQLITE_ROW) &&
+           (result = sqlite3_step(rows)) == SQLITE_ROW)
+        for (size_t i = 0; i < count; i++) {
+            double from = (double)from_ns + column_ns * (double)i;
+            if (levels[i] == 0 && sqlite3_column_double(rows, 0) <= from &&
+                sqlite3_column_double(rows, 1) >= from + column_ns)
+                levels[i] = -1;
+        }
+    sqlite3_finalize(rows);
+    return gv_database_error(trace, result);
+}
+
 /* How busy the devices were over the time of the run. */
 static int read_activity(const struct gv_summary *summary, double levels[GV_SUMMARY_LINE_COLUMNS])
 {
@@ -668,7 +689,10 @@ static int read_activity(const struct gv_summary *summary, double levels[GV_SUMM
         }
     }
     sqlite3_finalize(rows);
-    return gv_database_error(summary->trace, result);
+    if (result != SQLITE_DONE)
+        return gv_database_error(summary->trace, result);
+    return gv_summary_blank_unseen(summary->trace, facts->first_ns, facts->last_ns, levels,
+                                   GV_SUMMARY_LINE_COLUMNS);
 }
 
 static void print_piece(const struct gv_summary *summary, int *column, const char *format, ...)
@@ -706,7 +730,7 @@ static void print_busy(const struct gv_summary *summary, int *column)
     if (percent > 100)
         percent = 100;
     if (facts->known_ns < facts->window_ns)
-        snprintf(part, sizeof(part), " of the first %s",
+        snprintf(part, sizeof(part), facts->known_first ? " of the first %s" : " of the %s seen",
                  gv_format_duration(known, facts->known_ns));
     print_piece(summary, column, "GPU%s busy %s%.*f %%%s", facts->devices_used > 1 ? "s" : "",
                 facts->gpu_lost > facts->operations_lost ? "at least " : "",

@@ -32,9 +32,21 @@ SELECT gpu, gpu_why, count(*) FROM process
 WHERE gpu IS NOT NULL AND (gpu <> 'cupti' OR gpu_why IS NOT NULL)
 GROUP BY gpu, gpu_why ORDER BY min(id) LIMIT 3;
 
+-- name: others
+-- By profiler, and whether it had only the callbacks.
+SELECT gpu = 'operations', coalesce(profiler, 'another profiler'), count(*), min(start_ns),
+    max(end_ns), CAST(total(end_ns - start_ns) AS INTEGER)
+FROM recording WHERE gpu IN ('other', 'operations')
+GROUP BY 1, 2 ORDER BY min(start_ns) LIMIT 4;
+
 -- name: unseen
-SELECT CAST(total(count) AS INTEGER), count(*), max(p.pid), max(p.ended = 'killed')
-FROM loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation';
+-- Nothing, if another profiler had the GPU side at the end, and that is why.
+SELECT count, processes, pid, killed
+FROM (SELECT CAST(total(count) AS INTEGER) AS count, count(*) AS processes, max(p.pid) AS pid,
+        max(p.ended = 'killed') AS killed
+    FROM loss l JOIN process p ON p.id = l.process WHERE l.what = 'GPU operation')
+WHERE count > 0 OR NOT EXISTS (SELECT 1 FROM process p
+    WHERE 'other' = (SELECT gpu FROM gpu_change WHERE process = p.id ORDER BY at_ns DESC LIMIT 1));
 
 -- define: child_of_initialised
 -- A forked process got the result 3, and CUDA had started in its parent.

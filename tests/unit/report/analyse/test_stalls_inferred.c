@@ -372,6 +372,42 @@ static void what_waited_for_unseen_work_is_inferred(void **state)
            "4 module-unload 0+50000+150 drained 1 presumed 3\n");
 }
 
+/* Calls that another profiler's time overlaps, that waited for what was queued before it, or that
+ * came back before an operation was seen again. */
+static void what_another_profiler_hid_is_inferred(void **state)
+{
+    (void)state;
+    fixture_mode(MEASURED);
+    fixture_sql("INSERT INTO gpu_change VALUES (1, 100000000, 'other', 'Proton'),"
+                " (1, 300000000, 'seen', NULL), (1, 700000000, 'operations', NULL),"
+                " (1, 800000000, 'seen', NULL);"
+                "UPDATE process SET ended = 'exit'");
+    launched(900, STREAM_A, KERNEL_SPIN, 1000, 50000);
+    CALL("cuModuleUnload", 2000, 49100);
+    CALL("cuLaunchKernel", 60000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN); /* not seen */
+    fixture_sql("UPDATE call SET correlation = id WHERE kernel IS NOT NULL");
+    CALL("cuModuleUnload", 61000, 30150);
+    CALL("cuLaunchKernel", 200000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    CALL("cuModuleUnload", 201000, 40150);
+    CALL("cuLaunchKernel", 299000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    CALL("cuModuleUnload", 301000, 40150);
+    launched(350900, STREAM_A, KERNEL_SPIN, 351000, 50000); /* seen again */
+    CALL("cuModuleUnload", 352000, 49100);
+    CALL("cuLaunchKernel", 710000, 5, .stream = STREAM_A, .kernel = KERNEL_SPIN);
+    ran(0, STREAM_A, KERNEL_SPIN, 710010, 60000);
+    CALL("cuModuleUnload", 711000, 59100);
+    launched(850900, STREAM_A, KERNEL_SPIN, 851000, 50000);
+    CALL("cuModuleUnload", 852000, 49100);
+    fixture_mode(BOTH);
+    expect("2 module-unload 0+49000+100 for 1 drained 1\n"
+           "4 module-unload 0+30000+150 drained 1 presumed 3\n"
+           "6 module-unload 0+40000+150 drained 1 presumed 5\n"
+           "8 module-unload 0+40000+150 drained 1 presumed 7\n"
+           "10 module-unload 0+49000+100 for 2 drained 1\n"
+           "12 module-unload 0+58950+150 drained 1 presumed 11\n"
+           "14 module-unload 0+49000+100 for 4 drained 1\n");
+}
+
 static void what_was_captured_was_not_lost(void **state)
 {
     (void)state;
@@ -429,6 +465,7 @@ int main(void)
         CASE(others_wait_behind_a_load),
         CASE(waiting_as_asked_is_expected),
         CASE(what_waited_for_unseen_work_is_inferred),
+        CASE(what_another_profiler_hid_is_inferred),
         CASE(what_was_captured_was_not_lost),
     };
 

@@ -497,6 +497,41 @@ static void what_is_missing_bounds_what_is_known(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), 6000);
 }
 
+/* Another profiler had the GPU side from 3000 to 5000. An operation may run on until 3000, and one
+ * of that time until 5500, when one is seen that begins. From 7000 to 8000 operations lack their
+ * calls. */
+static void what_another_profiler_had_is_neither_busy_nor_idle(void **state)
+{
+    (void)state;
+    totals_execute(
+        "INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 3);"
+        "INSERT INTO api (id, name, class) VALUES (80, 'cuLaunchKernel', 'launch');"
+        "INSERT INTO gpu_place VALUES (8, 1, 0, 1, 7);"
+        "INSERT INTO gpu_change VALUES (1, 3000, 'other', 'Proton'), (1, 5000, 'seen', NULL),"
+        " (1, 7000, 'operations', 'Proton'), (1, 8000, 'seen', NULL);"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, correlation)"
+        " VALUES (1, 8, 80, 1000, 5, 0, 1, 1), (2, 8, 80, 2500, 5, 0, 1, NULL),"
+        " (3, 8, 80, 5400, 5, 0, 1, 3), (4, 8, 80, 8990, 10, 0, 1, 4);"
+        "UPDATE process SET ended = 'exit';"
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+        " (1, 8, 4, 1500, 500, 1), (2, 8, 4, 5500, 500, 3), (3, 8, 4, 7500, 100, NULL)");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
+    assert_int_equal(totals_fact("gpu_unseen_ns"), 2500);
+    assert_int_equal(totals_fact("gpu_busy_ns"), 1100);
+    assert_int_equal(totals_number("SELECT sum(duration_ns) FROM gap"), 2500);
+    assert_int_equal(totals_number("SELECT min(start_ns) FROM gap"), 2000);
+    assert_int_equal(totals_number("SELECT max(duration_ns) FROM gap"), 1500);
+    /* What was launched before is missing too: it may have begun when the last one ended. */
+    totals_execute("UPDATE call SET correlation = 2 WHERE id = 2");
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_unseen_ns"), 3000);
+    totals_execute("DELETE FROM gpu_change WHERE at_ns > 3000"); /* it is never seen again */
+    totals_keep();
+    assert_int_equal(totals_fact("gpu_known_ns"), 2500);
+    assert_int_equal(totals_fact("gpu_unseen_ns"), 6500);
+}
+
 /* With recorded graph nodes, and before the GPU side started, records may be missing. */
 static void what_leaves_no_operation_is_not_missing(void **state)
 {
@@ -577,6 +612,7 @@ int main(void)
         TEST(calls_are_summed_also_inside_the_gaps),
         TEST(a_part_hides_what_is_kept),
         TEST(what_is_missing_bounds_what_is_known),
+        TEST(what_another_profiler_had_is_neither_busy_nor_idle),
         TEST(what_leaves_no_operation_is_not_missing),
         TEST(a_call_in_flight_takes_time),
         TEST(occupancy_is_nvidias),

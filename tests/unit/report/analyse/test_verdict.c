@@ -142,6 +142,7 @@ static void shares_are_of_what_is_known(void **state)
     (void)state;
     facts.gpu_whole = false;
     facts.known_ns = 400000000;
+    facts.known_first = true;
     set_busy(300000000);
     assert_true(is_told(GV_VERDICT_ACCELERATED));
     assert_string_equal(verdict.headline,
@@ -151,6 +152,11 @@ static void shares_are_of_what_is_known(void **state)
     set_busy(100000000);
     assert_true(is_told(GV_VERDICT_IDLE));
     assert_non_null(strstr(verdict.findings[0].evidence, "300 ms of the first 400 ms"));
+    facts.known_first = false; /* another profiler had the GPU side in between */
+    assert_true(is_told(GV_VERDICT_IDLE));
+    assert_non_null(strstr(verdict.headline, "of the 400 ms that were seen; what it did in the rest"
+                                             " is unknown."));
+    assert_non_null(strstr(verdict.findings[0].evidence, "300 ms of the 400 ms that were seen"));
     /* Its weight is that part of the run; larger ones come first. */
     assert_true(verdict.findings[0].weight < 0.31);
     facts.waits = facts.top_stall_count = 1;

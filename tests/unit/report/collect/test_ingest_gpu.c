@@ -314,6 +314,77 @@ static void what_is_known_to_be_lost_is_not_missing_too(void **state)
     assert_int_equal(number("SELECT sum(count) FROM losses"), 3);
 }
 
+/* What is seen changes; a path: because of this library. */
+static void changed(enum gv_recording what, uint64_t at_ns, const char *path)
+{
+    union gv_record record = {.recording = {.head = {.kind = GV_RECORD_RECORDING,
+                                                     .flags = path ? GV_RECORD_MORE : 0,
+                                                     .api = (uint16_t)what},
+                                            .at_ns = FIXTURE_EPOCH_NS + at_ns,
+                                            .text_bytes = path ? (uint32_t)strlen(path) : 0}};
+
+    assert_true(fixture_append(&spool, GPU, &record));
+    if (path)
+        fixture_text(&spool, GPU, path, false);
+}
+
+static const char periods[] =
+    "SELECT group_concat(start_ns || '-' || coalesce(end_ns, '') || ' ' || gpu || coalesce(' ' ||"
+    " profiler, ''), ', ') FROM (SELECT * FROM recording WHERE side = 'gpu' ORDER BY start_ns)";
+
+static void another_profiler_had_the_gpu_side(void **state)
+{
+    (void)state;
+    it_has_finished();
+    changed(GV_RECORDING_ALL, 50, NULL);
+    changed(GV_RECORDING_OTHER, 300, "/opt/torch/lib/libtorch_cpu.so");
+    changed(GV_RECORDING_OPERATIONS, 500, "/opt/torch/lib/libtorch_cpu.so");
+    changed(GV_RECORDING_ALL, 700, NULL);
+    changed(GV_RECORDING_ALL, 710, NULL);
+    changed(GV_RECORDING_OTHER, 900, "/opt/libmine.so");
+    recover();
+    expect_text(periods, "50-300 seen, 300-500 other torch.profiler,"
+                         " 500-700 operations torch.profiler, 700-900 seen, 900- other libmine.so");
+    assert_int_equal(number("SELECT count(*) FROM recording WHERE side = 'calls' AND gpu IS NULL"),
+                     1);
+}
+
+static void a_profiler_that_came_first_had_it_from_the_start(void **state)
+{
+    (void)state;
+    it_has_finished();
+    changed(GV_RECORDING_OTHER, 10, NULL);
+    changed(GV_RECORDING_ALL, 50, NULL);
+    recover();
+    expect_text(periods, "10-50 other, 50-1000 seen");
+}
+
+static void what_another_profiler_had_is_not_missing(void **state)
+{
+    (void)state;
+    it_has_finished();
+    call(BEFORE, FIXTURE_LAUNCH, 100, 10, 5); /* seen */
+    call(BEFORE, FIXTURE_LAUNCH, 120, 10, 6); /* missing: a later one was seen */
+    call(BEFORE, FIXTURE_LAUNCH, 140, 10, 7); /* seen */
+    call(BEFORE, FIXTURE_LAUNCH, 280, 10, 8); /* ran when it was not seen any more */
+    call(BEFORE, FIXTURE_LAUNCH, 400, 10, 0);
+    call(BEFORE, FIXTURE_LAUNCH, 495, 10, 0); /* meanwhile it is seen again */
+    call(BEFORE, FIXTURE_LAUNCH, 600, 10, 0); /* an operation without its call */
+    call(BEFORE, FIXTURE_LAUNCH, 800, 10, 9); /* missing */
+    call(BEFORE, FIXTURE_LAUNCH, 820, 10, 10);
+    operation(GV_GPU_KERNEL, 110, 5, 0);
+    operation(GV_GPU_KERNEL, 150, 7, 0);
+    changed(GV_RECORDING_OTHER, 300, NULL);
+    changed(GV_RECORDING_ALL, 500, NULL);
+    changed(GV_RECORDING_OPERATIONS, 550, NULL);
+    operation(GV_GPU_KERNEL, 610, 77, 0);
+    changed(GV_RECORDING_ALL, 700, NULL);
+    operation(GV_GPU_KERNEL, 830, 10, 0);
+    recover();
+    assert_int_equal(missing(), 2);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 1);
+}
+
 static void a_process_says_how_its_gpu_side_was_seen(void **state)
 {
     (void)state;
@@ -344,6 +415,9 @@ int main(void)
         TEST(what_is_launched_while_a_stream_is_captured_is_not_missing),
         TEST(an_operation_without_its_call_is_taken_off),
         TEST(what_is_known_to_be_lost_is_not_missing_too),
+        TEST(another_profiler_had_the_gpu_side),
+        TEST(a_profiler_that_came_first_had_it_from_the_start),
+        TEST(what_another_profiler_had_is_not_missing),
         TEST(a_process_says_how_its_gpu_side_was_seen),
     };
 
