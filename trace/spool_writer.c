@@ -164,6 +164,10 @@ static int grow(struct gv_spool_writer *writer)
         more = GV_SPOOL_GROWTH_SEGMENTS;
     if (more == 0)
         return -ENOSPC;
+    if (atomic_load_explicit(&header->prepared, memory_order_relaxed) >= allocated + more) {
+        atomic_store(&header->segments_allocated, allocated + more);
+        return 0;
+    }
     /* Opens by name: the program could close or reuse a descriptor that stays open. */
     fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     error = fd < 0 ? -errno
@@ -175,6 +179,8 @@ static int grow(struct gv_spool_writer *writer)
         atomic_store(&writer->limit, allocated);
     if (!error)
         atomic_store(&header->segments_allocated, allocated + more);
+    if (!error && writer->bell)
+        gv_futex_ring(writer->bell);
     return error;
 }
 
@@ -192,14 +198,26 @@ static void populate(struct gv_spool_segment *segment, uint32_t count)
 #endif
 }
 
+/* Of prepared pages, the kernel maps 64 KB for one that is read, ten times faster. That would also
+ * map some that were to leave the program's memory. */
+static bool map_prepared(const struct gv_spool_writer *writer, uint32_t segment, uint32_t count)
+{
+    if (segment >= GV_SPOOL_RESIDENT_SEGMENTS ||
+        atomic_load_explicit(&writer->header->prepared, memory_order_relaxed) < segment + count)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        atomic_load_explicit(&writer->segments[segment + i].state, memory_order_relaxed);
+    return true;
+}
+
 /* New segments are taken one after the other, by any thread. */
 static void populate_fresh(struct gv_spool_writer *writer, uint32_t segment)
 {
-    uint32_t allocated = atomic_load(&writer->header->segments_allocated);
-    uint32_t left = allocated - segment;
+    uint32_t left = atomic_load(&writer->header->segments_allocated) - segment;
+    uint32_t count = left < POPULATE_SEGMENTS ? left : POPULATE_SEGMENTS;
 
-    if (segment % POPULATE_SEGMENTS == 0)
-        populate(&writer->segments[segment], left < POPULATE_SEGMENTS ? left : POPULATE_SEGMENTS);
+    if (segment % POPULATE_SEGMENTS == 0 && !map_prepared(writer, segment, count))
+        populate(&writer->segments[segment], count);
 }
 
 static uint32_t take_fresh(struct gv_spool_writer *writer)

@@ -529,6 +529,8 @@ static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, boo
     bool done = false;
     int error = 0;
 
+    if (!gone)
+        gv_spool_reader_prepare(&spool->reader);
     if (!spool->ingesting)
         error = start_ingest(drain, spool);
     /* Read before the records: then everything that an exiting process published is there. */

@@ -167,6 +167,7 @@ static const struct field header_fields[] = {
     {FIELD(gv_spool_header, growing)},
     {FIELD(gv_spool_header, free_head)},
     {FIELD(gv_spool_header, free_count)},
+    {FIELD(gv_spool_header, prepared)},
     {FIELD(gv_spool_header, state)},
     {FIELD(gv_spool_header, ends)},
     {FIELD(gv_spool_header, drained)},
@@ -198,6 +199,7 @@ static const struct field writer_fields[] = {
     {FIELD(gv_spool_writer, fresh)},
     {FIELD(gv_spool_writer, limit)},
     {FIELD(gv_spool_writer, refusals)},
+    {FIELD(gv_spool_writer, bell)},
     {FIELD(gv_spool_writer, path)},
 };
 
