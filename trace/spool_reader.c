@@ -367,7 +367,7 @@ void gv_spool_reader_prepare(struct gv_spool_reader *reader)
     for (size_t at = start; at < end; at += GV_READER_PAGE_BYTES)
         atomic_load_explicit((_Atomic uint32_t *)(void *)(reader->base + at), memory_order_relaxed);
     reader->prepared = to;
-    atomic_store_explicit(&header->prepared, to, memory_order_release);
+    atomic_store_explicit(&header->prepared, to, memory_order_relaxed);
 }
 
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index)
