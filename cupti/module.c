@@ -83,6 +83,14 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     }
 }
 
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
+                                 size_t used)
+{
+    gv_buffers_take(context, stream, data, bytes, used);
+    if (gv_buffers_are_many())
+        gv_futex_wake(&asked); /* see await_request() */
+}
+
 static uint64_t CUPTIAPI now(void)
 {
     return host.now_ns();
@@ -206,7 +214,7 @@ static int register_buffers(void)
 {
     uint8_t zeroed = 1;
     size_t bytes = sizeof zeroed;
-    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, gv_buffers_take);
+    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
 
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterCallbacks");
@@ -249,24 +257,44 @@ static void note_failure(CUptiResult result, const char *what)
     atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_FAILED);
 }
 
-static void flush(bool forced)
+static void read_full(void)
 {
-    uint64_t before_ns = host.now_ns();
     struct gv_buffer *buffer, *next;
 
-    note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
-                 "cuptiActivityFlushAll");
-    gv_loaded_write();
     for (buffer = gv_buffers_full(); buffer; buffer = next) {
         next = buffer->next;
         note_failure(gv_records_read(buffer), "cuptiActivityGetNextRecord");
         gv_buffers_recycle(buffer);
     }
     gv_buffers_refill();
+}
+
+/* For the trace: what the thread has used so far. */
+static void note_own_cost(void)
+{
+    struct gv_own_cost_total *total = &host.spool->header->own_cost[GV_OWN_COST_THREAD];
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    atomic_fetch_add_explicit(&total->count, 1, memory_order_relaxed);
+    atomic_store_explicit(&total->total_ns,
+                          (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec,
+                          memory_order_relaxed);
+}
+
+static void flush(bool forced)
+{
+    uint64_t before_ns = host.now_ns();
+
+    note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
+                 "cuptiActivityFlushAll");
+    gv_loaded_write();
+    read_full();
     for (uint64_t unread = gv_buffers_unread(); unread > 0; unread--)
         gv_output_count_lost();
     note_dropped();
     atomic_store_explicit(&host.spool->header->gpu.flushed_ns, before_ns, memory_order_release);
+    note_own_cost();
 }
 
 /* The thread that asked for everything continued without it, and so did the program: this is not
@@ -303,6 +331,16 @@ static void flush_as_asked(void)
         flush(false);
 }
 
+/* Waits for a request, or for the time of the next fetch. A busy GPU fills more buffers until then
+ * than should pile up: those are read without a flush. */
+static void await_request(void)
+{
+    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)host.flush_ms * 1000000u;
+
+    while (gv_futex_wait_until(&asked, FLUSH_NOTHING, end_ns) && gv_buffers_are_many())
+        read_full();
+}
+
 /*
  * Runs until the last flush is requested and done, or no other thread is left. libc ends a process
  * with its last thread, which is then this one.
@@ -317,7 +355,7 @@ static void *run(void *context)
     atomic_store(&is_ready, 1);
     gv_futex_wake(&is_ready);
     while (atomic_load(&asked) != FLUSH_LAST && !gv_session_is_last_thread()) {
-        gv_futex_wait(&asked, FLUSH_NOTHING, (uint64_t)host.flush_ms * 1000000u);
+        await_request();
         flush_as_asked();
     }
     flush_all(FLUSH_LAST);
