@@ -71,13 +71,16 @@ static bool end_as(enum gv_process_state state)
     struct gv_spool_header *header = gv_process.spool.header;
     uint32_t running = GV_PROCESS_RUNNING;
     uint32_t end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that announces it */
+    uint64_t begun_ns;
 
     if (!atomic_compare_exchange_strong(&header->state, &running, state))
         return false;
-    atomic_store(&header->ended_ns, gv_clock_now_ns());
+    begun_ns = gv_clock_now_ns();
+    atomic_store(&header->ended_ns, begun_ns);
     gv_futex_ring(&gv_process.session->doorbell);
     if (!wait_until_drained(&gv_process, end))
         gv_warn_of_collector(&gv_process);
+    gv_own_cost_add(header->own_cost, GV_OWN_COST_END, gv_clock_now_ns() - begun_ns);
     gv_warn_of_trace(&gv_process);
     return true;
 }
