@@ -31,6 +31,7 @@
 #define CALLBACK_GAP  64u        /* after this many numbers without a name, there are no more */
 #define ASKING_TRIES  100        /* of 2 ms, for a thread that is just requesting a buffer */
 #define FIRST_MOST_NS 500000000  /* usually 0.1 ms, but CUPTI may hang */
+#define BUFFERS_FEW   3u         /* may wait for the next fetch: they are the program's memory */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
@@ -87,7 +88,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *da
                                  size_t used)
 {
     gv_buffers_take(context, stream, data, bytes, used);
-    if (gv_buffers_are_many())
+    if (gv_buffers_wait(BUFFERS_FEW))
         gv_futex_wake(&asked); /* see await_request() */
 }
 
@@ -337,7 +338,7 @@ static void await_request(void)
 {
     uint64_t end_ns = gv_monotonic_ns() + (uint64_t)host.flush_ms * 1000000u;
 
-    while (gv_futex_wait_until(&asked, FLUSH_NOTHING, end_ns) && gv_buffers_are_many())
+    while (gv_futex_wait_until(&asked, FLUSH_NOTHING, end_ns) && gv_buffers_wait(BUFFERS_FEW))
         read_full();
 }
 
