@@ -23,7 +23,8 @@
 static _Atomic(struct gv_buffer *) free_buffers[FREE];
 /* The newest first. All are taken at once, so that none comes back while another thread looks. */
 static _Atomic(struct gv_buffer *) full_buffers;
-static _Atomic uint32_t full_count; /* since they were taken; about, and too many rather than too few */
+static _Atomic uint32_t
+    full_count; /* since they were taken; about, and too many rather than too few */
 /* Buffers that CUPTI has: given since the last mark, given[turn], and before. */
 static _Atomic uint32_t given[2];
 static _Atomic uint8_t turn;

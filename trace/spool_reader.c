@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 /* More names than any version has: limits what a hostile file can cause. */
-#define GV_READER_NAMES_LIMIT   8192u
-#define GV_READER_ALIGNMENT     64u
-#define GV_READER_PAGE_BYTES    4096u
+#define GV_READER_NAMES_LIMIT 8192u
+#define GV_READER_ALIGNMENT   64u
+#define GV_READER_PAGE_BYTES  4096u
 /* As many segments are prepared as are in use, and no more than these 4 MB. */
 #define GV_READER_AHEAD_SEGMENTS 256u
-#define GV_READER_SEGMENT_LIMIT (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
+#define GV_READER_SEGMENT_LIMIT  (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
 
 static struct gv_spool_header *reader_header(const struct gv_spool_reader *reader)
 {
@@ -356,8 +356,8 @@ void gv_spool_reader_prepare(struct gv_spool_reader *reader)
     if (to > reader->segment_limit)
         to = reader->segment_limit;
     end = reader->segments_offset + (size_t)to * GV_SPOOL_SEGMENT_BYTES;
-    if (from >= to || from >= (uint64_t)allocated + ahead ||
-        gv_spool_reader_refresh(reader) < 0 || end > reader->mapped_bytes)
+    if (from >= to || from >= (uint64_t)allocated + ahead || gv_spool_reader_refresh(reader) < 0 ||
+        end > reader->mapped_bytes)
         return;
     if (posix_fallocate(reader->fd, (off_t)start, (off_t)(end - start)) != 0) {
         reader->prepared = UINT32_MAX - GV_SPOOL_GROWTH_SEGMENTS; /* not tried again */

@@ -140,9 +140,9 @@ uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_
 void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
                             union gv_record *out);
 /*
- * Gives the writer's next segments storage, and faults their pages in, so that its threads need not.
- * A step of GV_SPOOL_GROWTH_SEGMENTS; nothing if enough are prepared. For the spool of a living process
- * only. After a failure, such as a full disk, the writer is on its own.
+ * Gives the writer's next segments storage, and faults their pages in, so that its threads need
+ * not. A step of GV_SPOOL_GROWTH_SEGMENTS; nothing if enough are prepared. For the spool of a
+ * living process only. After a failure, such as a full disk, the writer is on its own.
  */
 void gv_spool_reader_prepare(struct gv_spool_reader *reader);
 /* Gives a closed segment back to the writer. Call it when its records are safe. */

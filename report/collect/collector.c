@@ -27,8 +27,8 @@
 #define GV_COLLECTOR_EXITING_MS 5
 /* After a pass with this many records, more have arrived. */
 #define GV_COLLECTOR_BACKLOG 20000u
-/* After a pass with more, the next one comes sooner: a program that gets its segments back soon uses
- * few, which stay in its caches. SQLite is as fast with this many as with more. */
+/* After a pass with more, the next one comes sooner: a program that gets its segments back soon
+ * uses few, which stay in its caches. SQLite is as fast with this many as with more. */
 #define GV_COLLECTOR_PASS 4096u
 /* A root that has ended stays a zombie until its parent waits for it. `gpuverify run` looks at
  * the session in this time. A parent that never waits must not keep the session open. */

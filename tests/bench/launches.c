@@ -5,11 +5,11 @@
  *                   [-d DEPTH] [-f FILE]
  *
  * Each of THREADS threads launches LAUNCHES times, or for SECONDS. -b prints the time per launch of
- * every burst of BURST launches, the mean of the threads; -i pauses after each burst. -p launches once
- * per PACE_NS; with -b, the time is that inside the launches, and of reading a clock. -d launches from
- * DEPTH nested functions. FILE is shared memory; its first 64-bit number is the count of launches that
- * have returned (one thread). Prints `name value` lines; the last is the clock just before main
- * returns.
+ * every burst of BURST launches, the mean of the threads; -i pauses after each burst. -p launches
+ * once per PACE_NS; with -b, the time is that inside the launches, and of reading a clock. -d
+ * launches from DEPTH nested functions. FILE is shared memory; its first 64-bit number is the count
+ * of launches that have returned (one thread). Prints `name value` lines; the last is the clock
+ * just before main returns.
  */
 #include <cuda.h>
 
@@ -292,7 +292,8 @@ int main(int argc, char **argv)
     }
     printf("elapsed_ns %llu\n", (unsigned long long)(now_ns() - start_ns));
     printf("launches %llu\n", (unsigned long long)total);
-    for (uint64_t i = 0; options.burst && i < workers[0].done / options.burst && i < BURSTS_MAX; i++) {
+    for (uint64_t i = 0; options.burst && i < workers[0].done / options.burst && i < BURSTS_MAX;
+         i++) {
         double sum_ns = 0;
         for (int j = 0; j < options.threads; j++) {
             sum_ns += workers[j].burst_ns[i];

@@ -440,10 +440,11 @@ static void a_program_waits_for_a_small_trace_only(void **state)
     /* A library of a gigabyte on a stack. */
     assert_true(fd >= 0 && ftruncate(fd, 1 << 30) == 0);
     close(fd);
-    snprintf(sql, sizeof(sql),
-             "INSERT INTO object (id, process, base, low, high, path) VALUES (1, 1, 0, 0, 9, '%s');"
-             "INSERT INTO frame (stack, depth, kind, address, object) VALUES (1, 1, 'native', 5, 1)",
-             large);
+    snprintf(
+        sql, sizeof(sql),
+        "INSERT INTO object (id, process, base, low, high, path) VALUES (1, 1, 0, 0, 9, '%s');"
+        "INSERT INTO frame (stack, depth, kind, address, object) VALUES (1, 1, 'native', 5, 1)",
+        large);
     assert_false(is_complete_at_the_end(sql));
     unlink(large);
 }
