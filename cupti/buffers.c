@@ -9,6 +9,7 @@
 
 #define READY 8u  /* buffers that should always be free */
 #define FREE  16u /* most buffers in the pool */
+#define MANY  4u  /* full ones, 1 MB of the program's memory at most */
 
 /*
  * CUPTI returns a buffer when it is full, or when a flush finds everything in it complete. On a GPU
@@ -148,9 +149,9 @@ uint64_t gv_buffers_unread(void)
     return atomic_exchange(&unread, 0);
 }
 
-bool gv_buffers_wait(uint32_t most)
+bool gv_buffers_are_many(void)
 {
-    return atomic_load(&full_count) > most;
+    return atomic_load(&full_count) >= MANY;
 }
 
 struct gv_buffer *gv_buffers_full(void)

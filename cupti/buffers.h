@@ -40,8 +40,8 @@ uint32_t gv_buffers_marked(void);
  * one record. */
 uint64_t gv_buffers_unread(void);
 
-/* Whether more than `most` are full and not taken. Any thread. */
-bool gv_buffers_wait(uint32_t most);
+/* Whether so many are full that they should be read before the next fetch. Any thread. */
+bool gv_buffers_are_many(void);
 
 /* The module's thread: takes all full buffers, oldest first, or NULL; and gives one back. */
 struct gv_buffer *gv_buffers_full(void);

@@ -31,7 +31,6 @@
 #define CALLBACK_GAP  64u        /* after this many numbers without a name, there are no more */
 #define ASKING_TRIES  100        /* of 2 ms, for a thread that is just requesting a buffer */
 #define FIRST_MOST_NS 500000000  /* usually 0.1 ms, but CUPTI may hang */
-#define BUFFERS_FEW   3u         /* may wait for the next fetch: they are the program's memory */
 
 static struct gv_gpu_host host;
 static CUpti_SubscriberHandle subscriber;
@@ -88,7 +87,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *da
                                  size_t used)
 {
     gv_buffers_take(context, stream, data, bytes, used);
-    if (gv_buffers_wait(BUFFERS_FEW))
+    if (gv_buffers_are_many())
         gv_futex_wake(&asked); /* see await_request() */
 }
 
@@ -338,7 +337,7 @@ static void await_request(void)
 {
     uint64_t end_ns = gv_monotonic_ns() + (uint64_t)host.flush_ms * 1000000u;
 
-    while (gv_futex_wait_until(&asked, FLUSH_NOTHING, end_ns) && gv_buffers_wait(BUFFERS_FEW))
+    while (gv_futex_wait_until(&asked, FLUSH_NOTHING, end_ns) && gv_buffers_are_many())
         read_full();
 }
 

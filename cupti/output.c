@@ -1,14 +1,12 @@
 #include "cupti/output.h"
 
-#include "cupti/buffers.h"
 #include "trace/futex.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PATIENCE_MS  500 /* how long to wait for the collector to free segments */
-#define BUFFERS_MOST 16u /* that may be full meanwhile: they are the program's memory */
+#define PATIENCE_MS 500 /* how long to wait for the collector to free segments */
 
 static struct gv_spool_writer *spool;
 static struct gv_spool_segment *segment;
@@ -38,7 +36,7 @@ static void wait_for_room(void)
     uint32_t enough = atomic_load_explicit(&spool->limit, memory_order_relaxed) / 2;
 
     for (int i = 0; i < PATIENCE_MS && gv_spool_writer_left(spool) <= enough && !gave_up; i++) {
-        if (atomic_load(&hurried) || gv_buffers_wait(BUFFERS_MOST))
+        if (atomic_load(&hurried))
             return;
         gv_pause_ns(1000000);
     }
