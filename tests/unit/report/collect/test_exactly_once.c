@@ -233,6 +233,20 @@ static void memory_comes_back_to_a_living_process(void **state)
     expect_exactly((int64_t)at);
 }
 
+static void new_segments_are_made_for_a_living_process_only(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(1000);
+    recover();
+    assert_int_equal(spool.writer.header->prepared, 2 * GV_SPOOL_GROWTH_SEGMENTS);
+    fixture_spool_close(&spool);
+    fixture_spool_open(&fixture, &spool, 2, false);
+    fill(1000);
+    recover();
+    assert_int_equal(spool.writer.header->prepared, 0);
+}
+
 static void half_a_group_waits_for_its_rest(void **state)
 {
     (void)state;
@@ -571,6 +585,7 @@ int main(void)
         TEST(a_program_waits_for_a_small_trace_only),
         TEST(temporary_tables_have_a_folder),
         TEST(memory_comes_back_to_a_living_process),
+        TEST(new_segments_are_made_for_a_living_process_only),
         TEST(half_a_group_waits_for_its_rest),
         TEST(a_group_may_cross_segments),
         TEST(half_a_group_of_a_dead_process_is_kept),
