@@ -1,5 +1,6 @@
 #include "cupti/buffers.h"
 
+#include "cupti/output.h"
 #include "trace/futex.h"
 
 #include <errno.h>
@@ -37,6 +38,11 @@ static _Atomic uint64_t asked_ns;
 static _Atomic uint64_t unread;
 static uint8_t last_resort[GV_BUFFER_BYTES] __attribute__((aligned(64)));
 
+static void count_cost(uint64_t begun_ns)
+{
+    gv_output_count_cost(GV_OWN_COST_BUFFERS, gv_monotonic_ns() - begun_ns);
+}
+
 static struct gv_buffer *map_buffer(int flags)
 {
     void *memory = mmap(NULL, sizeof(struct gv_buffer) + GV_BUFFER_BYTES, PROT_READ | PROT_WRITE,
@@ -56,9 +62,8 @@ static struct gv_buffer *get_free(void)
 }
 
 /* The size of the next buffer. */
-static size_t next_size_bytes(void)
+static size_t next_size_bytes(uint64_t now_ns)
 {
-    uint64_t now_ns = gv_monotonic_ns();
     uint64_t before_ns = atomic_exchange(&asked_ns, now_ns);
     size_t bytes = atomic_load(&size_bytes);
 
@@ -99,20 +104,23 @@ int gv_buffers_prepare(void)
 
 void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most)
 {
+    uint64_t begun_ns = gv_monotonic_ns();
     struct gv_buffer *buffer = get_free();
 
     if (!buffer)
         buffer = map_buffer(0);
     if (buffer)
         count_given(buffer);
-    *bytes = buffer ? next_size_bytes() : GV_BUFFER_BYTES;
+    *bytes = buffer ? next_size_bytes(begun_ns) : GV_BUFFER_BYTES;
     *data = buffer ? buffer->data : last_resort;
     *records_most = 0;
+    count_cost(begun_ns);
 }
 
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used)
 {
+    uint64_t begun_ns = gv_monotonic_ns();
     struct gv_buffer *buffer;
     uint8_t given_at;
 
@@ -132,6 +140,7 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     atomic_fetch_add(&full_count, 1);
     /* Only now: a thread that sees no buffer outstanding must find all of them. */
     atomic_fetch_sub(&given[given_at], 1);
+    count_cost(begun_ns);
 }
 
 void gv_buffers_mark(void)
@@ -142,6 +151,11 @@ void gv_buffers_mark(void)
 uint32_t gv_buffers_marked(void)
 {
     return atomic_load(&given[atomic_load(&turn) ^ 1]);
+}
+
+uint32_t gv_buffers_given(void)
+{
+    return atomic_load(&given[0]) + atomic_load(&given[1]);
 }
 
 uint64_t gv_buffers_unread(void)

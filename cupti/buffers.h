@@ -36,6 +36,9 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
 void gv_buffers_mark(void);
 uint32_t gv_buffers_marked(void);
 
+/* How many buffers CUPTI has. */
+uint32_t gv_buffers_given(void);
+
 /* Buffers that were not read since the last call, because there was no memory. Each had at least
  * one record. */
 uint64_t gv_buffers_unread(void);

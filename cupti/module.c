@@ -1,18 +1,16 @@
 /*
- * The module: switches CUPTI on, runs the thread that fetches records, and answers CUPTI's
- * callbacks.
+ * The module: the thread that fetches CUPTI's records, and what the library asks of it.
  *
  * On the program's threads, only starting calls CUPTI. There is no cuptiFinalize() and no
  * unloading: the program may be inside CUPTI on another thread.
  */
 #include "trace/gpu_module.h"
-/* Before CUDA's headers, which rename calls by macros. */
-#include "trace/call_table.h"
 
 #include "cupti/buffers.h"
 #include "cupti/library.h"
 #include "cupti/loaded.h"
 #include "cupti/output.h"
+#include "cupti/switch.h"
 #include "trace/futex.h"
 #include "trace/session_id.h"
 
@@ -27,214 +25,38 @@
 #include <unistd.h>
 
 #define STACK_BYTES   (2u << 20) /* the program's exit handlers may run on it */
-#define CALLBACKS     4096u      /* more than any CUPTI has */
-#define CALLBACK_GAP  64u        /* after this many numbers without a name, there are no more */
 #define ASKING_TRIES  100        /* of 2 ms, for a thread that is just requesting a buffer */
 #define FIRST_MOST_NS 500000000  /* usually 0.1 ms, but CUPTI may hang */
 
-static struct gv_gpu_host host;
-static CUpti_SubscriberHandle subscriber;
+/* After another profiler's last call: it may make further ones. */
+#define BACK_AFTER_NS 300000000u
+#define BACK_EVERY_NS 100000000u
 
-enum flush_all {
-    FLUSH_NOTHING,
-    FLUSH_EVERYTHING, /* and go on */
-    FLUSH_LAST,
+static struct gv_gpu_host host;
+
+enum request {
+    ASKED_NOTHING,
+    ASKED_A_WISH,
+    ASKED_FOR_EVERYTHING, /* and go on */
+    ASKED_FOR_LAST,
 };
-static _Atomic uint32_t asked;    /* futex: enum flush_all */
+static _Atomic uint32_t asked;    /* futex: enum request */
 static _Atomic uint32_t answered; /* futex: what was done */
 static _Atomic uint32_t is_ready; /* futex: the fetching thread has flushed once */
 
-/* ---- CUPTI's callbacks, on the program's threads ---- */
+/* What is recorded: enum gv_recording, or GOING_BACK. Only the fetching thread changes it. */
+#define GOING_BACK 0u
+static _Atomic uint32_t recording;
+static bool stays_away; /* going back has failed */
 
-static uint32_t *correlation_here(void)
-{
-    return (uint32_t *)(void *)(gv_gpu_thread_pointer() + host.correlation_offset);
-}
+/* What a thread of the program waits for, and how often one has begun to. */
+#define WISH_ASIDE 1u
+#define WISH_PEERS 2u
+static _Atomic uint32_t wishes;
+static _Atomic uint32_t wished;
+static _Atomic uint32_t fulfilled; /* futex: up to this many */
 
-static void on_module_loaded(const CUpti_ResourceData *resource)
-{
-    const CUpti_ModuleResourceData *module = resource->resourceDescriptor;
-    struct gv_record_gpu_module loaded = {
-        .at_ns = host.now_ns(),
-        .bytes = module ? module->cubinSize : 0,
-        .module = module ? module->moduleId : 0,
-        .correlation = *correlation_here(),
-        .tid = (uint32_t)syscall(SYS_gettid),
-    };
-
-    if (module && gv_loaded_note(&loaded, module->pCubin))
-        gv_futex_wake(&asked); /* flushes before its time */
-}
-
-static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                                 const void *data)
-{
-    const CUpti_CallbackData *call = data;
-
-    (void)context;
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-        if (call->callbackSite == CUPTI_API_ENTER)
-            *correlation_here() = call->correlationId;
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
-        int saved_errno = errno;
-
-        on_module_loaded(data);
-        errno = saved_errno;
-    }
-}
-
-static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
-                                 size_t used)
-{
-    gv_buffers_take(context, stream, data, bytes, used);
-    if (gv_buffers_are_many())
-        gv_futex_wake(&asked); /* see await_request() */
-}
-
-static uint64_t CUPTIAPI now(void)
-{
-    return host.now_ns();
-}
-
-/* ---- starting ---- */
-
-/* Writes the reason for the trace; `then` is the consequence. */
-static void explain_failure(char *why, CUptiResult result, const char *what, const char *then)
-{
-    const char *text = NULL;
-
-    if (gv_cupti.cuptiGetResultString(result, &text) != CUPTI_SUCCESS)
-        text = NULL;
-    snprintf(why, GV_SPOOL_WHY_BYTES, "%s failed with %d, %.60s: %s", what, (int)result,
-             text ? text : "unknown", then);
-}
-
-static int refuse(CUptiResult result, const char *what)
-{
-    explain_failure(host.why, result, what,
-                    "set GPUVERIFY_CUPTI to a libcupti of the driver's version");
-    return -EIO;
-}
-
-static int refuse_second(const char *other)
-{
-    snprintf(host.why, GV_SPOOL_WHY_BYTES,
-             "another profiler already uses CUPTI%s%.60s: run without it", other[0] ? ": " : "",
-             other);
-    return -EBUSY;
-}
-
-static int subscribe(void)
-{
-    char other[64] = "";
-    CUpti_SubscriberParams parameters = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
-                                         .subscriberName = "gpuverify",
-                                         .oldSubscriberName = other,
-                                         .oldSubscriberSize = sizeof other};
-    CUptiResult result;
-
-    if (gv_cupti.cuptiSubscribe_v2)
-        result = gv_cupti.cuptiSubscribe_v2(&subscriber, on_callback, NULL, &parameters);
-    else
-        result = gv_cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
-    other[sizeof other - 1] = 0;
-    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-        return refuse_second(other);
-    return result == CUPTI_SUCCESS ? 0 : refuse(result, "cuptiSubscribe");
-}
-
-static bool is_correlated(const char *name)
-{
-    int api = gv_api_find(name);
-
-    return api != GV_API_UNKNOWN && gv_call_kinds[gv_api_rows[api].kind].flags & GV_CALL_CORRELATED;
-}
-
-static int watch_calls(void)
-{
-    CUptiResult unnamed_with = CUPTI_SUCCESS;
-    uint32_t unnamed = 0, watched = 0;
-
-    for (uint32_t id = 1; id < CALLBACKS && unnamed < CALLBACK_GAP; id++) {
-        const char *name = NULL;
-        CUptiResult result = gv_cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name);
-        if (result != CUPTI_SUCCESS || !name) {
-            unnamed_with = result;
-            unnamed++;
-            continue;
-        }
-        unnamed = 0;
-        if (!is_correlated(name))
-            continue;
-        result = gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
-        if (result != CUPTI_SUCCESS)
-            return refuse(result, "cuptiEnableCallback");
-        watched++;
-    }
-    /* Operations without their calls are useless. */
-    if (watched == 0)
-        return refuse(unnamed_with, "cuptiGetCallbackName");
-    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                 CUPTI_CBID_RESOURCE_MODULE_LOADED);
-    return 0;
-}
-
-/* `needed`: without it there is no GPU side. The others exist only in later versions. */
-static const struct {
-    CUpti_ActivityKind kind;
-    bool needed;
-} kinds[] = {
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true},
-    {CUPTI_ACTIVITY_KIND_MEMCPY, true},
-    {CUPTI_ACTIVITY_KIND_MEMSET, true},
-    {CUPTI_ACTIVITY_KIND_MEMCPY2, false},
-    {CUPTI_ACTIVITY_KIND_OVERHEAD, false},
-    {CUPTI_ACTIVITY_KIND_JIT, false},
-    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false},
-};
-#define KINDS (sizeof kinds / sizeof kinds[0])
-
-static int enable_kinds(void)
-{
-    for (size_t i = 0; i < KINDS; i++) {
-        CUptiResult result;
-
-        if (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host.graph_nodes)
-            continue;
-        result = gv_cupti.cuptiActivityEnable(kinds[i].kind);
-        if (result != CUPTI_SUCCESS && kinds[i].needed)
-            return refuse(result, "cuptiActivityEnable");
-        if (result == CUPTI_SUCCESS && kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
-            atomic_store(&host.spool->header->gpu.whole_graphs, 1);
-    }
-    return 0;
-}
-
-static int register_buffers(void)
-{
-    uint8_t zeroed = 1;
-    size_t bytes = sizeof zeroed;
-    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
-
-    if (result != CUPTI_SUCCESS)
-        return refuse(result, "cuptiActivityRegisterCallbacks");
-    result = gv_cupti.cuptiActivityRegisterTimestampCallback(now);
-    if (result != CUPTI_SUCCESS)
-        return refuse(result, "cuptiActivityRegisterTimestampCallback");
-    /* CUPTI need not zero the buffers; an older one ignores this. */
-    gv_cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
-                                       &zeroed);
-    return 0;
-}
-
-static void switch_off(void)
-{
-    for (size_t i = 0; i < KINDS; i++)
-        gv_cupti.cuptiActivityDisable(kinds[i].kind);
-    gv_cupti.cuptiUnsubscribe(subscriber);
-}
-
-/* ---- the fetching thread ---- */
+/* ---- fetching ---- */
 
 static void note_dropped(void)
 {
@@ -252,10 +74,19 @@ static void note_failure(CUptiResult result, const char *what)
     if (result == CUPTI_SUCCESS || failed)
         return;
     failed = true;
-    explain_failure(host.spool->header->gpu.why, result, what,
-                    "some or all of what ran on the GPU is missing");
+    gv_switch_explain(host.spool->header->gpu.why, result, what,
+                      "some or all of what ran on the GPU is missing");
     atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_FAILED);
 }
+
+/* The rest of CUPTI's answers are another profiler's. */
+static bool is_ours(void)
+{
+    return atomic_load(&recording) != GV_RECORDING_OTHER;
+}
+
+/* The buffers since the last pause began; only for the fetching thread. */
+static unsigned fetched;
 
 static void read_full(void)
 {
@@ -263,81 +94,198 @@ static void read_full(void)
 
     for (buffer = gv_buffers_full(); buffer; buffer = next) {
         next = buffer->next;
+        fetched++;
         note_failure(gv_records_read(buffer), "cuptiActivityGetNextRecord");
         gv_buffers_recycle(buffer);
     }
     gv_buffers_refill();
 }
 
-/* For the trace: what the thread has used so far. */
-static void note_own_cost(void)
+static uint64_t cpu_ns(void)
 {
-    struct gv_own_cost_total *total = &host.spool->header->own_cost[GV_OWN_COST_THREAD];
     struct timespec used = {0};
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static void note_own_cost(void)
+{
+    struct gv_own_cost_total *total = &host.spool->header->own_cost[GV_OWN_COST_THREAD];
+
     atomic_fetch_add_explicit(&total->count, 1, memory_order_relaxed);
-    atomic_store_explicit(&total->total_ns,
-                          (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec,
-                          memory_order_relaxed);
+    atomic_store_explicit(&total->total_ns, cpu_ns(), memory_order_relaxed);
 }
 
 static void flush(bool forced)
 {
     uint64_t before_ns = host.now_ns();
 
-    note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
-                 "cuptiActivityFlushAll");
+    if (is_ours())
+        note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
+                     "cuptiActivityFlushAll");
     gv_loaded_write();
     read_full();
     for (uint64_t unread = gv_buffers_unread(); unread > 0; unread--)
         gv_output_count_lost();
-    note_dropped();
+    if (is_ours())
+        note_dropped();
     atomic_store_explicit(&host.spool->header->gpu.flushed_ns, before_ns, memory_order_release);
     note_own_cost();
+}
+
+/* Until `left` is 0. A buffer that a program's thread is just requesting comes with a later
+ * flush. */
+static void flush_until_none(uint32_t (*left)(void))
+{
+    flush(true);
+    for (int i = 0; i < ASKING_TRIES && is_ours() && left() > 0; i++) {
+        gv_pause_ns(2000000);
+        flush(true);
+    }
 }
 
 /* The thread that asked for everything continued without it, and so did the program: this is not
  * the end. */
 static _Atomic bool fetch_timed_out;
 
-/* CUPTI may be gone after the exit handlers that follow FLUSH_LAST, so nothing calls it after
+/* CUPTI may be gone after the exit handlers that follow ASKED_FOR_LAST, so nothing calls it after
  * that. */
-static void flush_all(enum flush_all which)
+static void flush_all(enum request which)
 {
     gv_buffers_mark();
-    flush(true);
-    /* A buffer that a program's thread is just requesting comes with a later flush. */
-    for (int i = 0; i < ASKING_TRIES && gv_buffers_marked() > 0; i++) {
-        gv_pause_ns(2000000);
-        flush(true);
-    }
-    /* A forced flush returns every buffer, unless they now go to another profiler's callback. */
-    if (gv_buffers_marked() > 0)
-        atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_TAKEN_OVER);
-    if (!failed && (which == FLUSH_LAST || !atomic_load(&fetch_timed_out)))
+    flush_until_none(gv_buffers_marked);
+    if (!failed && (which == ASKED_FOR_LAST || !atomic_load(&fetch_timed_out)))
         atomic_store(&host.spool->header->gpu.finished, 1);
     atomic_store(&answered, which);
     gv_futex_wake(&answered);
 }
 
-static void flush_as_asked(void)
-{
-    uint32_t everything = FLUSH_EVERYTHING;
+/* ---- other profilers in the program ---- */
 
-    if (atomic_compare_exchange_strong(&asked, &everything, FLUSH_NOTHING))
-        flush_all(FLUSH_EVERYTHING);
-    else if (everything == FLUSH_NOTHING)
-        flush(false);
+static void note_recording(enum gv_recording now, uint64_t at_ns)
+{
+    uint32_t bytes = now == GV_RECORDING_ALL ? 0 : gv_spool_text_bytes(host.other->file);
+    union gv_record record = {.recording = {.head = {.kind = GV_RECORD_RECORDING,
+                                                     .flags = bytes ? GV_RECORD_MORE : 0,
+                                                     .api = (uint16_t)now},
+                                            .at_ns = at_ns,
+                                            .text_bytes = bytes}};
+
+    atomic_store(&recording, now);
+    if (gv_output_write(&record))
+        gv_output_text(host.other->file, bytes);
 }
 
-/* Waits for a request, or for the time of the next fetch. A busy GPU fills more buffers until then
- * than should pile up: those are read without a flush. */
-static void await_request(void)
+static void step_aside(void)
 {
-    uint64_t end_ns = gv_monotonic_ns() + (uint64_t)host.flush_ms * 1000000u;
+    uint64_t before_ns = host.now_ns();
 
-    while (gv_futex_wait_until(&asked, FLUSH_NOTHING, end_ns) && gv_buffers_are_many())
+    if (!is_ours())
+        return;
+    gv_switch_records_off();
+    flush_until_none(gv_buffers_given);
+    gv_switch_off(host.other);
+    note_recording(GV_RECORDING_OTHER, before_ns);
+}
+
+/* For all that have asked until now. */
+static void fulfil(void)
+{
+    uint32_t until = atomic_load(&wished);
+    uint32_t what = atomic_exchange(&wishes, 0);
+
+    if (until == atomic_load(&fulfilled))
+        return;
+    if (what & WISH_PEERS)
+        gv_switch_records_peers(is_ours());
+    if (what & WISH_ASIDE)
+        step_aside();
+    atomic_store(&fulfilled, until);
+    gv_futex_wake(&fulfilled);
+}
+
+/*
+ * After cuptiFinalize() we stay away: a profiler that ends so may be in it, or start again, and
+ * coming back then broke its next session. So we do while it has callbacks at calls: PyTorch's
+ * finalises in one of them (TEARDOWN_CUPTI=1).
+ */
+static bool other_is_done(void)
+{
+    const struct gv_gpu_other *other = host.other;
+
+    return atomic_load(&other->inside) == 0 && atomic_load(&other->kinds) == 0 &&
+           !atomic_load(&other->is_finalized) &&
+           !(atomic_load(&other->subscriber) && atomic_load(&other->watches_calls)) &&
+           gv_monotonic_ns() - atomic_load(&other->last_ns) >= BACK_AFTER_NS;
+}
+
+static void go_back_if_possible(void)
+{
+    enum gv_recording now;
+
+    if (is_ours() || stays_away || !other_is_done())
+        return;
+    /* From here on a call of the other one waits for us, but one may be on its way already. */
+    atomic_store(&recording, GOING_BACK);
+    if (!other_is_done()) {
+        atomic_store(&recording, GV_RECORDING_OTHER);
+    } else if (gv_switch_on(true, &now)) {
+        atomic_store(&recording, GV_RECORDING_OTHER);
+        stays_away = true;
+    } else {
+        note_recording(now, host.now_ns());
+    }
+}
+
+/* ---- the fetching thread ---- */
+
+static void serve(void)
+{
+    uint32_t request = atomic_load(&asked);
+
+    if (request == ASKED_FOR_LAST)
+        return;
+    atomic_compare_exchange_strong(&asked, &request, ASKED_NOTHING);
+    fulfil();
+    if (request == ASKED_FOR_EVERYTHING)
+        flush_all(ASKED_FOR_EVERYTHING);
+    else
+        flush(false);
+    go_back_if_possible();
+}
+
+/*
+ * The thread may use a hundredth of a CPU. A fetch that takes more without bringing much is CUPTI's
+ * own expense, and is made up to five times as rarely. One that brings much has that work in any
+ * case, and buffers would pile up.
+ */
+#define BUDGET       100u
+#define LATEST_TIMES 5u
+#define MUCH_BUFFERS 3u
+
+/* How long to wait after a fetch that took so much CPU time. */
+static uint64_t pause_after_ns(uint64_t took_ns)
+{
+    uint64_t usual_ns = (uint64_t)host.flush_ms * 1000000u;
+    uint64_t wanted_ns = took_ns * BUDGET;
+
+    if (!is_ours())
+        return usual_ns < BACK_EVERY_NS ? usual_ns : BACK_EVERY_NS;
+    if (wanted_ns <= usual_ns || fetched >= MUCH_BUFFERS)
+        return usual_ns;
+    gv_own_cost_spare(host.spool->header->own_cost, GV_OWN_COST_THREAD);
+    return wanted_ns < usual_ns * LATEST_TIMES ? wanted_ns : usual_ns * LATEST_TIMES;
+}
+
+/* Waits for a request, or until the pause is over. A busy GPU fills more buffers meanwhile than
+ * should pile up: those are read without a flush. */
+static void await_request(uint64_t pause_ns)
+{
+    uint64_t end_ns = gv_monotonic_ns() + pause_ns;
+
+    fetched = 0;
+    while (gv_futex_wait_until(&asked, ASKED_NOTHING, end_ns) && gv_buffers_are_many())
         read_full();
 }
 
@@ -347,18 +295,25 @@ static void await_request(void)
  */
 static void *run(void *context)
 {
+    uint64_t pause_ns = pause_after_ns(0), begun_ns;
+
     (void)context;
     prctl(PR_SET_NAME, "gpuverify-gpu");
+    note_recording((enum gv_recording)atomic_load(&recording),
+                   atomic_load(&host.spool->header->gpu.started_ns));
     /* Makes CUPTI allocate its per-thread data now: the program may run out of memory later, and
      * the dynamic loader would then end it. */
     flush(false);
     atomic_store(&is_ready, 1);
     gv_futex_wake(&is_ready);
-    while (atomic_load(&asked) != FLUSH_LAST && !gv_session_is_last_thread()) {
-        await_request();
-        flush_as_asked();
+    while (atomic_load(&asked) != ASKED_FOR_LAST && !gv_session_is_last_thread()) {
+        await_request(pause_ns);
+        begun_ns = cpu_ns();
+        serve();
+        pause_ns = pause_after_ns(cpu_ns() - begun_ns);
     }
-    flush_all(FLUSH_LAST);
+    fulfil();
+    flush_all(ASKED_FOR_LAST);
     return NULL;
 }
 
@@ -372,9 +327,22 @@ static int explain(int error)
     return error;
 }
 
+/* Before the next time for it. */
+static void wake(void)
+{
+    gv_futex_wake(&asked);
+}
+
+/* The program's profiler may have started before its first CUDA call. */
+static bool is_used_by_other(void)
+{
+    return atomic_load(&host.other->subscriber) || atomic_load(&host.other->kinds);
+}
+
 static int start(const struct gv_gpu_host *given)
 {
     struct gv_spool_gpu *gpu = &given->spool->header->gpu;
+    enum gv_recording now = GV_RECORDING_ALL;
     int error;
 
     host = *given;
@@ -387,36 +355,36 @@ static int start(const struct gv_gpu_host *given)
     snprintf(gpu->library, sizeof gpu->library, "%s", gv_cupti.path);
     atomic_store(&gpu->cupti_version, gv_cupti.version);
     gv_output_start(host.spool);
+    gv_switch_prepare(&host, wake);
     error = gv_buffers_prepare();
-    if (!error)
-        error = subscribe();
+    if (!error && is_used_by_other())
+        now = GV_RECORDING_OTHER;
+    else if (!error)
+        error = gv_switch_on(false, &now);
     if (error)
         return explain(error);
-    error = register_buffers();
-    if (!error)
-        error = watch_calls();
-    if (!error)
-        error = enable_kinds();
-    if (!error)
-        atomic_store(&gpu->started_ns, host.now_ns());
-    if (!error && !host.claim())
+    atomic_store(&recording, now);
+    atomic_store(&gpu->started_ns, host.now_ns());
+    if (!host.claim())
         error = -ECANCELED;
     if (!error)
         error = host.start_thread(run, NULL, STACK_BYTES);
-    if (error)
-        switch_off();
-    else
+    if (!error) {
         gv_futex_wait(&is_ready, 0, FIRST_MOST_NS);
+    } else if (now == GV_RECORDING_ALL) {
+        gv_switch_records_off();
+        gv_switch_off(host.other);
+    }
     return explain(error);
 }
 
 /* Whether it was done in time. */
-static bool await_answer(enum flush_all which, uint64_t patience_ns)
+static bool await_answer(enum request which, uint64_t patience_ns)
 {
     uint64_t end_ns = gv_monotonic_ns() + patience_ns;
     uint32_t known;
 
-    gv_futex_wake(&asked);
+    wake();
     while ((known = atomic_load(&answered)) < (uint32_t)which)
         if (!gv_futex_wait_until(&answered, known, end_ns))
             return false;
@@ -425,23 +393,64 @@ static bool await_answer(enum flush_all which, uint64_t patience_ns)
 
 static void finish(uint64_t patience_ns)
 {
-    atomic_store(&asked, FLUSH_LAST);
-    await_answer(FLUSH_LAST, patience_ns);
+    atomic_store(&asked, ASKED_FOR_LAST);
+    await_answer(ASKED_FOR_LAST, patience_ns);
     gv_output_hurry();
+}
+
+/* False: more than that was asked before. */
+static bool ask(enum request request)
+{
+    uint32_t before = atomic_load(&asked);
+
+    while (before < (uint32_t)request)
+        if (atomic_compare_exchange_weak(&asked, &before, request))
+            return true;
+    return false;
 }
 
 static bool fetch(uint64_t patience_ns)
 {
-    uint32_t nothing = FLUSH_NOTHING, everything = FLUSH_EVERYTHING;
+    uint32_t everything = ASKED_FOR_EVERYTHING;
 
-    atomic_compare_exchange_strong(&answered, &everything, FLUSH_NOTHING);
-    if (!atomic_compare_exchange_strong(&asked, &nothing, FLUSH_EVERYTHING))
+    atomic_compare_exchange_strong(&answered, &everything, ASKED_NOTHING);
+    if (!ask(ASKED_FOR_EVERYTHING))
         return true;
     atomic_store(&fetch_timed_out, false);
-    if (await_answer(FLUSH_EVERYTHING, patience_ns))
+    if (await_answer(ASKED_FOR_EVERYTHING, patience_ns))
         return true;
     atomic_store(&fetch_timed_out, true);
     return false;
+}
+
+static void wish(uint32_t what, uint64_t patience_ns)
+{
+    uint64_t end_ns = gv_monotonic_ns() + patience_ns;
+    uint32_t mine, known;
+
+    atomic_fetch_or(&wishes, what);
+    mine = atomic_fetch_add(&wished, 1) + 1;
+    ask(ASKED_A_WISH);
+    wake();
+    while ((int32_t)((known = atomic_load(&fulfilled)) - mine) < 0)
+        if (!gv_futex_wait_until(&fulfilled, known, end_ns))
+            return;
+}
+
+static void yield(uint64_t patience_ns)
+{
+    if (is_ours())
+        wish(WISH_ASIDE, patience_ns);
+}
+
+static void record_peers(uint64_t patience_ns)
+{
+    wish(WISH_PEERS, patience_ns);
+}
+
+static uintptr_t library(void)
+{
+    return (uintptr_t)gv_cupti.cuptiGetVersion;
 }
 
 __attribute__((visibility("default"))) extern const struct gv_gpu_module gv_gpu_module;
@@ -450,4 +459,7 @@ const struct gv_gpu_module gv_gpu_module = {
     .start = start,
     .finish = finish,
     .fetch = fetch,
+    .record_peers = record_peers,
+    .yield = yield,
+    .library = library,
 };

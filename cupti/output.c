@@ -26,6 +26,15 @@ void gv_output_count_lost(void)
     atomic_fetch_add_explicit(&spool->header->gpu.lost, 1, memory_order_relaxed);
 }
 
+void gv_output_count_cost(enum gv_own_cost what, uint64_t duration_ns)
+{
+    struct gv_spool_header *header = spool->header;
+
+    /* A forked child has none, and may be called back once more. */
+    if (header)
+        gv_own_cost_add(header->own_cost, what, duration_ns);
+}
+
 void gv_output_hurry(void)
 {
     atomic_store(&hurried, true);

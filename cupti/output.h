@@ -25,6 +25,9 @@ bool gv_output_text(const char *text, uint32_t bytes);
 /* Counts one lost record. Any thread. */
 void gv_output_count_lost(void);
 
+/* Counts what gpuverify itself costs. Any thread, also signal handlers. */
+void gv_output_count_cost(enum gv_own_cost what, uint64_t duration_ns);
+
 /* From now on nothing waits. */
 void gv_output_hurry(void);
 

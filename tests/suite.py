@@ -208,6 +208,9 @@ def part_bench(run):
              os.path.join(LOGS, "bench.json"), "--build", BUILD, "hook", "calls", "stacks")
     run.test("commands on a trace that scripts/bench makes", "scripts/bench", "--scale", "0.01",
              "--json", os.path.join(LOGS, "bench-report.json"), "--build", BUILD, "report")
+    for group in ("gpu", "gpu-kinds"):
+        run.test(f"scripts/bench {group} on the simulator", "scripts/with-sim", "scripts/bench", "--scale", "0.01",
+                 "--json", os.path.join(LOGS, f"bench-{group}.json"), "--build", BUILD, group)
 
 
 def part_soak(run):

@@ -21,9 +21,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_GPU_MODULE_VERSION (5u << 16 | GV_SPOOL_VERSION)
+#define GV_GPU_MODULE_VERSION (6u << 16 | GV_SPOOL_VERSION)
 #define GV_GPU_MODULE_SYMBOL  "gv_gpu_module"
 #define GV_GPU_MODULE_FILE    "libgpuverify-cupti.so"
+
+/*
+ * What a profiler inside the program, such as torch.profiler, has asked of CUPTI. CUPTI serves one
+ * at a time, and the program's own comes first. The library's exports of CUPTI's calls write this;
+ * the module's thread reads it.
+ */
+struct gv_gpu_other {
+    _Atomic uint32_t inside;        /* its calls that change something here, in progress */
+    _Atomic uint64_t last_ns;       /* gv_monotonic_ns() at the end of the last one */
+    _Atomic uint64_t kinds;         /* the kinds of records that it has enabled, a bit each */
+    _Atomic(void *) subscriber;     /* its subscription; NULL: none */
+    _Atomic uint32_t watches_calls; /* it has asked for callbacks at calls */
+    _Atomic uint32_t is_finalized;  /* it has called cuptiFinalize() */
+    _Atomic(void *) give;           /* its buffers' callbacks; NULL: none yet */
+    _Atomic(void *) take;
+    _Atomic(void *) clock;          /* its timestamp callback; NULL: none */
+    char file[GV_SPOOL_PATH_BYTES]; /* that made the call; written before yield() */
+};
 
 /* What the library provides. It stays valid while the process lives. */
 struct gv_gpu_host {
@@ -34,6 +52,7 @@ struct gv_gpu_host {
     int64_t flush_ms;
     int32_t driver_version;
     bool graph_nodes;
+    const struct gv_gpu_other *other;
     char *why; /* GV_SPOOL_WHY_BYTES, for start()'s reason of failure */
     /* is_wanted: is a slow start still wanted? claim: from here on it is not abandoned. */
     bool (*is_wanted)(void);
@@ -58,6 +77,18 @@ struct gv_gpu_module {
     /* The same for a process that may continue after it; recording continues too. Also in a
      * signal handler. False: it was not finished in time. */
     bool (*fetch)(uint64_t patience_ns);
+    /* Records copies between devices from now on. Not recorded from the start, because they make
+     * each launch of a graph two to three times as expensive. Any thread. */
+    void (*record_peers)(uint64_t patience_ns);
+    /*
+     * Another profiler is about to use CUPTI, and host->other->inside counts that call: fetches
+     * what there is, and leaves CUPTI as it would be without us, clock and buffers included. The
+     * module's thread comes back when the other is done with it. Any thread, not in a callback of
+     * CUPTI. Returns without that after `patience_ns`.
+     */
+    void (*yield)(uint64_t patience_ns);
+    /* Any address in the libcupti that start() opened. */
+    uintptr_t (*library)(void);
 };
 
 #if defined(__x86_64__)

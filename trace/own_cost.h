@@ -14,6 +14,7 @@ enum gv_own_cost {
 struct gv_own_cost_total {
     _Atomic uint64_t count;
     _Atomic uint64_t total_ns;
+    _Atomic uint64_t spared; /* how often it was not done, to stay within its budget */
 };
 
 /* Any thread, also signal handlers. */
@@ -22,6 +23,12 @@ static inline void gv_own_cost_add(struct gv_own_cost_total *totals, enum gv_own
 {
     atomic_fetch_add_explicit(&totals[what].count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&totals[what].total_ns, duration_ns, memory_order_relaxed);
+}
+
+/* The same. */
+static inline void gv_own_cost_spare(struct gv_own_cost_total *totals, enum gv_own_cost what)
+{
+    atomic_fetch_add_explicit(&totals[what].spared, 1, memory_order_relaxed);
 }
 
 #endif

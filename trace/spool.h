@@ -66,8 +66,9 @@ enum gv_record_kind {
     GV_RECORD_POLL = 18,          /* one or more outermost calls that returned "not ready" */
     GV_RECORD_RUN_DELAY =
         19, /* how long the thread waited for a CPU; before a slow call's record */
-    GV_RECORD_HOST_LAUNCH = 20,  /* the group's call launched a host function */
-    GV_RECORD_HOST_FUNCTION = 21 /* a host function ran; a group of its own, of another thread */
+    GV_RECORD_HOST_LAUNCH = 20,   /* the group's call launched a host function */
+    GV_RECORD_HOST_FUNCTION = 21, /* a host function ran; a group of its own, of another thread */
+    GV_RECORD_RECORDING = 22, /* what is seen of the GPU changed; who caused it follows as text */
 };
 
 /*
@@ -309,6 +310,21 @@ struct gv_record_host {
     uint64_t reserved[3];
 };
 
+/* What CUPTI tells us, because it serves one profiler at a time. */
+enum gv_recording {
+    GV_RECORDING_ALL = 1,        /* GPU operations with their calls */
+    GV_RECORDING_OPERATIONS = 2, /* without their calls: another profiler has the callbacks */
+    GV_RECORDING_OTHER = 3,      /* nothing: another profiler has CUPTI */
+};
+
+struct gv_record_recording {
+    struct gv_record_head head; /* api: enum gv_recording, until the next one */
+    uint64_t at_ns;
+    uint32_t text_bytes; /* of the other profiler's file; 0: none, or unknown */
+    uint32_t reserved32;
+    uint64_t reserved[5];
+};
+
 #define GV_RECORD_FRAMES 7u
 
 struct gv_record_frames {
@@ -353,6 +369,7 @@ union gv_record {
     struct gv_record_stack stack;
     struct gv_record_run_delay run_delay;
     struct gv_record_host host;
+    struct gv_record_recording recording;
     struct gv_record_frames frames;
     struct gv_record_python_frame python_frame;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
@@ -389,7 +406,8 @@ struct gv_spool_slot {
     _Atomic uint64_t detail; /* kernel number for a launch; 0: unknown */
     _Atomic uint64_t stream;
     _Atomic uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)]; /* text */
-    uint64_t reserved[9];
+    _Atomic uint64_t unrecorded; /* [w] quick questions, of all its threads: no records */
+    uint64_t reserved[8];
 };
 
 enum gv_clock_kind {
@@ -540,6 +558,7 @@ _Static_assert(sizeof(struct gv_record_object) == GV_SPOOL_RECORD_BYTES, "gv_rec
 _Static_assert(sizeof(struct gv_record_stack) == GV_SPOOL_RECORD_BYTES, "gv_record_stack");
 _Static_assert(sizeof(struct gv_record_run_delay) == GV_SPOOL_RECORD_BYTES, "gv_record_run_delay");
 _Static_assert(sizeof(struct gv_record_host) == GV_SPOOL_RECORD_BYTES, "gv_record_host");
+_Static_assert(sizeof(struct gv_record_recording) == GV_SPOOL_RECORD_BYTES, "gv_record_recording");
 _Static_assert(sizeof(struct gv_record_frames) == GV_SPOOL_RECORD_BYTES, "gv_record_frames");
 _Static_assert(sizeof(struct gv_record_python_frame) == GV_SPOOL_RECORD_BYTES,
                "gv_record_python_frame");

@@ -244,6 +244,15 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->gpu_unloaded_ns = atomic_load_explicit(&header->gpu.unloaded_ns, memory_order_relaxed);
     status->gpu_interrupted = atomic_load_explicit(&header->gpu.interrupted, memory_order_relaxed);
     status->gpu_finished = atomic_load_explicit(&header->gpu.finished, memory_order_relaxed) != 0;
+    for (int i = 0; i < GV_OWN_COST_COUNT; i++) {
+        const struct gv_own_cost_total *total = &header->own_cost[i];
+
+        status->own_cost[i] = (struct gv_own_cost_counts){
+            .count = atomic_load_explicit(&total->count, memory_order_relaxed),
+            .total_ns = atomic_load_explicit(&total->total_ns, memory_order_relaxed),
+            .spared = atomic_load_explicit(&total->spared, memory_order_relaxed),
+        };
+    }
 }
 
 void gv_spool_reader_variable(const struct gv_spool_reader *reader, enum gv_environment variable,
@@ -378,11 +387,25 @@ void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index)
     gv_spool_free_list_push(reader_header(reader), reader_segment(reader, 0), index);
 }
 
+static const struct gv_spool_slot *reader_slot(const struct gv_spool_reader *reader, uint32_t index)
+{
+    return (const struct gv_spool_slot *)(const void *)(reader->base + reader->slots_offset) +
+           index;
+}
+
+uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < reader->slots_count; i++)
+        count += atomic_load_explicit(&reader_slot(reader, i)->unrecorded, memory_order_relaxed);
+    return count;
+}
+
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
                             struct gv_spool_flight *flight)
 {
-    const struct gv_spool_slot *slot =
-        (const struct gv_spool_slot *)(const void *)(reader->base + reader->slots_offset) + index;
+    const struct gv_spool_slot *slot = reader_slot(reader, index);
     uint64_t thread = atomic_load_explicit(&slot->thread, memory_order_acquire);
     uint32_t api = atomic_load_explicit(&slot->api_plus_one, memory_order_acquire);
     uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)];

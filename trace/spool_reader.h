@@ -49,6 +49,13 @@ struct gv_spool_facts {
     char program[64];
 };
 
+/* A struct gv_own_cost_total, as read. */
+struct gv_own_cost_counts {
+    uint64_t count;
+    uint64_t total_ns;
+    uint64_t spared;
+};
+
 /* What changes while the process runs. */
 struct gv_spool_status {
     bool exiting;  /* it waits for gv_spool_reader_set_drained() */
@@ -77,6 +84,7 @@ struct gv_spool_status {
     bool gpu_finished;
     bool gpu_whole_graphs;
     uint32_t gpu_interrupted; /* enum gv_gpu_interrupted */
+    struct gv_own_cost_counts own_cost[GV_OWN_COST_COUNT];
 };
 
 struct gv_spool_view {
@@ -151,6 +159,9 @@ void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
 /* Slot `index` (below reader->slots_count). False: its thread is in no call, or between two. */
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
                             struct gv_spool_flight *flight);
+
+/* Quick questions of all threads, which left no record. */
+uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);
 
 /* Tells the process that everything that it published before its latest end is in the trace.
  * Pass a status that was read before the records. A later end needs another call. */

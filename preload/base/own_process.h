@@ -68,6 +68,9 @@ struct gv_process_steps {
     void (*start_gpu)(struct gv_thread *thread);             /* gv_gpu_start() */
     void (*await_gpu_start)(const struct gv_thread *thread); /* gv_gpu_await_start() */
     void (*leave_gpu_start)(struct gv_thread *thread);       /* gv_gpu_leave_start() */
+    bool (*expect_peers)(void);                              /* gv_gpu_expect_peers() */
+    void (*yield_gpu)(void);                                 /* gv_gpu_yield() */
+    uintptr_t (*gpu_library)(void);                          /* gv_gpu_library() */
 };
 extern const struct gv_process_steps gv_process_steps;
 

@@ -120,8 +120,7 @@ struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const cha
     struct gv_object caller;
     void *found;
 
-    if (api == GV_API_UNKNOWN &&
-        (gv_begins_with(name, "cuptiSub") || gv_begins_with(name, "cuptiActivityReg")))
+    if (api == GV_API_UNKNOWN && gv_begins_with(name, "cupti"))
         return find_of_cupti(handle, name, version, caller_address);
     if (api == GV_API_UNKNOWN || !gv_process_is_ours() || gv_entry_points_is_tool(caller_address) ||
         !gv_objects_at(caller_address, &caller))

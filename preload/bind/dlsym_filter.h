@@ -22,8 +22,9 @@ struct gv_dlsym_answer gv_dlsym_filter(void *handle, const char *name, const cha
 /* Fills in the two pointers above, from libc's own symbols (before glibc 2.34: libdl's). */
 void gv_dlsym_find_real(void);
 
-/* (other_profilers.c) For an answer of dlsym(): the address to return instead of `found`, or
- * `found`. NULL for our own export if no libcupti is behind it. Any thread; allocates nothing. */
+/* (other_profilers.c) For dlsym()'s answer about a call of CUPTI: the address to return instead of
+ * `found`, or `found`. NULL for our own export if no libcupti is behind it. Any thread; allocates
+ * nothing. */
 void *gv_other_profilers_swap(const char *name, void *found);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "preload/base/objects.h"
 #include "preload/base/own_process.h"
+#include "trace/gpu_module.h"
 #include "trace/mix.h"
 
 #include <pthread.h>
@@ -415,7 +416,8 @@ bool gv_entry_points_is_tool(uintptr_t caller)
     if (is_plain(caller) || !gv_objects_at(caller, &object))
         return false;
     name = gv_object_name(&object);
-    if (strncmp(name, "libcupti", 8) == 0 || strncmp(name, "libnvperf", 9) == 0)
+    if (strncmp(name, "libcupti", 8) == 0 || strncmp(name, "libnvperf", 9) == 0 ||
+        strcmp(name, GV_GPU_MODULE_FILE) == 0)
         return true;
     pages = pages_of(&object);
     atomic_store(&plain, pages);

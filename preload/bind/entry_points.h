@@ -79,7 +79,8 @@ bool gv_entry_points_is_cuda(const struct gv_object *object);
 void gv_entry_points_hold(void);
 void gv_entry_points_release(bool in_child);
 
-/* Whether this address is in a library whose look-ups must see the plain driver (CUPTI's). */
+/* Whether this address is in a library whose look-ups must see the plain driver and the plain
+ * CUPTI: CUPTI, and our own module. */
 bool gv_entry_points_is_tool(uintptr_t caller);
 
 /* Put these around dlclose(): libraries that are gone are forgotten, and calls are bound anew. */

@@ -1,104 +1,186 @@
 /*
- * Profilers inside the program, such as torch.profiler. CUPTI serves one: if that is us, it refuses
- * them its callbacks; its records go to whoever asked last. We watch their calls without changing
- * them, so that the trace can say whose profile lacks the GPU, and why.
+ * Profilers inside the program, such as torch.profiler. CUPTI serves one at a time, and the
+ * program's own comes first: its calls reach us, and before one that needs CUPTI for itself, the
+ * module leaves it (trace/gpu_module.h). Otherwise the program's own profile would lack the GPU.
  */
 #include "preload/bind/dlsym_filter.h"
 
 #include "preload/base/objects.h"
 #include "preload/base/own_process.h"
+#include "preload/base/own_work.h"
+#include "preload/bind/other_profilers.h"
 #include "preload/bind/plt_slots.h"
+#include "trace/futex.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
-#define GV_CUPTI_NOT_INITIALIZED    15
-#define GV_CUPTI_SECOND_SUBSCRIBER  39
-#define GV_OTHER_PROFILERS_EXPORTED __attribute__((visibility("default")))
+/* CUPTI's numbers; this library must not use cupti.h. They have not changed since 11.6. */
+#define GV_CUPTI_NOT_INITIALIZED   15
+#define GV_CUPTI_SECOND_SUBSCRIBER 39
+#define GV_CUPTI_DOMAIN_DRIVER     1u
+#define GV_CUPTI_DOMAIN_RUNTIME    2u
 
-typedef int gv_subscribe(void **, void *, void *);
-typedef int gv_subscribe_v2(void **, void *, void *, void *);
-typedef int gv_register(void *, void *);
+typedef uintptr_t word; /* a parameter, in its register */
+typedef int cupti_call(word, word, word, word);
 
-/* This library must not use cupti.h. The calls' first parameters have not changed since 11.6. */
-GV_OTHER_PROFILERS_EXPORTED int cuptiSubscribe(void **subscriber, void *callback, void *context);
-GV_OTHER_PROFILERS_EXPORTED int cuptiSubscribe_v2(void **subscriber, void *callback, void *context,
-                                                  void *parameters);
-GV_OTHER_PROFILERS_EXPORTED int cuptiActivityRegisterCallbacks(void *give, void *take);
+struct gv_gpu_other gv_other_profiler;
 
-enum call { SUBSCRIBE, SUBSCRIBE_V2, REGISTER, CALLS };
+#define GV_CUPTI_CALL(name, ...)                                                                   \
+    __attribute__((visibility("default"))) int name(word a, word b, word c, word d);
+#include "preload/bind/cupti_calls.def"
 
-static const char *const names[CALLS] = {"cuptiSubscribe", "cuptiSubscribe_v2",
-                                         "cuptiActivityRegisterCallbacks"};
-static void *const ours[CALLS] = {(void *)cuptiSubscribe, (void *)cuptiSubscribe_v2,
-                                  (void *)cuptiActivityRegisterCallbacks};
+enum call {
+#define GV_CUPTI_CALL(name, ...) CALL_##name,
+#include "preload/bind/cupti_calls.def"
+    CALLS
+};
+
+enum note {
+    SUBSCRIBED,
+    UNSUBSCRIBED,
+    FINALIZED,
+    WATCHES,
+    HAS_BUFFERS,
+    HAS_CLOCK,
+    ENABLED,
+    DISABLED,
+};
+
+static const struct {
+    const char *name;
+    void *ours;
+    bool yields;
+    enum note note;
+} calls[CALLS] = {
+#define GV_CUPTI_CALL(name, yields, note) {#name, (void *)name, yields, note},
+#include "preload/bind/cupti_calls.def"
+};
+
 /* What the program's look-up found; NULL: search after us. */
 static _Atomic(void *) looked_up[CALLS];
 
-static void note(enum gv_gpu_interrupted what)
+static uint64_t kind_bit(word kind)
 {
-    struct gv_spool_gpu *gpu;
-
-    if (!gv_process.spool.header)
-        return;
-    gpu = &gv_process.spool.header->gpu;
-    /* If CUPTI refused us, or we have not started, nobody is in anybody's way. */
-    if (atomic_load(&gpu->state) == GV_GPU_SEEN)
-        atomic_fetch_or(&gpu->interrupted, what);
+    return (uint32_t)kind < 64 ? UINT64_C(1) << (uint32_t)kind : 0;
 }
 
-static int note_subscription(int result)
+/* Both calls about callbacks: switch, subscriber, domain. */
+static void note_watched(word enable, word domain)
 {
-    if (result == GV_CUPTI_SECOND_SUBSCRIBER)
-        note(GV_GPU_REFUSED_OTHER);
-    return result;
+    if ((uint32_t)enable &&
+        ((uint32_t)domain == GV_CUPTI_DOMAIN_DRIVER || (uint32_t)domain == GV_CUPTI_DOMAIN_RUNTIME))
+        atomic_store(&gv_other_profiler.watches_calls, 1);
 }
 
-static void *behind_us(enum call call)
+static void note_success(enum note note, word a, word b, word c)
 {
-    void *real = atomic_load(&looked_up[call]);
+    struct gv_gpu_other *other = &gv_other_profiler;
 
-    return real ? real : gv_objects_next((uintptr_t)gv_plt_slots, names[call], NULL);
+    switch (note) {
+    case SUBSCRIBED:
+        atomic_store(&other->watches_calls, 0);
+        atomic_store(&other->subscriber, *(void **)a);
+        break;
+    case UNSUBSCRIBED:
+        atomic_store(&other->subscriber, NULL);
+        break;
+    case FINALIZED:
+        atomic_store(&other->is_finalized, 1);
+        break;
+    case WATCHES:
+        note_watched(a, c);
+        break;
+    case HAS_BUFFERS:
+        atomic_store(&other->give, (void *)a);
+        atomic_store(&other->take, (void *)b);
+        break;
+    case HAS_CLOCK:
+        atomic_store(&other->clock, (void *)a);
+        break;
+    case ENABLED:
+        atomic_fetch_or(&other->kinds, kind_bit(a));
+        break;
+    case DISABLED:
+        atomic_fetch_and(&other->kinds, ~kind_bit(a));
+        break;
+    }
 }
 
-int cuptiSubscribe(void **subscriber, void *callback, void *context)
+static void yield(uintptr_t caller)
 {
-    gv_subscribe *real = (gv_subscribe *)behind_us(SUBSCRIBE);
+    struct gv_object object;
+    int saved_errno = gv_own_work_begin();
 
-    return real ? note_subscription(real(subscriber, callback, context)) : GV_CUPTI_NOT_INITIALIZED;
+    if (gv_process_is_attached_here()) {
+        if (gv_objects_at(caller, &object))
+            snprintf(gv_other_profiler.file, sizeof gv_other_profiler.file, "%s", object.path);
+        gv_process_steps.yield_gpu();
+    }
+    gv_own_work_end(saved_errno);
 }
 
-int cuptiSubscribe_v2(void **subscriber, void *callback, void *context, void *parameters)
+static int make(enum call call, uintptr_t caller, word a, word b, word c, word d)
 {
-    gv_subscribe_v2 *real = (gv_subscribe_v2 *)behind_us(SUBSCRIBE_V2);
+    void *found = atomic_load(&looked_up[call]);
+    cupti_call *real;
+    int result;
 
-    return real ? note_subscription(real(subscriber, callback, context, parameters))
-                : GV_CUPTI_NOT_INITIALIZED;
-}
-
-/* CUPTI gives its records to the last subscriber, even if it has no buffer of ours that would
- * show this. */
-int cuptiActivityRegisterCallbacks(void *give, void *take)
-{
-    gv_register *real = (gv_register *)behind_us(REGISTER);
-    int result = real ? real(give, take) : GV_CUPTI_NOT_INITIALIZED;
-
+    if (!found)
+        found = gv_objects_next((uintptr_t)gv_plt_slots, calls[call].name, NULL);
+    real = (cupti_call *)found;
+    if (!real)
+        return GV_CUPTI_NOT_INITIALIZED;
+    atomic_fetch_add(&gv_other_profiler.inside, 1);
+    if (calls[call].yields)
+        yield(caller);
+    result = real(a, b, c, d);
+    /* A later CUPTI may let subscribers share, so the first try is without yielding. */
+    if (result == GV_CUPTI_SECOND_SUBSCRIBER && calls[call].note == SUBSCRIBED) {
+        yield(caller);
+        result = real(a, b, c, d);
+    }
     if (result == 0)
-        note(GV_GPU_TAKEN_OVER);
+        note_success(calls[call].note, a, b, c);
+    atomic_store(&gv_other_profiler.last_ns, gv_monotonic_ns());
+    atomic_fetch_sub(&gv_other_profiler.inside, 1);
     return result;
+}
+
+#define GV_CUPTI_CALL(name, ...)                                                                   \
+    int name(word a, word b, word c, word d)                                                       \
+    {                                                                                              \
+        return make(CALL_##name, (uintptr_t)__builtin_return_address(0), a, b, c, d);              \
+    }
+#include "preload/bind/cupti_calls.def"
+
+/*
+ * A second copy of libcupti in a process fails each call with 39 once another copy was used, even
+ * after cuptiFinalize() (CUPTI 12.8 beside 13.0, driver 580). Triton brings a copy of its own: its
+ * look-ups get the one in use instead.
+ */
+static void *in_the_one_used(const char *name, void *found)
+{
+    uintptr_t used = gv_process_steps.gpu_library();
+    struct gv_object library;
+    void *there = NULL;
+
+    if (used && gv_objects_at(used, &library) && !gv_object_has(&library, (uintptr_t)found))
+        there = gv_object_symbol(&library, name);
+    return there ? there : found;
 }
 
 void *gv_other_profilers_swap(const char *name, void *found)
 {
     int call = 0;
 
-    while (call < CALLS && strcmp(name, names[call]) != 0)
+    while (call < CALLS && strcmp(name, calls[call].name) != 0)
         call++;
-    if (call == CALLS || !found)
-        return found;
-    if (found == ours[call])
+    if (call == CALLS)
+        return in_the_one_used(name, found);
+    if (found == calls[call].ours)
         return gv_objects_next((uintptr_t)gv_plt_slots, name, NULL) ? found : NULL;
-    atomic_store(&looked_up[call], found);
-    return ours[call];
+    atomic_store(&looked_up[call], in_the_one_used(name, found));
+    return calls[call].ours;
 }

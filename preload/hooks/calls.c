@@ -387,7 +387,9 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                          0) &&
         !(facts->flags & GV_RECORD_UNWOUND))
         gv_stacks_write(thread);
-    if (gv_run_delay_wanted(end_ns - call->start_ns) && !(facts->flags & GV_RECORD_UNWOUND))
+    /* Not of waits that the program asked for: a loop of them would read it each time (20 us). */
+    if (class != GV_CLASS_SYNC && gv_run_delay_wanted(end_ns - call->start_ns) &&
+        !(facts->flags & GV_RECORD_UNWOUND))
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);
 }
@@ -434,6 +436,14 @@ static inline bool is_quick_question(const struct gv_call *call, uint64_t durati
     return call->class == GV_CLASS_ASK && !gv_run_delay_wanted(duration_ns);
 }
 
+/* Not by an atomic addition, because only this thread writes there. */
+static inline void count_unrecorded(struct gv_spool_slot *slot)
+{
+    uint64_t count = atomic_load_explicit(&slot->unrecorded, memory_order_relaxed);
+
+    atomic_store_explicit(&slot->unrecorded, count + 1, memory_order_relaxed);
+}
+
 /* A slow poll gets its own row, because it may be a stall. */
 static inline bool is_quick_poll(int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
@@ -471,12 +481,38 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         fill_record(thread, call, result, duration_ns, facts, thread->context, call->kernel);
     else if (is_quick_poll(result, duration_ns, facts))
         write_poll(thread, call, end_ns, facts);
-    else if (!is_quick_question(call, duration_ns))
+    else if (is_quick_question(call, duration_ns))
+        count_unrecorded(thread->slot);
+    else
         end_outermost(thread, call, result, end_ns, facts);
     leave_outermost(thread);
     if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)
         gv_process_steps.start_gpu(thread);
 }
+
+/* ---- copies between devices ---- */
+
+void gv_call_expect_peers(struct gv_call *call)
+{
+    struct gv_thread *thread = &gv_thread;
+
+    if (!call->live || !gv_process_steps.expect_peers() || call->depth != 0)
+        return;
+    /* The real call begins only now. */
+    call->start_ns = thread->outer_start_ns = gv_clock_now_ns();
+    atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release);
+}
+
+void gv_call_made_context(const struct gv_call *call, int device)
+{
+    static _Atomic int first = -1;
+    int none = -1;
+
+    if (call->live && !atomic_compare_exchange_strong(&first, &none, device) && none != device)
+        gv_process_steps.expect_peers();
+}
+
+/* ---- unloading ---- */
 
 static void note_unloading(void)
 {

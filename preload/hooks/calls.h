@@ -20,6 +20,12 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
                    const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
 
+/* PEERS: before the real call, so that CUPTI reports its copy. */
+void gv_call_expect_peers(struct gv_call *call);
+
+/* ON_DEVICE: the call made a context there. */
+void gv_call_made_context(const struct gv_call *call, int device);
+
 /* UNLOADS_ALL: before the real call. */
 void gv_call_before_unload_all(void);
 

@@ -87,6 +87,13 @@
         gv_facts.owner = gv_facts.object = GV_BITS(handle);                                        \
     }
 
+#define GV_PEERS                                                                                   \
+    if (gv_phase == GV_BEGUN)                                                                      \
+        gv_call_expect_peers(&gv_call);
+#define GV_ON_DEVICE(device)                                                                       \
+    if (GV_DONE)                                                                                   \
+        gv_call_made_context(&gv_call, device);
+
 #define GV_STACK                                                                                   \
     if (gv_phase == GV_AFTER)                                                                      \
         gv_facts.what = GV_FACT_STACK;
@@ -106,6 +113,7 @@
 /* Primary contexts: the object is the context, of calls that end one only if it did end. */
 #define GV_RETAINS_PRIMARY(pointer, device)                                                        \
     GV_MADE(pointer)                                                                               \
+    GV_ON_DEVICE(device)                                                                           \
     if (GV_DONE && (pointer))                                                                      \
         gv_primary_note(device, GV_BITS(*(pointer)));
 #define GV_RELEASES_PRIMARY(device)                                                                \

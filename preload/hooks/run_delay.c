@@ -40,9 +40,12 @@ void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint6
     if (atomic_load_explicit(&is_missing, memory_order_relaxed))
         return;
     int saved_errno = gv_own_work_begin();
+    uint64_t begun_ns = gv_clock_now_ns();
     known = read_own(&record.run_delay.delay_ns);
     gv_own_work_end(saved_errno);
     record.run_delay.before_ns = gv_clock_now_ns();
+    gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_CPU_WAITS,
+                    record.run_delay.before_ns - begun_ns);
     if (known)
         gv_thread_write(thread, room, &record);
 }

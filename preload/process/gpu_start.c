@@ -8,6 +8,7 @@
 #include "preload/base/own_thread.h"
 #include "preload/base/own_work.h"
 #include "preload/bind/entry_points.h"
+#include "preload/bind/other_profilers.h"
 #include "trace/futex.h"
 #include "trace/gpu_module.h"
 
@@ -20,6 +21,9 @@
 
 #define DEVICES_MOST      64
 #define PATIENCE_LEAST_MS 1000
+/* Fetching everything took up to 0.2 s while 8 threads launched (H100, CUPTI 13.0). */
+#define YIELD_PATIENCE_NS UINT64_C(2000000000)
+#define PEERS_PATIENCE_NS UINT64_C(1000000000) /* usually 0.1 ms */
 
 /* CUdevice_attribute */
 enum device_attribute {
@@ -242,6 +246,7 @@ static bool start_module(void)
             .flush_ms = gv_process.settings.flush_ms,
             .driver_version = atomic_load(&gv_process.spool.header->driver_version),
             .graph_nodes = gv_process.settings.graphs == GV_GRAPHS_NODES,
+            .other = &gv_other_profiler,
             .why = why,
             .is_wanted = is_wanted,
             .claim = claim,
@@ -368,6 +373,14 @@ void gv_gpu_start(struct gv_thread *thread)
     open_to_others(own);
 }
 
+/* NULL: nothing is recorded through it, or not any more. */
+static const struct gv_gpu_module *recording_here(void)
+{
+    const struct gv_gpu_module *found = atomic_load(&module);
+
+    return found && module_pid == gv_process.pid && !atomic_load(&ended) ? found : NULL;
+}
+
 /* The module's thread answers within milliseconds, unless CUPTI hangs. A program that does not
  * want to wait for the collector does not want to lose this. */
 static uint64_t patience_ns(int64_t patience_ms)
@@ -377,10 +390,10 @@ static uint64_t patience_ns(int64_t patience_ms)
 
 void gv_gpu_finish(int64_t patience_ms)
 {
-    const struct gv_gpu_module *recording = atomic_load(&module);
+    const struct gv_gpu_module *recording = recording_here();
 
     /* Once: after the first of our exit handlers CUPTI may be gone. */
-    if (!recording || module_pid != gv_process.pid || atomic_exchange(&ended, 1))
+    if (!recording || atomic_exchange(&ended, 1))
         return;
     uint64_t begun_ns = gv_clock_now_ns();
     recording->finish(patience_ns(patience_ms));
@@ -390,14 +403,44 @@ void gv_gpu_finish(int64_t patience_ms)
 
 bool gv_gpu_fetch(int64_t patience_ms)
 {
-    const struct gv_gpu_module *recording = atomic_load(&module);
+    const struct gv_gpu_module *recording = recording_here();
 
-    return !recording || module_pid != gv_process.pid || atomic_load(&ended) ||
-           recording->fetch(patience_ns(patience_ms));
+    return !recording || recording->fetch(patience_ns(patience_ms));
 }
 
 void gv_gpu_go_on(void)
 {
     if (!atomic_load(&ended))
         atomic_store(&gv_process.spool.header->gpu.finished, 0);
+}
+
+bool gv_gpu_expect_peers(void)
+{
+    static _Atomic bool is_expected;
+    const struct gv_gpu_module *recording;
+
+    if (__builtin_expect(atomic_load_explicit(&is_expected, memory_order_relaxed), 1))
+        return false;
+    recording = recording_here();
+    if (!recording || atomic_exchange(&is_expected, true))
+        return false;
+    int saved_errno = gv_own_work_begin();
+    recording->record_peers(PEERS_PATIENCE_NS);
+    gv_own_work_end(saved_errno);
+    return true;
+}
+
+void gv_gpu_yield(void)
+{
+    const struct gv_gpu_module *recording = recording_here();
+
+    if (recording)
+        recording->yield(YIELD_PATIENCE_NS);
+}
+
+uintptr_t gv_gpu_library(void)
+{
+    const struct gv_gpu_module *recording = recording_here();
+
+    return recording ? recording->library() : 0;
 }

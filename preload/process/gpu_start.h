@@ -28,6 +28,10 @@ void gv_gpu_await_start(const struct gv_thread *thread);
 /* The thread will not return to gv_gpu_start(), if it is in there: others stop waiting for it. */
 void gv_gpu_leave_start(struct gv_thread *thread);
 
+/* The program may copy between devices from now on: has CUPTI record such copies, once. True: this
+ * call did it. */
+bool gv_gpu_expect_peers(void);
+
 /* The process ends: fetches what CUPTI still has, within `patience_ms`, and within a second. */
 void gv_gpu_finish(int64_t patience_ms);
 
@@ -35,5 +39,12 @@ void gv_gpu_finish(int64_t patience_ms);
  * False: CUPTI did not answer in time. */
 bool gv_gpu_fetch(int64_t patience_ms);
 void gv_gpu_go_on(void);
+
+/* A profiler of the program is about to use CUPTI: stops recording the GPU side until it is done.
+ * Only in the attached process; not in a signal handler. */
+void gv_gpu_yield(void);
+
+/* An address in the libcupti that this process uses; 0: none. Any thread. */
+uintptr_t gv_gpu_library(void);
 
 #endif

@@ -194,4 +194,7 @@ const struct gv_process_steps gv_process_steps = {
     .start_gpu = gv_gpu_start,
     .await_gpu_start = gv_gpu_await_start,
     .leave_gpu_start = gv_gpu_leave_start,
+    .expect_peers = gv_gpu_expect_peers,
+    .yield_gpu = gv_gpu_yield,
+    .gpu_library = gv_gpu_library,
 };

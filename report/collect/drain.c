@@ -156,6 +156,10 @@ static int complete_trace(struct gv_drain *drain)
         drain->settled = true;
     }
     int error = gv_database_begin(&drain->database);
+    /* Those that are still here wait for the end of this. */
+    for (size_t i = 0; i < drain->count && !error; i++)
+        if (drain->spools[i]->ended)
+            error = gv_process_cost_store_wait(&drain->spools[i]->ingest.cost);
     if (!error && drain->root_signal)
         error = gv_database_run(&drain->database, GV_STATEMENT_PROCESS_SIGNAL, "iii",
                                 (int64_t)drain->root_pid, (int64_t)drain->root_start_ticks,

@@ -750,6 +750,8 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
     gv_call_row_set(row, GV_CALL_API, api->row);
     fill_row(row, gv_ingest_time(ingest, call->start_ns), thread, call);
     (*ingest->next_call)++;
+    ingest->cost.hooked++;
+    ingest->cost.correlated += call->correlation != 0;
     count_work(ingest, api->kind->work, call);
     if (call->correlation)
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);
@@ -776,6 +778,7 @@ static int store_poll(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 
     if (error || poll->count <= 1)
         return error;
+    ingest->cost.hooked += poll->count - 1;
     return gv_database_run(ingest->database, GV_STATEMENT_CALL_FOLD, "iii", id,
                            (int64_t)poll->count, (int64_t)poll->span_ns);
 }
@@ -1018,6 +1021,8 @@ int gv_ingest_status(struct gv_ingest *ingest)
         error = gv_ingest_gpu_status(ingest, &now);
     if (!error)
         error = store_lost_calls(ingest, &now);
+    if (!error)
+        error = gv_process_cost_store(&ingest->cost, &now);
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !error; i++)
         error = store_loss(ingest, losses[i].what, losses[i].class_name, losses[i].count,
                            losses[i].stored);
@@ -1194,6 +1199,7 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
     ingest->next_call = next_call;
     gv_spool_reader_facts(reader, &facts);
     ingest->epoch_ns = facts.clock.epoch_ns;
+    gv_process_cost_open(&ingest->cost, database, reader, &facts.clock);
     ingest->apis = calloc((size_t)reader->names_count + 1, sizeof(*ingest->apis));
     if (!ingest->apis)
         return -ENOMEM;
@@ -1201,7 +1207,9 @@ int gv_ingest_open(struct gv_ingest *ingest, struct gv_database *database,
                              (int64_t)facts.identity);
     if (error)
         return error;
-    return ingest->process ? load_all(ingest) : add_process(ingest, &facts);
+    error = ingest->process ? load_all(ingest) : add_process(ingest, &facts);
+    ingest->cost.process = ingest->process;
+    return error;
 }
 
 void gv_ingest_close(struct gv_ingest *ingest)
@@ -1392,6 +1400,8 @@ int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *don
         error = store_position(ingest);
     if (!error)
         error = gv_call_batch_flush(&ingest->calls, ingest->database);
+    if (!error)
+        error = gv_process_cost_add_calls(&ingest->cost);
     *stored += count;
     return error;
 }

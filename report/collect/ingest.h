@@ -14,6 +14,7 @@
 #include "report/collect/call_batch.h"
 #include "report/collect/correlate.h"
 #include "report/collect/known.h"
+#include "report/collect/own_cost.h"
 #include "report/store/database.h"
 #include "trace/call_table.h"
 #include "trace/spool_reader.h"
@@ -98,6 +99,7 @@ struct gv_ingest {
     struct gv_known gpu_places; /* device, context, stream -> row */
     struct gv_correlate correlate;
     struct gv_ingest_work work;
+    struct gv_process_cost cost;
     bool inherited; /* another collector stored a part of this process, which is not in `work` */
     bool resumed;   /* the trace has calls of this process that `correlate` does not know */
     /* threads with records */

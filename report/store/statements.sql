@@ -142,6 +142,14 @@ INSERT INTO loss (process, what, class, count) VALUES (?, ?, ?, ?)
 ON CONFLICT (process, what, class) DO UPDATE
 SET count = count + excluded.count;
 
+-- name: COST_SET
+INSERT OR REPLACE INTO cost (process, what, count, total_ns, spared) VALUES (?, ?, ?, ?, ?);
+
+-- name: COST_ADD
+INSERT INTO cost (process, what, count, total_ns, spared) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (process, what) DO UPDATE
+SET count = count + excluded.count, total_ns = total_ns + excluded.total_ns;
+
 -- name: FLIGHT_CLEAR
 DELETE FROM flight WHERE process = ?;
 

@@ -66,6 +66,10 @@ CREATE TABLE load (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 CREATE TABLE loss (process INTEGER NOT NULL, what TEXT NOT NULL, class TEXT NOT NULL,
     count INTEGER NOT NULL, PRIMARY KEY (process, what, class)) WITHOUT ROWID;
 
+-- What gpuverify itself cost: trace/own_cost.def. A process has all rows, or none in earlier traces.
+CREATE TABLE cost (process INTEGER NOT NULL, what TEXT NOT NULL, count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, spared INTEGER NOT NULL, PRIMARY KEY (process, what)) WITHOUT ROWID;
+
 -- Calls that had not returned when the watchdog looked, or when their process ended.
 CREATE TABLE flight (process INTEGER NOT NULL, thread_serial INTEGER, tid INTEGER, name TEXT,
     api INTEGER NOT NULL, start_ns INTEGER NOT NULL, kernel INTEGER, stream_handle INTEGER,

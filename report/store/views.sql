@@ -419,6 +419,29 @@ SELECT
     count -- how many
 FROM loss;
 
+CREATE VIEW own_cost AS -- one part of what gpuverify itself cost one process; no row: an earlier version recorded it
+WITH run AS (
+    SELECT p.id AS process,
+        coalesce(t.busiest, 1) AS busiest,
+        (SELECT total(total_ns) FROM cost WHERE process = p.id AND what = 'end')
+            + coalesce(p.end_ns, max(p.start_ns, coalesce(p.gpu_flushed_ns, 0),
+                coalesce((SELECT max(seen_ns) FROM flight WHERE process = p.id), 0),
+                coalesce((SELECT c.start_ns + c.duration_ns FROM call c WHERE c.thread IN
+                    (SELECT id FROM thread WHERE process = p.id) ORDER BY c.id DESC LIMIT 1), 0)))
+            - p.start_ns AS run_ns
+    FROM process p LEFT JOIN (
+        SELECT process, max(records) / nullif(total(records), 0) AS busiest FROM thread
+        WHERE serial < 1 << 62 GROUP BY process) t ON t.process = p.id)
+SELECT
+    c.process AS process, -- id in processes
+    c.what AS what, -- hooks, hooks-unrecorded, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
+    c.count AS count, -- how often
+    c.total_ns AS total_ns, -- together; of hooks and cupti-calls an estimate
+    c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
+    CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
+        / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1, as docs/performance.md explains; NULL: on no thread of the program
+FROM cost c JOIN run r ON r.process = c.process;
+
 -- Summaries read the totals of a finished trace. Without totals they compute the same from each row:
 -- "stored" is then 0, and cross joins keep SQLite from reading the rows otherwise. Medians need
 -- every name's durations in order: they are counted by duration first, which leaves far fewer to

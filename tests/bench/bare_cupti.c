@@ -1,12 +1,15 @@
 /*
- * Runs CUPTI with the kinds of records of the default mode and nothing else, to compare the default
- * mode's cost with. The driver opens it by CUDA_INJECTION64_PATH.
+ * Runs CUPTI alone, with as little as records of GPU work need: a lean client, to compare the
+ * default mode's cost with. The driver opens it by CUDA_INJECTION64_PATH.
  *
- *    BENCH_CUPTI         path of libcupti
- *    BENCH_CUPTI_KINDS   numbers of other kinds to enable instead, separated by commas
- *    BENCH_CUPTI_MORE    "", or a way to learn which call a record belongs to, to measure its cost:
- *                        callbacks (of the driver's launches, copies and sets), runtime (a record
- *                        for each of these calls)
+ *    BENCH_CUPTI        path of libcupti
+ *    BENCH_CUPTI_ASKS   what it asks for, separated by commas; without it: 10,1,2,51
+ *                       (kernels, copies, sets, graphs as a whole)
+ *       NUMBER          records of this kind (CUpti_ActivityKind)
+ *       callbacks       a callback at the start and end of each driver call that starts GPU work
+ *       modules         a callback for each module that is loaded
+ *       timestamps      the times of records come from a callback
+ *       zeroed          buffers are given zeroed
  *
  * It knows libcupti only by name, so the few types that it needs are defined here.
  */
@@ -15,23 +18,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define BUFFER_BYTES (512u * 1024u)
-#define BUFFERS      512u
+#define BUFFER_BYTES  (512u * 1024u)
+#define BUFFERS       512u
+#define BUFFERS_READY 16u
 
 typedef void request(uint8_t **data, size_t *bytes, size_t *records_most);
 typedef void complete(void *context, uint32_t stream, uint8_t *data, size_t bytes, size_t used);
 typedef void callback(void *context, int domain, uint32_t id, const void *data);
 
-/* Concurrent kernel, memcpy, memcpy2, memset, overhead, JIT, graph trace. */
-static const int kinds[] = {10, 1, 22, 2, 17, 52, 51};
-
-#define DRIVER_API 1
-#define CALLBACKS  2048u
+/* CUPTI's numbers. */
+#define DRIVER_API       1
+#define RESOURCE         3
+#define MODULE_LOADED    6
+#define ZEROED_ATTRIBUTE 5
+#define CALLBACKS        2048u
 
 static uint8_t *free_buffers[BUFFERS];
 static uint32_t free_count;
 static volatile int lock;
+static int gives_zeroed;
 static __thread uint32_t correlation;
 
 static void take_lock(void)
@@ -61,7 +68,8 @@ static void completed(void *context, uint32_t stream, uint8_t *data, size_t byte
     (void)context;
     (void)stream;
     (void)bytes;
-    memset(data, 0, used);
+    if (gives_zeroed)
+        memset(data, 0, used);
     take_lock();
     if (free_count < BUFFERS) {
         free_buffers[free_count++] = data;
@@ -86,58 +94,76 @@ static int is_started(const char *name)
            strncmp(name, "cuMemset", 8) == 0 || strncmp(name, "cuGraphLaunch", 13) == 0;
 }
 
-static void watch(void *cupti, const char *more)
+static uint64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int watch_calls(void *cupti, void *subscriber)
 {
     int (*name_of)(int, uint32_t, const char **) = dlsym(cupti, "cuptiGetCallbackName");
-    int (*enable_call)(uint32_t, void *, int, uint32_t) = dlsym(cupti, "cuptiEnableCallback");
-    int (*enable_record)(uint32_t, uint8_t) = dlsym(cupti, "cuptiActivityEnableDriverApi");
-    int (*subscribe)(void **, callback *, void *) = dlsym(cupti, "cuptiSubscribe");
-    void *subscriber = NULL;
-    int is_callbacks = strcmp(more, "callbacks") == 0;
+    int (*enable)(uint32_t, void *, int, uint32_t) = dlsym(cupti, "cuptiEnableCallback");
+    int result = 0;
 
-    if (is_callbacks && subscribe(&subscriber, called, NULL) != 0)
-        fprintf(stderr, "bare_cupti: cannot subscribe\n");
     for (uint32_t id = 1; id < CALLBACKS; id++) {
         const char *name = NULL;
 
-        if (name_of(DRIVER_API, id, &name) != 0 || !name || !is_started(name))
-            continue;
-        if (is_callbacks)
-            enable_call(1, subscriber, DRIVER_API, id);
-        else if (enable_record)
-            enable_record(id, 1);
+        if (name_of(DRIVER_API, id, &name) == 0 && name && is_started(name))
+            result |= enable(1, subscriber, DRIVER_API, id);
     }
+    return result;
+}
+
+/* Returns CUPTI's result. */
+static int ask(void *cupti, const char *word)
+{
+    static void *subscriber;
+    int (*enable_kind)(int) = dlsym(cupti, "cuptiActivityEnable");
+    int (*subscribe)(void **, callback *, void *) = dlsym(cupti, "cuptiSubscribe");
+    int (*enable)(uint32_t, void *, int, uint32_t) = dlsym(cupti, "cuptiEnableCallback");
+    int (*set_clock)(uint64_t(*)(void)) = dlsym(cupti, "cuptiActivityRegisterTimestampCallback");
+    int (*set)(int, size_t *, void *) = dlsym(cupti, "cuptiActivitySetAttribute");
+    size_t bytes = 1;
+    uint8_t yes = 1;
+
+    if (strcmp(word, "timestamps") == 0)
+        return set_clock(now);
+    if (strcmp(word, "zeroed") == 0) {
+        gives_zeroed = 1;
+        return set(ZEROED_ATTRIBUTE, &bytes, &yes);
+    }
+    if (strcmp(word, "callbacks") != 0 && strcmp(word, "modules") != 0)
+        return enable_kind(atoi(word));
+    if (!subscriber && subscribe(&subscriber, called, NULL) != 0)
+        return -1;
+    return word[0] == 'c' ? watch_calls(cupti, subscriber)
+                          : enable(1, subscriber, RESOURCE, MODULE_LOADED);
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
-    const char *path = getenv("BENCH_CUPTI"), *more = getenv("BENCH_CUPTI_MORE");
-    char *chosen = getenv("BENCH_CUPTI_KINDS");
+    const char *path = getenv("BENCH_CUPTI"), *asks = getenv("BENCH_CUPTI_ASKS");
     void *cupti = dlopen(path ? path : "libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
-    int (*enable)(int), (*enlist)(request *, complete *), (*flush_every)(uint32_t);
+    int (*enlist)(request *, complete *), (*flush_every)(uint32_t);
+    char words[256], *rest;
 
     if (!cupti) {
         fprintf(stderr, "bare_cupti: %s\n", dlerror());
         return 0;
     }
-    *(void **)&enable = dlsym(cupti, "cuptiActivityEnable");
     *(void **)&enlist = dlsym(cupti, "cuptiActivityRegisterCallbacks");
     *(void **)&flush_every = dlsym(cupti, "cuptiActivityFlushPeriod");
-    for (uint32_t i = 0; i < 16; i++) {
-        free_buffers[free_count] = malloc(BUFFER_BYTES);
-        if (free_buffers[free_count])
-            memset(free_buffers[free_count++], 0, BUFFER_BYTES);
-    }
+    while (free_count < BUFFERS_READY && (free_buffers[free_count] = malloc(BUFFER_BYTES)))
+        memset(free_buffers[free_count++], 0, BUFFER_BYTES);
     enlist(requested, completed);
     flush_every(200);
-    for (size_t i = 0; !chosen && i < sizeof kinds / sizeof kinds[0]; i++)
-        if (enable(kinds[i]) != 0)
-            fprintf(stderr, "bare_cupti: kind %d cannot be enabled\n", kinds[i]);
-    for (char *at = chosen; at && *at; at += strcspn(at, ",") + (strchr(at, ',') != NULL))
-        if (enable(atoi(at)) != 0)
-            fprintf(stderr, "bare_cupti: kind %d cannot be enabled\n", atoi(at));
-    if (more && more[0])
-        watch(cupti, more);
+    snprintf(words, sizeof words, "%s", asks ? asks : "10,1,2,51");
+    for (char *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+        if (ask(cupti, word) != 0)
+            fprintf(stderr, "bare_cupti: CUPTI refuses %s\n", word);
     return 1;
 }

@@ -18,6 +18,27 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 IN_A_BUNDLE = {"preload/libgpuverify.so": "lib/libgpuverify.so", "report/gpuverify": "bin/gpuverify"}
 
 
+def word(value):
+    """As tables show it."""
+    if isinstance(value, (int, float)):
+        return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.3g}"
+    return "-" if value is None else value
+
+
+def paired(values, base):
+    """The median ratio of runs that were made one after the other. A machine's speed changes between rounds, so
+    this says more than a ratio of medians. None: `base` is not above 0."""
+    ratios = [value / under for value, under in zip(values, base) if under > 0]
+    return statistics.median(ratios) if ratios else None
+
+
+def judged(ratio, goal):
+    """What a table says of a ratio: the ratio, the goal, and whether it was reached."""
+    number = None if ratio is None else f"{ratio:.3f}"
+    return [number, goal and f"{goal:.2f}", goal and ratio is not None and ("yes" if ratio <= goal else "no")
+            or None]
+
+
 class Bench:
     """Paths in a build or an unpacked bundle, and the results so far."""
 
@@ -25,6 +46,7 @@ class Bench:
         self.build, self.scale = build, scale
         self.found = {}
         self.charts = []
+        self.tables = []
         self.notes = []
         self.wrong = []
 
@@ -46,18 +68,32 @@ class Bench:
         self.notes.append(text)
         print(f"  {text}", flush=True)
 
+    def keep(self, name, values):
+        """Stores some values for comparisons; a table shows them."""
+        self.found[name] = {"median": statistics.median(values), "min": min(values), "max": max(values),
+                            "runs": len(values)}
+        return self.found[name]["median"]
+
     def spread(self, name, what, values, unit):
-        """Median, and the lowest and highest of some values."""
-        middle = statistics.median(values)
-        self.say(name, {"median": middle, "min": min(values), "max": max(values), "unit": unit,
-                        "runs": len(values), "what": what},
-                 f"{what}: median {middle:.4g} {unit} ({min(values):.4g} to {max(values):.4g}, "
-                 f"{len(values)} runs)")
+        """Median, and the lowest and highest of some values, as a row of the document."""
+        middle = self.keep(name, values)
+        self.found[name].update(unit=unit, what=what)
+        print(f"  {what}: median {middle:.4g} {unit} ({min(values):.4g} to {max(values):.4g}, "
+              f"{len(values)} runs)", flush=True)
         return middle
 
     def chart(self, **what):
         """Adds a chart (svg.py)."""
         self.charts.append(what)
+
+    def table(self, columns, rows):
+        """Adds a table of words and numbers to the document."""
+        self.tables.append({"columns": list(columns), "rows": [list(row) for row in rows]})
+        shown = [columns, *([word(value) for value in row] for row in rows)]
+        widths = [max(len(row[i]) for row in shown) for i in range(len(columns))]
+        for row in shown:
+            cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]
+            print("  " + "  ".join(cells).rstrip(), flush=True)
 
     def must(self, what, holds):
         if not holds:

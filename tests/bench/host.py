@@ -16,17 +16,21 @@ from ground import (environment, finish, launch_rows, launches, lost_launches, p
 
 
 def bench_hook(bench):
-    """ns per launch: bursts, plain and with the library in turn."""
-    plain, hooked, added = [], [], []
+    """ns per launch: bursts, plain and with the library in turn; and what the trace says of it."""
+    plain, hooked, added, estimated = [], [], [], []
     for _ in range(bench.scaled(15, 3)):
         for preload, into in ((False, plain), (True, hooked)):
             with place() as folder:
                 values = launches(bench, folder, preload, "-n", "200000", "-b", "2000")
                 into.append(statistics.median(values["burst_ns"]))
+                if preload:
+                    estimated.append(query(finish(bench, folder), "SELECT total_ns * 1.0 / count "
+                                           "FROM own_cost WHERE what = 'hooks'"))
         added.append(hooked[-1] - plain[-1])
     bench.spread("hook_plain_ns", "launch, plain", plain, "ns")
     bench.spread("hook_hooked_ns", "launch, with the library", hooked, "ns")
     bench.spread("hook_added_ns", "the hook's cost per launch", added, "ns")
+    bench.spread("hook_estimated_ns", "the same as the view own_cost estimates it", estimated, "ns")
 
 
 def processes():

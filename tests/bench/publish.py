@@ -6,14 +6,10 @@ import re
 
 import store
 import svg
-from ground import CHECKOUT
+from ground import CHECKOUT, word
 
 DOCUMENT = os.path.join(CHECKOUT, "docs", "performance.md")
 FOLDER = os.path.join(CHECKOUT, "docs", "performance")
-
-
-def shown(value):
-    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def sentence(result):
@@ -27,19 +23,28 @@ def sentence(result):
 
 
 def rows(result):
-    for name, value in result["found"].items():
-        if isinstance(value, dict) and "runs" in value:
-            yield (value.get("what", name), f"{shown(value['median'])} {value['unit']}".strip(),
-                   f"{shown(value['min'])} to {shown(value['max'])}", value["runs"])
+    for value in result["found"].values():
+        if isinstance(value, dict) and "what" in value:
+            yield (value["what"], f"{word(value['median'])} {value['unit']}".strip(),
+                   f"{word(value['min'])} to {word(value['max'])}", str(value["runs"]))
+
+
+def table(columns, rows_):
+    return ["", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns),
+            *(f"| {' | '.join(word(value) for value in row)} |" for row in rows_)]
 
 
 def section(group, result):
-    lines = [sentence(result), "", "| what | median | lowest to highest | runs |", "|---|---|---|---|"]
-    lines += [f"| {what} | {median} | {spread} | {runs} |" for what, median, spread, runs in rows(result)]
+    lines = [sentence(result)]
+    singles = list(rows(result))
+    if singles:
+        lines += table(("what", "median", "lowest to highest", "runs"), singles)
+    for each in result.get("tables", []):
+        lines += table(each["columns"], each["rows"])
     lines += [""] + [f"- {note}" for note in result.get("notes", [])]
     for chart in result["charts"]:
         lines += [f"![{chart['title']}](performance/{chart['name']}.svg)"]
-    return "\n".join(lines).replace("\n\n\n", "\n\n")
+    return "\n".join(lines).replace("\n\n\n", "\n\n").strip()
 
 
 def filled(text, group, result):

@@ -60,8 +60,11 @@ def commit(checkout):
     if os.path.exists(version):
         with open(version, encoding="utf-8") as file:
             return next((line.split()[1] for line in file if line.startswith("commit ")), None)
-    done = subprocess.run(["git", "-C", checkout, "describe", "--always", "--dirty"],
-                          capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(["git", "-C", checkout, "describe", "--always", "--dirty"],
+                              capture_output=True, text=True, check=False)
+    except OSError:  # no git here
+        return None
     return done.stdout.strip() or None
 
 
@@ -69,7 +72,7 @@ def result(group, bench, checkout, command):
     return {"group": group, "machine": machine(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
             "load": os.getloadavg()[0], "commit": commit(checkout), "command": command,
             "scale": bench.scale, "found": bench.found, "notes": bench.notes,
-            "charts": bench.charts}
+            "tables": bench.tables, "charts": bench.charts}
 
 
 def write(path, what):

@@ -12,7 +12,7 @@ KEPT = [["--no-load-after", "2s"], ["--no-load-after", "39 launches"], ["--no-ji
         ["--max-copy-ratio", "0.3"], ["--require-kernel", "gemm"], ["--require-kernel", "*tanh*"],
         ["--min-launches", "3"], ["--max-errors", "0"], ["--no-unfinished"], ["--clean-exit"], ["--max-losses", "0"],
         ["--min-gpu-busy", "80%"], ["--max-gpu-gap", "1ms"], ["--max-stall", "900ms"],
-        ["--no-stall", "jit"], ["--min-kernels", "39"]]
+        ["--no-stall", "jit"], ["--min-kernels", "39"], ["--max-own-cost", "0.5%"]]
 
 # (SQL that spoils the trace, rule, message)
 BROKEN = [
@@ -27,6 +27,8 @@ BROKEN = [
     ("UPDATE call SET result = 1 WHERE id = 5", ["--max-errors", "0"], "1 call returned an error"),
     ("INSERT INTO loss VALUES (1, 'call', 'launch', 7)", ["--max-losses", "6"],
      "7 records were lost"),
+    ("UPDATE cost SET total_ns = 40 * total_ns WHERE what = 'stacks'", ["--max-own-cost", "0.5%"],
+     "gpuverify cost 2.4 % of the run (stacks 2.2 %)"),
     ("INSERT INTO jit (id, process, start_ns, duration_ns, operation)"
      " VALUES (1, 1, 5000000000, 300000000, 3)", ["--no-jit"], "compiled 1 time, for 300 ms"),
     # Simultaneous time counts once.
@@ -196,7 +198,8 @@ class Check(harness.Case):
         for rule in (["--max-errors", "0"], ["--max-losses", "0"], ["--max-stall", "900ms"], ["--no-stall", "lock"],
                      ["--no-load-after", "2s"], ["--min-launches", "1000"], ["--require-kernel", "mm*"],
                      ["--max-copy-ratio", "0.3"], ["--no-jit"], ["--min-kernels", "40"],
-                     ["--min-gpu-busy", "1%"], ["--max-gpu-gap", "1h"]):
+                     ["--min-gpu-busy", "1%"], ["--max-gpu-gap", "1h"], ["--max-own-cost", "50%"],
+                     ["--max-own-cost", "0.001%"]):
             self.assertIn("not known: " + " ".join(rule)[2:] + ": ", self.check(*rule, status=3).out)
         self.assertIn("process 4242 still runs", self.check("--max-errors", "0", status=3).out)
         # More records cannot change it.

@@ -47,7 +47,7 @@ class Run(harness.Case):
         self.assertEqual(result.out, "three launches\n")
         self.assertIn("  Next: gpuverify report   trace: trace.db\n", result.err)
         self.assertIn("Your code made 3 launches of 1 kernel.", result.err)
-        self.assertLess(len(result.err.splitlines()), 14)
+        self.assertLess(len(result.err.splitlines()), 15)
 
     def test_program_without_cuda(self):
         result = self.run_it("-o", self.path("trace.db"), "--", "/bin/echo", "hello")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import unittest
 
@@ -149,6 +150,31 @@ class Operations(Seen):
         self.assertEqual(trace.rows(
             "SELECT device, name, compute_capability, multiprocessors FROM devices ORDER BY 1"),
             [(i, f"GV_SIM simulated GPU {i}", "9.0", 132) for i in range(2)])
+
+    def peers(self, how, **env):
+        """How often copies between devices are asked for."""
+        log = self.path("cupti.log")
+        _, trace = self.work(how, 3, GV_SIM_CUPTI_LOG=log, **env)
+        with open(log, encoding="utf-8") as file:
+            return file.read().splitlines().count("enable 22"), trace
+
+    def test_the_first_copy_between_contexts_is_recorded(self):
+        asked, trace = self.peers("peer-copies")
+        self.assertEqual(asked, 1)
+        self.assertEqual(trace.rows("SELECT name, bytes FROM gpu_ops"), [("peer to peer", 262144)] * 3)
+        self.all_found_their_call(trace)
+
+    def test_peer_access_allows_copies(self):
+        self.assertEqual(self.peers("peer-access")[0], 1)
+
+    def test_a_second_device_allows_copies(self):
+        self.assertEqual(self.peers("second-device", GV_SIM_DEVICES=2)[0], 1)
+
+    def test_copies_between_devices_are_not_asked_for_in_vain(self):
+        for how in ("graphs", "contexts", "copies"):
+            with self.subTest(how):
+                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+                self.assertEqual(self.peers(how, GV_SIM_DEVICES=2)[0], 0)
 
     def test_every_version_of_cupti(self):
         for version, number in VERSIONS.items():
@@ -335,60 +361,80 @@ class Unharmed(Seen):
 
 
 class OwnProfiler(Seen):
-    """A program that profiles itself through CUPTI."""
+    """A program that profiles itself through CUPTI sees the same with us and without, and we see the
+    rest."""
 
-    def profiled(self, mode, *arguments):
-        result = self.run_well([harness.program("own_profiler"), libcupti(), *arguments], quiet=False,
-                               env={"GPUVERIFY_GPU": mode})
-        self.assertEqual(result.out, "2010 launches\n", str(result))
+    SESSION = "session {}: records 20, at another time 0, in buffers of others 0\n"
+
+    def profiled(self, *words, library=None, mode="auto", env={}):
+        os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
+        result = self.run_twice([harness.program("own_profiler"), library or libcupti(), *words],
+                                env={"GPUVERIFY_GPU": mode, **env})
         trace = self.trace(losses=True)
-        self.assertEqual(trace.count("cuLaunchKernel"), 2010)
+        self.launches = trace.count("cuLaunchKernel")
+        self.assertEqual(result.out, f"{self.launches} launches\n")
         return result, trace
 
-    def test_two_profilers_meet_after_everything_was_fetched_once(self):
+    def operations(self, trace):
+        return trace.rows("SELECT count(*), count(call) FROM gpu_ops")[0]
+
+    def test_it_keeps_its_subscription(self):
+        for words in ((), ("own-clock",), ("registers-once",)):
+            with self.subTest(words):
+                result, trace = self.profiled("sessions", *words)
+                self.assertEqual(result.err, "".join(map(self.SESSION.format, range(3))))
+                # those of its sessions are its own; after the first one, it has the callbacks
+                self.assertEqual(self.operations(trace), (80, 20))
+
+    def test_it_unsubscribes(self):
+        result, trace = self.profiled("sessions", "unsubscribes")
+        self.assertEqual(result.err, "".join(map(self.SESSION.format, range(3))))
+        self.assertEqual(self.operations(trace), (80, 80))
+
+    def test_after_it_finalised_we_stay_away(self):
+        for words in (("finalizes",), ("tears-down",)):
+            with self.subTest(words):
+                result, trace = self.profiled("sessions", *words)
+                self.assertEqual(result.err, "".join(map(self.SESSION.format, range(3))))
+                self.assertEqual(self.operations(trace), (20, 20))
+
+    def test_it_starts_before_the_first_cuda_call(self):
+        result, trace = self.profiled("before-cuda", "unsubscribes")
+        self.assertEqual(result.err, self.SESSION.format(0).replace("20", "40"))
+        self.assertEqual(self.operations(trace), (20, 20))
+
+    def test_it_has_a_copy_of_cupti_of_its_own(self):
+        copy = shutil.copy(libcupti(), self.path("libcupti.so.12"))
+        result, trace = self.profiled("sessions", "unsubscribes", library=copy)
+        self.assertEqual(result.err, "".join(map(self.SESSION.format, range(3))))
+        self.assertEqual(self.operations(trace), (80, 80))
+
+    def test_eight_threads_launch_meanwhile(self):
+        result, trace = self.profiled_of_threads()
+        self.assertIn("session 2: records 1, at another time 0, in buffers of others 0\n", result.err)
+        lost = trace.value("SELECT coalesce(sum(count), 0) FROM losses")
+        self.assertEqual(lost, 0)
+
+    def profiled_of_threads(self):
+        result = self.run_well([harness.program("own_profiler"), libcupti(), "sessions", "threads",
+                                "unsubscribes"], quiet=False, env={"GPUVERIFY_GPU": "auto"})
+        return result, self.trace(losses=True)
+
+    def test_after_everything_was_fetched_once(self):
         for when in ("signals-first", "signals-just-before"):
             with self.subTest(when):
-                os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
-                result, trace = self.profiled("auto", when)
-                self.assertIn("cuptiSubscribe: 39\n", result.err)
-                why = trace.value("SELECT gpu_why FROM processes") or ""
-                self.assertIn("another profiler", why)
-                self.assertIn("took over CUPTI's records", why)
+                result, trace = self.profiled(when)
+                self.assertEqual(result.err, self.SESSION.format(0))
+                self.assertEqual(self.operations(trace), (40, 20))
 
-    def test_two_profilers_meet(self):
-        result, trace = self.profiled("auto")
-        self.assertIn("cuptiSubscribe: 39\n", result.err)
-        why = trace.value("SELECT gpu_why FROM processes")
-        self.assertIn("another profiler inside the program", why or "")
-        self.assertIn("GPUVERIFY_GPU=off", why)
-        report = self.command("report", self.path("trace.db"))
-        self.assertIn("another profiler inside the program", report.out)
-
-    def test_refused_profiler_is_told(self):
-        result = self.run_well([harness.program("own_profiler"), libcupti(), "gives-up"], quiet=False,
-                               env={"GPUVERIFY_GPU": "auto"})
-        self.assertEqual(result.err, "cuptiSubscribe: 39\n")
-        trace = self.trace()
-        why = trace.value("SELECT gpu_why FROM processes")
-        self.assertIn("CUPTI refused another profiler", why or "")
-        self.assertIn("GPUVERIFY_GPU=off", why)
-        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops WHERE call IS NOT NULL"), 2010)
-        report = self.command("report", self.path("trace.db"))
-        self.assertIn("CUPTI refused another profiler", " ".join(report.out.split()))
+    def test_subscribers_share_where_cupti_lets_them(self):
+        result, trace = self.profiled("callbacks", env={"GV_SIM_CUPTI_SHARED": "1"})
+        self.assertRegex(result.err, "session 0: callbacks [1-9]")
+        self.assertEqual(self.operations(trace), (60, 60))
+        result, trace = self.profiled("callbacks")
+        self.assertEqual(self.operations(trace), (20, 20))
 
     def test_switched_off_leaves_it_alone(self):
-        result, trace = self.profiled("off")
-        self.assertEqual(result.err, "cuptiSubscribe: 0\nrecords: 2000\n")
+        result, trace = self.profiled(mode="off")
+        self.assertEqual(result.err, self.SESSION.format(0))
         self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
-
-
-class Children(Seen, test_lifecycle.Children):
-    """A child of a program that uses CUPTI never calls it; the simulated one would abort it."""
-
-
-class Traps(Seen, test_traps.Callbacks):
-    pass
-
-
-class Threads(Seen, test_lifecycle.Threads):
-    pass

@@ -36,8 +36,12 @@ def shown(page):
     return [(command, "\n".join(lines)) for command, lines in found]
 
 
+# Which part cost most differs from run to run.
+COST = re.compile(r"gpuverify cost (?:less than )?[\d.]+ % of this run(?: \([^)]*\))?")
+
+
 def bare(text):
-    for pattern, instead in ((PLACE, ""), (PICTURE, "~"), (NUMBER, "N")):
+    for pattern, instead in ((COST, "gpuverify cost"), (PLACE, ""), (PICTURE, "~"), (NUMBER, "N")):
         text = pattern.sub(instead, text)
     text = re.sub(r"\bcalls\b", "call", text)
     return " ".join(text.split())

@@ -68,6 +68,9 @@ class EarlierSchema(harness.Case):
         self.assertIn("cuModuleLoadData", self.read(path, "explain", "1"))
         self.assertIn("Nothing changed.", self.read(path, "diff", path))
         self.read(path, "check", "--max-losses", "0", "--min-kernels", "6")
+        self.assertNotIn("gpuverify cost", self.read(path, "report"))
+        self.assertIn("what gpuverify cost is not in this trace",
+                      self.read(path, "check", "--max-own-cost", "1%", status=3))
 
     def test_every_view_answers(self):
         path = self.make()

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import time
 
-from ground import Skip, both, check, gpu_side, launches_are_named, one, trace_of
+from ground import (Skip, both, both_at_once, check, gpu_side, launches_are_named, one,
+                    trace_of)
 
 CLOCK_SECONDS = 5.0  # run.py --clock-seconds
 
@@ -50,13 +51,16 @@ def synchronous_copies(bench, folder):
     return f"{count} copies inside their calls"
 
 
-def torch_profiler_meets_us(bench, folder):
-    done = bench.run(bench.python("torch_profiler.py", "torch"), folder, True)
-    check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
-    with trace_of(folder) as trace:
-        why = one(trace, "SELECT gpu_why FROM processes")
-    check(why and "GPUVERIFY_GPU=off" in why, f"the trace does not say that two profilers met: {why}")
-    return f"{done.stdout.strip()}: {why}"
+def own_profiler_case(script, packages, arguments=(), outside=50, **environment):
+    """The program's own profiler sees the same with us and without, and we see what it launches
+    while we may look: at least `outside` kernels."""
+    def case(bench, folder):
+        done = both_at_once(bench, bench.python(script, *packages) + list(arguments), folder, **environment)
+        with trace_of(folder) as trace:
+            kernels = one(trace, "SELECT count(*) FROM gpu_ops WHERE kind = 'kernel'")
+        check(kernels >= 0.99 * outside, f"{kernels} kernels recorded, {outside} launched outside its sessions")
+        return f"{done.stdout.splitlines()[0]}; {kernels} of {outside} kernels outside of it"
+    return case
 
 
 def a_load_behind_a_kernel(bench, folder):
@@ -157,6 +161,12 @@ CASES = [
     ("contexts that come and go", contexts_that_come_and_go),
     ("two devices", two_devices),
     ("multi-process service", under_mps),
-    ("torch.profiler under us", torch_profiler_meets_us),
+    ("torch.profiler, three sessions", own_profiler_case("torch_profiler.py", ["torch"], ["3"], 650)),
+    ("torch.profiler that finalises CUPTI",
+     own_profiler_case("torch_profiler.py", ["torch"], ["3"], TEARDOWN_CUPTI="1")),
+    ("torch.profiler while eight threads launch",
+     own_profiler_case("torch_profiler.py", ["torch"], ["6", "8"], 1250)),
+    ("Proton, three sessions", own_profiler_case("proton_profiler.py", ["torch", "triton"])),
+    ("JAX's profiler, three sessions", own_profiler_case("jax_profiler.py", ["jax"])),
     ("a module load behind a running kernel", a_load_behind_a_kernel),
 ]

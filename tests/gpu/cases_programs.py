@@ -217,8 +217,6 @@ CASES = [
     ("PyTorch", python_case("torch_ops.py", ["torch"])),
     ("PyTorch, captured graph", python_case("torch_graph.py", ["torch"])),
     ("PyTorch, forked workers and a spawned process", torch_with_workers),
-    ("PyTorch with its own profiler, GPUVERIFY_GPU=off",
-     python_case("torch_profiler.py", ["torch"], environment=HOST_ONLY)),
     ("PyTorch, host only", python_case("torch_ops.py", ["torch"], environment=HOST_ONLY)),
     *[(f"{name}, much is {word}", balance_case(f"{package}_{script}_heavy.py", package, heavier))
       for name, package in (("PyTorch", "torch"), ("CuPy", "cupy"), ("Numba", "numba"))

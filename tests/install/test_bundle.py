@@ -241,11 +241,12 @@ class Bundle(unittest.TestCase):
 
     def test_benchmark_of_the_archive(self):
         place = self.unpack(with_tests=True)
-        numbers = os.path.join(self.folder, "gpu.json")
-        said = self.on_simulator(os.path.join(place, "scripts", "bench"), "--build", place, "--scale",
-                                 "0.001", "--json", numbers, "gpu")
-        self.assertIn("launch: host-only / plain", said)
-        self.assertTrue(os.path.exists(numbers))
+        for group, words in (("gpu", "launch: host-only / plain"), ("gpu-kinds", "graph of 1000")):
+            numbers = os.path.join(self.folder, f"{group}.json")
+            said = self.on_simulator(os.path.join(place, "scripts", "bench"), "--build", place, "--scale",
+                                     "0.001", "--json", numbers, group)
+            self.assertIn(words, said)
+            self.assertTrue(os.path.exists(numbers))
 
     @unittest.skipIf(ROOT, "shown by what is built here")
     def test_the_same_sources_make_the_same_archive(self):

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(CHECKOUT, "tests", "bench"))
 
 import gpu  # noqa: E402
 import ground  # noqa: E402
+import programs  # noqa: E402
 import publish  # noqa: E402
 import store  # noqa: E402
 import svg  # noqa: E402
@@ -108,12 +109,39 @@ class Document(unittest.TestCase):
         with self.assertRaises(LookupError):
             publish.filled("nothing", "host", result({}))
 
+    def test_tables_of_several_columns(self):
+        text = publish.section("gpu", result({"b": {"median": 2, "min": 1, "max": 3, "runs": 3}}, tables=[
+            {"columns": ["graph", "plain", "default"], "rows": [["of 20", 1250.0, None]]}]))
+        self.assertIn("| graph | plain | default |\n|---|---|---|\n| of 20 | 1 250 | - |", text)
+        self.assertNotIn("lowest", text, "no table of single numbers")
+
+
+class Ratios(unittest.TestCase):
+    def test_runs_of_one_round_are_compared(self):
+        # The machine is twice as slow in the second round, and the default mode always 10 % slower than plain.
+        self.assertAlmostEqual(ground.paired([1.1, 2.2, 1.1], [1, 2, 1]), 1.1)
+        self.assertAlmostEqual(ground.paired([1.1, 2.2, 3.3, 1.1], [1, 2, 3, 1]), 1.1)
+        self.assertIsNone(ground.paired([1, 2], [0, -1]))
+
+    def test_goals(self):
+        self.assertEqual(ground.judged(1.0512, 1.05), ["1.051", "1.05", "no"])
+        self.assertEqual(ground.judged(0.4, 0.5), ["0.400", "0.50", "yes"])
+        self.assertEqual(ground.judged(2.0, None), ["2.000", None, None])
+        self.assertEqual(ground.judged(None, 0.5), [None, "0.50", None])
+
+    def test_modes_take_turns_in_both_directions(self):
+        order = []
+        found = gpu.in_rounds(2, ("a", "b", "c"), lambda mode: order.append(mode) or len(order))
+        self.assertEqual(order, ["a", "b", "c", "c", "b", "a"])
+        self.assertEqual(found, {"a": [1, 6], "b": [2, 5], "c": [3, 4]})
+
 
 # Stands for bench_gpu_calls: says what it runs under, and takes the longer for it.
 CALLS = """#!/bin/sh
 case $UNDER_NSYS$LD_PRELOAD in yes*) ns=300 ;; *rpd*) ns=400 ;; *gpuverify*) ns=200 ;; *) ns=100 ;; esac
 echo "$ns $RPDT_FILENAME $*" >> {log}
-for loop in launch copy graph sync memcpy; do echo "$loop $ns $ns"; done
+[ -z "$CUDA_INJECTION64_PATH" ] || echo "asks $BENCH_CUPTI_ASKS" >> {log}
+for loop in launch copy graph_1 graph_20 graph_100 graph_1000 sync memcpy; do echo "$loop $ns $ns"; done
 echo "end_ns 1 1"
 """
 NSYS = """#!/bin/sh
@@ -141,18 +169,18 @@ class OtherProfilers(unittest.TestCase):
         os.chmod(path, 0o755)
         return path
 
-    def measure(self, **environment):
+    def measure(self, run=gpu.bench_gpu, **environment):
         """The benchmark, and what the programs wrote down."""
         bench = ground.Bench(os.path.join(self.folder, "build"), 0.01)
         lacking = {name: value for name, value in os.environ.items()
-                   if name not in ("RPD_TRACER", "GV_BENCH_MORE", "LD_PRELOAD")}
+                   if name not in ("RPD_TRACER", "LD_PRELOAD")}
         path = os.path.join(self.folder, "bin")  # what this machine has is not found
         with unittest.mock.patch.dict(os.environ, {**lacking, "GPUVERIFY_CUPTI": "/none", "PATH": path,
                                                    **environment}, clear=True), \
                 unittest.mock.patch.object(gpu, "has_gpu", lambda: True), \
                 unittest.mock.patch.object(gpu, "bench_gpu_million", lambda bench, cupti: None), \
                 contextlib.redirect_stdout(io.StringIO()):
-            gpu.bench_gpu(bench)
+            run(bench)
         with open(self.log, encoding="utf-8") as file:
             return bench, file.read().splitlines()
 
@@ -163,7 +191,7 @@ class OtherProfilers(unittest.TestCase):
         series = bench.charts[0]["series"]
         self.assertEqual(list(series), [*gpu.GPU_MODES, "nsys", "rpd_tracer"])
         for mode, ns in (("plain", 100), ("host-only", 200), ("default", 200), ("nsys", 300), ("rpd_tracer", 400)):
-            self.assertEqual(series[mode], [ns] * len(gpu.LOOPS), mode)
+            self.assertEqual(set(series[mode]), {ns}, mode)
             for loop in gpu.LOOPS:
                 found = bench.found[f"gpu_{mode}_{loop}"]
                 self.assertEqual((found["median"], found["runs"]), (ns, 2), (mode, loop))
@@ -172,15 +200,84 @@ class OtherProfilers(unittest.TestCase):
         # CUDA calls, no sampling of the CPU, and its files where this run's are.
         for line in nsys:
             self.assertRegex(line, r"^nsys profile -t cuda -s none .*-o \S*/gpuverify-bench-\w+/trace "
-                                   r"\S*/bench_gpu_calls 200$")
+                                   r"\S*/bench_gpu_calls 10$")
         traces = [line.split()[1] for line in log if line.startswith("400 ")]
         self.assertEqual(len(set(traces)), 2, "each run has a trace of its own")
         self.assertTrue(all(trace.endswith("/trace.rpd") for trace in traces), traces)
+        # nsys adds 200 ns, the default mode 100.
+        ratios = {row[0]: row[1:] for row in bench.tables[1]["rows"]}
+        self.assertEqual(ratios["launch: added by default / added by nsys"], ["0.500", "0.50", "yes"])
+        self.assertEqual(ratios["graph of 1000: default / lean CUPTI"], ["2.000", "1.05", "no"])
+        self.assertEqual(ratios["stream sync: default / lean CUPTI"], ["2.000", None, None])
 
     def test_no_columns_of_what_is_not_there(self):
         bench, _ = self.measure()
         self.assertEqual(list(bench.charts[0]["series"]), list(gpu.GPU_MODES))
         self.assertFalse([name for name in bench.found if "nsys" in name or "rpd" in name])
+
+    def test_lean_cupti_asks_for_kernels_copies_sets_and_graphs(self):
+        _, log = self.measure()
+        self.assertEqual([line for line in log if line.startswith("asks")], ["asks 10,1,2,51"] * 2)
+
+    def test_table_of_kinds(self):
+        bench, log = self.measure(gpu.bench_gpu_kinds)
+        (table,) = bench.tables
+        self.assertEqual(table["columns"][1:], ["graph of 1 kernel", "graph of 20", "graph of 100", "graph of 1000"])
+        rows = {row[0]: row[1:] for row in table["rows"]}
+        self.assertEqual(rows["plain"], [100] * 4)
+        self.assertEqual(rows["default"], [200] * 4)
+        asked = {line for line in log if line.startswith("asks")}
+        self.assertEqual(len(asked), len(gpu.KINDS) - 2, "each row is measured with something else")
+        self.assertIn("asks 10,1,2,51,22", asked)
+
+
+# Its steps take 1 ms, and 5 ms with the library.
+PROGRAM = """
+import os, sys, time
+sys.path.insert(0, {folder!r})
+import steps
+steps.WARM_UP_STEPS = 1
+steps.need({package!r})
+steps.run(lambda: time.sleep(0.005 if "LD_PRELOAD" in os.environ else 0.001))
+"""
+
+
+class Programs(unittest.TestCase):
+    def measure(self, package, gpu_ops=1):
+        with tempfile.TemporaryDirectory(prefix="gpuverify-test-bench-") as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(PROGRAM.format(folder=os.path.join(CHECKOUT, "tests", "bench"), package=package))
+            bench = ground.Bench(folder, 0.01)
+            with unittest.mock.patch.object(programs, "has_gpu", lambda: True), \
+                    unittest.mock.patch.object(programs, "PROGRAMS", {"sleep": path}), \
+                    unittest.mock.patch.object(programs, "finish", lambda bench, folder: folder), \
+                    unittest.mock.patch.object(programs, "query", lambda trace, sql: gpu_ops), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                programs.bench_programs(bench)
+        return bench
+
+    def test_steps_of_each_mode(self):
+        bench = self.measure("os")
+        times, ratios = bench.tables
+        self.assertEqual(times["columns"][1:], list(programs.MODES))
+        self.assertEqual([row[0] for row in times["rows"][:3]],
+                         ["sleep: end to end, us", "sleep: p10, us", "sleep: p50, us"])
+        for row in times["rows"][:3]:
+            self.assertLess(1000, row[1])
+            self.assertLess(row[1], row[2], "the program sleeps for longer with the library")
+        judged = {row[0]: row[1:] for row in ratios["rows"]}
+        self.assertEqual(judged["sleep: end to end: host-only / plain"][1:], ["1.01", "no"])
+        self.assertEqual(judged["sleep: p50: default / plain"][1:], [None, None])
+        self.assertEqual(bench.wrong, [])
+
+    def test_a_default_mode_without_gpu_operations_is_wrong(self):
+        self.assertEqual(len(self.measure("os", gpu_ops=0).wrong), 1)
+
+    def test_a_missing_package_is_named(self):
+        bench = self.measure("no_such_package")
+        self.assertEqual(bench.tables, [])
+        self.assertEqual(bench.notes, ["sleep: skipped: No module named 'no_such_package'"])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,26 @@
 /* Devices and their attributes, initialisation, names of errors. */
 #include "tests/sim/sim.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 CUresult gv_sim_device_check(CUdevice device)
 {
     return device >= 0 && device < gv_sim_settings.devices ? CUDA_SUCCESS
                                                            : CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* As the real driver does for NVIDIA's tools. */
+static void inject(const char *path)
+{
+    void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    int (*initialise)(void) = NULL;
+    if (library)
+        *(void **)&initialise = dlsym(library, "InitializeInjection");
+    if (initialise)
+        initialise();
 }
 
 CUresult gv_sim_cuInit(unsigned int Flags)
@@ -18,7 +31,8 @@ CUresult gv_sim_cuInit(unsigned int Flags)
         gv_sim_settings_read_cuda();
     if (gv_sim_settings.no_device || gv_sim_settings.all_hidden)
         return CUDA_ERROR_NO_DEVICE;
-    atomic_fetch_and(&gv_sim_gate, ~(unsigned)GV_SIM_GATE_INIT);
+    if (atomic_fetch_and(&gv_sim_gate, ~(unsigned)GV_SIM_GATE_INIT) & GV_SIM_GATE_INIT)
+        inject(getenv("CUDA_INJECTION64_PATH"));
     return CUDA_SUCCESS;
 }
 

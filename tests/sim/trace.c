@@ -151,10 +151,18 @@ void gv_sim_trace_stream(bool made, struct gv_sim_stream *stream)
         tracer->stream(made, stream->context, stream);
 }
 
-static void attach(const struct gv_sim_tracer *tracer)
+/* The first copy of libcupti in a process stays the only one (measured: CUPTI 12.8 beside 13.0,
+ * driver 580; cuptiFinalize() and dlclose() change nothing). */
+static bool attach(const struct gv_sim_tracer *tracer)
 {
+    static const struct gv_sim_tracer *_Atomic first;
+    const struct gv_sim_tracer *nobody = NULL;
+
+    if (!atomic_compare_exchange_strong(&first, &nobody, tracer) && nobody != tracer)
+        return false;
     atomic_store(&gv_sim_tracer, tracer);
     atomic_fetch_or(&gv_sim_gate, GV_SIM_GATE_TRACE);
+    return true;
 }
 
 static const char *name_of(unsigned symbol)

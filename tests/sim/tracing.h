@@ -86,7 +86,8 @@ struct gv_sim_tracer {
 
 struct gv_sim_tracing {
     size_t size_bytes;
-    void (*attach)(const struct gv_sim_tracer *tracer);
+    /* False: another copy of libcupti was the first in this process. */
+    bool (*attach)(const struct gv_sim_tracer *tracer);
     uint64_t (*now_ns)(void);
     unsigned symbols;
     const char *(*symbol_name)(unsigned symbol);

@@ -66,6 +66,10 @@ struct gv_run_facts {
     char launch_failed_most[GV_FACTS_TEXT_BYTES]; /* the call */
     char launch_blocking[GV_FACTS_TEXT_BYTES];    /* "CUDA_LAUNCH_BLOCKING=1", if it is so */
     char hidden_devices[GV_FACTS_TEXT_BYTES];     /* "CUDA_VISIBLE_DEVICES=-1", if it hides all */
+    int64_t own_costs;                            /* of gpuverify itself; 0: not known */
+    int64_t own_cost_ppm;                         /* in millionths of the processes' time */
+    int64_t own_cost_most_ppm, stacks_spared;
+    char own_cost_most[GV_FACTS_TEXT_BYTES]; /* its most expensive part */
     int64_t flight_ns, flight_running;
     char flight[GV_FACTS_TEXT_BYTES]; /* the longest call that has not returned, or that its
                                          process's end cut short */

@@ -103,6 +103,20 @@ SELECT {sum(count)} AS lost,
     {sum(CASE WHEN class = 'missing' THEN count END)} AS launches_missing
 FROM loss WHERE {is_of_process(process)};
 
+-- name: own_cost
+-- What gpuverify itself cost, in millionths of the processes' time.
+SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_ppm
+FROM own_cost WHERE {is_of_process(process)};
+
+-- name: own_cost_most
+SELECT what AS own_cost_most, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_most_ppm
+FROM own_cost WHERE {is_of_process(process)}
+GROUP BY what ORDER BY own_cost_most_ppm DESC, what LIMIT 1;
+
+-- name: stacks_spared
+SELECT {sum(spared)} AS stacks_spared FROM own_cost
+WHERE what = 'stacks' AND {is_of_process(process)};
+
 -- name: full
 SELECT {sum(count)} AS full, {sum(CASE what WHEN 'GPU record' THEN count END)} AS gpu_full
 FROM loss

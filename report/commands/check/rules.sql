@@ -195,3 +195,13 @@ FROM (SELECT id, pid, CASE WHEN ended = 'killed' THEN coalesce(gv_ended(exit_sig
 SELECT count > ?1, printf('%d record%s lost', count,
     CASE count WHEN 1 THEN ' was' ELSE 's were' END)
 FROM (SELECT coalesce(sum(count), 0) AS count FROM losses);
+
+-- name: max_own_cost
+-- While the program runs, the share may still fall.
+SELECT CASE WHEN cost IS NULL OR {is_recording} THEN NULL ELSE cost > ?1 END,
+    CASE WHEN cost IS NULL
+        THEN 'what gpuverify cost is not in this trace, which an earlier version recorded'
+        ELSE 'gpuverify cost ' || {percent(cost)} || ' of the run ('
+            || (SELECT what || ' ' || {percent(total(share))} FROM own_cost
+                GROUP BY what ORDER BY total(share) DESC, what LIMIT 1) || ')' END
+FROM (SELECT CASE WHEN count(*) > 0 THEN total(share) END AS cost FROM own_cost);

@@ -190,3 +190,8 @@ WHERE {is_of_process(f.process)} ORDER BY f.start_ns, f.tid LIMIT :top;
 -- name: losses
 SELECT what, class, {sum(count)} AS lost FROM losses
 WHERE {is_of_process(process)} GROUP BY what, class ORDER BY lost DESC, what, class LIMIT :top;
+
+-- name: own_cost
+SELECT what, {sum(count)}, {sum(total_ns)} AS taken, sum(share), nullif({sum(spared)}, 0)
+FROM own_cost WHERE {is_of_process(process)} AND (count > 0 OR total_ns > 0 OR spared > 0)
+GROUP BY what ORDER BY taken DESC, what LIMIT :top;

@@ -33,6 +33,8 @@
 /* Lines of stalls to print. */
 #define GV_SUMMARY_STALLS     3u
 #define GV_SUMMARY_TEXT_BYTES 2048
+/* 0.1 % in millionths: what gpuverify cost is not told more exactly. */
+#define GV_SUMMARY_OWN_COST 1000
 /* Saving less than this share of the run is "little". */
 #define GV_SUMMARY_LITTLE 100
 
@@ -754,6 +756,26 @@ static void print_numbers(const struct gv_summary *summary)
     fputc('\n', summary->out);
 }
 
+/* What gpuverify itself cost, of the time of a whole run. */
+static void print_own_cost(const struct gv_summary *summary)
+{
+    const struct gv_run_facts *facts = summary->facts;
+    char most[64 + GV_FACTS_TEXT_BYTES] = "", spared[64] = "", count[GV_FORMAT_BYTES];
+    double percent = (double)facts->own_cost_ppm / 1e4;
+
+    if (!facts->whole || facts->own_costs == 0)
+        return;
+    if (facts->own_cost_most_ppm >= GV_SUMMARY_OWN_COST)
+        snprintf(most, sizeof(most), " (%s %.1f %%)", facts->own_cost_most,
+                 (double)facts->own_cost_most_ppm / 1e4);
+    if (facts->stacks_spared > 0)
+        snprintf(spared, sizeof(spared), "; %s stack%s skipped to save time",
+                 say_count(count, facts->stacks_spared), plural(facts->stacks_spared));
+    gv_text_say(summary->out, 2, "", summary->columns, "gpuverify cost %s%.1f %% of this run%s%s",
+                facts->own_cost_ppm < GV_SUMMARY_OWN_COST ? "less than " : "",
+                facts->own_cost_ppm < GV_SUMMARY_OWN_COST ? 0.1 : percent, most, spared);
+}
+
 /* Prints the next command, and the trace's path. */
 static void print_next(const struct gv_summary *summary, int64_t stall, bool flight)
 {
@@ -806,6 +828,7 @@ int gv_summary_print(const struct gv_summary *summary)
     if (error)
         return error;
     print_numbers(summary);
+    print_own_cost(summary);
     error = print_paragraph(summary, gv_summary_print_broken);
     if (error)
         return error;

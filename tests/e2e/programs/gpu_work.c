@@ -142,6 +142,38 @@ static void devices(void)
     printf("%u kernels on 2 devices, 1 copy between them\n", 2 * count);
 }
 
+/* Between two contexts of one device. */
+static void peer_copies(void)
+{
+    CUcontext other;
+    CUdeviceptr memory[2];
+
+    e2e_open(&gpu);
+    OK(cuMemAlloc(&memory[0], BYTES));
+    OK(cuCtxCreate(&other, NULL, 0, gpu.device));
+    OK(cuMemAlloc(&memory[1], BYTES));
+    for (unsigned i = 0; i < count; i++)
+        OK(cuMemcpyPeer(memory[1], other, memory[0], gpu.context, BYTES));
+    printf("%u copies between contexts\n", count);
+}
+
+static void peer_access(void)
+{
+    CUcontext other;
+
+    e2e_open(&gpu);
+    OK(cuCtxCreate(&other, NULL, 0, gpu.device));
+    OK(cuCtxEnablePeerAccess(gpu.context, 0));
+}
+
+static void second_device(void)
+{
+    CUcontext other;
+
+    e2e_open(&gpu);
+    OK(cuCtxCreate(&other, NULL, 0, gpu.device + 1));
+}
+
 static void lazy(void)
 {
     CUlibrary library;
@@ -304,6 +336,9 @@ int main(int argc, char **argv)
                 {"contexts", contexts},
                 {"reset", reset},
                 {"devices", devices},
+                {"peer-copies", peer_copies},
+                {"peer-access", peer_access},
+                {"second-device", second_device},
                 {"lazy", lazy},
                 {"measured", measured},
                 {"stuck", stuck},

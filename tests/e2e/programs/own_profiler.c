@@ -1,30 +1,85 @@
 /*
- * own_profiler LIBCUPTI [gives-up|signals-first|signals-just-before]: profiles itself, as
- * torch.profiler does. If somebody else has the callbacks, it continues without them, or gives up.
- * It asks for records of kernels. Prints its work, and on stderr what it saw of it. With
- * `signals-first` it has survived a signal before that; with `signals-just-before` after all its
- * work so far.
+ * own_profiler LIBCUPTI [WORD...]: profiles itself in sessions, as torch.profiler does, and
+ * launches outside of them too. Prints its work, and on stderr what each session saw. A WORD is
+ *
+ *    sessions             three sessions, with time in between; otherwise one
+ *    unsubscribes         at each session's end; otherwise it keeps its subscription (PyTorch)
+ *    finalizes            unsubscribes and finalises (JAX, Proton)
+ *    tears-down           asks for callbacks after a session, and finalises much later (PyTorch
+ * with TEARDOWN_CUPTI=1) own-clock            registers a clock, before its buffers registers-once
+ * its buffers, not in each session callbacks            only counts its launches by callbacks
+ *    threads              eight threads launch all the time
+ *    before-cuda          the first session starts before the first CUDA call
+ *    signals-first        it has survived a signal before all that
+ *    signals-just-before  and after its first launches
  */
 #include "e2e.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define BUFFERS      64
+#define BUFFERS      256
 #define BUFFER_BYTES 65536u
 #define KERNELS      10 /* CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL */
+#define DRIVER_API   1
+#define LAUNCHES     20 /* in each session, and before, and after */
+#define BREAK_US     800000
+#define CLOCK_AHEAD  5000000000000u /* of CLOCK_MONOTONIC */
 
-static int (*next_record)(uint8_t *, size_t, void *);
+#define CALLS(X)                                                                                   \
+    X(cuptiSubscribe, (void **, void *, void *))                                                   \
+    X(cuptiUnsubscribe, (void *))                                                                  \
+    X(cuptiFinalize, (void))                                                                       \
+    X(cuptiEnableDomain, (uint32_t, void *, int))                                                  \
+    X(cuptiActivityRegisterCallbacks, (void *, void *))                                            \
+    X(cuptiActivityRegisterTimestampCallback, (void *))                                            \
+    X(cuptiActivityEnable, (int))                                                                  \
+    X(cuptiActivityDisable, (int))                                                                 \
+    X(cuptiActivityFlushAll, (uint32_t))                                                           \
+    X(cuptiActivityGetNextRecord, (uint8_t *, size_t, void *))
+#define POINTER(name, parameters) static int(*name) parameters;
+CALLS(POINTER)
+
 static uint8_t buffers[BUFFERS][BUFFER_BYTES] __attribute__((aligned(8)));
-static unsigned given, seen;
+static atomic_uint given, seen, untimely, foreign, called;
+static atomic_bool is_over;
+static uint64_t began_ns;
+static bool own_clock;
+static void *subscriber;
+static struct e2e_gpu gpu;
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t own_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC) + CLOCK_AHEAD;
+}
+
+/* What records' times are in. */
+static uint64_t records_now(void)
+{
+    return own_clock ? own_now() : read_clock(CLOCK_REALTIME);
+}
 
 static void give(uint8_t **buffer, size_t *bytes, size_t *records)
 {
-    REQUIRE(given < BUFFERS);
-    *buffer = buffers[given++];
+    unsigned number = atomic_fetch_add(&given, 1);
+
+    REQUIRE(number < BUFFERS);
+    *buffer = buffers[number];
     *bytes = BUFFER_BYTES;
     *records = 0;
 }
@@ -32,17 +87,26 @@ static void give(uint8_t **buffer, size_t *bytes, size_t *records)
 static void take(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
     void *record = NULL;
+    uint64_t times[2], now_ns = records_now();
 
     (void)context, (void)stream, (void)bytes;
-    if (buffer < buffers[0] || buffer >= buffers[0] + sizeof buffers)
-        return; /* not ours */
-    while (next_record(buffer, valid, &record) == 0)
+    if (buffer < buffers[0] || buffer >= buffers[0] + sizeof buffers) {
+        foreign++;
+        return;
+    }
+    while (cuptiActivityGetNextRecord(buffer, valid, &record) == 0) {
         seen++;
+        memcpy(times, (uint8_t *)record + 16, sizeof times);
+        if (times[1] && (times[0] < began_ns || times[1] > now_ns))
+            untimely++;
+    }
 }
 
-static void ignore(void *user, int domain, uint32_t id, const void *data)
+static void called_back(void *user, int domain, uint32_t id, const void *data)
 {
-    (void)user, (void)domain, (void)id, (void)data;
+    (void)user, (void)id;
+    if (domain == DRIVER_API && *(const int *)data == 0)
+        called++;
 }
 
 /* Everything in CUPTI is fetched, and recording continues. */
@@ -58,48 +122,121 @@ static void outlive_a_signal(void)
     REQUIRE(!sigwait(&terms, &number));
 }
 
+static void *launch_on(void *unused)
+{
+    (void)unused;
+    OK(cuCtxSetCurrent(gpu.context));
+    while (!is_over) {
+        e2e_tick(&gpu, 1);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+static void work(void)
+{
+    e2e_tick(&gpu, LAUNCHES);
+    OK(cuCtxSynchronize());
+}
+
+static bool has(char **words, const char *word)
+{
+    for (; *words; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
+static void begin(char **words, bool is_first)
+{
+    if (!subscriber)
+        OK(cuptiSubscribe(&subscriber, (void *)called_back, NULL));
+    if (has(words, "callbacks")) {
+        OK(cuptiEnableDomain(1, subscriber, DRIVER_API));
+        return;
+    }
+    if (own_clock)
+        OK(cuptiActivityRegisterTimestampCallback((void *)own_now));
+    if (is_first || !has(words, "registers-once"))
+        OK(cuptiActivityRegisterCallbacks((void *)give, (void *)take));
+    OK(cuptiActivityEnable(KERNELS));
+    began_ns = records_now();
+}
+
+static void finalize(void)
+{
+    OK(cuptiUnsubscribe(subscriber));
+    subscriber = NULL;
+    OK(cuptiFinalize());
+}
+
+static void end(char **words, int session)
+{
+    bool is_exact = !has(words, "threads");
+
+    if (has(words, "callbacks")) {
+        OK(cuptiEnableDomain(0, subscriber, DRIVER_API));
+        fprintf(stderr, "session %d: callbacks %u\n", session, called);
+        return;
+    }
+    OK(cuptiActivityFlushAll(1));
+    OK(cuptiActivityDisable(KERNELS));
+    OK(cuptiActivityFlushAll(1));
+    fprintf(stderr, "session %d: records %u, at another time %u, in buffers of others %u\n",
+            session, is_exact ? seen : seen >= LAUNCHES, untimely, foreign);
+    seen = untimely = 0;
+    if (has(words, "unsubscribes")) {
+        OK(cuptiUnsubscribe(subscriber));
+        subscriber = NULL;
+    } else if (has(words, "finalizes")) {
+        finalize();
+    } else if (has(words, "tears-down")) {
+        OK(cuptiEnableDomain(1, subscriber, DRIVER_API));
+    }
+}
+
 int main(int argc, char **argv)
 {
-    struct e2e_gpu gpu;
-    void *library, *subscriber = NULL;
+    char **words = argv + 2;
+    pthread_t threads[8];
+    void *library;
+    int sessions, launches = LAUNCHES;
 
-    REQUIRE(argc == 2 || argc == 3);
-    e2e_open(&gpu);
-    if (argc == 3 && strcmp(argv[2], "signals-first") == 0)
-        outlive_a_signal();
-    e2e_tick(&gpu, 5);
-    OK(cuCtxSynchronize());
+    REQUIRE(argc >= 2);
+    sessions = has(words, "sessions") ? 3 : 1;
+    own_clock = has(words, "own-clock");
     library = dlopen(argv[1], RTLD_NOW);
     REQUIRE(library);
-    *(void **)&next_record = dlsym(library, "cuptiActivityGetNextRecord");
-    int (*subscribe)(void **, void (*)(void *, int, uint32_t, const void *), void *);
-    int (*callbacks)(void *, void *);
-    int (*enable)(int), (*disable)(int), (*flush)(uint32_t);
-    *(void **)&subscribe = dlsym(library, "cuptiSubscribe");
-    *(void **)&callbacks = dlsym(library, "cuptiActivityRegisterCallbacks");
-    *(void **)&enable = dlsym(library, "cuptiActivityEnable");
-    *(void **)&disable = dlsym(library, "cuptiActivityDisable");
-    *(void **)&flush = dlsym(library, "cuptiActivityFlushAll");
-    REQUIRE(next_record && subscribe && callbacks && enable && disable && flush);
-    int refused = subscribe(&subscriber, ignore, NULL);
-    fprintf(stderr, "cuptiSubscribe: %d\n", refused);
-    if (refused && argc == 3 && strcmp(argv[2], "gives-up") == 0) {
-        e2e_tick(&gpu, 2005);
-        OK(cuCtxSynchronize());
-        printf("2010 launches\n");
-        return 0;
+    if (has(words, "before-cuda")) {
+#define LOOK_UP(name, parameters)                                                                  \
+    *(void **)&name = dlsym(library, #name);                                                       \
+    REQUIRE(name);
+        CALLS(LOOK_UP)
+        begin(words, true);
     }
-    if (argc == 3 && strcmp(argv[2], "signals-just-before") == 0)
+    e2e_open(&gpu);
+    if (has(words, "signals-first"))
         outlive_a_signal();
-    OK(callbacks((void *)give, (void *)take));
-    OK(enable(KERNELS));
-    e2e_tick(&gpu, 2000);
-    OK(cuCtxSynchronize());
-    OK(flush(1));
-    OK(disable(KERNELS));
-    e2e_tick(&gpu, 5);
-    OK(cuCtxSynchronize());
-    printf("2010 launches\n");
-    fprintf(stderr, "records: %u\n", seen);
+    work();
+    if (has(words, "signals-just-before"))
+        outlive_a_signal();
+    for (int i = 0; has(words, "threads") && i < 8; i++)
+        REQUIRE(!pthread_create(&threads[i], NULL, launch_on, NULL));
+    CALLS(LOOK_UP)
+    for (int session = 0; session < sessions; session++) {
+        if (session > 0 || !has(words, "before-cuda"))
+            begin(words, session == 0);
+        work();
+        end(words, session);
+        usleep(BREAK_US);
+        if (has(words, "tears-down"))
+            finalize();
+        work();
+        launches += 2 * LAUNCHES;
+    }
+    is_over = true;
+    for (int i = 0; has(words, "threads") && i < 8; i++)
+        pthread_join(threads[i], NULL);
+    printf("%d launches\n", launches);
     return 0;
 }

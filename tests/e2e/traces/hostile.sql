@@ -14,3 +14,4 @@ INSERT INTO call_stack VALUES (1, 1);
 INSERT INTO lost_capture VALUES (1, 2, 1), (99, 98, 97);
 INSERT INTO frame (stack, depth, kind, function, library, file, line, address) VALUES (1, 0, 'native', char(27) || 'f', NULL, char(13) || 'x.py', -1, NULL);
 INSERT INTO flight (process, thread_serial, tid, name, api, start_ns, kernel, seen_ns, cause, blocked_by_thread, confidence, advice) VALUES (1, 1, 4242, char(7), 1, -5, 1, 9223372036854775807, 'lazy-load', 99, 'inferred', char(27) || 'advice');
+INSERT INTO cost VALUES (1, char(27) || '[2Jhooks', 9223372036854775807, 9223372036854775807, 0), (1, 'end', -5, 9223372036854775807, 9223372036854775807), (1, 'stacks', 'x', 5, 9223372036854775807), (99, 'start', 1, -1, 1);

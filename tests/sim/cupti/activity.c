@@ -1,7 +1,9 @@
 /* The activity API: which kinds are enabled, and how records reach the client. */
 #include "tests/sim/cupti/cupti_sim.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define EXTERNAL_DEPTH 32
 #define ATTRIBUTES     11
@@ -35,16 +37,34 @@ static bool kind_exists(CUpti_ActivityKind kind)
            kind != CUPTI_ACTIVITY_KIND_MODULE;
 }
 
+static void log_kind(CUpti_ActivityKind kind, bool on)
+{
+    FILE *log = gv_cupti_settings.log_path ? fopen(gv_cupti_settings.log_path, "ae") : NULL;
+    if (log) {
+        fprintf(log, "%s %d\n", on ? "enable" : "disable", (int)kind);
+        fclose(log);
+    }
+}
+
 static CUptiResult set_kind(CUpti_ActivityKind kind, bool on)
 {
     if (!kind_exists(kind))
         return CUPTI_ERROR_INVALID_KIND;
-    if (!gv_cupti_driver())
-        return CUPTI_ERROR_NOT_INITIALIZED;
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
     atomic_store(&gv_cupti_kinds[kind], on);
+    log_kind(kind, on);
     for (unsigned i = 0; kind == CUPTI_ACTIVITY_KIND_DRIVER && i < GV_CUPTI_CBIDS; i++)
         atomic_store(&gv_cupti_driver_apis[i], on);
     return CUPTI_SUCCESS;
+}
+
+void gv_cupti_kinds_forget(void)
+{
+    for (unsigned kind = 0; kind < GV_CUPTI_KINDS; kind++)
+        atomic_store(&gv_cupti_kinds[kind], false);
+    for (unsigned i = 0; i < GV_CUPTI_CBIDS; i++)
+        atomic_store(&gv_cupti_driver_apis[i], false);
 }
 
 GV_CUPTI_EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
@@ -64,8 +84,8 @@ GV_CUPTI_EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, 
     GV_CUPTI_ENTER();
     if (!cbid || cbid >= GV_CUPTI_CBIDS)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!gv_cupti_driver())
-        return CUPTI_ERROR_NOT_INITIALIZED;
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
     atomic_store(&gv_cupti_driver_apis[cbid], enable != 0);
     return CUPTI_SUCCESS;
 }
@@ -77,6 +97,8 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferReques
     GV_CUPTI_ENTER();
     if (!funcBufferRequested || !funcBufferCompleted)
         return CUPTI_ERROR_INVALID_PARAMETER;
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
     gv_cupti_buffers_set(funcBufferRequested, funcBufferCompleted);
     return CUPTI_SUCCESS;
 }
@@ -149,9 +171,19 @@ GV_CUPTI_EXPORT CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute at
     return CUPTI_SUCCESS;
 }
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 GV_CUPTI_EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     GV_CUPTI_ENTER();
+    for (uint64_t begun_ns = cpu_ns(); cpu_ns() - begun_ns < gv_cupti_settings.flush_ns;)
+        ;
     if (!gv_cupti_buffers_ready() || !gv_cupti_driver())
         return CUPTI_ERROR_INVALID_OPERATION;
     gv_cupti_flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);

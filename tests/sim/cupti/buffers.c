@@ -241,7 +241,7 @@ void gv_cupti_flush(bool forced)
         gv_cupti_die("a client flushes in a buffer callback");
     driver->settle();
     pthread_mutex_lock(&lock);
-    if (filling && filling->used_bytes && (forced || filling->complete_ns <= driver->now_ns())) {
+    if (filling && (forced || (filling->used_bytes && filling->complete_ns <= driver->now_ns()))) {
         *full_end = filling;
         full_end = &filling->next;
         filling = NULL;
@@ -258,4 +258,26 @@ void gv_cupti_flush(bool forced)
     while (worker_delivers)
         pthread_cond_wait(&delivered, &lock);
     pthread_mutex_unlock(&lock);
+}
+
+void gv_cupti_buffers_forget(void)
+{
+    pthread_mutex_lock(&lock);
+    if (filling) {
+        *full_end = filling;
+        full_end = &filling->next;
+    }
+    if (spare) {
+        *full_end = spare;
+        full_end = &spare->next;
+    }
+    filling = spare = NULL;
+    struct buffer *list = take_full(true);
+    pthread_mutex_unlock(&lock);
+    while (list) {
+        struct buffer *b = list;
+        list = b->next;
+        free(b);
+    }
+    gv_cupti_buffers_set(NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The subscriber, one at a time, and the callbacks that it wants. */
+/* The subscribers, one at a time unless they may share, and the callbacks that they want. */
 #include "tests/sim/cupti/cupti_sim.h"
 
 #include <pthread.h>
@@ -7,30 +7,40 @@
 #include <unistd.h>
 
 #define OLD_NAME_BYTES 64
+#define SUBSCRIBERS    4
 
 struct CUpti_Subscriber_st {
+    _Atomic bool there;
     CUpti_CallbackFunc function;
     void *user;
     char name[OLD_NAME_BYTES];
+    _Atomic bool wanted[CUPTI_CB_DOMAIN_SIZE][GV_CUPTI_CBIDS];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUpti_Subscriber_st the_one;
-static struct CUpti_Subscriber_st *_Atomic subscriber;
-static _Atomic bool wanted[CUPTI_CB_DOMAIN_SIZE][GV_CUPTI_CBIDS];
+static struct CUpti_Subscriber_st subscribers[SUBSCRIBERS];
+
+static bool is_wanted(const struct CUpti_Subscriber_st *s, CUpti_CallbackDomain domain,
+                      CUpti_CallbackId cbid)
+{
+    return atomic_load(&s->there) &&
+           atomic_load_explicit(&s->wanted[domain][cbid], memory_order_relaxed);
+}
 
 static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
-    struct CUpti_Subscriber_st *s = atomic_load(&subscriber);
-    if (s && atomic_load_explicit(&wanted[domain][cbid], memory_order_relaxed))
-        s->function(s->user, domain, cbid, data);
+    for (int i = 0; i < SUBSCRIBERS; i++)
+        if (is_wanted(&subscribers[i], domain, cbid))
+            subscribers[i].function(subscribers[i].user, domain, cbid, data);
 }
 
 /* Without the call's parameters: functionParams and symbolName are NULL. */
 void gv_cupti_callback_call(struct gv_cupti_call *call, CUpti_ApiCallbackSite site, int *result)
 {
-    if (!atomic_load_explicit(&wanted[CUPTI_CB_DOMAIN_DRIVER_API][call->cbid],
-                              memory_order_relaxed))
+    bool any = false;
+    for (int i = 0; i < SUBSCRIBERS; i++)
+        any |= is_wanted(&subscribers[i], CUPTI_CB_DOMAIN_DRIVER_API, call->cbid);
+    if (!any)
         return;
     uint32_t context = 0, device;
     CUpti_CallbackData data = {.callbackSite = site,
@@ -48,29 +58,41 @@ void gv_cupti_callback_resource(CUpti_CallbackIdResource cbid, const CUpti_Resou
     call_back(CUPTI_CB_DOMAIN_RESOURCE, cbid, data);
 }
 
+/* A place for one more subscriber, or NULL with the name of who is in the way. */
+static struct CUpti_Subscriber_st *place_for_one(const char **incumbent)
+{
+    struct CUpti_Subscriber_st *place = NULL;
+    *incumbent = gv_cupti_settings.owner;
+    for (int i = 0; i < SUBSCRIBERS; i++)
+        if (!atomic_load(&subscribers[i].there))
+            place = &subscribers[i];
+        else if (!gv_cupti_settings.shared)
+            *incumbent = subscribers[i].name;
+    return *incumbent ? NULL : place;
+}
+
 static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback,
                              void *user, const char *name, char *old_name, size_t old_bytes)
 {
-    const char *incumbent = gv_cupti_settings.owner;
+    const char *incumbent;
     if (!handle)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!gv_cupti_driver())
-        return CUPTI_ERROR_NOT_INITIALIZED;
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
     usleep(gv_cupti_settings.start_us);
     pthread_mutex_lock(&lock);
-    if (!incumbent && atomic_load(&subscriber))
-        incumbent = the_one.name;
-    if (!incumbent) {
-        the_one.function = callback;
-        the_one.user = user;
-        snprintf(the_one.name, sizeof the_one.name, "CUPTI for %.53s", name ? name : "(unnamed)");
-        atomic_store(&subscriber, &the_one);
-        *handle = &the_one;
-    } else if (old_name && old_bytes) {
+    struct CUpti_Subscriber_st *s = place_for_one(&incumbent);
+    if (s) {
+        s->function = callback;
+        s->user = user;
+        snprintf(s->name, sizeof s->name, "CUPTI for %.53s", name ? name : "(unnamed)");
+        atomic_store(&s->there, true);
+        *handle = s;
+    } else if (incumbent && old_name && old_bytes) {
         snprintf(old_name, old_bytes, "%s", incumbent);
     }
     pthread_mutex_unlock(&lock);
-    return incumbent ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
+    return s ? CUPTI_SUCCESS : CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 }
 
 GV_CUPTI_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle,
@@ -95,24 +117,40 @@ GV_CUPTI_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle,
 }
 #endif
 
+static bool is_one(CUpti_SubscriberHandle handle)
+{
+    return handle >= subscribers && handle < subscribers + SUBSCRIBERS &&
+           atomic_load(&handle->there);
+}
+
+static void forget(struct CUpti_Subscriber_st *s)
+{
+    pthread_mutex_lock(&lock);
+    atomic_store(&s->there, false);
+    for (unsigned domain = 0; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
+        for (unsigned cbid = 0; cbid < GV_CUPTI_CBIDS; cbid++)
+            atomic_store(&s->wanted[domain][cbid], false);
+    pthread_mutex_unlock(&lock);
+}
+
+void gv_cupti_callbacks_forget(void)
+{
+    for (int i = 0; i < SUBSCRIBERS; i++)
+        forget(&subscribers[i]);
+}
+
 GV_CUPTI_EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 {
     GV_CUPTI_ENTER();
-    if (!handle || handle != atomic_load(&subscriber))
+    if (!is_one(handle))
         return CUPTI_ERROR_INVALID_PARAMETER;
-    pthread_mutex_lock(&lock);
-    atomic_store(&subscriber, NULL);
-    for (unsigned domain = 0; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
-        for (unsigned cbid = 0; cbid < GV_CUPTI_CBIDS; cbid++)
-            atomic_store(&wanted[domain][cbid], false);
-    pthread_mutex_unlock(&lock);
+    forget(handle);
     return CUPTI_SUCCESS;
 }
 
 static bool known(CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
 {
-    return handle && handle == atomic_load(&subscriber) && domain > CUPTI_CB_DOMAIN_INVALID &&
-           domain < CUPTI_CB_DOMAIN_SIZE;
+    return is_one(handle) && domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE;
 }
 
 GV_CUPTI_EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle,
@@ -121,7 +159,7 @@ GV_CUPTI_EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_Subscribe
     GV_CUPTI_ENTER();
     if (!known(handle, domain) || !cbid || cbid >= GV_CUPTI_CBIDS)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    atomic_store(&wanted[domain][cbid], enable != 0);
+    atomic_store(&handle->wanted[domain][cbid], enable != 0);
     return CUPTI_SUCCESS;
 }
 
@@ -132,7 +170,7 @@ GV_CUPTI_EXPORT CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberH
     if (!known(handle, domain))
         return CUPTI_ERROR_INVALID_PARAMETER;
     for (unsigned cbid = 1; cbid < GV_CUPTI_CBIDS; cbid++)
-        atomic_store(&wanted[domain][cbid], enable != 0);
+        atomic_store(&handle->wanted[domain][cbid], enable != 0);
     return CUPTI_SUCCESS;
 }
 
@@ -151,7 +189,7 @@ GV_CUPTI_EXPORT CUptiResult cuptiGetCallbackState(uint32_t *enable, CUpti_Subscr
     GV_CUPTI_ENTER();
     if (!enable || !known(handle, domain) || cbid >= GV_CUPTI_CBIDS)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    *enable = atomic_load(&wanted[domain][cbid]);
+    *enable = atomic_load(&handle->wanted[domain][cbid]);
     return CUPTI_SUCCESS;
 }
 

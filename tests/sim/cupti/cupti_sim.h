@@ -29,12 +29,14 @@
 
 /* entry.c: each export starts with GV_CUPTI_ENTER. */
 struct gv_cupti_settings {
-    uint64_t late_ns, ask_us;
+    uint64_t late_ns, ask_us, flush_ns;
     uint64_t drop_every; /* 0: none */
     uint64_t lose_every; /* the same, uncounted */
     unsigned start_us;   /* how long it takes to subscribe */
     uint32_t version;    /* 0: its own */
     const char *owner;   /* another tool that has the subscription */
+    bool shared;         /* several subscribers at once, as a later CUPTI may allow */
+    const char *log_path;
 };
 extern struct gv_cupti_settings gv_cupti_settings;
 CUptiResult gv_cupti_enter(const char *name);
@@ -49,6 +51,7 @@ void gv_cupti_complain(const char *what);
 
 /* The driver (driver.c); NULL without one. Attaches on the first call. */
 const struct gv_sim_tracing *gv_cupti_driver(void);
+CUptiResult gv_cupti_no_driver(void); /* why there is none; CUPTI_SUCCESS: there is one */
 extern const struct gv_sim_tracer gv_cupti_tracer; /* tracer.c */
 CUpti_CallbackId gv_cupti_cbid(unsigned symbol);
 const char *gv_cupti_cbid_name(CUpti_CallbackId cbid);
@@ -61,6 +64,7 @@ static inline bool gv_cupti_on(CUpti_ActivityKind kind)
     return atomic_load_explicit(&gv_cupti_kinds[kind], memory_order_relaxed);
 }
 /* The calling thread's innermost external id of each kind; false: none. */
+void gv_cupti_kinds_forget(void);
 bool gv_cupti_external(CUpti_ExternalCorrelationKind kind, uint64_t *id);
 
 /* clock.c: the client's clock, now and at a time of the simulator's. */
@@ -77,6 +81,7 @@ void gv_cupti_record_add(const void *record, size_t size_bytes, uint64_t complet
 void gv_cupti_record_dropped(void);
 size_t gv_cupti_dropped_take(void);
 void gv_cupti_flush(bool forced);
+void gv_cupti_buffers_forget(void); /* what has not been delivered; and the client's callbacks */
 
 /* records.c: sizes in this version; 0 for a kind that it does not have. */
 size_t gv_cupti_record_bytes(CUpti_ActivityKind kind);
@@ -95,7 +100,8 @@ void gv_cupti_record_wait(enum gv_sim_wait_kind kind, uint32_t context, uint32_t
 const char *gv_cupti_name(const char *name);
 
 /* callbacks.c */
-struct gv_cupti_call { /* on the stack of the thread that makes the call */
+void gv_cupti_callbacks_forget(void); /* all subscribers */
+struct gv_cupti_call {                /* on the stack of the thread that makes the call */
     CUpti_CallbackId cbid;
     uint32_t correlation;
     uint64_t start_ns;

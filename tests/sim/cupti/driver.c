@@ -23,6 +23,7 @@ static const struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct gv_sim_tracing *driver;
+static bool is_second;
 
 CUpti_CallbackId gv_cupti_cbid(unsigned symbol)
 {
@@ -52,12 +53,20 @@ static void find(void)
         gv_cupti_complain("the driver is not the simulated one, or of another build");
         return;
     }
-    driver = found;
-    driver->attach(&gv_cupti_tracer);
+    is_second = !found->attach(&gv_cupti_tracer);
+    if (!is_second)
+        driver = found;
 }
 
 const struct gv_sim_tracing *gv_cupti_driver(void)
 {
     pthread_once(&once, find);
     return driver;
+}
+
+CUptiResult gv_cupti_no_driver(void)
+{
+    if (gv_cupti_driver())
+        return CUPTI_SUCCESS;
+    return is_second ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_ERROR_NOT_INITIALIZED;
 }

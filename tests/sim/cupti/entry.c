@@ -87,8 +87,12 @@ __attribute__((constructor)) static void settings_read(void)
     hangs = text && *text ? text : NULL;
     text = getenv("GV_SIM_CUPTI_OWNER");
     gv_cupti_settings.owner = text && *text ? text : NULL;
+    gv_cupti_settings.shared = number("GV_SIM_CUPTI_SHARED") != 0;
+    text = getenv("GV_SIM_CUPTI_LOG");
+    gv_cupti_settings.log_path = text && *text ? text : NULL;
     gv_cupti_settings.late_ns = number("GV_SIM_CUPTI_LATE_MS") * 1000000u;
     gv_cupti_settings.ask_us = number("GV_SIM_CUPTI_ASK_US");
+    gv_cupti_settings.flush_ns = number("GV_SIM_CUPTI_FLUSH_US") * 1000u;
     gv_cupti_settings.version = (uint32_t)number("GV_SIM_CUPTI_VERSION");
     gv_cupti_settings.drop_every = number("GV_SIM_CUPTI_DROP");
     gv_cupti_settings.lose_every = number("GV_SIM_CUPTI_LOSE");

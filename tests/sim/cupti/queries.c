@@ -94,8 +94,14 @@ GV_CUPTI_EXPORT CUptiResult cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t 
     return *pId ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-/* Detaching is known to break programs, and our client must not do it. */
 GV_CUPTI_EXPORT CUptiResult cuptiFinalize(void)
 {
-    gv_cupti_die("cuptiFinalize was called");
+    GV_CUPTI_ENTER();
+    if (gv_cupti_no_driver())
+        return gv_cupti_no_driver();
+    gv_cupti_kinds_forget();
+    gv_cupti_callbacks_forget();
+    gv_cupti_buffers_forget();
+    gv_cupti_clock_set(NULL);
+    return CUPTI_SUCCESS;
 }

@@ -16,6 +16,7 @@
 
 /* The spool: only counts. */
 static unsigned lost, written;
+static struct gv_own_cost_total costs[GV_OWN_COST_COUNT];
 
 void gv_output_count_lost(void)
 {
@@ -26,6 +27,12 @@ bool gv_output_write(const union gv_record *record)
 {
     written += record != NULL;
     return true;
+}
+
+void gv_output_count_cost(enum gv_own_cost what, uint64_t duration_ns)
+{
+    (void)duration_ns;
+    gv_own_cost_add(costs, what, 1);
 }
 
 static _Atomic unsigned given, noted;
@@ -75,6 +82,7 @@ static void a_handler_at_every_instruction_gets_a_buffer(void **state)
     }
     assert_int_equal(gv_buffers_unread(), 0);
     assert_int_equal(full, given);
+    assert_int_equal(costs[GV_OWN_COST_BUFFERS].count, 2 * given);
     assert_int_equal(sum, (uint64_t)given * (given + 1) / 2);
 }
 

@@ -23,7 +23,7 @@ uint64_t gv_stacks_least_ns = UINT64_MAX;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
 static uint64_t now_ns;
-static int starts, drivers_noted, environments_noted, contexts_asked;
+static int starts, drivers_noted, environments_noted, contexts_asked, peers_expected;
 static void (*while_stack_is_written)(void);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -61,7 +61,14 @@ static void await_gpu_start(const struct gv_thread *thread)
     (void)thread;
 }
 
+static bool expect_peers(void)
+{
+    now_ns += 1000;
+    return ++peers_expected == 1;
+}
+
 const struct gv_process_steps gv_process_steps = {.attach = attach,
+                                                  .expect_peers = expect_peers,
                                                   .note_driver = note_driver,
                                                   .note_environment = note_environment,
                                                   .start_gpu = start_gpu,
@@ -197,7 +204,7 @@ static int prepare(void **state)
     gv_stacks_least_ns = gv_run_delay_least_ns = UINT64_MAX;
     while_stack_is_written = NULL;
     now_ns = 1000;
-    starts = drivers_noted = environments_noted = contexts_asked = 0;
+    starts = drivers_noted = environments_noted = contexts_asked = peers_expected = 0;
     return open_recording(state);
 }
 
@@ -304,6 +311,46 @@ static void calls_inside_a_call_are_a_part_of_it(void **state)
     assert_int_equal(record(1)->call.kernel, 8); /* what it comes down to */
     assert_int_equal(record(1)->call.stream, 3);
     assert_int_equal(record(1)->call.duration_ns, 20);
+}
+
+/* Asking CUPTI for copies between devices is not the call's own time. */
+static void a_copy_between_devices_begins_when_it_is_expected(void **state)
+{
+    struct gv_facts facts = {0};
+    struct gv_call call;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        begin(&call, GV_ID_cuMemcpyPeer, &facts);
+        gv_call_expect_peers(&call);
+        now_ns += 50;
+        gv_call_end(&call, 0, &facts);
+        assert_int_equal(peers_expected, i + 1);
+    }
+    assert_int_equal(record(0)->call.duration_ns, 50);
+}
+
+static void make_context(int device)
+{
+    struct gv_facts facts = {0};
+    struct gv_call call;
+
+    begin(&call, GV_ID_cuCtxCreate_v2, &facts);
+    now_ns += 50;
+    gv_call_made_context(&call, device);
+    gv_call_end(&call, 0, &facts);
+}
+
+static void a_context_on_a_second_device_lets_expect_copies(void **state)
+{
+    (void)state;
+    make_context(3);
+    make_context(3);
+    assert_int_equal(peers_expected, 0);
+    assert_int_equal(record(1)->call.duration_ns, 50);
+    make_context(0);
+    assert_int_equal(peers_expected, 1);
+    assert_int_equal(record(2)->call.duration_ns, 1050);
 }
 
 static void a_kernel_that_nobody_named_is_asked_for(void **state)
@@ -506,6 +553,8 @@ int main(void)
         TEST(an_ordinary_call_is_one_record),
         TEST(a_launch_of_a_host_function_has_a_stack),
         TEST(calls_inside_a_call_are_a_part_of_it),
+        TEST(a_copy_between_devices_begins_when_it_is_expected),
+        TEST(a_context_on_a_second_device_lets_expect_copies),
         TEST(a_kernel_that_nobody_named_is_asked_for),
         TEST(the_begin_of_a_capture_gets_a_stack_however_short_it_was),
         TEST(a_handlers_call_inside_a_group_is_lost),

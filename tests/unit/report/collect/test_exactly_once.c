@@ -59,6 +59,7 @@ static void expect_exactly(int64_t calls)
 {
     assert_int_equal(number("SELECT count(*) FROM calls"), calls);
     assert_int_equal(number("SELECT count(DISTINCT start_ns) FROM calls"), calls);
+    assert_int_equal(number("SELECT count FROM own_cost WHERE what = 'hooks'"), calls);
     assert_int_equal(number("SELECT count(*) FROM calls WHERE kernel = 'kernel'"), calls);
     assert_int_equal(number("SELECT count(*) FROM processes"), 1);
     assert_int_equal(number("SELECT count(*) FROM threads"), 2);

@@ -7,6 +7,7 @@
 #include "trace/spool_reader.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -393,6 +394,68 @@ static void losses_are_counted_by_class(void **state)
     assert_int_equal(number("SELECT count(*) FROM losses"), 2);
 }
 
+static int64_t cost_of(const char *what, const char *column)
+{
+    char sql[128];
+
+    snprintf(sql, sizeof(sql), "SELECT %s FROM own_cost WHERE what = '%s'", column, what);
+    return number(sql);
+}
+
+static void its_own_cost_is_counted_and_estimated(void **state)
+{
+    struct gv_own_cost_total *costs = spool.writer.header->own_cost;
+    union gv_record correlated = {.call = {.head = {.kind = GV_RECORD_CALL, .api = FIXTURE_LAUNCH},
+                                           .start_ns = FIXTURE_EPOCH_NS + 7000,
+                                           .correlation = 5}};
+
+    (void)state;
+    fixture_call(&spool, 1, FIXTURE_SYNC, 2000, 70, 0);
+    append_poll(3000, 500, 400000, 900000);
+    assert_true(fixture_append(&spool, 2, &correlated));
+    spool.writer.header->lost.calls[5] = 1000;
+    spool.writer.slots[3].unrecorded = 200;
+    spool.writer.slots[1023].unrecorded = 30;
+    gv_own_cost_add(costs, GV_OWN_COST_STACKS, 40000);
+    gv_own_cost_add(costs, GV_OWN_COST_STACKS, 20000);
+    gv_own_cost_spare(costs, GV_OWN_COST_STACKS);
+    gv_own_cost_add(costs, GV_OWN_COST_THREAD, 77);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM own_cost"), GV_OWN_COST_COUNT);
+    assert_int_equal(cost_of("hooks", "count"), 502);
+    assert_int_equal(cost_of("hooks-unrecorded", "count"), 1230);
+    assert_int_equal(cost_of("cupti-calls", "count"), 1);
+    /* Two readings of the clock take a nanosecond or more, and less than 10 us. */
+    assert_in_range(cost_of("hooks", "total_ns / count"), 25, 10000);
+    assert_int_equal(cost_of("hooks-unrecorded", "total_ns / count"),
+                     cost_of("hooks", "total_ns / count"));
+    assert_true(cost_of("cupti-calls", "total_ns") > 0);
+    assert_int_equal(cost_of("stacks", "count"), 2);
+    assert_int_equal(cost_of("stacks", "total_ns"), 60000);
+    assert_int_equal(cost_of("stacks", "spared"), 1);
+    assert_int_equal(cost_of("thread", "total_ns"), 77);
+    assert_int_equal(cost_of("end", "count + total_ns"), 0);
+}
+
+/* The threads work beside each other, but all wait for the start and the end. */
+static void its_share_is_that_of_the_busiest_thread(void **state)
+{
+    struct gv_own_cost_total *costs = spool.writer.header->own_cost;
+
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++)
+        fixture_call(&spool, 1, FIXTURE_SYNC, 2000 + i * 100, 10, 0);
+    fixture_call(&spool, 2, FIXTURE_SYNC, 2000, 10, 0);
+    spool.writer.header->ended_ns = FIXTURE_EPOCH_NS + 5 + 900000;
+    gv_own_cost_add(costs, GV_OWN_COST_STACKS, 40000);
+    gv_own_cost_add(costs, GV_OWN_COST_END, 100000);
+    gv_own_cost_add(costs, GV_OWN_COST_THREAD, 500000);
+    recover();
+    assert_int_equal(cost_of("stacks", "CAST(round(share * 1e6) AS INTEGER)"), 30000);
+    assert_int_equal(cost_of("end", "CAST(round(share * 1e6) AS INTEGER)"), 100000);
+    assert_int_equal(cost_of("thread", "share IS NULL"), 1);
+}
+
 static void a_killed_process_shows_the_call_it_was_in(void **state)
 {
     (void)state;
@@ -501,6 +564,8 @@ int main(void)
         TEST(an_unload_ends_its_module),
         TEST(an_exception_leaves_no_result),
         TEST(losses_are_counted_by_class),
+        TEST(its_own_cost_is_counted_and_estimated),
+        TEST(its_share_is_that_of_the_busiest_thread),
         TEST(a_killed_process_shows_the_call_it_was_in),
         TEST(threads_are_read_in_their_own_order),
         TEST(foreign_text_cannot_break_the_trace),

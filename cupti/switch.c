@@ -1,0 +1,299 @@
+/* Before CUDA's headers, which rename calls by macros. */
+#include "trace/call_table.h"
+
+#include "cupti/buffers.h"
+#include "cupti/library.h"
+#include "cupti/loaded.h"
+#include "cupti/switch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALLBACKS    4096u /* more than any CUPTI has */
+#define CALLBACK_GAP 64u   /* after this many numbers without a name, there are no more */
+
+static const struct gv_gpu_host *host;
+static void (*hurry)(void);
+static CUpti_SubscriberHandle subscriber; /* NULL: we have none */
+static uint8_t others_zeroed;             /* CUPTI's setting before ours */
+
+void gv_switch_prepare(const struct gv_gpu_host *given, void (*given_hurry)(void))
+{
+    host = given;
+    hurry = given_hurry;
+}
+
+/* ---- CUPTI's callbacks, on the program's threads ---- */
+
+static uint32_t *correlation_here(void)
+{
+    return (uint32_t *)(void *)(gv_gpu_thread_pointer() + host->correlation_offset);
+}
+
+static void on_module_loaded(const CUpti_ResourceData *resource)
+{
+    const CUpti_ModuleResourceData *module = resource->resourceDescriptor;
+    struct gv_record_gpu_module loaded = {
+        .at_ns = host->now_ns(),
+        .bytes = module ? module->cubinSize : 0,
+        .module = module ? module->moduleId : 0,
+        .correlation = *correlation_here(),
+        .tid = (uint32_t)syscall(SYS_gettid),
+    };
+
+    if (module && gv_loaded_note(&loaded, module->pCubin))
+        hurry();
+}
+
+static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                 const void *data)
+{
+    const CUpti_CallbackData *call = data;
+
+    (void)context;
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+        if (call->callbackSite == CUPTI_API_ENTER)
+            *correlation_here() = call->correlationId;
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+        int saved_errno = errno;
+
+        on_module_loaded(data);
+        errno = saved_errno;
+    }
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
+                                 size_t used)
+{
+    gv_buffers_take(context, stream, data, bytes, used);
+    if (gv_buffers_are_many())
+        hurry();
+}
+
+static uint64_t CUPTIAPI now(void)
+{
+    return host->now_ns();
+}
+
+/* What CUPTI uses when nobody has registered a clock (measured: CUPTI 13.0, driver 580). It
+ * cannot be registered away: NULL is refused. */
+static uint64_t CUPTIAPI realtime(void)
+{
+    struct timespec now = {0};
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- starting ---- */
+
+void gv_switch_explain(char why[GV_SPOOL_WHY_BYTES], CUptiResult result, const char *what,
+                       const char *then)
+{
+    const char *text = NULL;
+
+    if (gv_cupti.cuptiGetResultString(result, &text) != CUPTI_SUCCESS)
+        text = NULL;
+    snprintf(why, GV_SPOOL_WHY_BYTES, "%s failed with %d, %.60s: %s", what, (int)result,
+             text ? text : "unknown", then);
+}
+
+static int refuse(CUptiResult result, const char *what)
+{
+    gv_switch_explain(host->why, result, what,
+                      "set GPUVERIFY_CUPTI to a libcupti of the driver's version");
+    return -EIO;
+}
+
+static int refuse_second(const char *other)
+{
+    snprintf(host->why, GV_SPOOL_WHY_BYTES,
+             "another profiler already uses CUPTI%s%.60s: run without it", other[0] ? ": " : "",
+             other);
+    return -EBUSY;
+}
+
+static CUptiResult ask_to_subscribe(char other[64])
+{
+    CUpti_SubscriberParams parameters = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+                                         .subscriberName = "gpuverify",
+                                         .oldSubscriberName = other,
+                                         .oldSubscriberSize = 64};
+
+    if (gv_cupti.cuptiSubscribe_v2)
+        return gv_cupti.cuptiSubscribe_v2(&subscriber, on_callback, NULL, &parameters);
+    return gv_cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
+}
+
+/* -EBUSY: another profiler has the subscription. */
+static int subscribe(void)
+{
+    char other[64] = "";
+    CUptiResult result = ask_to_subscribe(other);
+
+    if (result == CUPTI_SUCCESS)
+        return 0;
+    subscriber = NULL;
+    other[sizeof other - 1] = 0;
+    return result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+               ? refuse_second(other)
+               : refuse(result, "cuptiSubscribe");
+}
+
+static bool is_correlated(const char *name)
+{
+    int api = gv_api_find(name);
+
+    return api != GV_API_UNKNOWN && gv_call_kinds[gv_api_rows[api].kind].flags & GV_CALL_CORRELATED;
+}
+
+static int watch_calls(void)
+{
+    CUptiResult unnamed_with = CUPTI_SUCCESS;
+    uint32_t unnamed = 0, watched = 0;
+
+    for (uint32_t id = 1; id < CALLBACKS && unnamed < CALLBACK_GAP; id++) {
+        const char *name = NULL;
+        CUptiResult result = gv_cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name);
+        if (result != CUPTI_SUCCESS || !name) {
+            unnamed_with = result;
+            unnamed++;
+            continue;
+        }
+        unnamed = 0;
+        if (!is_correlated(name))
+            continue;
+        result = gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        if (result != CUPTI_SUCCESS)
+            return refuse(result, "cuptiEnableCallback");
+        watched++;
+    }
+    /* Operations without their calls are useless. */
+    if (watched == 0)
+        return refuse(unnamed_with, "cuptiGetCallbackName");
+    gv_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                 CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    return 0;
+}
+
+/* `needed`: without it there is no GPU side. The others exist only in later versions.
+ * `of_peers`: only from gv_switch_records_peers() on. */
+static const struct {
+    CUpti_ActivityKind kind;
+    bool needed, of_peers;
+} kinds[] = {
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMSET, true, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, false, true},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, false, false},
+    {CUPTI_ACTIVITY_KIND_JIT, false, false},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false, false},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static bool has_peers;
+
+static int enable_kinds(void)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        CUptiResult result;
+
+        if ((kinds[i].of_peers && !has_peers) ||
+            (kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && host->graph_nodes))
+            continue;
+        result = gv_cupti.cuptiActivityEnable(kinds[i].kind);
+        if (result != CUPTI_SUCCESS && kinds[i].needed)
+            return refuse(result, "cuptiActivityEnable");
+        if (result == CUPTI_SUCCESS && kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+            atomic_store(&host->spool->header->gpu.whole_graphs, 1);
+    }
+    return 0;
+}
+
+/* CUPTI need not zero the buffers; an older one
+ * ignores this. */
+static void set_zeroed(uint8_t zeroed)
+{
+    size_t bytes = sizeof zeroed;
+
+    gv_cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+                                       &zeroed);
+}
+
+static int register_buffers(void)
+{
+    size_t bytes = sizeof others_zeroed;
+    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
+
+    if (result != CUPTI_SUCCESS)
+        return refuse(result, "cuptiActivityRegisterCallbacks");
+    result = gv_cupti.cuptiActivityRegisterTimestampCallback(now);
+    if (result != CUPTI_SUCCESS)
+        return refuse(result, "cuptiActivityRegisterTimestampCallback");
+    if (gv_cupti.cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+                                           &others_zeroed) != CUPTI_SUCCESS)
+        others_zeroed = 0;
+    set_zeroed(1);
+    return 0;
+}
+
+/* ---- on and off ---- */
+
+int gv_switch_on(bool or_less, enum gv_recording *recording)
+{
+    int error = subscribe();
+
+    *recording = GV_RECORDING_ALL;
+    if (error == -EBUSY && or_less) {
+        *recording = GV_RECORDING_OPERATIONS;
+        error = 0;
+    }
+    if (error)
+        return error;
+    error = register_buffers();
+    if (!error && subscriber)
+        error = watch_calls();
+    if (!error)
+        error = enable_kinds();
+    if (!error)
+        return 0;
+    gv_switch_records_off();
+    gv_switch_off(host->other);
+    return error;
+}
+
+void gv_switch_records_peers(bool now)
+{
+    has_peers = true;
+    for (size_t i = 0; now && i < KINDS; i++)
+        if (kinds[i].of_peers)
+            gv_cupti.cuptiActivityEnable(kinds[i].kind);
+}
+
+void gv_switch_records_off(void)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        gv_cupti.cuptiActivityDisable(kinds[i].kind);
+}
+
+void gv_switch_off(const struct gv_gpu_other *other)
+{
+    CUpti_TimestampCallbackFunc clock = NULL;
+    CUpti_BuffersCallbackRequestFunc give = NULL;
+    CUpti_BuffersCallbackCompleteFunc take = NULL;
+
+    *(void **)&clock = atomic_load(&other->clock);
+    *(void **)&give = atomic_load(&other->give);
+    *(void **)&take = atomic_load(&other->take);
+    if (subscriber)
+        gv_cupti.cuptiUnsubscribe(subscriber);
+    subscriber = NULL;
+    gv_cupti.cuptiActivityRegisterTimestampCallback(clock ? clock : realtime);
+    set_zeroed(others_zeroed);
+    if (give && take)
+        gv_cupti.cuptiActivityRegisterCallbacks(give, take);
+}

@@ -1,0 +1,42 @@
+/*
+ * What gpuverify itself cost a process (trace/own_cost.def): counters of its spool, and estimates
+ * for what is too short to be measured each time.
+ *
+ * An estimate is a number of calls times the cost of one. A hook costs two readings of the
+ * session's clock, which take 10 to 250 ns on different machines, so one is measured here, and a
+ * record. What CUPTI adds to a call was measured once (docs/performance.md).
+ */
+#ifndef GV_COLLECT_OWN_COST_H
+#define GV_COLLECT_OWN_COST_H
+
+#include "report/store/database.h"
+#include "trace/spool_reader.h"
+
+#include <stdbool.h>
+
+/* Of one process. */
+struct gv_process_cost {
+    struct gv_database *database;
+    const struct gv_spool_reader *reader;
+    int64_t process;     /* row */
+    double hook_ns;      /* with its clock on this machine */
+    uint64_t hooked;     /* calls whose cost is not stored yet, */
+    uint64_t correlated; /* and those of them that CUPTI numbered */
+    bool stored;
+    struct gv_own_cost_counts counts[GV_OWN_COST_COUNT]; /* as last stored */
+};
+
+/* Takes 0.1 ms for the first process. */
+void gv_process_cost_open(struct gv_process_cost *cost, struct gv_database *database,
+                          const struct gv_spool_reader *reader, const struct gv_clock *clock);
+
+/* All inside a transaction; 0 or -errno. The first, in the one that stores the calls: adds their
+ * cost, and forgets them. The second stores what has changed in the spool. */
+int gv_process_cost_add_calls(struct gv_process_cost *cost);
+int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_status *now);
+
+/* The process is waiting for us, and is about to be let go: stores how long it has waited. It can
+ * tell nobody after that. */
+int gv_process_cost_store_wait(struct gv_process_cost *cost);
+
+#endif

@@ -1,0 +1,138 @@
+"""Measures what real programs cost on a GPU: plain, host-only, and in the default mode."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+
+from gpu import gpu_environment, has_gpu, in_rounds
+from ground import CHECKOUT, finish, judged, paired, place, query
+
+MODES = ("plain", "host-only", "default")
+# steps.py runs their steps.
+PROGRAMS = {"PyTorch, training": "program_torch_training.py", "CuPy, pipeline": "program_cupy_pipeline.py",
+            "PyTorch, decoding with a graph": "program_torch_decoding.py"}
+GOAL = 1.01  # host-only / plain, end to end
+ROUND_S = 1.0
+START_S = 300
+
+
+class Missing(Exception):
+    """A package."""
+
+
+class Program:
+    """A program that waits until it is told to make some steps."""
+
+    def __init__(self, bench, path, mode, folder):
+        self.started_ns = time.monotonic_ns()
+        self.process = subprocess.Popen([sys.executable, "-u", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, cwd=folder,
+                                        env=gpu_environment(bench, folder, mode, os.environ.get("GPUVERIFY_CUPTI")))
+
+    def answer(self):
+        if not select.select([self.process.stdout], [], [], START_S)[0]:
+            sys.exit(f"{self.process.args[-1]} said nothing for {START_S} s")
+        line = self.process.stdout.readline().strip()
+        if line.startswith("skip "):
+            raise Missing(line[5:])
+        if not line:
+            sys.exit(f"{self.process.args[-1]} ended with {self.process.wait()}")
+        return line
+
+    def steps(self, count):
+        """(end to end, p10, p50) of some steps, in ns."""
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        return [int(word) for word in self.answer().split()]
+
+    def end(self):
+        """ns that its end took."""
+        start_ns = time.monotonic_ns()
+        self.process.stdin.close()
+        status = self.process.wait()
+        if status != 0:
+            sys.exit(f"{self.process.args[-1]} ended with {status}")
+        return time.monotonic_ns() - start_ns
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stdin.close()
+
+
+def measure(bench, path, rounds, found):
+    """One process for each mode; they make their steps in turn. Adds to found[what][mode]."""
+    with place() as plain, place() as host_only, place() as default:
+        programs = {}
+        try:
+            for mode, folder in zip(MODES, (plain, host_only, default)):
+                programs[mode] = Program(bench, path, mode, folder)
+            for program in programs.values():
+                program.answer()  # it is ready
+            count = max(10, int(ROUND_S * 1e9 * min(1, bench.scale * 4) / programs["plain"].steps(100)[2]))
+            for mode in MODES:
+                programs[mode].steps(count)
+            results = in_rounds(rounds, MODES, lambda mode: programs[mode].steps(count))
+            for mode, values in results.items():
+                for what, index in (("end to end", 0), ("p10", 1), ("p50", 2)):
+                    per_step = [value[index] / (count if index == 0 else 1) for value in values]
+                    found.setdefault(what, {}).setdefault(mode, []).extend(per_step)
+            for mode, program in programs.items():
+                found.setdefault("the end of the process", {}).setdefault(mode, []).append(program.end())
+            finish(bench, host_only)  # what it still does would disturb what comes next
+            bench.must(f"the default mode records the GPU operations of {os.path.basename(path)}",
+                       query(finish(bench, default), "SELECT count(*) FROM gpu_ops") > 0)
+        finally:
+            for program in programs.values():
+                program.kill()
+
+
+def start_alone(bench, path, mode):
+    """ns of a whole process that makes 100 steps: start, steps, end."""
+    with place() as folder:
+        program = Program(bench, path, mode, folder)
+        try:
+            program.answer()
+            program.steps(100)
+            program.end()
+            return time.monotonic_ns() - program.started_ns
+        finally:
+            program.kill()
+
+
+def bench_programs(bench):
+    """Three real programs: plain, host-only and in the default mode."""
+    if not has_gpu():
+        print("  skipped: there is no GPU here")
+        return
+    times, ratios = [], []
+    for name, file in PROGRAMS.items():
+        path, found = os.path.join(CHECKOUT, "tests", "bench", file), {}
+        try:
+            for _ in range(bench.scaled(2)):
+                measure(bench, path, bench.scaled(5, 2), found)
+            whole = in_rounds(1, MODES, lambda mode, path=path: start_alone(bench, path, mode))
+        except Missing as missing:
+            bench.note(f"{name}: skipped: {missing}")
+            continue
+        found["a whole process with 100 steps"] = whole
+        for what, modes in found.items():
+            unit, factor = ("us", 1e3) if what in ("end to end", "p10", "p50") else ("ms", 1e6)
+            middle = [bench.keep(f"{file[:-3]}_{what}_{mode}".replace(" ", "_"),
+                                 [value / factor for value in modes[mode]]) for mode in MODES]
+            times.append((f"{name}: {what}, {unit}", *middle))
+            if unit == "us":
+                for mode in MODES[1:]:
+                    ratio = paired(modes[mode], modes["plain"])
+                    goal = GOAL if (what, mode) == ("end to end", "host-only") else None
+                    bench.found[f"{file[:-3]}_{what}_{mode}_ratio".replace(" ", "_")] = ratio
+                    ratios.append((f"{name}: {what}: {mode} / plain", *judged(ratio, goal)))
+    if times:
+        bench.table(("one step", *MODES), times)
+        bench.table(("ratio, median of rounds", "measured", "goal", "reached"), ratios)
+
+
+BENCHES = {"programs": bench_programs}
