@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define READY 8u  /* buffers that should always be free */
-#define FREE  64u /* most buffers in the pool */
+#define FREE  16u /* most buffers in the pool */
+#define MANY  4u  /* full ones, 1 MB of the program's memory at most */
 
 /*
  * CUPTI returns a buffer when it is full, or when a flush finds everything in it complete. On a GPU
@@ -25,6 +25,8 @@
 static _Atomic(struct gv_buffer *) free_buffers[FREE];
 /* The newest first. All are taken at once, so that none comes back while another thread looks. */
 static _Atomic(struct gv_buffer *) full_buffers;
+static _Atomic uint32_t
+    full_count; /* since they were taken; about, and too many rather than too few */
 /* Buffers that CUPTI has: given since the last mark, given[turn], and before. */
 static _Atomic uint32_t given[2];
 static _Atomic uint8_t turn;
@@ -135,6 +137,7 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
     buffer->next = atomic_load(&full_buffers);
     while (!atomic_compare_exchange_weak(&full_buffers, &buffer->next, buffer))
         ;
+    atomic_fetch_add(&full_count, 1);
     /* Only now: a thread that sees no buffer outstanding must find all of them. */
     atomic_fetch_sub(&given[given_at], 1);
     count_cost(begun_ns);
@@ -160,10 +163,17 @@ uint64_t gv_buffers_unread(void)
     return atomic_exchange(&unread, 0);
 }
 
+bool gv_buffers_are_many(void)
+{
+    return atomic_load(&full_count) >= MANY;
+}
+
 struct gv_buffer *gv_buffers_full(void)
 {
-    struct gv_buffer *newest = atomic_exchange(&full_buffers, NULL), *oldest = NULL;
+    struct gv_buffer *newest, *oldest = NULL;
 
+    atomic_store(&full_count, 0);
+    newest = atomic_exchange(&full_buffers, NULL);
     while (newest) {
         struct gv_buffer *next = newest->next;
 

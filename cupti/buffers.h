@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_BUFFER_BYTES (512u * 1024u)
+#define GV_BUFFER_BYTES (256u * 1024u)
 
 struct gv_buffer {
     struct gv_buffer *next;
@@ -42,6 +42,9 @@ uint32_t gv_buffers_given(void);
 /* Buffers that were not read since the last call, because there was no memory. Each had at least
  * one record. */
 uint64_t gv_buffers_unread(void);
+
+/* Whether so many are full that they should be read before the next fetch. Any thread. */
+bool gv_buffers_are_many(void);
 
 /* The module's thread: takes all full buffers, oldest first, or NULL; and gives one back. */
 struct gv_buffer *gv_buffers_full(void);

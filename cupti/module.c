@@ -85,19 +85,13 @@ static bool is_ours(void)
     return atomic_load(&recording) != GV_RECORDING_OTHER;
 }
 
-/* The buffers of the last flush; only for the fetching thread. */
+/* The buffers since the last pause began; only for the fetching thread. */
 static unsigned fetched;
 
-static void flush(bool forced)
+static void read_full(void)
 {
-    uint64_t before_ns = host.now_ns();
     struct gv_buffer *buffer, *next;
 
-    fetched = 0;
-    if (is_ours())
-        note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
-                     "cuptiActivityFlushAll");
-    gv_loaded_write();
     for (buffer = gv_buffers_full(); buffer; buffer = next) {
         next = buffer->next;
         fetched++;
@@ -106,11 +100,39 @@ static void flush(bool forced)
         gv_buffers_recycle(buffer);
     }
     gv_buffers_refill();
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static void note_own_cost(void)
+{
+    struct gv_own_cost_total *total = &host.spool->header->own_cost[GV_OWN_COST_THREAD];
+
+    atomic_fetch_add_explicit(&total->count, 1, memory_order_relaxed);
+    atomic_store_explicit(&total->total_ns, cpu_ns(), memory_order_relaxed);
+}
+
+static void flush(bool forced)
+{
+    uint64_t before_ns = host.now_ns();
+
+    if (is_ours())
+        note_failure(gv_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
+                     "cuptiActivityFlushAll");
+    gv_loaded_write();
+    read_full();
     for (uint64_t unread = gv_buffers_unread(); unread > 0; unread--)
         gv_output_count_lost();
     if (is_ours())
         note_dropped();
     atomic_store_explicit(&host.spool->header->gpu.flushed_ns, before_ns, memory_order_release);
+    note_own_cost();
 }
 
 /* Until `left` is 0. A buffer that a program's thread is just requesting comes with a later
@@ -245,14 +267,6 @@ static void serve(void)
 #define LATEST_TIMES 5u
 #define MUCH_BUFFERS 3u
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec used = {0};
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 /* How long to wait after a fetch that took so much CPU time. */
 static uint64_t pause_after_ns(uint64_t took_ns)
 {
@@ -265,6 +279,17 @@ static uint64_t pause_after_ns(uint64_t took_ns)
         return usual_ns;
     gv_own_cost_spare(host.spool->header->own_cost, GV_OWN_COST_THREAD);
     return wanted_ns < usual_ns * LATEST_TIMES ? wanted_ns : usual_ns * LATEST_TIMES;
+}
+
+/* Waits for a request, or until the pause is over. A busy GPU fills more buffers meanwhile than
+ * should pile up: those are read without a flush. */
+static void await_request(uint64_t pause_ns)
+{
+    uint64_t end_ns = gv_monotonic_ns() + pause_ns;
+
+    fetched = 0;
+    while (gv_futex_wait_until(&asked, ASKED_NOTHING, end_ns) && gv_buffers_are_many())
+        read_full();
 }
 
 /*
@@ -285,7 +310,7 @@ static void *run(void *context)
     atomic_store(&is_ready, 1);
     gv_futex_wake(&is_ready);
     while (atomic_load(&asked) != ASKED_FOR_LAST && !gv_session_is_last_thread()) {
-        gv_futex_wait(&asked, ASKED_NOTHING, pause_ns);
+        await_request(pause_ns);
         begun_ns = cpu_ns();
         serve();
         pause_ns = pause_after_ns(cpu_ns() - begun_ns);

@@ -65,6 +65,14 @@ static void CUPTIAPI on_callback(void *context, CUpti_CallbackDomain domain, CUp
     }
 }
 
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
+                                 size_t used)
+{
+    gv_buffers_take(context, stream, data, bytes, used);
+    if (gv_buffers_are_many())
+        hurry();
+}
+
 static uint64_t CUPTIAPI now(void)
 {
     return host->now_ns();
@@ -219,7 +227,7 @@ static void set_zeroed(uint8_t zeroed)
 static int register_buffers(void)
 {
     size_t bytes = sizeof others_zeroed;
-    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, gv_buffers_take);
+    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
 
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterCallbacks");

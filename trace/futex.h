@@ -53,4 +53,11 @@ static inline void gv_futex_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Changes the word, and wakes who waits for that. */
+static inline void gv_futex_ring(_Atomic uint32_t *word)
+{
+    atomic_fetch_add(word, 1);
+    gv_futex_wake(word);
+}
+
 #endif

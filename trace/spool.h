@@ -36,6 +36,7 @@
 #define GV_SPOOL_SLOTS           1024u
 #define GV_SPOOL_CLASSES         32u
 #define GV_SPOOL_NO_SEGMENT      UINT32_MAX
+#define GV_SPOOL_GROWTH_SEGMENTS 64u /* that get storage at once */
 #define GV_SPOOL_ARGUMENTS_BYTES 4096u
 #define GV_SPOOL_PATH_BYTES      1024u
 #define GV_SPOOL_VARIABLE_BYTES  512u
@@ -504,6 +505,9 @@ struct gv_spool_header {
     _Atomic uint32_t growing;
     _Atomic uint64_t free_head;  /* [wr] tag << 32 | segment; the tag changes with every change */
     _Atomic uint32_t free_count; /* [wr] about how many are free */
+    /* [r] Segments below this have storage, and pages that are cheap to map: a reader that keeps up
+     * makes them ahead of the writer. */
+    _Atomic uint32_t prepared;
 
     _Atomic uint32_t state; /* [w] enum gv_process_state */
     _Atomic uint32_t

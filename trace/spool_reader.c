@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 /* More names than any version has: limits what a hostile file can cause. */
-#define GV_READER_NAMES_LIMIT   8192u
-#define GV_READER_ALIGNMENT     64u
-#define GV_READER_SEGMENT_LIMIT (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
+#define GV_READER_NAMES_LIMIT 8192u
+#define GV_READER_ALIGNMENT   64u
+#define GV_READER_PAGE_BYTES  4096u
+/* As many segments are prepared as are in use, and no more than these 4 MB. */
+#define GV_READER_AHEAD_SEGMENTS 256u
+#define GV_READER_SEGMENT_LIMIT  (65536ull * (1u << 20) / GV_SPOOL_SEGMENT_BYTES)
 
 static struct gv_spool_header *reader_header(const struct gv_spool_reader *reader)
 {
@@ -349,6 +352,31 @@ void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index
         .object = from->poll.object,
         .count = count & ~GV_POLL_TAKEN,
     };
+}
+
+void gv_spool_reader_prepare(struct gv_spool_reader *reader)
+{
+    struct gv_spool_header *header = reader_header(reader);
+    uint32_t allocated = atomic_load_explicit(&header->segments_allocated, memory_order_relaxed);
+    uint32_t ahead = allocated < GV_READER_AHEAD_SEGMENTS ? allocated : GV_READER_AHEAD_SEGMENTS;
+    uint32_t from = reader->prepared, to = from + GV_SPOOL_GROWTH_SEGMENTS;
+    size_t start = reader->segments_offset + (size_t)from * GV_SPOOL_SEGMENT_BYTES, end;
+
+    if (to > reader->segment_limit)
+        to = reader->segment_limit;
+    end = reader->segments_offset + (size_t)to * GV_SPOOL_SEGMENT_BYTES;
+    if (from >= to || from >= (uint64_t)allocated + ahead || gv_spool_reader_refresh(reader) < 0 ||
+        end > reader->mapped_bytes)
+        return;
+    if (posix_fallocate(reader->fd, (off_t)start, (off_t)(end - start)) != 0) {
+        reader->prepared = UINT32_MAX - GV_SPOOL_GROWTH_SEGMENTS; /* not tried again */
+        return;
+    }
+    /* The writer may be using some of them. */
+    for (size_t at = start; at < end; at += GV_READER_PAGE_BYTES)
+        atomic_load_explicit((_Atomic uint32_t *)(void *)(reader->base + at), memory_order_relaxed);
+    reader->prepared = to;
+    atomic_store_explicit(&header->prepared, to, memory_order_relaxed);
 }
 
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index)

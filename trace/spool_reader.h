@@ -27,6 +27,7 @@ struct gv_spool_reader {
     uint32_t segments_offset;
     uint32_t segment_limit;
     uint32_t segments;     /* readable segments at the last refresh */
+    uint32_t prepared;     /* segments that gv_spool_reader_prepare() is done with */
     uint32_t segments_cut; /* segments that should exist too; a living process may have just added
                               them */
 };
@@ -146,6 +147,12 @@ uint32_t gv_spool_reader_published(const struct gv_spool_reader *reader, uint32_
  * then counts in another record. */
 void gv_spool_reader_record(const struct gv_spool_reader *reader, uint32_t index, uint32_t record,
                             union gv_record *out);
+/*
+ * Gives the writer's next segments storage, and faults their pages in, so that its threads need
+ * not. A step of GV_SPOOL_GROWTH_SEGMENTS; nothing if enough are prepared. For the spool of a
+ * living process only. After a failure, such as a full disk, the writer is on its own.
+ */
+void gv_spool_reader_prepare(struct gv_spool_reader *reader);
 /* Gives a closed segment back to the writer. Call it when its records are safe. */
 void gv_spool_reader_give_back(struct gv_spool_reader *reader, uint32_t index);
 

@@ -147,32 +147,40 @@ void gv_spool_writer_close(struct gv_spool_writer *writer, bool discard)
     writer->header = NULL;
 }
 
-/*
- * Adds storage for more segments. One thread at a time; the others see `growing`. A full disk is
- * final. Other failures (no descriptor left) are tried again, but not for every record.
- */
+/* A full disk is final. Other failures (no descriptor left) are tried again, but not for every
+ * record. */
+static int add_storage(struct gv_spool_writer *writer, uint32_t allocated, uint32_t more)
+{
+    /* Opens by name: the program could close or reuse a descriptor that stays open. */
+    int fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    int error = fd < 0 ? -errno
+                       : allocate(fd, segment_offset(writer->header, allocated),
+                                  (uint64_t)more * GV_SPOOL_SEGMENT_BYTES);
+
+    if (fd >= 0)
+        close(fd);
+    if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
+        atomic_store(&writer->limit, allocated);
+    if (!error && writer->bell)
+        gv_futex_ring(writer->bell);
+    return error;
+}
+
+/* Adds more segments. One thread at a time; the others see `growing`. */
 static int grow(struct gv_spool_writer *writer)
 {
     struct gv_spool_header *header = writer->header;
     uint32_t allocated = atomic_load(&header->segments_allocated);
     uint32_t limit = atomic_load(&writer->limit);
     uint32_t more = limit > allocated ? limit - allocated : 0;
-    int error;
-    int fd;
+    int error = 0;
 
     if (more > GV_SPOOL_GROWTH_SEGMENTS)
         more = GV_SPOOL_GROWTH_SEGMENTS;
     if (more == 0)
         return -ENOSPC;
-    /* Opens by name: the program could close or reuse a descriptor that stays open. */
-    fd = open(writer->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    error = fd < 0 ? -errno
-                   : allocate(fd, segment_offset(header, allocated),
-                              (uint64_t)more * GV_SPOOL_SEGMENT_BYTES);
-    if (fd >= 0)
-        close(fd);
-    if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG)
-        atomic_store(&writer->limit, allocated);
+    if (atomic_load_explicit(&header->prepared, memory_order_relaxed) < allocated + more)
+        error = add_storage(writer, allocated, more);
     if (!error)
         atomic_store(&header->segments_allocated, allocated + more);
     return error;
@@ -192,14 +200,26 @@ static void populate(struct gv_spool_segment *segment, uint32_t count)
 #endif
 }
 
+/* Of prepared pages, the kernel maps 64 KB for one that is read, ten times faster. That would also
+ * map some that were to leave the program's memory. */
+static bool map_prepared(const struct gv_spool_writer *writer, uint32_t segment, uint32_t count)
+{
+    if (segment >= GV_SPOOL_RESIDENT_SEGMENTS ||
+        atomic_load_explicit(&writer->header->prepared, memory_order_relaxed) < segment + count)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        atomic_load_explicit(&writer->segments[segment + i].state, memory_order_relaxed);
+    return true;
+}
+
 /* New segments are taken one after the other, by any thread. */
 static void populate_fresh(struct gv_spool_writer *writer, uint32_t segment)
 {
-    uint32_t allocated = atomic_load(&writer->header->segments_allocated);
-    uint32_t left = allocated - segment;
+    uint32_t left = atomic_load(&writer->header->segments_allocated) - segment;
+    uint32_t count = left < POPULATE_SEGMENTS ? left : POPULATE_SEGMENTS;
 
-    if (segment % POPULATE_SEGMENTS == 0)
-        populate(&writer->segments[segment], left < POPULATE_SEGMENTS ? left : POPULATE_SEGMENTS);
+    if (segment % POPULATE_SEGMENTS == 0 && !map_prepared(writer, segment, count))
+        populate(&writer->segments[segment], count);
 }
 
 static uint32_t take_fresh(struct gv_spool_writer *writer)

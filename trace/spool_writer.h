@@ -2,8 +2,8 @@
  * The program's half of a spool: makes the file, hands out segments and slots, grows.
  *
  * Needs only libc. Making a spool takes some system calls. Everything else is lock-free and may run
- * on any thread. Growing is the only slow step: about 0.2 ms per GV_SPOOL_GROWTH_SEGMENTS segments,
- * on one thread, while the others use what is free.
+ * on any thread. Growing is the only slow step, unless the reader has prepared the segments: about
+ * 0.2 ms per GV_SPOOL_GROWTH_SEGMENTS segments, on one thread, while the others use what is free.
  */
 #ifndef GV_TRACE_SPOOL_WRITER_H
 #define GV_TRACE_SPOOL_WRITER_H
@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define GV_SPOOL_GROWTH_SEGMENTS 64u
 /* Segments from here on leave the program's memory when their threads have finished with them. */
 #define GV_SPOOL_RESIDENT_SEGMENTS 1024u
 
@@ -25,6 +24,7 @@ struct gv_spool_writer {
     _Atomic uint32_t fresh;    /* segments below this number have been used */
     _Atomic uint32_t limit;    /* how far the file can grow; less than requested on a full disk */
     _Atomic uint32_t refusals; /* requests until growing is tried again */
+    _Atomic uint32_t *bell;    /* rung when it grew on its own: the reader is late; NULL: none */
     char path[GV_SPOOL_PATH_BYTES];
 };
 

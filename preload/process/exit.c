@@ -29,12 +29,6 @@
  * 580). A program that ends itself because it is stuck there must not be stuck here. */
 #define FETCH_MOST_MS 1000
 
-static void ring(struct gv_session_file *session)
-{
-    atomic_fetch_add(&session->doorbell, 1);
-    gv_futex_wake(&session->doorbell);
-}
-
 /* Nobody will drain the spool: the collector cannot write the trace, it died, or there never was
  * one, so nobody has the lock. The lock is tried only if there is no pid to look at: while we
  * try it, another process could think that a collector has it. */
@@ -77,13 +71,16 @@ static bool end_as(enum gv_process_state state)
     struct gv_spool_header *header = gv_process.spool.header;
     uint32_t running = GV_PROCESS_RUNNING;
     uint32_t end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that announces it */
+    uint64_t begun_ns;
 
     if (!atomic_compare_exchange_strong(&header->state, &running, state))
         return false;
-    atomic_store(&header->ended_ns, gv_clock_now_ns());
-    ring(gv_process.session);
+    begun_ns = gv_clock_now_ns();
+    atomic_store(&header->ended_ns, begun_ns);
+    gv_futex_ring(&gv_process.session->doorbell);
     if (!wait_until_drained(&gv_process, end))
         gv_warn_of_collector(&gv_process);
+    gv_own_cost_add(header->own_cost, GV_OWN_COST_END, gv_clock_now_ns() - begun_ns);
     gv_warn_of_trace(&gv_process);
     return true;
 }

@@ -273,11 +273,13 @@ static void choose(void)
         atomic_store(&gpu->state, GV_GPU_OFF);
         return;
     }
-    if (start_module()) {
-        atomic_store(&gpu->state, GV_GPU_SEEN);
+    uint64_t begun_ns = gv_clock_now_ns();
+    bool is_seen = start_module();
+    gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_START,
+                    gv_clock_now_ns() - begun_ns);
+    atomic_store(&gpu->state, is_seen ? GV_GPU_SEEN : GV_GPU_HOST_ONLY);
+    if (is_seen)
         return;
-    }
-    atomic_store(&gpu->state, GV_GPU_HOST_ONLY);
     if (gv_process.settings.gpu == GV_SETTING_GPU_ON)
         gv_log_error("the GPU side is not recorded: %s", gpu->why);
     else
@@ -393,7 +395,10 @@ void gv_gpu_finish(int64_t patience_ms)
     /* Once: after the first of our exit handlers CUPTI may be gone. */
     if (!recording || atomic_exchange(&ended, 1))
         return;
+    uint64_t begun_ns = gv_clock_now_ns();
     recording->finish(patience_ns(patience_ms));
+    gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_END,
+                    gv_clock_now_ns() - begun_ns);
 }
 
 bool gv_gpu_fetch(int64_t patience_ms)

@@ -201,6 +201,7 @@ static int make_spool(struct gv_process *process, const char *directory)
     if (error)
         return error;
     process->spool.header->clock = process->session->clock;
+    process->spool.bell = &process->session->doorbell;
     return 0;
 }
 

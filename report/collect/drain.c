@@ -108,8 +108,10 @@ static bool is_gone(const struct gv_drain *drain)
 
 /* ---- the end ---- */
 
-/* Searching this many calls takes some tenths of a second. */
-#define GV_DRAIN_SETTLED_CALLS 200000
+/* A program waits for a trace with this many calls and GPU operations: about 0.1 s. A program of
+ * tens of megabytes takes as long, because its stacks need names. */
+#define GV_DRAIN_SMALL_ROWS    50000
+#define GV_DRAIN_BYTES_PER_ROW 1000
 
 /* Failure is not fatal: the stacks have no names. */
 static void name_stacks(struct gv_drain *drain)
@@ -172,6 +174,15 @@ static int complete_trace(struct gv_drain *drain)
     return error;
 }
 
+static bool is_small(struct gv_drain *drain)
+{
+    int64_t operations = 0, bytes = 0;
+
+    return gv_database_find(&drain->database, GV_STATEMENT_LAST_GPU_OP, &operations, "") == 0 &&
+           gv_stack_names_bytes(&drain->database, &bytes) == 0 &&
+           drain->next_call + operations + bytes / GV_DRAIN_BYTES_PER_ROW <= GV_DRAIN_SMALL_ROWS;
+}
+
 /* No other process of the session would add to the trace. */
 static bool is_last(const struct gv_drain *drain)
 {
@@ -222,11 +233,10 @@ static void take_away(struct gv_drain *drain, const struct gv_drain_spool *spool
 static int release(struct gv_drain *drain, struct gv_drain_spool *spool,
                    const struct gv_spool_status *status)
 {
-    bool is_small = drain->next_call <= GV_DRAIN_SETTLED_CALLS;
     int error = 0;
 
-    if ((spool->pid == 1 || (spool->pid == drain->root_pid && is_small)) && !drain->complete &&
-        is_last(drain)) {
+    if (!drain->complete && is_last(drain) &&
+        (spool->pid == 1 || (spool->pid == drain->root_pid && is_small(drain)))) {
         error = end_process(drain, spool);
         if (!error)
             complete_trace(drain); /* after a failure, gv_drain_finish() tries again */
@@ -533,6 +543,8 @@ static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, boo
     bool done = false;
     int error = 0;
 
+    if (!gone)
+        gv_spool_reader_prepare(&spool->reader);
     if (!spool->ingesting)
         error = start_ingest(drain, spool);
     /* Read before the records: then everything that an exiting process published is there. */

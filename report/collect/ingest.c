@@ -1325,6 +1325,8 @@ static int read_segment(struct gv_ingest *ingest, const struct gv_spool_view *vi
     uint64_t next = thread->position + ingest->group_count;
     int error = 0;
 
+    if (!final)
+        gv_spool_reader_prepare(ingest->reader); /* a flood uses them up while we are here */
     if (view->first_record > next && !final)
         ingest->waits = true;
     if (ingest->waits)

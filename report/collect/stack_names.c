@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #ifdef GV_HAS_ELFUTILS
 #include <dwarf.h>
@@ -221,8 +222,8 @@ static void object_find(struct gv_object_names *names, uint64_t address,
 #define GV_STACK_NAMES_PATIENCE_S 8
 
 static const char objects_sql[] =
-    "SELECT o.id, o.path, o.build_id FROM object o WHERE o.path IS NOT NULL AND EXISTS"
-    " (SELECT 1 FROM frame f WHERE f.object = o.id AND f.function IS NULL)";
+    "SELECT id, path, build_id FROM object WHERE path IS NOT NULL AND id IN"
+    " (SELECT object FROM frame WHERE function IS NULL)";
 /* Uses the address before it: a return address is behind the call, and may be the next line. */
 static const char frames_sql[] =
     "SELECT DISTINCT address FROM frame WHERE object = ? AND function IS NULL";
@@ -288,6 +289,23 @@ static int name_object(void *context, sqlite3_stmt *row)
         gv_database_each(names->database->handle, frames_sql, &names->object, 1, name_frame, names);
     object_close(names->file);
     return error;
+}
+
+static int add_size(void *context, sqlite3_stmt *row)
+{
+    const char *path = (const char *)sqlite3_column_text(row, 1);
+    int64_t *bytes = context;
+    struct stat status;
+
+    if (path && stat(path, &status) == 0)
+        *bytes += status.st_size;
+    return 0;
+}
+
+int gv_stack_names_bytes(struct gv_database *database, int64_t *bytes)
+{
+    *bytes = 0;
+    return gv_database_each(database->handle, objects_sql, NULL, 0, add_size, bytes);
 }
 
 int gv_stack_names_find(struct gv_database *database)

@@ -11,4 +11,7 @@
 /* 0 or -errno. Leaves frames that have a name alone. */
 int gv_stack_names_find(struct gv_database *database);
 
+/* Size of the files that it would open: a gigabyte takes about a second. 0 or -errno. */
+int gv_stack_names_bytes(struct gv_database *database, int64_t *bytes);
+
 #endif

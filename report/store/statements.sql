@@ -94,6 +94,9 @@ UPDATE module SET unloaded_ns = ?2 WHERE id = ?1;
 -- name: CALL_NEXT
 SELECT coalesce(max(id), 0) + 1 FROM call;
 
+-- name: LAST_GPU_OP
+SELECT max(id) FROM gpu_op;
+
 -- name: CALL_ADD
 INSERT INTO call (id, thread, api, start_ns, duration_ns, result, stream, context, bytes, object,
     kernel, correlation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);

@@ -101,6 +101,52 @@ def bench_million(bench):
     bench.spread("million_lost", "lost", lost, "launches")
 
 
+def bench_operations(bench):
+    """A launch each 2 us, with the simulated CUPTI: memory and the end."""
+    cupti = bench.path("tests/sim/libcupti.so.13")
+    if not os.path.exists(cupti):
+        print("  skipped: no simulated libcupti was built")
+        return
+    words = ("-n", str(bench.scaled(1000000, 10000)), "-p", "2000")
+    waits, memory, shared = [], [], []
+    for _ in range(bench.scaled(5, 2)):
+        with place() as folder:
+            plain = launches(bench, folder, False, *words)
+        with place() as folder:
+            seen = launches(bench, folder, True, *words, GPUVERIFY_GPU="on", GPUVERIFY_CUPTI=cupti)
+            trace = finish(bench, folder)
+            rows, lost = launch_rows(trace), query(trace, "SELECT coalesce(sum(count), 0) FROM losses")
+            bench.must(f"{rows} launches have their operations, or {lost} are lost",
+                       query(trace, "SELECT count(*) FROM gpu_ops") + lost >= rows)
+        waits.append((seen["waited_ns"][0] - plain["waited_ns"][0]) / 1e6)
+        memory.append((seen["VmHWM"][0] - plain["VmHWM"][0]) / 1024)
+        shared.append((seen["RssShmem"][0] - plain["RssShmem"][0]) / 1024)
+    bench.spread("operations_exit_ms", f"{rows} GPU operations, the end takes longer by", waits, "ms")
+    bench.spread("operations_memory_mb", "with GPU operations, peak memory added", memory, "MB")
+    bench.spread("operations_shared_mb", "of it shared memory at its end", shared, "MB")
+
+
+COLD_PARTS = (("calls 1 to 10 000", 0, 10), ("calls 10 001 to 20 000", 10, 20),
+              ("calls 20 001 to 100 000", 20, 100), ("calls after those", 100, None))
+
+
+def bench_cold(bench):
+    """The hook's cost while the spool's memory is new, and later."""
+    for name, words in (("each 2 us", ("-p", "2000")), ("without a pause", ())):
+        found = {False: [], True: []}
+        for _ in range(bench.scaled(9, 2)):
+            for preload, runs in found.items():
+                with place() as folder:
+                    runs.append(launches(bench, folder, preload, "-n", "200000", "-b", "1000",
+                                         *words)["burst_ns"])
+        # A stop for new memory is in the same window of every run; one by the machine is not.
+        plain, added = ([statistics.median(window) for window in zip(*runs)] for runs in found.values())
+        added = [window - statistics.median(plain) for window in added]
+        for what, first, last in COLD_PARTS:
+            bench.spread(f"cold_{first}_{'paced' if words else 'flood'}_ns",
+                         f"a launch {name}, {what}, in windows of 1000: added", added[first:last], "ns")
+
+
 def bench_threads(bench):
     """64 threads at full speed."""
     seconds = max(0.5, 5 * bench.scale)
@@ -248,6 +294,6 @@ def bench_stacks(bench):
                                                           "Python frames": python})
 
 
-BENCHES = {"hook": bench_hook, "true": bench_true, "million": bench_million,
-           "threads": bench_threads, "kill": bench_kill, "calls": bench_calls,
-           "parallel": bench_parallel, "stacks": bench_stacks}
+BENCHES = {"hook": bench_hook, "true": bench_true, "cold": bench_cold, "million": bench_million,
+           "operations": bench_operations, "threads": bench_threads, "kill": bench_kill,
+           "calls": bench_calls, "parallel": bench_parallel, "stacks": bench_stacks}

@@ -1,13 +1,15 @@
 /*
  * Launches an empty kernel many times, and prints measurements; scripts/bench runs it.
  *
- *    bench_launches [-n LAUNCHES] [-s SECONDS] [-t THREADS] [-b BURST] [-p PACE_NS] [-d DEPTH]
- *                   [-f FILE]
+ *    bench_launches [-n LAUNCHES] [-s SECONDS] [-t THREADS] [-b BURST] [-i IDLE_US] [-p PACE_NS]
+ *                   [-d DEPTH] [-f FILE]
  *
  * Each of THREADS threads launches LAUNCHES times, or for SECONDS. -b prints the time per launch of
- * every burst of BURST launches. -p launches once per PACE_NS. -d launches from DEPTH nested
- * functions. FILE is shared memory; its first 64-bit number is the count of launches that have
- * returned (one thread). Prints `name value` lines; the last is the clock just before main returns.
+ * every burst of BURST launches, the mean of the threads; -i pauses after each burst. -p launches
+ * once per PACE_NS; with -b, the time is that inside the launches, and of reading a clock. -d
+ * launches from DEPTH nested functions. FILE is shared memory; its first 64-bit number is the count
+ * of launches that have returned (one thread). Prints `name value` lines; the last is the clock
+ * just before main returns.
  */
 #include <cuda.h>
 
@@ -33,6 +35,7 @@ struct options {
     double seconds;
     int threads;
     uint64_t burst;
+    uint64_t idle_us;
     uint64_t pace_ns;
     unsigned depth;
     const char *file;
@@ -56,9 +59,8 @@ struct worker {
     _Atomic uint64_t *progress;
     uint64_t done;
     pthread_t thread;
+    double burst_ns[BURSTS_MAX];
 };
-
-static double burst_ns[BURSTS_MAX];
 
 static uint64_t now_ns(void)
 {
@@ -132,7 +134,10 @@ static void launch_bursts(struct worker *worker)
             launch_once(worker);
         }
         if (at < BURSTS_MAX) {
-            burst_ns[at] = (double)(now_ns() - start_ns) / (double)options->burst;
+            worker->burst_ns[at] = (double)(now_ns() - start_ns) / (double)options->burst;
+        }
+        if (options->idle_us) {
+            usleep((useconds_t)options->idle_us);
         }
     }
 }
@@ -151,16 +156,20 @@ static void launch_paced(struct worker *worker)
         if (time_ns >= next_ns) {
             next_ns += options->pace_ns;
             launch_once(worker);
+            if (options->burst && (worker->done - 1) / options->burst < BURSTS_MAX) {
+                worker->burst_ns[(worker->done - 1) / options->burst] +=
+                    (double)(now_ns() - time_ns) / (double)options->burst;
+            }
         }
     }
 }
 
 static void launch_all(struct worker *worker)
 {
-    if (worker->options->burst) {
-        launch_bursts(worker);
-    } else if (worker->options->pace_ns || worker->options->seconds > 0) {
+    if (worker->options->pace_ns || worker->options->seconds > 0) {
         launch_paced(worker);
+    } else if (worker->options->burst) {
+        launch_bursts(worker);
     } else {
         while (worker->done < worker->options->launches) {
             launch_once(worker);
@@ -224,7 +233,7 @@ static struct options parse(int argc, char **argv)
 {
     struct options options = {.launches = 1000, .threads = 1};
     int option;
-    while ((option = getopt(argc, argv, "n:s:t:b:p:d:f:")) != -1) {
+    while ((option = getopt(argc, argv, "n:s:t:b:i:p:d:f:")) != -1) {
         switch (option) {
         case 'n':
             options.launches = strtoull(optarg, NULL, 10);
@@ -237,6 +246,9 @@ static struct options parse(int argc, char **argv)
             break;
         case 'b':
             options.burst = strtoull(optarg, NULL, 10);
+            break;
+        case 'i':
+            options.idle_us = strtoull(optarg, NULL, 10);
             break;
         case 'p':
             options.pace_ns = strtoull(optarg, NULL, 10);
@@ -267,7 +279,8 @@ int main(int argc, char **argv)
     uint64_t start_ns = now_ns();
     uint64_t total = 0;
     for (int i = 0; i < options.threads; i++) {
-        workers[i] = (struct worker){.options = &options, .driver = &driver};
+        workers[i].options = &options;
+        workers[i].driver = &driver;
         workers[i].progress = options.file ? progress_open(options.file) : NULL;
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0) {
             fail("pthread_create", 0);
@@ -279,8 +292,13 @@ int main(int argc, char **argv)
     }
     printf("elapsed_ns %llu\n", (unsigned long long)(now_ns() - start_ns));
     printf("launches %llu\n", (unsigned long long)total);
-    for (uint64_t i = 0; options.burst && i < total / options.burst && i < BURSTS_MAX; i++) {
-        printf("burst_ns %.2f\n", burst_ns[i]);
+    for (uint64_t i = 0; options.burst && i < workers[0].done / options.burst && i < BURSTS_MAX;
+         i++) {
+        double sum_ns = 0;
+        for (int j = 0; j < options.threads; j++) {
+            sum_ns += workers[j].burst_ns[i];
+        }
+        printf("burst_ns %.2f\n", sum_ns / options.threads);
     }
     print_memory();
     free(workers);

@@ -1,8 +1,10 @@
 """Missing parts of the GPU side are reported, and kept small."""
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -54,6 +56,27 @@ class Lost(Seen):
         # Only its parent can know the signal, and that was not gpuverify run.
         self.assertEqual(trace.rows("SELECT ended, exit_signal FROM processes"), [("killed", None)])
         self.assertIn("killed or crashed", told)
+
+    def test_full_buffers_do_not_wait_for_the_next_fetch(self):
+        """They would take the program's memory."""
+        process = self.start([harness.program("gpu_work"), "stuck", "20000"],
+                             env={"GPUVERIFY_FLUSH_MS": "60000"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        harness.wait_for(lambda: self.stored_operations() > 1000, "operations are in the trace")
+        process.kill()
+        process.communicate()
+        trace = self.trace(losses=True)
+        seen = trace.value("SELECT count(*) FROM gpu_ops")
+        self.assertEqual(trace.rows("SELECT what, class, count FROM losses"),
+                         [("GPU operation", "last flush", 20000 - seen)])
+
+    def stored_operations(self):
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{self.path('trace.db')}?mode=ro",
+                                                    uri=True)) as reader:
+                return reader.execute("SELECT count(*) FROM gpu_ops").fetchone()[0]
+        except sqlite3.Error:
+            return 0
 
     def test_last_flush_of_a_killed_program_is_told(self):
         process = self.start([harness.program("gpu_work"), "stuck", "50"],

@@ -94,6 +94,16 @@ class GpuSide(harness.Case):
         self.assertEqual(costs["thread"]["spared"], 0)
         self.assertIsNone(costs["thread"]["share"])
 
+    def test_thread_start_and_end(self):
+        self.run_well([harness.program("gpu_work"), "streams", "100"],
+                      env={"GPUVERIFY_FLUSH_MS": "10", "GV_SIM_CUPTI_START_MS": "20"})
+        costs = {row["what"]: row for row in self.trace().dicts("SELECT * FROM own_cost")}
+        self.assertEqual(costs["start"]["count"], 1)
+        self.assertGreaterEqual(costs["start"]["total_ns"], 20000000)
+        for what in ("thread", "end"):
+            self.assertGreater(costs[what]["count"], 0)
+            self.assertGreater(costs[what]["total_ns"], 0)
+
     def test_expensive_fetches_are_put_off(self):
         process = self.start([harness.program("gpu_work"), "stuck", "5"],
                              env={"GPUVERIFY_FLUSH_MS": "10", "GV_SIM_CUPTI_FLUSH_US": "2000"})

@@ -162,21 +162,14 @@ struct field {
 #define FIELD(type, field) offsetof(struct type, field), #field
 
 static const struct field header_fields[] = {
-    {FIELD(gv_spool_header, magic)},
-    {FIELD(gv_spool_header, segments_allocated)},
-    {FIELD(gv_spool_header, growing)},
-    {FIELD(gv_spool_header, free_head)},
-    {FIELD(gv_spool_header, free_count)},
-    {FIELD(gv_spool_header, state)},
-    {FIELD(gv_spool_header, ends)},
-    {FIELD(gv_spool_header, drained)},
-    {FIELD(gv_spool_header, exit_code_known)},
-    {FIELD(gv_spool_header, exit_code)},
-    {FIELD(gv_spool_header, exit_signal)},
-    {FIELD(gv_spool_header, ended_ns)},
-    {FIELD(gv_spool_header, threads_seen)},
-    {FIELD(gv_spool_header, lost)},
-    {FIELD(gv_spool_header, gpu.state)},
+    {FIELD(gv_spool_header, magic)},      {FIELD(gv_spool_header, segments_allocated)},
+    {FIELD(gv_spool_header, growing)},    {FIELD(gv_spool_header, free_head)},
+    {FIELD(gv_spool_header, free_count)}, {FIELD(gv_spool_header, prepared)},
+    {FIELD(gv_spool_header, state)},      {FIELD(gv_spool_header, ends)},
+    {FIELD(gv_spool_header, drained)},    {FIELD(gv_spool_header, exit_code_known)},
+    {FIELD(gv_spool_header, exit_code)},  {FIELD(gv_spool_header, exit_signal)},
+    {FIELD(gv_spool_header, ended_ns)},   {FIELD(gv_spool_header, threads_seen)},
+    {FIELD(gv_spool_header, lost)},       {FIELD(gv_spool_header, gpu.state)},
 };
 
 static const struct field segment_fields[] = {
@@ -195,9 +188,8 @@ static const struct field slot_fields[] = {
 };
 
 static const struct field writer_fields[] = {
-    {FIELD(gv_spool_writer, fresh)},
-    {FIELD(gv_spool_writer, limit)},
-    {FIELD(gv_spool_writer, refusals)},
+    {FIELD(gv_spool_writer, fresh)},    {FIELD(gv_spool_writer, limit)},
+    {FIELD(gv_spool_writer, refusals)}, {FIELD(gv_spool_writer, bell)},
     {FIELD(gv_spool_writer, path)},
 };
 

@@ -200,6 +200,78 @@ static void a_segment_given_back_can_be_used_again(void **state)
     gv_spool_reader_close(&reader);
 }
 
+static void take_segments(uint32_t from, uint32_t to)
+{
+    struct gv_spool_owner owner = {.thread = 1};
+    enum gv_spool_room open_to;
+
+    for (uint32_t i = from; i < to; i++)
+        assert_non_null(gv_spool_writer_take(&spool.writer, GV_ROOM_CODE, &open_to, &owner));
+}
+
+static uint64_t stored_bytes(void)
+{
+    struct stat status;
+
+    assert_int_equal(stat(path, &status), 0);
+    return (uint64_t)status.st_blocks * 512;
+}
+
+/* The reader makes the next segments; the writer takes them without opening its file. */
+static void prepared_segments_cost_the_writer_nothing(void **state)
+{
+    (void)state;
+    const uint32_t step = GV_SPOOL_GROWTH_SEGMENTS;
+    const struct gv_spool_header *header = spool.writer.header;
+    _Atomic uint32_t bell = 0;
+    struct gv_spool_reader reader;
+    uint64_t bytes = stored_bytes();
+
+    spool.writer.bell = &bell;
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
+    for (int i = 0; i < 5; i++)
+        gv_spool_reader_prepare(&reader);
+    /* As many again as there are. */
+    assert_int_equal(header->segments_allocated, step);
+    assert_int_equal(header->prepared, 2 * step);
+    assert_true(stored_bytes() >= bytes + step * GV_SPOOL_SEGMENT_BYTES);
+    unlink(path);
+    take_segments(0, 2 * step);
+    assert_int_equal(bell, 0);
+    assert_int_equal(header->segments_allocated, 2 * step);
+    for (int i = 0; i < 5; i++)
+        gv_spool_reader_prepare(&reader);
+    take_segments(2 * step, 4 * step);
+    gv_spool_reader_close(&reader);
+}
+
+/* A flood is faster than the reader: it hears of that. */
+static void growing_alone_wakes_the_reader(void **state)
+{
+    (void)state;
+    _Atomic uint32_t bell = 0;
+
+    spool.writer.bell = &bell;
+    take_segments(0, GV_SPOOL_GROWTH_SEGMENTS);
+    assert_int_equal(bell, 0);
+    take_segments(GV_SPOOL_GROWTH_SEGMENTS, GV_SPOOL_GROWTH_SEGMENTS + 1);
+    assert_int_equal(bell, 1);
+}
+
+/* Preparing gives nothing that the file does not have: its size stays what it was. */
+static void a_cut_file_is_not_prepared(void **state)
+{
+    (void)state;
+    struct gv_spool_reader reader;
+
+    assert_int_equal(gv_spool_reader_open(&reader, AT_FDCWD, path), 0);
+    assert_int_equal(truncate(path, spool.writer.header->segments_offset), 0);
+    gv_spool_reader_prepare(&reader);
+    assert_int_equal(spool.writer.header->prepared, 0);
+    assert_int_equal(gv_spool_reader_refresh(&reader), -EPROTO);
+    gv_spool_reader_close(&reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +283,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_link_or_another_kind_of_file_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(two_readers_never_share_a_spool, setup, teardown),
         cmocka_unit_test_setup_teardown(a_segment_given_back_can_be_used_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(prepared_segments_cost_the_writer_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(growing_alone_wakes_the_reader, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cut_file_is_not_prepared, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -233,6 +234,20 @@ static void memory_comes_back_to_a_living_process(void **state)
     expect_exactly((int64_t)at);
 }
 
+static void new_segments_are_made_for_a_living_process_only(void **state)
+{
+    (void)state;
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(1000);
+    recover();
+    assert_int_equal(spool.writer.header->prepared, 2 * GV_SPOOL_GROWTH_SEGMENTS);
+    fixture_spool_close(&spool);
+    fixture_spool_open(&fixture, &spool, 2, false);
+    fill(1000);
+    recover();
+    assert_int_equal(spool.writer.header->prepared, 0);
+}
+
 static void half_a_group_waits_for_its_rest(void **state)
 {
     (void)state;
@@ -398,6 +413,57 @@ static void an_end_that_cannot_be_stored_starts_anew(void **state)
     expect_exactly(3);
 }
 
+/* A program waits only for what is quickly done. The records are safe in any case. */
+static bool is_complete_at_the_end(const char *more_sql)
+{
+    struct gv_spool_header *header;
+    static struct gv_drain drain;
+    size_t stored, exiting;
+    bool complete;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    header = spool.writer.header;
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(sqlite3_exec(drain.database.handle, more_sql, NULL, NULL, NULL), SQLITE_OK);
+    atomic_store(&header->ends, 1);
+    atomic_store(&header->state, GV_PROCESS_EXITING);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(atomic_load(&header->drained), 1);
+    complete = drain.complete;
+    assert_int_equal(gv_drain_finish(&drain), 0);
+    fixture_expect_text(fixture.trace, "SELECT value FROM meta WHERE key = 'state'", "complete");
+    gv_drain_close(&drain);
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    return complete;
+}
+
+static void a_program_waits_for_a_small_trace_only(void **state)
+{
+    (void)state;
+    static const char many[] = "INSERT INTO gpu_op (id, place, kind) VALUES (60000, 1, 1)";
+    char large[] = "/tmp/gpuverify-test-XXXXXX", sql[512];
+    int fd = mkstemp(large);
+
+    assert_true(is_complete_at_the_end(""));
+    assert_false(is_complete_at_the_end(many));
+    /* A library of a gigabyte on a stack. */
+    assert_true(fd >= 0 && ftruncate(fd, 1 << 30) == 0);
+    close(fd);
+    snprintf(
+        sql, sizeof(sql),
+        "INSERT INTO object (id, process, base, low, high, path) VALUES (1, 1, 0, 0, 9, '%s');"
+        "INSERT INTO frame (stack, depth, kind, address, object) VALUES (1, 1, 'native', 5, 1)",
+        large);
+    assert_false(is_complete_at_the_end(sql));
+    unlink(large);
+}
+
 /* All folders except the fixture's are read-only. False: impossible here. */
 static bool hide_writable_folders(void)
 {
@@ -517,8 +583,10 @@ int main(void)
         TEST(a_command_finishes_the_trace_of_a_collector_killed_between_two_commits),
         TEST(records_that_come_later_are_added),
         TEST(an_end_that_cannot_be_stored_starts_anew),
+        TEST(a_program_waits_for_a_small_trace_only),
         TEST(temporary_tables_have_a_folder),
         TEST(memory_comes_back_to_a_living_process),
+        TEST(new_segments_are_made_for_a_living_process_only),
         TEST(half_a_group_waits_for_its_rest),
         TEST(a_group_may_cross_segments),
         TEST(half_a_group_of_a_dead_process_is_kept),
