@@ -27,9 +27,13 @@ static _Atomic(struct gv_buffer *) free_buffers[FREE];
 static _Atomic(struct gv_buffer *) full_buffers;
 static _Atomic uint32_t
     full_count; /* since they were taken; about, and too many rather than too few */
-/* Buffers that CUPTI has: given since the last mark, given[turn], and before. */
-static _Atomic uint32_t given[2];
+/* The buffers that CUPTI has: more than its threads can ask for at a time. */
+#define GIVEN 1024u
+static _Atomic(struct gv_buffer *) given[GIVEN];
 static _Atomic uint8_t turn;
+/* The other profiler, and the same while CUPTI's records are its. */
+static const struct gv_gpu_other *others;
+static const struct gv_gpu_other *_Atomic other;
 /* Estimates: threads that ask at the same time may spoil them, and the next one corrects them. */
 static _Atomic size_t size_bytes = LEAST_BYTES;
 static _Atomic uint64_t asked_ns;
@@ -75,10 +79,29 @@ static size_t next_size_bytes(uint64_t now_ns)
     return bytes;
 }
 
-static void count_given(struct gv_buffer *buffer)
+/* False: CUPTI has too many. */
+static bool note_given(struct gv_buffer *buffer)
 {
     buffer->turn = atomic_load(&turn);
-    atomic_fetch_add(&given[buffer->turn], 1);
+    for (unsigned i = 0; i < GIVEN; i++) {
+        struct gv_buffer *none = NULL;
+
+        if (atomic_compare_exchange_strong(&given[i], &none, buffer))
+            return true;
+    }
+    return false;
+}
+
+/* Where it was noted; NULL: it is not ours. */
+static _Atomic(struct gv_buffer *) *find_given(const uint8_t *data)
+{
+    for (unsigned i = 0; data && i < GIVEN; i++) {
+        struct gv_buffer *buffer = atomic_load(&given[i]);
+
+        if (buffer && buffer->data == data)
+            return &given[i];
+    }
+    return NULL;
 }
 
 void gv_buffers_refill(void)
@@ -96,50 +119,87 @@ void gv_buffers_refill(void)
     }
 }
 
-int gv_buffers_prepare(void)
+int gv_buffers_prepare(const struct gv_gpu_other *profiler)
 {
+    others = profiler;
     gv_buffers_refill();
     return atomic_load(&free_buffers[0]) ? 0 : -ENOMEM;
+}
+
+static struct gv_buffer *get(void)
+{
+    struct gv_buffer *buffer = get_free();
+
+    if (!buffer)
+        buffer = map_buffer(0);
+    if (buffer && !note_given(buffer)) {
+        munmap(buffer, sizeof *buffer + GV_BUFFER_BYTES);
+        buffer = NULL;
+    }
+    return buffer;
+}
+
+/* Theirs is called outside of our own cost. */
+static bool give_others(uint8_t **data, size_t *bytes, size_t *records_most)
+{
+    const struct gv_gpu_other *now = atomic_load(&other);
+    CUpti_BuffersCallbackRequestFunc give = NULL;
+
+    if (now)
+        *(void **)&give = atomic_load(&now->give);
+    if (give)
+        give(data, bytes, records_most);
+    return give != NULL;
 }
 
 void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most)
 {
     uint64_t begun_ns = gv_monotonic_ns();
-    struct gv_buffer *buffer = get_free();
+    struct gv_buffer *buffer;
 
-    if (!buffer)
-        buffer = map_buffer(0);
-    if (buffer)
-        count_given(buffer);
+    if (give_others(data, bytes, records_most))
+        return;
+    buffer = get();
     *bytes = buffer ? next_size_bytes(begun_ns) : GV_BUFFER_BYTES;
     *data = buffer ? buffer->data : last_resort;
     *records_most = 0;
     count_cost(begun_ns);
 }
 
+static void take_others(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
+                        size_t used)
+{
+    CUpti_BuffersCallbackCompleteFunc take = NULL;
+
+    *(void **)&take = atomic_load(&others->take);
+    if (take)
+        take(context, stream, data, bytes, used);
+}
+
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used)
 {
     uint64_t begun_ns = gv_monotonic_ns();
+    _Atomic(struct gv_buffer *) *noted;
     struct gv_buffer *buffer;
-    uint8_t given_at;
 
-    (void)context;
-    (void)stream;
-    (void)bytes;
-    if (data == last_resort)
+    if (data == last_resort) {
         atomic_fetch_add_explicit(&unread, used ? 1 : 0, memory_order_relaxed);
-    if (!data || data == last_resort)
         return;
-    buffer = (struct gv_buffer *)(void *)(data - offsetof(struct gv_buffer, data));
-    given_at = buffer->turn;
+    }
+    noted = find_given(data);
+    if (!noted) {
+        take_others(context, stream, data, bytes, used);
+        return;
+    }
+    buffer = atomic_load(noted);
     buffer->used = used;
     buffer->next = atomic_load(&full_buffers);
     while (!atomic_compare_exchange_weak(&full_buffers, &buffer->next, buffer))
         ;
     atomic_fetch_add(&full_count, 1);
     /* Only now: a thread that sees no buffer outstanding must find all of them. */
-    atomic_fetch_sub(&given[given_at], 1);
+    atomic_store(noted, NULL);
     count_cost(begun_ns);
 }
 
@@ -150,12 +210,20 @@ void gv_buffers_mark(void)
 
 uint32_t gv_buffers_marked(void)
 {
-    return atomic_load(&given[atomic_load(&turn) ^ 1]);
+    uint8_t before = atomic_load(&turn) ^ 1;
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < GIVEN; i++) {
+        const struct gv_buffer *buffer = atomic_load(&given[i]);
+
+        count += buffer && buffer->turn == before;
+    }
+    return count;
 }
 
-uint32_t gv_buffers_given(void)
+void gv_buffers_leave_to(const struct gv_gpu_other *now)
 {
-    return atomic_load(&given[0]) + atomic_load(&given[1]);
+    atomic_store(&other, now);
 }
 
 uint64_t gv_buffers_unread(void)

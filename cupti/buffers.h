@@ -9,6 +9,8 @@
 #ifndef GV_CUPTI_BUFFERS_H
 #define GV_CUPTI_BUFFERS_H
 
+#include "trace/gpu_module.h"
+
 #include <cupti.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +26,15 @@ struct gv_buffer {
 };
 
 /* Fills the pool for the first time. 0 or -ENOMEM. */
-int gv_buffers_prepare(void);
+int gv_buffers_prepare(const struct gv_gpu_other *other);
 
-/* CUPTI's two callbacks. Any thread, also signal handlers. */
+/*
+ * CUPTI's two callbacks. Any thread, also signal handlers.
+ *
+ * They stay registered once we have begun, and pass another profiler's buffers on. Exchanging them
+ * is not enough: a thread that launches may have read the old callback and call it later (seen with
+ * PyTorch's profiler: an unknown buffer, and a session without most of its kernels).
+ */
 void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most);
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used);
@@ -36,8 +44,8 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
 void gv_buffers_mark(void);
 uint32_t gv_buffers_marked(void);
 
-/* How many buffers CUPTI has. */
-uint32_t gv_buffers_given(void);
+/* While `other` is not NULL, CUPTI's records are its: it is asked for buffers. */
+void gv_buffers_leave_to(const struct gv_gpu_other *other);
 
 /* Buffers that were not read since the last call, because there was no memory. Each had at least
  * one record. */

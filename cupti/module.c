@@ -135,12 +135,12 @@ static void flush(bool forced)
     note_own_cost();
 }
 
-/* Until `left` is 0. A buffer that a program's thread is just requesting comes with a later
- * flush. */
-static void flush_until_none(uint32_t (*left)(void))
+/* All buffers of before the last mark. One that a program's thread is just requesting comes with a
+ * later flush. */
+static void flush_until_none(void)
 {
     flush(true);
-    for (int i = 0; i < ASKING_TRIES && is_ours() && left() > 0; i++) {
+    for (int i = 0; i < ASKING_TRIES && is_ours() && gv_buffers_marked() > 0; i++) {
         gv_pause_ns(2000000);
         flush(true);
     }
@@ -155,7 +155,7 @@ static _Atomic bool fetch_timed_out;
 static void flush_all(enum request which)
 {
     gv_buffers_mark();
-    flush_until_none(gv_buffers_marked);
+    flush_until_none();
     if (!failed && (which == ASKED_FOR_LAST || !atomic_load(&fetch_timed_out)))
         atomic_store(&host.spool->header->gpu.finished, 1);
     atomic_store(&answered, which);
@@ -185,7 +185,8 @@ static void step_aside(void)
     if (!is_ours())
         return;
     gv_switch_records_off();
-    flush_until_none(gv_buffers_given);
+    gv_buffers_mark();
+    flush_until_none();
     gv_switch_off(host.other);
     note_recording(GV_RECORDING_OTHER, before_ns);
 }
@@ -359,7 +360,7 @@ static int start(const struct gv_gpu_host *given)
     atomic_store(&gpu->cupti_version, gv_cupti.version);
     gv_output_start(host.spool);
     gv_switch_prepare(&host, wake);
-    error = gv_buffers_prepare();
+    error = gv_buffers_prepare(host.other);
     if (!error && is_used_by_other())
         now = GV_RECORDING_OTHER;
     else if (!error)
@@ -466,4 +467,5 @@ const struct gv_gpu_module gv_gpu_module = {
     .record_peers = record_peers,
     .yield = yield,
     .library = library,
+    .buffer_callbacks = gv_switch_buffer_callbacks,
 };

@@ -226,9 +226,11 @@ static void set_zeroed(uint8_t zeroed)
 
 static int register_buffers(void)
 {
+    CUptiResult result;
     size_t bytes = sizeof others_zeroed;
-    CUptiResult result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
 
+    gv_buffers_leave_to(NULL);
+    result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterCallbacks");
     result = gv_cupti.cuptiActivityRegisterTimestampCallback(now);
@@ -239,6 +241,12 @@ static int register_buffers(void)
         others_zeroed = 0;
     set_zeroed(1);
     return 0;
+}
+
+void gv_switch_buffer_callbacks(void **give, void **take)
+{
+    *give = (void *)gv_buffers_give;
+    *take = (void *)take_buffer;
 }
 
 /* ---- on and off ---- */
@@ -283,17 +291,12 @@ void gv_switch_records_off(void)
 void gv_switch_off(const struct gv_gpu_other *other)
 {
     CUpti_TimestampCallbackFunc clock = NULL;
-    CUpti_BuffersCallbackRequestFunc give = NULL;
-    CUpti_BuffersCallbackCompleteFunc take = NULL;
 
     *(void **)&clock = atomic_load(&other->clock);
-    *(void **)&give = atomic_load(&other->give);
-    *(void **)&take = atomic_load(&other->take);
     if (subscriber)
         gv_cupti.cuptiUnsubscribe(subscriber);
     subscriber = NULL;
     gv_cupti.cuptiActivityRegisterTimestampCallback(clock ? clock : realtime);
     set_zeroed(others_zeroed);
-    if (give && take)
-        gv_cupti.cuptiActivityRegisterCallbacks(give, take);
+    gv_buffers_leave_to(other);
 }

@@ -30,6 +30,9 @@ void gv_switch_records_peers(bool now);
 void gv_switch_records_off(void);
 void gv_switch_off(const struct gv_gpu_other *other);
 
+/* Any thread: struct gv_gpu_module's. */
+void gv_switch_buffer_callbacks(void **give, void **take);
+
 /* "WHAT failed with RESULT, ...: `then`", for the trace. */
 void gv_switch_explain(char why[GV_SPOOL_WHY_BYTES], CUptiResult result, const char *what,
                        const char *then);

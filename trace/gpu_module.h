@@ -89,6 +89,8 @@ struct gv_gpu_module {
     void (*yield)(uint64_t patience_ns);
     /* Any address in the libcupti that start() opened. */
     uintptr_t (*library)(void);
+    /* To be registered in place of another profiler's, which they call: see host->other. */
+    void (*buffer_callbacks)(void **give, void **take);
 };
 
 #if defined(__x86_64__)

@@ -71,6 +71,7 @@ struct gv_process_steps {
     bool (*expect_peers)(void);                              /* gv_gpu_expect_peers() */
     void (*yield_gpu)(void);                                 /* gv_gpu_yield() */
     uintptr_t (*gpu_library)(void);                          /* gv_gpu_library() */
+    void (*gpu_buffers)(void **give, void **take);           /* gv_gpu_buffers() */
 };
 extern const struct gv_process_steps gv_process_steps;
 

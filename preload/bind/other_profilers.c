@@ -74,7 +74,7 @@ static void note_watched(word enable, word domain)
         atomic_store(&gv_other_profiler.watches_calls, 1);
 }
 
-static void note_success(enum note note, word a, word b, word c)
+static void note_success(enum note note, word a, word c)
 {
     struct gv_gpu_other *other = &gv_other_profiler;
 
@@ -92,9 +92,7 @@ static void note_success(enum note note, word a, word b, word c)
     case WATCHES:
         note_watched(a, c);
         break;
-    case HAS_BUFFERS:
-        atomic_store(&other->give, (void *)a);
-        atomic_store(&other->take, (void *)b);
+    case HAS_BUFFERS: /* was noted before */
         break;
     case HAS_CLOCK:
         atomic_store(&other->clock, (void *)a);
@@ -121,6 +119,20 @@ static void yield(uintptr_t caller)
     gv_own_work_end(saved_errno);
 }
 
+/* From now on our callbacks serve it. */
+static void exchange_buffers(word *give, word *take)
+{
+    void *ours_give = NULL, *ours_take = NULL;
+
+    atomic_store(&gv_other_profiler.give, (void *)*give);
+    atomic_store(&gv_other_profiler.take, (void *)*take);
+    gv_process_steps.gpu_buffers(&ours_give, &ours_take);
+    if (*give && *take && ours_give) {
+        *give = (word)ours_give;
+        *take = (word)ours_take;
+    }
+}
+
 static int make(enum call call, uintptr_t caller, word a, word b, word c, word d)
 {
     void *found = atomic_load(&looked_up[call]);
@@ -135,6 +147,8 @@ static int make(enum call call, uintptr_t caller, word a, word b, word c, word d
     atomic_fetch_add(&gv_other_profiler.inside, 1);
     if (calls[call].yields)
         yield(caller);
+    if (calls[call].note == HAS_BUFFERS)
+        exchange_buffers(&a, &b);
     result = real(a, b, c, d);
     /* A later CUPTI may let subscribers share, so the first try is without yielding. */
     if (result == GV_CUPTI_SECOND_SUBSCRIBER && calls[call].note == SUBSCRIBED) {
@@ -142,7 +156,7 @@ static int make(enum call call, uintptr_t caller, word a, word b, word c, word d
         result = real(a, b, c, d);
     }
     if (result == 0)
-        note_success(calls[call].note, a, b, c);
+        note_success(calls[call].note, a, c);
     atomic_store(&gv_other_profiler.last_ns, gv_monotonic_ns());
     atomic_fetch_sub(&gv_other_profiler.inside, 1);
     return result;

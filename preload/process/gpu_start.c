@@ -440,6 +440,14 @@ void gv_gpu_yield(void)
         recording->yield(YIELD_PATIENCE_NS);
 }
 
+void gv_gpu_buffers(void **give, void **take)
+{
+    const struct gv_gpu_module *recording = recording_here();
+
+    if (recording)
+        recording->buffer_callbacks(give, take);
+}
+
 uintptr_t gv_gpu_library(void)
 {
     const struct gv_gpu_module *recording = recording_here();

@@ -47,4 +47,7 @@ void gv_gpu_yield(void);
 /* An address in the libcupti that this process uses; 0: none. Any thread. */
 uintptr_t gv_gpu_library(void);
 
+/* The callbacks to register for another profiler's buffers; unchanged: its own. */
+void gv_gpu_buffers(void **give, void **take);
+
 #endif

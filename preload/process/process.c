@@ -197,4 +197,5 @@ const struct gv_process_steps gv_process_steps = {
     .expect_peers = gv_gpu_expect_peers,
     .yield_gpu = gv_gpu_yield,
     .gpu_library = gv_gpu_library,
+    .gpu_buffers = gv_gpu_buffers,
 };

@@ -17,6 +17,8 @@
 #define ROUNDS  4000
 #define WORDS   512 /* of a buffer */
 
+static struct gv_gpu_other other;
+
 static _Atomic unsigned lost;
 static unsigned written;
 static uint64_t written_sum;
@@ -90,7 +92,7 @@ static void all_that_cupti_brings_is_read_once(void **state)
     bool is_last;
 
     (void)state;
-    assert_int_equal(gv_buffers_prepare(), 0);
+    assert_int_equal(gv_buffers_prepare(&other), 0);
     atomic_store(&working, WORKERS);
     for (uintptr_t i = 0; i < WORKERS; i++)
         gv_threads_add(&threads, call_back, i);
