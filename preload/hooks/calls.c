@@ -367,6 +367,20 @@ static inline bool is_failure(int32_t result)
     return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
 }
 
+static void write_stack(struct gv_thread *thread, const struct gv_call *call, uint64_t duration_ns,
+                        const struct gv_facts *facts)
+{
+    const struct gv_stack_site site = {
+        .caller = call->caller,
+        .frame = (uintptr_t)call,
+        .object = facts->what == GV_FACT_HOST_FUNCTION ? facts->owner : facts->kernel,
+        .api = call->api,
+        /* class sync: the waits that the program asked for */
+        .can_wait = call->class == GV_CLASS_SYNC || !gv_stacks_wanted(duration_ns)};
+
+    gv_stacks_write(thread, &site);
+}
+
 /* Inside a group. */
 __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                                                     const struct gv_call *call, int32_t result,
@@ -386,7 +400,7 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                              (facts->what >= GV_FACT_STACK && gv_stacks_possible()),
                          0) &&
         !(facts->flags & GV_RECORD_UNWOUND))
-        gv_stacks_write(thread);
+        write_stack(thread, call, end_ns - call->start_ns, facts);
     if (gv_run_delay_wanted(end_ns - call->start_ns) && !(facts->flags & GV_RECORD_UNWOUND))
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);

@@ -25,6 +25,7 @@ uint64_t gv_run_delay_least_ns = UINT64_MAX;
 static uint64_t now_ns;
 static int starts, drivers_noted, environments_noted, contexts_asked;
 static void (*while_stack_is_written)(void);
+static bool stack_can_wait;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
@@ -161,8 +162,9 @@ bool gv_stacks_wanted_of_failed(unsigned api)
     return false;
 }
 
-void gv_stacks_write(struct gv_thread *thread)
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
 {
+    stack_can_wait = site->can_wait;
     write_kind(thread, GV_RECORD_STACK_OF_CALL, 0);
     if (while_stack_is_written)
         while_stack_is_written();
