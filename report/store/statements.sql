@@ -153,7 +153,7 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 INSERT INTO object (process, base, low, high, path, build_id) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: STACK_ADD
-INSERT INTO stack (process, number) VALUES (?, ?);
+INSERT OR IGNORE INTO stack (process, number) VALUES (?, ?);
 
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
@@ -178,6 +178,9 @@ UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?;
 
 -- name: CALL_STACK
 INSERT OR REPLACE INTO call_stack (call, stack) VALUES (?, ?);
+
+-- name: CALL_STACK_OF_OTHER
+INSERT OR REPLACE INTO call_stack_of_other (call) VALUES (?);
 
 -- name: CALL_FOLD
 INSERT INTO call_fold (call, count, span_ns) VALUES (?, ?, ?);

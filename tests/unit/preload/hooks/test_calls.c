@@ -249,6 +249,9 @@ static void a_launch_of_a_host_function_has_a_stack(void **state)
     assert_int_equal(record(0)->head.kind, GV_RECORD_HOST_LAUNCH);
     assert_int_equal(record(1)->head.kind, GV_RECORD_STACK_OF_CALL);
     assert_int_equal(record(2)->head.kind, GV_RECORD_CALL);
+    assert_true(stack_can_wait);
+    make(GV_ID_cuLaunchHostFunc, 0, 1000, facts);
+    assert_false(stack_can_wait);
 }
 
 static void an_ordinary_call_is_one_record(void **state)
@@ -330,6 +333,7 @@ static void a_handlers_call_inside_a_group_is_lost(void **state)
     gv_stacks_least_ns = 100;
     while_stack_is_written = call_in_handler;
     make(GV_ID_cuCtxSynchronize, 0, 100, (struct gv_facts){0});
+    assert_true(stack_can_wait); /* a wait that the program asked for */
     assert_int_equal(written(), 2);
     assert_int_equal(record(0)->head.kind, GV_RECORD_STACK_OF_CALL);
     assert_int_equal(record(1)->head.api, GV_ID_cuCtxSynchronize);
