@@ -41,8 +41,8 @@ struct gv_thread {
     union gv_record *polls_end; /* if that is still `next` */
     uintptr_t stack_low;        /* of the thread's stack: [low, high); 0: unknown */
     uintptr_t stack_high;
-    int64_t stacks_left_ns;  /* time that stacks of calls may take; negative: borrowed */
-    uint64_t stacks_paid_ns; /* when it was last counted; 0: never */
+    int64_t budget_ns;     /* preload/base/budget.h; negative: borrowed */
+    uint64_t budget_at_ns; /* when it last grew; 0: never */
     uint32_t sequence;       /* of the next segment */
     uint32_t tid;
     char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */

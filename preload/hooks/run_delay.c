@@ -1,6 +1,6 @@
 #include "preload/hooks/run_delay.h"
 
-#include "preload/base/clock.h"
+#include "preload/base/budget.h"
 #include "preload/base/hot.h"
 #include "preload/base/own_work.h"
 #include "trace/schedstat.h"
@@ -35,6 +35,7 @@ void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint6
         .run_delay = {.head = {.kind = GV_RECORD_RUN_DELAY, .flags = GV_RECORD_MORE},
                       .call_start_ns = thread->outer_start_ns,
                       .after_ns = end_ns}};
+    uint64_t start_ns = gv_clock_now_ns();
     bool known;
 
     if (atomic_load_explicit(&is_missing, memory_order_relaxed))
@@ -45,4 +46,5 @@ void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint6
     record.run_delay.before_ns = gv_clock_now_ns();
     if (known)
         gv_thread_write(thread, room, &record);
+    gv_budget_pay(thread, start_ns);
 }

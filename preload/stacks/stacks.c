@@ -1,6 +1,6 @@
 #include "preload/stacks/stacks.h"
 
-#include "preload/base/clock.h"
+#include "preload/base/budget.h"
 #include "preload/base/helper_thread.h"
 #include "preload/base/hot.h"
 #include "preload/base/loader_lock.h"
@@ -29,19 +29,9 @@
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
 static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they are counted */
 
-/*
- * What of a thread's time its stacks may take: the budget grows with time, up to what is saved. A
- * stack may be taken while more than this is left, so some are borrowed, above all the first ones
- * of sites. Waits that the program asked for come last.
- */
-#define GV_STACKS_OF_1000_NS 3
-#define GV_STACKS_SAVED_NS   300000
-#define GV_STACKS_DEAREST_NS 250000 /* what took longer was interrupted */
-static const int64_t least_left_ns[2][2] = {
-    /* known site, first of a site */
-    {-5000000, -30000000}, /* a stall, as far as is known */
-    {150000, -20000000},   /* it can wait */
-};
+/* What may be borrowed for the first stack of a site: of a call that can wait, of another one. */
+#define GV_STACKS_FIRST_LATER_NS 20000000
+#define GV_STACKS_FIRST_NS       30000000
 
 /* A site whose calls cannot be told apart without their Python frames. */
 #define GV_SITE_HAS_SEVERAL UINT32_MAX
@@ -467,24 +457,6 @@ static void write_own(struct gv_thread *thread, uint64_t native)
 
 /* ---- the budget ---- */
 
-static void refill(struct gv_thread *thread, uint64_t now_ns)
-{
-    uint64_t since_ns = thread->stacks_paid_ns ? thread->stacks_paid_ns : now_ns;
-
-    thread->stacks_paid_ns = now_ns;
-    if (now_ns > since_ns)
-        thread->stacks_left_ns += (int64_t)((now_ns - since_ns) / 1000 * GV_STACKS_OF_1000_NS);
-    if (thread->stacks_left_ns > GV_STACKS_SAVED_NS)
-        thread->stacks_left_ns = GV_STACKS_SAVED_NS;
-}
-
-static void pay(struct gv_thread *thread, uint64_t took_ns)
-{
-    gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS, took_ns);
-    thread->stacks_left_ns -=
-        (int64_t)(took_ns < GV_STACKS_DEAREST_NS ? took_ns : GV_STACKS_DEAREST_NS);
-}
-
 /* The site as far as that is known without a system call. The depth on the stack tells callers of
  * the same library apart; it is the same in each thread. */
 static uint64_t native_site(const struct gv_thread *thread, const struct gv_stack_site *site)
@@ -495,30 +467,54 @@ static uint64_t native_site(const struct gv_thread *thread, const struct gv_stac
     return hash ? hash : 1;
 }
 
-/* A call without a stack of its own gets that of an earlier call of its site. A wait that the
- * program asked for has no frames of Python read for that, unless there is time left. */
-static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site)
+/* The stack that an earlier call of this site had. 0: none, or that is too dear to find out. */
+static uint32_t representative(const struct gv_thread *thread, uint64_t native, uint32_t one,
+                               bool may_look)
 {
-    const int64_t *least_ns = least_left_ns[site->can_wait], left_ns = thread->stacks_left_ns;
-    uint64_t native = native_site(thread, site), top;
-    uint32_t number = 0, one = number_at_site(native);
-    bool may_be_first = left_ns > least_ns[1],
-         may_look = site->can_wait ? left_ns > 0 : may_be_first;
+    uint64_t top;
 
-    if (left_ns > least_ns[0] || (!one && may_be_first)) {
+    if (one == 0)
+        return 0;
+    if (may_look)
+        return find_top(thread->tid, &top) ? number_at_site(gv_mix(native, top)) : 0;
+    if (one == GV_SITE_HAS_SEVERAL)
+        return 0;
+    return atomic_load_explicit(&sites.at[one - 1].number, memory_order_relaxed);
+}
+
+/* One of eight, not in step with the program's loops. */
+static bool is_sample(uint64_t now_ns)
+{
+    return gv_mix(0, now_ns) >> 61 == 0;
+}
+
+/*
+ * A call without a stack of its own gets that of an earlier call of its site. To tell sites apart,
+ * the Python frame of a stall is always read, unless very much is owed and only one was seen there.
+ * Of waits that the program asked for it is read now and then, and else where there are several if
+ * time is left.
+ */
+static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site,
+                                uint64_t start_ns)
+{
+    uint64_t native = native_site(thread, site);
+    int64_t budget_ns = thread->budget_ns;
+    bool may_be_first =
+        budget_ns > -(site->can_wait ? GV_STACKS_FIRST_LATER_NS : GV_STACKS_FIRST_NS);
+    uint32_t one = number_at_site(native), number;
+    bool has_several = one == GV_SITE_HAS_SEVERAL;
+    bool may_look = site->can_wait
+                        ? may_be_first && (is_sample(start_ns) || (has_several && budget_ns > 0))
+                        : has_several || may_be_first;
+
+    if (gv_budget_allows(thread, site->can_wait) || (one == 0 && may_be_first)) {
         write_own(thread, native);
         return;
     }
-    if (one == GV_SITE_HAS_SEVERAL ? !site->can_wait || may_look
-                                   : one && !site->can_wait && may_look) {
-        if (find_top(thread->tid, &top))
-            number = number_at_site(gv_mix(native, top));
-    } else if (one && one != GV_SITE_HAS_SEVERAL) {
-        number = atomic_load_explicit(&sites.at[one - 1].number, memory_order_relaxed);
-    }
+    number = representative(thread, native, one, may_look);
     if (number)
         write_number(thread, number, GV_RECORD_REPRESENTS);
-    else if (one && may_look && may_be_first)
+    else if (may_look && may_be_first)
         write_own(thread, native);
 }
 
@@ -529,12 +525,15 @@ void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
     if (can_take(thread)) {
         uint64_t start_ns = gv_clock_now_ns(), top;
 
-        refill(thread, start_ns);
-        if (gv_stacks_least_ns == 0) /* of every call */
+        int64_t budget_ns = thread->budget_ns;
+
+        if (gv_stacks_least_ns == 0)
             take_and_write(thread, &top);
         else
-            write_within_budget(thread, site);
-        pay(thread, gv_clock_now_ns() - start_ns);
+            write_within_budget(thread, site, start_ns);
+        gv_budget_pay(thread, start_ns);
+        if (gv_stacks_least_ns == 0) /* of every call, whatever it costs */
+            thread->budget_ns = budget_ns;
     }
     gv_own_work_end(saved_errno);
 }

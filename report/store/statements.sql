@@ -153,7 +153,7 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 INSERT INTO object (process, base, low, high, path, build_id) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: STACK_ADD
-INSERT OR IGNORE INTO stack (process, number) VALUES (?, ?);
+INSERT INTO stack (process, number) VALUES (?, ?);
 
 -- name: STACK_FIND
 SELECT id FROM stack WHERE process = ? AND number = ?;
