@@ -103,15 +103,33 @@ static bool can_walk(void)
     return !atomic_exchange(&waited, 1) && gv_helper_thread_await(&warming, GV_STACK_PATIENCE_MS);
 }
 
+/* Where this library is: looked up once. False: not found. */
+static bool find_us(uintptr_t *low, uintptr_t *high)
+{
+    static _Atomic uintptr_t known_low, known_high;
+    struct gv_object us;
+
+    *high = atomic_load_explicit(&known_high, memory_order_acquire);
+    *low = atomic_load_explicit(&known_low, memory_order_relaxed);
+    if (*high)
+        return true;
+    if (!gv_objects_at((uintptr_t)gv_plt_slots, &us))
+        return false;
+    atomic_store_explicit(&known_low, *low = us.low, memory_order_relaxed);
+    atomic_store_explicit(&known_high, *high = us.high, memory_order_release);
+    return true;
+}
+
 static void take_native(struct stack *stack)
 {
     void *addresses[GV_STACK_FRAMES_MOST + 8];
     int count = backtrace(addresses, sizeof addresses / sizeof addresses[0]), first = 0;
-    struct gv_object us;
+    uintptr_t low, high;
 
-    if (!gv_objects_at((uintptr_t)gv_plt_slots, &us))
+    if (!find_us(&low, &high))
         return;
-    while (first < count && gv_object_has(&us, (uintptr_t)addresses[first]))
+    while (first < count && (uintptr_t)addresses[first] >= low &&
+           (uintptr_t)addresses[first] < high)
         first++;
     for (; first < count && stack->native_count < GV_STACK_FRAMES_MOST; first++)
         stack->native[stack->native_count++] = (uintptr_t)addresses[first];
