@@ -43,7 +43,7 @@ struct gv_thread {
     uintptr_t stack_high;
     int64_t budget_ns;     /* preload/base/budget.h; negative: borrowed */
     uint64_t budget_at_ns; /* when it last grew; 0: never */
-    uint32_t sequence;       /* of the next segment */
+    uint32_t sequence;     /* of the next segment */
     uint32_t tid;
     char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */
 };

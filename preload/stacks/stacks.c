@@ -35,6 +35,9 @@ static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they
 
 /* A site whose calls cannot be told apart without their Python frames. */
 #define GV_SITE_HAS_SEVERAL UINT32_MAX
+/* Of so many waits that the program asked for, one's Python frame is read, whatever is left. */
+#define GV_SITE_LOOKS            128u
+#define GV_SITE_LOOKS_OF_SEVERAL 32u
 
 struct known_hash {
     _Atomic uint64_t hash; /* 0: free */
@@ -485,55 +488,64 @@ static uint64_t native_site(const struct gv_thread *thread, const struct gv_stac
     return hash ? hash : 1;
 }
 
-/* The stack that an earlier call of this site had. 0: none, or that is too dear to find out. */
-static uint32_t representative(const struct gv_thread *thread, uint64_t native, uint32_t one,
-                               bool may_look)
+/* One of so many calls, not in step with the program's loops. */
+static bool is_sample(const struct gv_thread *thread, unsigned of)
 {
-    uint64_t top;
-
-    if (one == 0)
-        return 0;
-    if (may_look)
-        return find_top(thread->tid, &top) ? number_at_site(gv_mix(native, top)) : 0;
-    if (one == GV_SITE_HAS_SEVERAL)
-        return 0;
-    return atomic_load_explicit(&sites.at[one - 1].number, memory_order_relaxed);
+    return (gv_mix(0, thread->budget_at_ns) >> 32) % of == 0;
 }
 
-/* One of eight, not in step with the program's loops. */
-static bool is_sample(uint64_t now_ns)
+static void write_representative(struct gv_thread *thread, uint32_t number)
 {
-    return gv_mix(0, now_ns) >> 61 == 0;
+    if (number)
+        write_number(thread, number, GV_RECORD_REPRESENTS);
 }
 
 /*
  * A call without a stack of its own gets that of an earlier call of its site. To tell sites apart,
  * the Python frame of a stall is always read, unless very much is owed and only one was seen there.
- * Of waits that the program asked for it is read now and then, and else where there are several if
+ * Of waits that the program asked for it is read now and then, and where there are several also if
  * time is left.
  */
-static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site,
-                                uint64_t start_ns)
+static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site)
 {
-    uint64_t native = native_site(thread, site);
+    uint64_t native = native_site(thread, site), start_ns, top;
     int64_t budget_ns = thread->budget_ns;
     bool may_be_first =
         budget_ns > -(site->can_wait ? GV_STACKS_FIRST_LATER_NS : GV_STACKS_FIRST_NS);
-    uint32_t one = number_at_site(native), number;
+    uint32_t one = number_at_site(native), number = 0;
     bool has_several = one == GV_SITE_HAS_SEVERAL;
-    bool may_look = site->can_wait
-                        ? may_be_first && (is_sample(start_ns) || (has_several && budget_ns > 0))
-                        : has_several || may_be_first;
+    bool takes = one ? gv_budget_allows(thread, site->can_wait) : may_be_first;
+    bool looks = has_several || may_be_first;
 
-    if (gv_budget_allows(thread, site->can_wait) || (one == 0 && may_be_first)) {
-        write_own(thread, native);
+    if (site->can_wait)
+        looks = may_be_first &&
+                (is_sample(thread, has_several ? GV_SITE_LOOKS_OF_SEVERAL : GV_SITE_LOOKS) ||
+                 (has_several && budget_ns > 0));
+    if (!takes && (!one || !looks)) {
+        if (one && !has_several)
+            write_representative(
+                thread, atomic_load_explicit(&sites.at[one - 1].number, memory_order_relaxed));
         return;
     }
-    number = representative(thread, native, one, may_look);
-    if (number)
-        write_number(thread, number, GV_RECORD_REPRESENTS);
-    else if (may_look && may_be_first)
+    start_ns = gv_clock_now_ns();
+    if (!takes && find_top(thread->tid, &top))
+        number = number_at_site(gv_mix(native, top));
+    if (takes || (!number && may_be_first))
         write_own(thread, native);
+    else
+        write_representative(thread, number);
+    gv_budget_pay(thread, start_ns);
+}
+
+/* Whatever it costs. */
+static void write_exactly(struct gv_thread *thread)
+{
+    uint64_t start_ns = gv_clock_now_ns(), top;
+    int64_t budget_ns = thread->budget_ns;
+
+    take_and_write(thread, &top);
+    gv_budget_pay(thread, start_ns);
+    thread->budget_ns = budget_ns;
 }
 
 void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
@@ -541,17 +553,10 @@ void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
     int saved_errno = gv_own_work_begin();
 
     if (can_take(thread)) {
-        uint64_t start_ns = gv_clock_now_ns(), top;
-
-        int64_t budget_ns = thread->budget_ns;
-
         if (gv_stacks_least_ns == 0)
-            take_and_write(thread, &top);
+            write_exactly(thread);
         else
-            write_within_budget(thread, site, start_ns);
-        gv_budget_pay(thread, start_ns);
-        if (gv_stacks_least_ns == 0) /* of every call, whatever it costs */
-            thread->budget_ns = budget_ns;
+            write_within_budget(thread, site);
     }
     gv_own_work_end(saved_errno);
 }

@@ -240,8 +240,9 @@ class Budget(harness.Case):
         trace = self.waits(GPUVERIFY_STACKS="all")
         self.assertEqual(trace.rows("SELECT DISTINCT own_stack FROM calls"), [(1,)])
 
+    @harness.depends_on_time("which waits are looked at is left to chance")
     def test_stalls_of_a_line_have_that_line(self):
-        count = 700
+        count = 1000
         script = os.path.join(harness.SOURCE, "tests", "e2e", "programs", "stall_lines.py")
         self.run_well([sys.executable, script, str(count)],
                       env={**self.SPIN, "GV_SIM_LOAD_NS": "150000", "GV_SIM_CONTEXT_NS": "0"})
