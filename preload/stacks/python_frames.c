@@ -376,12 +376,12 @@ void gv_python_frames_bring(const struct gv_python *python, const struct gv_pyth
                             unsigned count, bool with_names)
 {
     const struct gv_python_layout *layout = &python->layout;
-    const uint16_t parts[] = {layout->filename, name_at(layout), layout->line_table};
     struct gv_python_range ranges[GV_PYTHON_FRAMES_MOST * 3];
     unsigned used = 0;
 
     if (count == 0)
         return;
+    const uint16_t parts[] = {layout->filename, name_at(layout), layout->line_table};
     for (unsigned i = 0; i < count; i++)
         ranges[i] = (struct gv_python_range){frames[i].code, layout->line_table + sizeof(void *)};
     if (!gv_python_memory_bring(python->memory, ranges, count) && !with_names)
