@@ -26,7 +26,7 @@ SELECT
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
     coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
     a.kind AS call_kind, -- kind within the class, such as copy-async; docs/apis.md lists the calls of each
-    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- 1: it is this call's own stack; 0: that of an earlier call of the same place; NULL: it has none
+    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- 1: it is this call's own stack; 0: that of an earlier call of the same site; NULL: it has none
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api

@@ -231,9 +231,9 @@ class Budget(harness.Case):
         self.assertEqual([own for _, own in loads], [1, 1])
         stall, = trace.rows("SELECT id, own_stack FROM stalls WHERE call = ?", loads[1][0])
         self.assertEqual(stall[1], 1)
-        self.assertNotIn("earlier call of the same place", self.command("explain", trace.path, f"s{stall[0]}").out)
+        self.assertNotIn("earlier call of the same site", self.command("explain", trace.path, f"s{stall[0]}").out)
         waited = trace.value("SELECT max(id) FROM stalls WHERE NOT own_stack")
-        self.assertIn("earlier call of the same place", self.command("explain", trace.path, f"s{waited}").out)
+        self.assertIn("earlier call of the same site", self.command("explain", trace.path, f"s{waited}").out)
         self.assertIn('"stack":', self.command("explain", trace.path, f"s{waited}", "-f", "json").out)
 
     def test_all_is_exact(self):

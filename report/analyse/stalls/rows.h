@@ -41,7 +41,7 @@ struct gv_stall_row {
     int64_t host_stack; /* of the call that launched it */
     bool expected;
     bool unsure;         /* it may have compiled instead of waited */
-    bool stack_of_other; /* `stack` is that of an earlier call of the same place */
+    bool stack_of_other; /* `stack` is that of an earlier call of the same site */
     char *cause;
     char *confidence;
     char *advice;

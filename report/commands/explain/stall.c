@@ -282,7 +282,7 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
     if (!error && where[0])
         gv_explain_lines(to, "where", where);
     if (!error && where[0] && row->stack_of_other)
-        gv_explain_lines(to, "stack", "That of an earlier call of the same place.");
+        gv_explain_lines(to, "stack", "That of an earlier call of the same site.");
     if (!error)
         error = explain_chain(trace, row, to);
     if (!error)
