@@ -81,9 +81,10 @@ enum gv_record_flags {
     GV_RECORD_HAS_STREAM = 1u << 1, /* `stream` is known (0 is the default stream) */
     GV_RECORD_HAS_BYTES = 1u << 2,
     GV_RECORD_HAS_CONTEXT = 1u << 3,
-    GV_RECORD_NESTED = 1u << 4,    /* LOAD: made inside another hooked call */
-    GV_RECORD_UNWOUND = 1u << 5,   /* CALL: left by an exception; `result` means nothing */
-    GV_RECORD_IN_OBJECT = 1u << 6, /* LOAD: the text is the file that the image is mapped from */
+    GV_RECORD_NESTED = 1u << 4,     /* LOAD: made inside another hooked call */
+    GV_RECORD_UNWOUND = 1u << 5,    /* CALL: left by an exception; `result` means nothing */
+    GV_RECORD_IN_OBJECT = 1u << 6,  /* LOAD: the text is the file that the image is mapped from */
+    GV_RECORD_REPRESENTS = 1u << 7, /* STACK_OF_CALL: it is that of an earlier call of its site */
 };
 
 struct gv_record_head {

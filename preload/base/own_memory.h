@@ -13,8 +13,9 @@
 /* True if everything was read. False also if the kernel refuses such reads (seccomp). */
 bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes);
 
-/* Reads pieces of equal lengths. Returns how many were read, counted from the first. */
-unsigned gv_own_memory_read_several(const struct iovec *here, const struct iovec *there,
-                                    unsigned count);
+/* Reads many ranges, one after the other, for little more than one. Returns the number of bytes
+ * read: less than all if a range is invalid. `to` is memory that was written before: memory
+ * checkers do not see that this writes it. */
+size_t gv_own_memory_gather(void *to, const struct iovec *ranges, unsigned count);
 
 #endif

@@ -41,7 +41,9 @@ struct gv_thread {
     union gv_record *polls_end; /* if that is still `next` */
     uintptr_t stack_low;        /* of the thread's stack: [low, high); 0: unknown */
     uintptr_t stack_high;
-    uint32_t sequence; /* of the next segment */
+    int64_t budget_ns;     /* preload/base/budget.h; negative: borrowed */
+    uint64_t budget_at_ns; /* when it last grew; 0: never */
+    uint32_t sequence;     /* of the next segment */
     uint32_t tid;
     char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */
 };

@@ -1,5 +1,6 @@
 #include "preload/hooks/calls.h"
 
+#include "preload/base/budget.h"
 #include "preload/base/clock.h"
 #include "preload/base/own_work.h"
 #include "preload/base/thread.h"
@@ -367,12 +368,27 @@ static inline bool is_failure(int32_t result)
     return result != 0 && result != GV_RESULT_NOT_READY && result != GV_RESULT_DEINITIALIZED;
 }
 
+static void write_stack(struct gv_thread *thread, const struct gv_call *call,
+                        const struct gv_facts *facts, bool can_wait)
+{
+    const struct gv_stack_site site = {
+        .caller = call->caller,
+        .frame = (uintptr_t)call,
+        .object = facts->what == GV_FACT_HOST_FUNCTION ? facts->owner : facts->kernel,
+        .api = call->api,
+        .can_wait = can_wait};
+
+    gv_stacks_write(thread, &site);
+}
+
 /* Inside a group. */
 __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
                                                     const struct gv_call *call, int32_t result,
                                                     uint64_t end_ns, const struct gv_facts *facts)
 {
     enum gv_api_class class = (enum gv_api_class)call->class;
+    bool is_slow = gv_run_delay_wanted(end_ns - call->start_ns);
+    bool can_wait = !is_slow || class == GV_CLASS_SYNC; /* a wait that the program asked for */
 
     if (__builtin_expect(class == GV_CLASS_CONTEXT || class == GV_CLASS_INIT, 0)) {
         thread->context = 0;
@@ -380,16 +396,15 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
     }
     if (__builtin_expect(facts->what != GV_FACT_NONE, 0))
         tell_facts(thread, call, result, end_ns, facts);
+    gv_budget_grow(thread, end_ns);
     /* The stack of a call that was left is gone; this one is later. */
     if (__builtin_expect(gv_stacks_wanted(end_ns - call->start_ns) ||
                              (is_failure(result) && gv_stacks_wanted_of_failed(call->api)) ||
                              (facts->what >= GV_FACT_STACK && gv_stacks_possible()),
                          0) &&
         !(facts->flags & GV_RECORD_UNWOUND))
-        gv_stacks_write(thread);
-    /* Not of waits that the program asked for: a loop of them would read it each time (20 us). */
-    if (class != GV_CLASS_SYNC && gv_run_delay_wanted(end_ns - call->start_ns) &&
-        !(facts->flags & GV_RECORD_UNWOUND))
+        write_stack(thread, call, facts, can_wait);
+    if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND))
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     write_call(thread, call, result, end_ns, facts);
 }

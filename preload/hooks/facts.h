@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct gv_call {
+    uintptr_t caller;     /* where it returns to */
     uint64_t start_ns;    /* of an outermost call, and of one that loads code */
     uint32_t depth;       /* number of hooked calls around this one */
     uint32_t kernel;      /* LAUNCH: the kernel's number, if known before the call */

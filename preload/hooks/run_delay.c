@@ -1,6 +1,6 @@
 #include "preload/hooks/run_delay.h"
 
-#include "preload/base/clock.h"
+#include "preload/base/budget.h"
 #include "preload/base/hot.h"
 #include "preload/base/own_work.h"
 #include "trace/schedstat.h"
@@ -35,17 +35,16 @@ void gv_run_delay_write(struct gv_thread *thread, enum gv_spool_room room, uint6
         .run_delay = {.head = {.kind = GV_RECORD_RUN_DELAY, .flags = GV_RECORD_MORE},
                       .call_start_ns = thread->outer_start_ns,
                       .after_ns = end_ns}};
+    uint64_t start_ns = gv_clock_now_ns();
     bool known;
 
     if (atomic_load_explicit(&is_missing, memory_order_relaxed))
         return;
     int saved_errno = gv_own_work_begin();
-    uint64_t begun_ns = gv_clock_now_ns();
     known = read_own(&record.run_delay.delay_ns);
     gv_own_work_end(saved_errno);
     record.run_delay.before_ns = gv_clock_now_ns();
-    gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_CPU_WAITS,
-                    record.run_delay.before_ns - begun_ns);
     if (known)
         gv_thread_write(thread, room, &record);
+    gv_budget_pay(thread, GV_OWN_COST_CPU_WAITS, start_ns);
 }

@@ -1,19 +1,23 @@
 #include "preload/stacks/python_frames.h"
 
 #include "preload/stacks/python_lines.h"
+#include "trace/mix.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* Offsets that are the same in all versions: CPython's objects on 64-bit Linux. */
 #define GV_PYTHON_OBJECT_TYPE  8
-#define GV_PYTHON_TEXT_LENGTH  16
-#define GV_PYTHON_TEXT_STATE   32
 #define GV_PYTHON_BYTES_LENGTH 16
 #define GV_PYTHON_BYTES_DATA   32
 #define GV_PYTHON_CODE_UNITS   16 /* from 3.11 on: the number of instructions, of two bytes each */
 #define GV_PYTHON_LONGEST_TEXT (1 << 20)
 /* Enough for most names and line tables. */
 #define GV_PYTHON_USUAL_BYTES 128u
+/* From 3.12 on code objects are numbered, after their first line. A number is never given twice. */
+#define GV_PYTHON_NUMBERED  12
+#define GV_PYTHON_NUMBER_AT 24
+#define GV_PYTHON_KNOWN     4096u /* frames; a power of two */
 /* The most frames that the self-test accepts. */
 #define GV_PYTHON_DEEPEST     32768u
 #define GV_PYTHON_NAMES_TRIED 16u
@@ -99,29 +103,42 @@ static size_t put_utf8(char *out, size_t used, size_t size, uint32_t character)
     return used + bytes;
 }
 
-static bool read_text(const struct gv_python *python, uintptr_t text, char *out, size_t *used)
+/* A string: the start of the object, and where its characters are. */
+struct text {
+    struct {
+        uintptr_t references, type;
+        int64_t length, hash; /* -1: not computed yet */
+        uint32_t state;
+    } head;
+    unsigned width; /* of a character */
+    uintptr_t data;
+};
+
+static bool find_text(const struct gv_python *python, uintptr_t at, struct text *text)
+{
+    if (!gv_python_memory_read(python->memory, &text->head, at, sizeof text->head) ||
+        text->head.type != python->text_type || text->head.length < 0 ||
+        text->head.length > GV_PYTHON_LONGEST_TEXT)
+        return false;
+    bool compact = text->head.state >> 5 & 1, ascii = text->head.state >> 6 & 1;
+    text->width = text->head.state >> 2 & 7;
+    text->data = at + python->layout.ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
+    if (!ascii && python->layout.minor < 12)
+        text->data += sizeof(void *);
+    return compact && (text->width == 1 || text->width == 2 || text->width == 4);
+}
+
+static bool read_text(const struct gv_python *python, uintptr_t at, char *out, size_t *used)
 {
     unsigned char raw[GV_PYTHON_TEXT_BYTES];
-    uint32_t state;
-    int64_t length;
+    struct text text;
 
     *used = 0;
-    if (!is_of_type(python, text, python->text_type) ||
-        !gv_python_memory_read(python->memory, &length, text + GV_PYTHON_TEXT_LENGTH,
-                               sizeof length) ||
-        !gv_python_memory_read(python->memory, &state, text + GV_PYTHON_TEXT_STATE, sizeof state) ||
-        length < 0 || length > GV_PYTHON_LONGEST_TEXT)
+    if (!find_text(python, at, &text))
         return false;
-    unsigned width = state >> 2 & 7;
-    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
-    if (!compact || (width != 1 && width != 2 && width != 4))
-        return false;
-    size_t most = sizeof raw / width, skipped = (size_t)length > most ? (size_t)length - most : 0;
-    size_t count = (size_t)length - skipped;
-    uintptr_t data = text + python->layout.ascii_bytes + (ascii ? 0 : 2 * sizeof(void *));
-    if (!ascii && python->layout.minor < 12)
-        data += sizeof(void *);
-    if (count && !gv_python_memory_read(python->memory, raw, data + skipped * width, count * width))
+    size_t length = (size_t)text.head.length, width = text.width, most = sizeof raw / width;
+    size_t skipped = length > most ? length - most : 0, count = length - skipped;
+    if (!gv_python_memory_read(python->memory, raw, text.data + skipped * width, count * width))
         return false;
     for (size_t i = 0; i < count; i++) {
         uint32_t character = 0;
@@ -221,23 +238,22 @@ static bool look_right(const struct gv_python *python, uintptr_t frame)
     return lines > 0;
 }
 
-bool gv_python_frames(const struct gv_python *python,
-                      struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST], unsigned *count)
+bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *frames, unsigned most,
+                      unsigned *count)
 {
     uintptr_t at;
 
     *count = 0;
     if (!innermost(python, &at) || (at && !python->trusted && !look_right(python, at)))
         return false;
-    for (unsigned steps = 0; at && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
+    for (unsigned steps = 0; at && *count < most && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
         struct gv_python_frame *frame = &frames[*count];
 
         if (!is_of_c(python, at)) {
             if (!code_of(python, at, &frame->code) ||
                 !instruction_of(python, at, frame->code, &frame->instruction))
                 return false;
-            if (++*count == GV_PYTHON_FRAMES_MOST)
-                break;
+            ++*count;
         }
         if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
             return false;
@@ -245,21 +261,131 @@ bool gv_python_frames(const struct gv_python *python,
     return true;
 }
 
-void gv_python_places_ahead(const struct gv_python *python, const struct gv_python_frame *frames,
-                            unsigned count)
+/* ---- frames that were named before ---- */
+
+/* Direct-mapped. Two words that several threads write are a pair if they fit together. */
+struct known_frame {
+    _Atomic uint64_t key; /* mixed with `value` */
+    _Atomic uint64_t value;
+};
+static struct known_frame known[GV_PYTHON_KNOWN];
+
+static bool mix_memory(const struct gv_python *python, uintptr_t at, size_t bytes, uint64_t *hash)
+{
+    unsigned char piece[GV_PYTHON_USUAL_BYTES];
+
+    while (bytes) {
+        size_t part = bytes < sizeof piece ? bytes : sizeof piece;
+
+        if (!gv_python_memory_read(python->memory, piece, at, part))
+            return false;
+        *hash = gv_mix_bytes(*hash, piece, part);
+        at += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+/* By CPython's own hash of it, if there is one. */
+static bool mix_text(const struct gv_python *python, uintptr_t at, uint64_t *hash)
+{
+    struct text text;
+
+    if (!find_text(python, at, &text))
+        return false;
+    *hash = gv_mix(gv_mix(*hash, (uint64_t)text.head.length), (uint64_t)text.head.hash);
+    return text.head.hash != -1 ||
+           mix_memory(python, text.data, (size_t)text.head.length * text.width, hash);
+}
+
+static bool mix_bytes_object(const struct gv_python *python, uintptr_t object, uint64_t *hash)
+{
+    int64_t length;
+
+    return gv_python_memory_read(python->memory, &length, object + GV_PYTHON_BYTES_LENGTH,
+                                 sizeof length) &&
+           length >= 0 && length <= GV_PYTHON_LONGEST_TEXT &&
+           mix_memory(python, object + GV_PYTHON_BYTES_DATA, (size_t)length, hash);
+}
+
+/*
+ * What tells a code object from all others that ever were at its address: all between its first
+ * line and its line table, which holds its number and where its names are. An unnumbered one may
+ * have its names and its line table where those of a freed one were, so these are read too.
+ */
+static bool mix_code(const struct gv_python *python, uintptr_t code, uint64_t *hash)
 {
     const struct gv_python_layout *layout = &python->layout;
-    const uint16_t parts[] = {layout->filename, name_at(layout), layout->line_table};
-    struct gv_python_range ranges[GV_PYTHON_AHEAD * 3];
+    unsigned char fields[GV_PYTHON_USUAL_BYTES];
+    size_t bytes = layout->line_table + sizeof(uintptr_t) - layout->first_line;
+    uintptr_t file, function, lines;
+    uint32_t number = 0;
+
+    if (bytes > sizeof fields || layout->line_table < layout->first_line ||
+        !is_of_type(python, code, python->code_type) ||
+        !gv_python_memory_read(python->memory, fields, code + layout->first_line, bytes))
+        return false;
+    *hash = gv_mix_bytes(gv_mix(*hash, code), fields, bytes);
+    if (layout->minor >= GV_PYTHON_NUMBERED)
+        memcpy(&number, fields + GV_PYTHON_NUMBER_AT, sizeof number);
+    if (number) /* 0: they ran out */
+        return true;
+    memcpy(&file, fields + layout->filename - layout->first_line, sizeof file);
+    memcpy(&function, fields + name_at(layout) - layout->first_line, sizeof function);
+    memcpy(&lines, fields + layout->line_table - layout->first_line, sizeof lines);
+    return mix_text(python, file, hash) && mix_text(python, function, hash) &&
+           mix_bytes_object(python, lines, hash);
+}
+
+/* A hidden one has the value 0. */
+static bool name_frame(const struct gv_python *python, const struct gv_python_frame *frame,
+                       uint64_t *value)
+{
+    struct gv_python_place place;
+    uint64_t hash;
+
+    if (!gv_python_place(python, frame, &place))
+        return false;
+    hash = gv_mix_bytes(0, place.file, place.file_bytes);
+    hash = gv_mix_bytes(hash, place.function, place.function_bytes);
+    hash = gv_mix(hash, (uint64_t)(uint32_t)place.line);
+    *value = place.is_hidden ? 0 : hash ? hash : 1;
+    return true;
+}
+
+bool gv_python_frame_hash(const struct gv_python *python, const struct gv_python_frame *frame,
+                          uint64_t *value)
+{
+    uint64_t key = gv_mix(0, frame->instruction);
+    struct known_frame *at;
+
+    if (!mix_code(python, frame->code, &key))
+        return false;
+    at = &known[key >> 32 & (GV_PYTHON_KNOWN - 1)];
+    *value = atomic_load_explicit(&at->value, memory_order_relaxed);
+    if ((atomic_load_explicit(&at->key, memory_order_relaxed) ^ *value) == key)
+        return true;
+    if (!name_frame(python, frame, value))
+        return false;
+    atomic_store_explicit(&at->key, key ^ *value, memory_order_relaxed);
+    atomic_store_explicit(&at->value, *value, memory_order_relaxed);
+    return true;
+}
+
+void gv_python_frames_bring(const struct gv_python *python, const struct gv_python_frame *frames,
+                            unsigned count, bool with_names)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    struct gv_python_range ranges[GV_PYTHON_FRAMES_MOST * 3];
     unsigned used = 0;
 
     if (count == 0)
         return;
-    if (count > GV_PYTHON_AHEAD)
-        count = GV_PYTHON_AHEAD;
+    const uint16_t parts[] = {layout->filename, name_at(layout), layout->line_table};
     for (unsigned i = 0; i < count; i++)
         ranges[i] = (struct gv_python_range){frames[i].code, layout->line_table + sizeof(void *)};
-    gv_python_memory_bring(python->memory, ranges, count);
+    if (!gv_python_memory_bring(python->memory, ranges, count) && !with_names)
+        return;
     for (unsigned i = 0; i < count; i++)
         for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
             if (gv_python_memory_pointer(python->memory, frames[i].code + parts[k],

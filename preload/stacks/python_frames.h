@@ -14,7 +14,6 @@
 
 #define GV_PYTHON_FRAMES_MOST 48u
 #define GV_PYTHON_TEXT_BYTES  512u
-#define GV_PYTHON_AHEAD       4u
 
 struct gv_python_frame {
     uintptr_t code;
@@ -22,15 +21,15 @@ struct gv_python_frame {
 };
 
 /*
- * `*count` is 0 outside of Python. False: a frame does not look as expected, so no frame of this
- * interpreter can be trusted.
+ * The innermost frames, at most `most`. `*count` is 0 outside of Python. False: a frame does not
+ * look as expected, so no frame of this interpreter can be trusted.
  *
  * An interpreter that is not trusted yet is tested first: do the frames of this thread look like
  * Python frames, from the innermost to the outermost? Their code is a code object, the instruction
  * is in it, names are strings, and there is a line. Takes 30 microseconds for ten frames.
  */
-bool gv_python_frames(const struct gv_python *python,
-                      struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST], unsigned *count);
+bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *frames, unsigned most,
+                      unsigned *count);
 
 struct gv_python_place {
     int32_t line;   /* 0: unknown */
@@ -45,9 +44,15 @@ struct gv_python_place {
 bool gv_python_place(const struct gv_python *python, const struct gv_python_frame *frame,
                      struct gv_python_place *place);
 
-/* Reads what gv_python_place() will need of the next GV_PYTHON_AHEAD frames, in two system
- * calls. */
-void gv_python_places_ahead(const struct gv_python *python, const struct gv_python_frame *frames,
-                            unsigned count);
+/* What tells a frame from others: its file, function and line. 0: not to be shown, as `is_hidden`.
+ * False: it does not look like a frame. Frames that were named before are remembered; whether this
+ * is still the same code is checked. */
+bool gv_python_frame_hash(const struct gv_python *python, const struct gv_python_frame *frame,
+                          uint64_t *hash);
+
+/* Reads what gv_python_frame_hash() will need, and gv_python_place() too if it may be asked for
+ * names, in two system calls. */
+void gv_python_frames_bring(const struct gv_python *python, const struct gv_python_frame *frames,
+                            unsigned count, bool with_names);
 
 #endif

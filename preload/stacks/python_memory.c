@@ -2,55 +2,161 @@
 
 #include "preload/base/own_memory.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 
-/* Blocks that one call reads: half of the cache, so that it does not evict its own. */
-#define GV_PYTHON_BROUGHT (GV_PYTHON_BLOCKS / 2)
+#define BLOCK_BYTES  64u
+#define BLOCKS       1024u /* the most ranges of one system call, too */
+#define INDEX        (2 * BLOCKS)
+#define THREADS_MOST 8u
 
-void gv_python_memory_forget(struct gv_python_memory *memory)
+struct gv_python_memory {
+    _Atomic bool taken;
+    _Atomic uint32_t tid;  /* of the thread that had it last */
+    unsigned count;        /* blocks */
+    uintptr_t at[BLOCKS];  /* start of each */
+    bool used[BLOCKS];     /* by this stack */
+    uint16_t index[INDEX]; /* open addressing by start: block plus one */
+    bool is_planned;       /* `ranges` are exactly these blocks, */
+    unsigned range_count;
+    struct iovec ranges[BLOCKS];
+    unsigned char bytes[BLOCKS][BLOCK_BYTES];
+};
+
+static struct gv_python_memory memories[THREADS_MOST][GV_PYTHON_USES];
+
+/* ---- the index of blocks ---- */
+
+/* Its cell, or a free one. There always is one: half of them are. */
+static uint16_t *cell_of(struct gv_python_memory *memory, uintptr_t begin)
 {
-    memset(memory->at, 0, sizeof memory->at);
-    memory->last = memory->oldest = 0;
+    unsigned i = (unsigned)((begin / BLOCK_BYTES * 0x9fb21c651e98df25u) >> 48) % INDEX;
+
+    while (memory->index[i] && memory->at[memory->index[i] - 1] != begin)
+        i = (i + 1) % INDEX;
+    return &memory->index[i];
 }
 
-static bool has(struct gv_python_memory *memory, uintptr_t begin)
+static void keep_first(struct gv_python_memory *memory, unsigned count)
 {
-    if (memory->at[memory->last] == begin)
-        return true;
-    for (unsigned i = 0; i < GV_PYTHON_BLOCKS; i++)
-        if (memory->at[i] == begin) {
-            memory->last = i;
-            return true;
+    memset(memory->index, 0, sizeof memory->index);
+    memory->count = count;
+    memory->is_planned = false;
+    for (unsigned i = 0; i < count; i++)
+        *cell_of(memory, memory->at[i]) = (uint16_t)(i + 1);
+}
+
+static void add(struct gv_python_memory *memory, uint16_t *cell, uintptr_t begin)
+{
+    memory->at[memory->count] = begin;
+    memory->used[memory->count] = false;
+    memory->is_planned = false;
+    *cell = (uint16_t)++memory->count;
+}
+
+/* ---- reading what the last stack needed ---- */
+
+/* Keeps the blocks that were used, sorted by address: most of them are already. */
+static void sort_used(struct gv_python_memory *memory)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < memory->count; i++) {
+        uintptr_t begin = memory->at[i];
+        unsigned into = kept;
+
+        if (!memory->used[i])
+            continue;
+        for (; into > 0 && memory->at[into - 1] > begin; into--)
+            memory->at[into] = memory->at[into - 1];
+        memory->at[into] = begin;
+        kept++;
+    }
+    keep_first(memory, kept);
+}
+
+/* As few ranges as possible for the blocks from `first` on. */
+static unsigned plan(struct gv_python_memory *memory, unsigned first)
+{
+    unsigned count = 0;
+
+    for (unsigned i = first; i < memory->count; i++)
+        if (i > first && memory->at[i] == memory->at[i - 1] + BLOCK_BYTES)
+            memory->ranges[count - 1].iov_len += BLOCK_BYTES;
+        else
+            memory->ranges[count++] = (struct iovec){(void *)memory->at[i], BLOCK_BYTES};
+    return count;
+}
+
+/* False: there was nothing to read. */
+static bool read_planned(struct gv_python_memory *memory, unsigned first, unsigned count)
+{
+    size_t whole;
+
+    if (count == 0)
+        return false;
+    whole = gv_own_memory_gather(memory->bytes[first], memory->ranges, count) / BLOCK_BYTES;
+    if (first + whole < memory->count)
+        keep_first(memory, first + (unsigned)whole); /* the rest is gone */
+    return true;
+}
+
+static void begin(struct gv_python_memory *memory)
+{
+    if (!memory->is_planned || memchr(memory->used, false, memory->count)) {
+        sort_used(memory);
+        memory->range_count = plan(memory, 0);
+        memory->is_planned = true;
+    }
+    memset(memory->used, false, memory->count);
+    read_planned(memory, 0, memory->range_count);
+}
+
+struct gv_python_memory *gv_python_memory_take(uint32_t tid, enum gv_python_use use)
+{
+    for (unsigned any = 0; any < 2; any++)
+        for (unsigned i = 0; i < THREADS_MOST; i++) {
+            struct gv_python_memory *memory = &memories[(tid + i) % THREADS_MOST][use];
+            bool is_mine = atomic_load_explicit(&memory->tid, memory_order_relaxed) == tid;
+
+            if ((!any && !is_mine) || atomic_exchange(&memory->taken, true))
+                continue;
+            if (!is_mine)
+                keep_first(memory, 0);
+            atomic_store_explicit(&memory->tid, tid, memory_order_relaxed);
+            begin(memory);
+            return memory;
         }
-    return false;
+    return NULL;
 }
 
-static unsigned take_oldest(struct gv_python_memory *memory, uintptr_t begin)
+void gv_python_memory_give_back(struct gv_python_memory *memory)
 {
-    unsigned block = memory->oldest;
-
-    memory->oldest = (block + 1) % GV_PYTHON_BLOCKS;
-    memory->at[block] = begin;
-    return block;
+    atomic_store(&memory->taken, false);
 }
+
+/* ---- reading more ---- */
 
 /* A block starts at a multiple of its size, so it is in one page, and readable as a whole or not
  * at all. */
 static const unsigned char *block_of(struct gv_python_memory *memory, uintptr_t begin)
 {
-    if (begin == 0)
-        return NULL;
-    if (!has(memory, begin)) {
-        unsigned block = take_oldest(memory, begin);
+    uint16_t *cell = cell_of(memory, begin);
+    unsigned block = *cell ? *cell - 1u : memory->count;
 
-        memory->last = block;
-        if (!gv_own_memory_read(memory->bytes[block], begin, GV_PYTHON_BLOCK_BYTES)) {
-            memory->at[block] = 0;
-            return NULL;
+    if (!*cell) {
+        if (memory->count == BLOCKS) { /* a very long list of frames */
+            keep_first(memory, 0);
+            cell = cell_of(memory, begin);
+            block = 0;
         }
+        if (!gv_own_memory_read(memory->bytes[block], begin, BLOCK_BYTES))
+            return NULL;
+        add(memory, cell, begin);
     }
-    return memory->bytes[memory->last];
+    memory->used[block] = true;
+    return memory->bytes[block];
 }
 
 bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes)
@@ -58,9 +164,9 @@ bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t 
     unsigned char *out = to;
 
     while (bytes) {
-        uintptr_t begin = from - from % GV_PYTHON_BLOCK_BYTES;
-        size_t skipped = from - begin, part = GV_PYTHON_BLOCK_BYTES - skipped;
-        const unsigned char *block = block_of(memory, begin);
+        uintptr_t begin = from - from % BLOCK_BYTES;
+        size_t skipped = from - begin, part = BLOCK_BYTES - skipped;
+        const unsigned char *block = begin ? block_of(memory, begin) : NULL;
 
         if (!block)
             return false;
@@ -74,25 +180,20 @@ bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t 
     return true;
 }
 
-void gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
+bool gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
                             unsigned count)
 {
-    struct iovec here[GV_PYTHON_BROUGHT], there[GV_PYTHON_BROUGHT];
-    unsigned blocks[GV_PYTHON_BROUGHT], wanted = 0;
+    unsigned first = memory->count;
 
     for (unsigned i = 0; i < count; i++) {
-        uintptr_t at = ranges[i].from - ranges[i].from % GV_PYTHON_BLOCK_BYTES;
+        uintptr_t at = ranges[i].from - ranges[i].from % BLOCK_BYTES;
 
-        for (; at && at < ranges[i].from + ranges[i].bytes; at += GV_PYTHON_BLOCK_BYTES) {
-            if (wanted == GV_PYTHON_BROUGHT || has(memory, at))
-                continue;
-            unsigned block = blocks[wanted] = take_oldest(memory, at);
-            here[wanted] = (struct iovec){memory->bytes[block], GV_PYTHON_BLOCK_BYTES};
-            there[wanted++] = (struct iovec){(void *)at, GV_PYTHON_BLOCK_BYTES};
+        for (; at && at < ranges[i].from + ranges[i].bytes; at += BLOCK_BYTES) {
+            uint16_t *cell = cell_of(memory, at);
+
+            if (!*cell && memory->count < BLOCKS)
+                add(memory, cell, at);
         }
     }
-    if (wanted == 0)
-        return;
-    for (unsigned i = gv_own_memory_read_several(here, there, wanted); i < wanted; i++)
-        memory->at[blocks[i]] = 0;
+    return read_planned(memory, first, plan(memory, first));
 }

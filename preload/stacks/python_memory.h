@@ -1,9 +1,10 @@
 /*
- * A cache of the interpreter's memory while one stack is taken. It reads blocks through the Linux
- * kernel, because data that belongs together is close together, and a system call costs more than
- * copying.
+ * What one stack needs of the interpreter's memory. All reads go through the Linux kernel, so a
+ * wrong pointer is noticed. A system call costs more than copying, so it reads blocks, and begins
+ * each stack with all blocks that the thread's last stack needed, in one call.
  *
- * Short-lived: changes by other threads meanwhile are not seen.
+ * A thread takes one of a few fixed ones, if possible the one that it had the last time. What is
+ * read is valid until it begins again: changes by other threads meanwhile are not seen.
  */
 #ifndef GV_STACKS_PYTHON_MEMORY_H
 #define GV_STACKS_PYTHON_MEMORY_H
@@ -12,28 +13,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GV_PYTHON_BLOCKS      48u
-#define GV_PYTHON_BLOCK_BYTES 256u
-
-struct gv_python_memory {
-    uintptr_t at[GV_PYTHON_BLOCKS]; /* start of a block; 0: none */
-    unsigned last;                  /* the last one used */
-    unsigned oldest;
-    unsigned char bytes[GV_PYTHON_BLOCKS][GV_PYTHON_BLOCK_BYTES];
-};
+struct gv_python_memory;
 
 struct gv_python_range {
     uintptr_t from;
     size_t bytes;
 };
 
-void gv_python_memory_forget(struct gv_python_memory *memory);
+/* What of a stack: a memory expects the blocks of the last one of the same use. */
+enum gv_python_use { GV_PYTHON_WHOLE_STACK, GV_PYTHON_TOP_FRAME, GV_PYTHON_USES };
+
+/* NULL: too many threads take a stack just now. */
+struct gv_python_memory *gv_python_memory_take(uint32_t tid, enum gv_python_use use);
+void gv_python_memory_give_back(struct gv_python_memory *memory);
 
 /* True when all of it was read. */
 bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes);
 
-/* Reads several blocks at once, for the reads that follow. Missing ones are noticed then. */
-void gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
+/* Reads several ranges at once, for the reads that follow. Missing ones are noticed then. False:
+ * there was nothing to read. */
+bool gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,
                             unsigned count);
 
 static inline bool gv_python_memory_pointer(struct gv_python_memory *memory, uintptr_t from,

@@ -198,7 +198,7 @@ bool gv_python_runtime_enter(struct gv_python *copy, const uintptr_t *addresses,
             return true;
         }
         gv_python_runtime_leave();
-        if (now >= GV_PYTHON_FOREIGN || (now == GV_PYTHON_UNKNOWN && tries > 0))
+        if (!addresses || now >= GV_PYTHON_FOREIGN || (now == GV_PYTHON_UNKNOWN && tries > 0))
             return false;
         if (now == GV_PYTHON_LOOKING)
             sched_yield();

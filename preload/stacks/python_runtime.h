@@ -40,12 +40,13 @@ struct gv_python {
     uintptr_t low; /* the object with the interpreter: [low, high) */
     uintptr_t high;
     bool trusted;                    /* the self-test passed */
-    struct gv_python_memory *memory; /* the caller's reader */
+    struct gv_python_memory *memory; /* the caller's */
 };
 
 /*
  * Finds the interpreter that a native stack goes through, unless it is known, and copies what is
- * known of it. False: none, an unknown version, or not trusted.
+ * known of it. False: none, an unknown version, or not trusted. Without a stack (NULL) it looks for
+ * none.
  *
  * After true, and until gv_python_runtime_leave(), the interpreter stays mapped: a dlclose() waits.
  * Keep it short, and take no lock in between.

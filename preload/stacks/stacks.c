@@ -1,5 +1,6 @@
 #include "preload/stacks/stacks.h"
 
+#include "preload/base/budget.h"
 #include "preload/base/helper_thread.h"
 #include "preload/base/hot.h"
 #include "preload/base/loader_lock.h"
@@ -28,20 +29,39 @@
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
 static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they are counted */
 
-struct known_stack {
+/* What may be borrowed for the first stack of a site: of a call that can wait, of another one. */
+#define GV_STACKS_FIRST_LATER_NS 20000000
+#define GV_STACKS_FIRST_NS       30000000
+
+/* A site whose calls cannot be told apart without their Python frames. */
+#define GV_SITE_HAS_SEVERAL UINT32_MAX
+/* Of so many waits that the program asked for, one's Python frame is read, whatever is left. */
+#define GV_SITE_LOOKS            128u
+#define GV_SITE_LOOKS_OF_SEVERAL 32u
+
+struct known_hash {
     _Atomic uint64_t hash; /* 0: free */
     _Atomic uint32_t number;
 };
-static struct known_stack known[GV_STACKS_MOST];
-static _Atomic uint32_t numbers;
+
+struct known {
+    struct known_hash at[GV_STACKS_MOST];
+    _Atomic uint32_t count;
+};
+static struct known stacks; /* with their numbers, counted from 1 */
+/*
+ * Sites: with their Python frame, those that have a stack, with its number; without it, with the
+ * cell plus one of the only site that was seen there.
+ */
+static struct known sites;
 
 struct stack {
     uintptr_t native[GV_STACK_FRAMES_MOST];
     unsigned native_count;
     struct gv_python python; /* if there are Python frames */
-    struct gv_python_memory memory;
     struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
     unsigned frame_count;
+    uint64_t top; /* hash of the innermost Python frame with its instruction; 0: none */
 };
 
 /*
@@ -86,62 +106,96 @@ static bool can_walk(void)
     return !atomic_exchange(&waited, 1) && gv_helper_thread_await(&warming, GV_STACK_PATIENCE_MS);
 }
 
+/* Where this library is: looked up once. False: not found. */
+static bool find_us(uintptr_t *low, uintptr_t *high)
+{
+    static _Atomic uintptr_t known_low, known_high;
+    struct gv_object us;
+
+    *high = atomic_load_explicit(&known_high, memory_order_acquire);
+    *low = atomic_load_explicit(&known_low, memory_order_relaxed);
+    if (*high)
+        return true;
+    if (!gv_objects_at((uintptr_t)gv_plt_slots, &us))
+        return false;
+    atomic_store_explicit(&known_low, *low = us.low, memory_order_relaxed);
+    atomic_store_explicit(&known_high, *high = us.high, memory_order_release);
+    return true;
+}
+
 static void take_native(struct stack *stack)
 {
     void *addresses[GV_STACK_FRAMES_MOST + 8];
     int count = backtrace(addresses, sizeof addresses / sizeof addresses[0]), first = 0;
-    struct gv_object us;
+    uintptr_t low, high;
 
-    if (!gv_objects_at((uintptr_t)gv_plt_slots, &us))
+    if (!find_us(&low, &high))
         return;
-    while (first < count && gv_object_has(&us, (uintptr_t)addresses[first]))
+    while (first < count && (uintptr_t)addresses[first] >= low &&
+           (uintptr_t)addresses[first] < high)
         first++;
     for (; first < count && stack->native_count < GV_STACK_FRAMES_MOST; first++)
         stack->native[stack->native_count++] = (uintptr_t)addresses[first];
 }
 
-static void take_python(struct stack *stack)
+static void count_missed(void)
 {
-    if (!gv_python_runtime_enter(&stack->python, stack->native, stack->native_count))
+    atomic_fetch_add(&gv_process.spool.header->lost.python_stacks, 1);
+}
+
+/* Until give_back_python(), if it has frames. */
+static void take_python(struct stack *stack, uint32_t tid)
+{
+    struct gv_python *python = &stack->python;
+
+    if (!gv_python_runtime_enter(python, stack->native, stack->native_count))
         return;
-    gv_python_memory_forget(&stack->memory);
-    stack->python.memory = &stack->memory;
-    if (!gv_python_frames(&stack->python, stack->frames, &stack->frame_count))
+    python->memory = gv_python_memory_take(tid, GV_PYTHON_WHOLE_STACK);
+    if (!python->memory)
+        count_missed();
+    else if (!gv_python_frames(python, stack->frames, GV_PYTHON_FRAMES_MOST, &stack->frame_count))
         gv_python_runtime_distrust();
-    else if (stack->frame_count && !stack->python.trusted)
+    else if (stack->frame_count && !python->trusted)
         gv_python_runtime_trust();
     gv_python_runtime_leave();
     if (gv_python_runtime_is_distrusted())
         stack->frame_count = 0;
 }
 
-/* Hashes the frames' names, because the address of a freed code object is reused. */
-static bool place_of(const struct stack *stack, unsigned i, struct gv_python_place *place)
+static void give_back_python(struct stack *stack)
 {
-    if (i % GV_PYTHON_AHEAD == 0)
-        gv_python_places_ahead(&stack->python, &stack->frames[i], stack->frame_count - i);
-    if (gv_python_place(&stack->python, &stack->frames[i], place))
+    if (stack->python.memory)
+        gv_python_memory_give_back(stack->python.memory);
+}
+
+static bool hash_frame(const struct gv_python *python, const struct gv_python_frame *frame,
+                       uint64_t *hash)
+{
+    if (gv_python_frame_hash(python, frame, hash))
         return true;
     gv_python_runtime_distrust();
     return false;
 }
 
+/* Frames' names, because the address of a freed code object is reused. */
 static uint64_t mix_python(struct stack *stack, uint64_t hash)
 {
-    struct gv_python_place place;
     unsigned kept = 0;
 
+    gv_python_frames_bring(&stack->python, stack->frames, stack->frame_count, false);
     for (unsigned i = 0; i < stack->frame_count; i++) {
-        if (!place_of(stack, i, &place)) {
+        uint64_t frame;
+
+        if (!hash_frame(&stack->python, &stack->frames[i], &frame)) {
             kept = 0;
             break;
         }
-        if (place.is_hidden)
+        if (i == 0)
+            stack->top = gv_mix(frame, stack->frames[0].instruction);
+        if (!frame)
             continue;
         stack->frames[kept++] = stack->frames[i];
-        hash = gv_mix_bytes(hash, place.file, place.file_bytes);
-        hash = gv_mix_bytes(hash, place.function, place.function_bytes);
-        hash = gv_mix(hash, (uint64_t)(uint32_t)place.line);
+        hash = gv_mix(hash, frame);
     }
     stack->frame_count = kept;
     return hash;
@@ -157,32 +211,107 @@ static uint64_t hash_of(struct stack *stack)
     return hash ? hash : 1;
 }
 
+/* Of this thread's innermost Python frame, as in struct stack. False: not known. */
+static bool find_top(uint32_t tid, uint64_t *top)
+{
+    struct gv_python_frame frame;
+    struct gv_python python;
+    unsigned count = 0;
+    bool found = true;
+
+    *top = 0;
+    if (!gv_python_runtime_enter(&python, NULL, 0))
+        return true;
+    python.memory = gv_python_memory_take(tid, GV_PYTHON_TOP_FRAME);
+    if (python.memory) {
+        found = gv_python_frames(&python, &frame, 1, &count) &&
+                (count == 0 || hash_frame(&python, &frame, top));
+        gv_python_memory_give_back(python.memory);
+    }
+    gv_python_runtime_leave();
+    if (count)
+        *top = gv_mix(*top, frame.instruction);
+    return found && python.memory;
+}
+
+/* ---- what is known ---- */
+
+/* The cell with this hash; NULL: none. *is_new: it was given this hash just now, which happens
+ * only if `add`. */
+static struct known_hash *find(struct known *known, uint64_t hash, bool add, bool *is_new)
+{
+    *is_new = false;
+    for (unsigned i = 0; i < GV_STACKS_MOST; i++) {
+        struct known_hash *cell = &known->at[(hash + i) % GV_STACKS_MOST];
+        uint64_t found = atomic_load_explicit(&cell->hash, memory_order_acquire);
+
+        if (found == hash)
+            return cell;
+        if (found)
+            continue;
+        if (!add || atomic_load_explicit(&known->count, memory_order_relaxed) >= GV_STACKS_FULL_AT)
+            return NULL;
+        if (!atomic_compare_exchange_strong(&cell->hash, &found, hash)) {
+            i--;
+            continue;
+        }
+        *is_new = true;
+        return cell;
+    }
+    return NULL;
+}
+
 /* The stack's number. *is_new: the caller must write it. 0: there is no room, or another thread
  * is just giving it its number. */
 static uint32_t number_of(uint64_t hash, bool *is_new)
 {
-    *is_new = false;
-    for (unsigned i = 0; i < GV_STACKS_MOST; i++) {
-        struct known_stack *place = &known[(hash + i) % GV_STACKS_MOST];
-        uint64_t found = atomic_load_explicit(&place->hash, memory_order_acquire);
+    struct known_hash *cell = find(&stacks, hash, true, is_new);
 
-        if (found == hash)
-            return atomic_load_explicit(&place->number, memory_order_acquire);
-        if (found)
-            continue;
-        if (atomic_load_explicit(&numbers, memory_order_relaxed) >= GV_STACKS_FULL_AT)
-            return 0;
-        if (!atomic_compare_exchange_strong(&place->hash, &found, hash)) {
-            i--;
-            continue;
-        }
-        uint32_t number = atomic_fetch_add(&numbers, 1) + 1;
-        atomic_store_explicit(&place->number, number, memory_order_release);
-        *is_new = true;
-        return number;
-    }
-    return 0;
+    if (!cell)
+        return 0;
+    if (*is_new)
+        atomic_store_explicit(&cell->number, atomic_fetch_add(&stacks.count, 1) + 1,
+                              memory_order_release);
+    return atomic_load_explicit(&cell->number, memory_order_acquire);
 }
+
+static uint32_t number_at_site(uint64_t site)
+{
+    bool is_new;
+    struct known_hash *cell = find(&sites, site, false, &is_new);
+
+    return cell ? atomic_load_explicit(&cell->number, memory_order_relaxed) : 0;
+}
+
+static struct known_hash *add_site(uint64_t site)
+{
+    bool is_new;
+    struct known_hash *cell = find(&sites, site, true, &is_new);
+
+    if (is_new)
+        atomic_fetch_add(&sites.count, 1);
+    return cell;
+}
+
+/* Notes the last stack of a site. */
+static void note_site(uint64_t native, uint64_t top, uint32_t number)
+{
+    struct known_hash *cell = add_site(gv_mix(native, top)), *around = add_site(native);
+    uint32_t one, before;
+
+    if (!cell)
+        return;
+    atomic_store_explicit(&cell->number, number, memory_order_relaxed);
+    if (!around)
+        return;
+    one = (uint32_t)(cell - sites.at) + 1;
+    before = atomic_load_explicit(&around->number, memory_order_relaxed);
+    if (before != one)
+        atomic_store_explicit(&around->number, before ? GV_SITE_HAS_SEVERAL : one,
+                              memory_order_relaxed);
+}
+
+/* ---- writing ---- */
 
 static bool write_addresses(struct gv_thread *thread, const struct stack *stack)
 {
@@ -204,7 +333,12 @@ static void write_python(struct gv_thread *thread, const struct stack *stack)
 {
     struct gv_python_place place;
 
-    for (unsigned i = 0; i < stack->frame_count && place_of(stack, i, &place); i++) {
+    gv_python_frames_bring(&stack->python, stack->frames, stack->frame_count, true);
+    for (unsigned i = 0; i < stack->frame_count; i++) {
+        if (!gv_python_place(&stack->python, &stack->frames[i], &place)) {
+            gv_python_runtime_distrust();
+            return;
+        }
         union gv_record record = {
             .python_frame = {
                 .head = {.kind = GV_RECORD_PYTHON_FRAME, .flags = GV_RECORD_MORE},
@@ -237,12 +371,13 @@ static void write_new(struct gv_thread *thread, const struct stack *stack, uint3
         write_python(thread, stack);
 }
 
-static void write_number(struct gv_thread *thread, uint32_t number)
+/* `flags`: GV_RECORD_REPRESENTS or 0 */
+static void write_number(struct gv_thread *thread, uint32_t number, uint8_t flags)
 {
-    union gv_record record = {
-        .stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE},
-                  .number = number,
-                  .call_start_ns = thread->outer_start_ns}};
+    union gv_record record = {.stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL,
+                                                 .flags = (uint8_t)(GV_RECORD_MORE | flags)},
+                                        .number = number,
+                                        .call_start_ns = thread->outer_start_ns}};
 
     gv_thread_write(thread, GV_ROOM_CODE, &record);
 }
@@ -304,34 +439,127 @@ bool gv_stacks_wanted_of_failed(unsigned api)
            atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
 }
 
-static void take_and_write(struct gv_thread *thread)
+/* The call's own stack. Its number; 0: none. */
+static uint32_t take_and_write(struct gv_thread *thread, uint64_t *top)
 {
     struct stack stack;
+    uint32_t number = 0;
     uint64_t hash;
-    uint32_t number;
     bool is_new;
 
     stack.native_count = stack.frame_count = 0;
+    stack.top = 0;
+    stack.python.memory = NULL;
     take_native(&stack);
-    take_python(&stack);
-    if (stack.native_count == 0 && stack.frame_count == 0)
-        return;
-    hash = hash_of(&stack);
-    if (stack.frame_count == 0 && gv_python_runtime_is_missed(stack.native, stack.native_count))
-        atomic_fetch_add(&gv_process.spool.header->lost.python_stacks, 1);
-    number = number_of(hash, &is_new);
-    if (is_new)
-        write_new(thread, &stack, number);
-    if (number)
-        write_number(thread, number);
+    take_python(&stack, thread->tid);
+    if (stack.native_count || stack.frame_count) {
+        hash = hash_of(&stack);
+        if (stack.frame_count == 0 && gv_python_runtime_is_missed(stack.native, stack.native_count))
+            count_missed();
+        number = number_of(hash, &is_new);
+        if (is_new)
+            write_new(thread, &stack, number);
+        if (number)
+            write_number(thread, number, 0);
+    }
+    give_back_python(&stack);
+    *top = stack.top;
+    return number;
 }
 
-void gv_stacks_write(struct gv_thread *thread)
+static void write_own(struct gv_thread *thread, uint64_t native)
+{
+    uint64_t top;
+    uint32_t number = take_and_write(thread, &top);
+
+    if (number)
+        note_site(native, top, number);
+}
+
+/* ---- the budget ---- */
+
+/* The site as far as that is known without a system call. The depth on the stack tells callers of
+ * the same library apart; it is the same in each thread. */
+static uint64_t native_site(const struct gv_thread *thread, const struct gv_stack_site *site)
+{
+    uint64_t hash = gv_mix(site->caller, thread->stack_high - site->frame);
+
+    hash = gv_mix(gv_mix(hash, site->object), (uint64_t)site->api << 1 | site->can_wait);
+    return hash ? hash : 1;
+}
+
+/* One of so many calls, not in step with the program's loops. */
+static bool is_sample(const struct gv_thread *thread, unsigned of)
+{
+    return (gv_mix(0, thread->budget_at_ns) >> 32) % of == 0;
+}
+
+/* 0: it gets none. */
+static void write_representative(struct gv_thread *thread, uint32_t number)
+{
+    gv_own_cost_spare(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS);
+    if (number)
+        write_number(thread, number, GV_RECORD_REPRESENTS);
+}
+
+/*
+ * A call without a stack of its own gets that of an earlier call of its site. To tell sites apart,
+ * the Python frame of a stall is always read, unless very much is owed and only one was seen there.
+ * Of waits that the program asked for it is read now and then, and where there are several also if
+ * time is left.
+ */
+static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site)
+{
+    uint64_t native = native_site(thread, site), start_ns, top;
+    int64_t budget_ns = thread->budget_ns;
+    bool may_be_first =
+        budget_ns > -(site->can_wait ? GV_STACKS_FIRST_LATER_NS : GV_STACKS_FIRST_NS);
+    uint32_t one = number_at_site(native), number = 0;
+    bool has_several = one == GV_SITE_HAS_SEVERAL;
+    bool takes = one ? gv_budget_allows(thread, site->can_wait) : may_be_first;
+    bool looks = has_several || may_be_first;
+
+    if (site->can_wait)
+        looks = may_be_first &&
+                (is_sample(thread, has_several ? GV_SITE_LOOKS_OF_SEVERAL : GV_SITE_LOOKS) ||
+                 (has_several && budget_ns > 0));
+    if (!takes && (!one || !looks)) {
+        if (one && !has_several)
+            number = atomic_load_explicit(&sites.at[one - 1].number, memory_order_relaxed);
+        write_representative(thread, number);
+        return;
+    }
+    start_ns = gv_clock_now_ns();
+    if (!takes && find_top(thread->tid, &top))
+        number = number_at_site(gv_mix(native, top));
+    if (takes || (!number && may_be_first))
+        write_own(thread, native);
+    else
+        write_representative(thread, number);
+    gv_budget_pay(thread, GV_OWN_COST_STACKS, start_ns);
+}
+
+/* Whatever it costs. */
+static void write_exactly(struct gv_thread *thread)
+{
+    uint64_t start_ns = gv_clock_now_ns(), top;
+    int64_t budget_ns = thread->budget_ns;
+
+    take_and_write(thread, &top);
+    gv_budget_pay(thread, GV_OWN_COST_STACKS, start_ns);
+    thread->budget_ns = budget_ns;
+}
+
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
 {
     int saved_errno = gv_own_work_begin();
 
-    if (can_take(thread))
-        take_and_write(thread);
+    if (can_take(thread)) {
+        if (gv_stacks_least_ns == 0)
+            write_exactly(thread);
+        else
+            write_within_budget(thread, site);
+    }
     gv_own_work_end(saved_errno);
 }
 

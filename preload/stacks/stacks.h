@@ -3,6 +3,9 @@
  *
  * Taken on the calling thread after the real call has returned, and written once per distinct
  * stack. A call that did not take long pays one comparison.
+ *
+ * Stacks have a budget of a thread's time (stacks.c). The first call of each site gets its stack at
+ * once; later ones get their own while the budget lasts, and then that of an earlier call.
  */
 #ifndef GV_STACKS_STACKS_H
 #define GV_STACKS_STACKS_H
@@ -32,8 +35,17 @@ bool gv_stacks_wanted_of_failed(unsigned api);
  * calls get no stack. */
 void gv_stacks_prepare(const struct gv_settings *settings, bool forked);
 
+/* What tells calls apart before a stack is taken. */
+struct gv_stack_site {
+    uintptr_t caller; /* where the call returns to */
+    uintptr_t frame;  /* where its hook's variables are on the stack */
+    uint64_t object;  /* kernel, graph or function; 0: none */
+    uint16_t api;
+    bool can_wait; /* a wait that the program asked for, or a call that was not slow */
+};
+
 /* Writes the stack if it is new, and which stack the next record's call has. */
-void gv_stacks_write(struct gv_thread *thread);
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site);
 
 /* Writes a stack of one frame, the beginning of this function, if it is new. Its number; 0: none.
  */

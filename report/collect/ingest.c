@@ -521,6 +521,7 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
     int64_t of_call;
+    bool of_other; /* and of an earlier call */
     uint64_t of_call_start_ns;
     uint32_t native_frames; /* stored so far */
     uint32_t python_frames;
@@ -544,18 +545,28 @@ static int store_object(struct gv_ingest *ingest, const struct gv_record_object 
                            build_id[0] ? build_id : NULL);
 }
 
+/* A call may come before its stack, which another thread wrote. */
+static int find_or_add_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack)
+{
+    int error = gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, stack, "ii",
+                                 ingest->process, (int64_t)number);
+
+    if (error || *stack)
+        return error;
+    error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
+                            (int64_t)number);
+    *stack = error ? 0 : gv_database_last_id(ingest->database);
+    return error;
+}
+
 static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
                      const struct gv_record_stack *record)
 {
-    int error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
-                                (int64_t)record->number);
-
     memset(state, 0, sizeof(*state));
-    state->stack = error ? 0 : gv_database_last_id(ingest->database);
     state->python_expected = record->python_frames;
     state->python_low = record->python_low;
     state->python_high = record->python_high;
-    return error;
+    return find_or_add_stack(ingest, record->number, &state->stack);
 }
 
 static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *state,
@@ -608,8 +619,8 @@ static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *
                               const struct gv_record_stack *record)
 {
     state->of_call_start_ns = record->call_start_ns;
-    return gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, &state->of_call, "ii",
-                            ingest->process, (int64_t)record->number);
+    state->of_other = record->head.flags & GV_RECORD_REPRESENTS;
+    return find_or_add_stack(ingest, record->number, &state->of_call);
 }
 
 static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -638,12 +649,16 @@ static int store_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack 
                                int64_t call, uint64_t start_ns)
 {
     int64_t stack = state->of_call;
+    int error;
 
     state->of_call = 0;
     /* Its call may be lost, and this may be the next one. */
     if (!stack || state->of_call_start_ns != start_ns)
         return 0;
-    return gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
+    error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK, "ii", call, stack);
+    if (!error && state->of_other)
+        error = gv_database_run(ingest->database, GV_STATEMENT_CALL_STACK_OF_OTHER, "i", call);
+    return error;
 }
 
 /* ---- one group of records ---- */

@@ -190,6 +190,9 @@ UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?;
 -- name: CALL_STACK
 INSERT OR REPLACE INTO call_stack (call, stack) VALUES (?, ?);
 
+-- name: CALL_STACK_OF_OTHER
+INSERT OR REPLACE INTO call_stack_of_other (call) VALUES (?);
+
 -- name: CALL_FOLD
 INSERT INTO call_fold (call, count, span_ns) VALUES (?, ?, ?);
 

@@ -45,6 +45,8 @@ CREATE TABLE call (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, api INTEGER 
 -- Facts that few calls have are kept beside them.
 CREATE TABLE call_module (call INTEGER PRIMARY KEY, module INTEGER NOT NULL);
 CREATE TABLE call_stack (call INTEGER PRIMARY KEY, stack INTEGER NOT NULL);
+-- Calls whose stack is that of an earlier call of the same site.
+CREATE TABLE call_stack_of_other (call INTEGER PRIMARY KEY);
 -- A row that stands for several polls that returned "not ready". Its duration is their sum.
 CREATE TABLE call_fold (call INTEGER PRIMARY KEY, count INTEGER NOT NULL,
     span_ns INTEGER NOT NULL);

@@ -20,12 +20,13 @@ SELECT
     k.name AS kernel, -- name of the launched kernel, or of the one whose function the call returned
     coalesce(k.module, m.module) AS module, -- loaded or unloaded by the call, or the kernel's module; id in modules
     c.correlation AS correlation, -- CUPTI's number of the call, if it could start something on the GPU
-    cs.stack AS stack, -- where in the program, see frames; only for slow calls, for some failed ones, and where captures begin
+    cs.stack AS stack, -- where in the program, see frames; of slow calls, of some failed ones, and where captures begin
     c.object AS object, -- pointer or handle that the call made or used
     c.kernel AS kernel_id, -- id in kernels
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
     coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
-    a.kind AS call_kind -- kind within the class, such as copy-async; docs/apis.md lists the calls of each
+    a.kind AS call_kind, -- kind within the class, such as copy-async; docs/apis.md lists the calls of each
+    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- 1: it is this call's own stack; 0: that of an earlier call of the same site; NULL: it has none
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
@@ -33,6 +34,7 @@ FROM call c
     LEFT JOIN kernel k ON k.id = c.kernel
     LEFT JOIN call_module m ON m.call = c.id
     LEFT JOIN call_stack cs ON cs.call = c.id
+    LEFT JOIN call_stack_of_other oc ON oc.call = c.id
     LEFT JOIN call_fold f ON f.call = c.id;
 
 CREATE VIEW gpu_ops AS -- one kernel, copy, memory set or graph that ran on a GPU
@@ -167,7 +169,8 @@ SELECT
     coalesce(op.pid, os.pid) AS other_pid, -- other-process only: the other process; NULL: unknown
     coalesce(op.name, os.program) AS other_name, -- its name; NULL: unknown
     ox.did AS other_did, -- call (blocked_by), start, end, or use: it used the GPU
-    h.host_function AS host_function -- the host function that most of the wait was for; id in host_functions
+    h.host_function AS host_function, -- the host function that most of the wait was for; id in host_functions
+    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- as in calls
 FROM stall x
     LEFT JOIN stall_host h ON h.stall = x.id
     LEFT JOIN stall_advice v ON v.id = x.advice
@@ -176,6 +179,7 @@ FROM stall x
     LEFT JOIN api a ON a.id = c.api
     LEFT JOIN kernel k ON k.id = c.kernel
     LEFT JOIN call_stack cs ON cs.call = c.id
+    LEFT JOIN call_stack_of_other oc ON oc.call = c.id
     LEFT JOIN call_delay d ON d.call = c.id
     LEFT JOIN stall_other ox ON ox.stall = x.id
     LEFT JOIN process os ON os.id = ox.process

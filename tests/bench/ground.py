@@ -144,6 +144,12 @@ def python_calls(bench, folder, preload, *words, **more):
                 [sys.executable, os.path.join(CHECKOUT, "tests/bench/python_calls.py"), *words], more)
 
 
+def python_waits(bench, folder, preload, *words, **more):
+    """The same for python_waits.py."""
+    return told(bench, folder, preload,
+                [sys.executable, os.path.join(CHECKOUT, "tests/bench/python_waits.py"), *words], more)
+
+
 def told(bench, folder, preload, words, more):
     process = subprocess.Popen(words, env=environment(bench, folder, preload, **more),
                                stdout=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from ground import (environment, finish, launch_rows, launches, lost_launches, place,
-                    python_calls, query, spool_of)
+                    python_calls, python_waits, query, spool_of)
 
 
 def bench_hook(bench):
@@ -294,6 +294,23 @@ def bench_stacks(bench):
                                                           "Python frames": python})
 
 
+def bench_waits(bench):
+    """Steps of a Python program that waits 150 us in each."""
+    names = {"plain": None, "stacks off": "off", "default": "stalls", "a stack of every call": "all"}
+    found = {name: [] for name in names}
+    for _ in range(bench.scaled(7, 2)):
+        for name, stacks in names.items():
+            with place() as folder:
+                values = python_waits(bench, folder, stacks is not None, str(bench.scaled(4000, 400)),
+                                GPUVERIFY_STACKS=stacks or "", GV_SIM_KERNEL_NS="150000")
+                found[name].append(statistics.median(values["step_ns"]) / 1e3)
+                if stacks == "stalls":
+                    share = query(finish(bench, folder), "SELECT avg(own_stack) FROM calls WHERE class = 'sync'")
+    for name, values in found.items():
+        bench.spread(f"waits_{name.replace(' ', '_')}_us", f"a step with a wait, {name}", values, "us")
+    bench.note(f"By default {100 * share:.1f} % of these waits had a stack of their own, the others that of an earlier one.")
+
+
 BENCHES = {"hook": bench_hook, "true": bench_true, "cold": bench_cold, "million": bench_million,
            "operations": bench_operations, "threads": bench_threads, "kill": bench_kill,
-           "calls": bench_calls, "parallel": bench_parallel, "stacks": bench_stacks}
+           "calls": bench_calls, "parallel": bench_parallel, "stacks": bench_stacks, "waits": bench_waits}

@@ -193,6 +193,74 @@ class Native(harness.Case):
         self.trace()
 
 
+class Budget(harness.Case):
+    """Stacks take little of a thread's time, so most calls of a loop have that of an earlier one."""
+
+    WAITS = 2000
+    SPIN = {"GV_SIM_KERNEL_NS": "150000"}
+
+    def waits(self, **env):
+        self.run_well([harness.program("waits"), str(self.WAITS)], env={**SLOW, **self.SPIN, **env})
+        trace = self.trace()
+        self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'sync'"), self.WAITS - 1)
+        return trace
+
+    @harness.depends_on_time("the slower the machine, the more stacks are taken")
+    def test_few_waits_of_a_loop_have_their_own(self):
+        trace = self.waits()
+        own = trace.value("SELECT count(*) FROM calls WHERE class = 'sync' AND own_stack")
+        self.assertGreater(own, 0)
+        self.assertLess(own, self.WAITS / 2)
+
+    def test_each_wait_has_the_stack_of_its_place(self):
+        trace = self.waits()
+        functions = trace.rows(
+            "SELECT (SELECT function FROM frames WHERE stack = c.stack AND function LIKE 'wait%')"
+            " FROM calls c WHERE class = 'sync' AND duration_ns >= 100000 ORDER BY start_ns")
+        self.assertGreater(len(functions), self.WAITS / 2)
+        if not trace.value("SELECT count(*) FROM frames WHERE function IS NOT NULL"):
+            self.skipTest("this gpuverify was built without elfutils: frames have no names")
+        kinds = [function for function, in functions]
+        self.assertEqual(set(kinds), {"wait_evenly", "wait_oddly"})
+        self.assertGreater(kinds.count("wait_oddly"), self.WAITS / 4)
+        self.assertGreater(kinds.count("wait_evenly"), self.WAITS / 4)
+
+    def test_a_stall_among_them_has_its_own(self):
+        trace = self.waits()
+        loads = trace.rows("SELECT id, own_stack FROM calls WHERE name = 'cuModuleLoadData' ORDER BY start_ns")
+        self.assertEqual([own for _, own in loads], [1, 1])
+        stall, = trace.rows("SELECT id, own_stack FROM stalls WHERE call = ?", loads[1][0])
+        self.assertEqual(stall[1], 1)
+        self.assertNotIn("earlier call of the same site", self.command("explain", trace.path, f"s{stall[0]}").out)
+        waited = trace.value("SELECT max(id) FROM stalls WHERE NOT own_stack")
+        self.assertIn("earlier call of the same site", self.command("explain", trace.path, f"s{waited}").out)
+        self.assertIn('"stack":', self.command("explain", trace.path, f"s{waited}", "-f", "json").out)
+
+    def test_all_is_exact(self):
+        trace = self.waits(GPUVERIFY_STACKS="all")
+        self.assertEqual(trace.rows("SELECT DISTINCT own_stack FROM calls"), [(1,)])
+
+    @harness.depends_on_time("which waits are looked at is left to chance")
+    def test_stalls_of_a_line_have_that_line(self):
+        count = 1000
+        script = os.path.join(harness.SOURCE, "tests", "e2e", "programs", "stall_lines.py")
+        self.run_well([sys.executable, script, str(count)],
+                      env={**self.SPIN, "GV_SIM_LOAD_NS": "150000", "GV_SIM_CONTEXT_NS": "0"})
+        trace = self.trace()
+
+        def lines(call):
+            return [line for line, in trace.rows(
+                "SELECT (SELECT f.line FROM frames f WHERE f.stack = c.stack AND f.kind = 'python' ORDER BY f.depth)"
+                f" FROM calls c WHERE c.name = '{call}' AND c.duration_ns >= 100000 ORDER BY c.start_ns")]
+        first, second = (line_of("stall_lines.py", f"{which} load") for which in ("first", "second"))
+        self.assertEqual(lines("cuModuleLoadData"), [first, second] * count)
+        self.assertGreater(trace.value("SELECT count(*) FROM calls WHERE name = 'cuModuleLoadData'"
+                                       " AND NOT own_stack"), 0)
+        waits = {line_of("stall_lines.py", f"{which} wait") for which in ("first", "second")}
+        self.assertLessEqual(waits, set(lines("cuCtxSynchronize")))
+        self.assertLessEqual(set(lines("cuCtxSynchronize")), waits | {None})
+
+
 class Interpreters(harness.Case):
     """An interpreter that a program opens, and that may be a fake."""
 

@@ -68,6 +68,7 @@ static int take_row(sqlite3_stmt *statement, struct gv_stall_row *row, bool peop
         *numbers[i] = sqlite3_column_int64(statement, column++);
     row->expected = sqlite3_column_int(statement, column++) != 0;
     row->unsure = sqlite3_column_int(statement, column++) != 0;
+    row->stack_of_other = sqlite3_column_int(statement, column++) != 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !error; i++)
         error = take_text(statement, column++, texts[i]);
     if (!error && people)

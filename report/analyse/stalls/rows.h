@@ -40,7 +40,8 @@ struct gv_stall_row {
     int64_t host_end_ns;
     int64_t host_stack; /* of the call that launched it */
     bool expected;
-    bool unsure; /* it may have compiled instead of waited */
+    bool unsure;         /* it may have compiled instead of waited */
+    bool stack_of_other; /* `stack` is that of an earlier call of the same site */
     char *cause;
     char *confidence;
     char *advice;

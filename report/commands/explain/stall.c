@@ -290,6 +290,8 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
         error = gv_stack_text(trace, row->stack, GV_EXPLAIN_FRAMES, where, sizeof(where));
     if (!error && where[0])
         gv_explain_lines(to, "where", where);
+    if (!error && where[0] && row->stack_of_other)
+        gv_explain_lines(to, "stack", "That of an earlier call of the same site.");
     if (!error)
         error = explain_chain(trace, row, to);
     if (!error)

@@ -57,6 +57,7 @@ static const struct gv_column stalls_fields[] = {
     {"other_did", GV_COLUMN_TEXT},
     {"host_function", GV_COLUMN_NUMBER},
     {"host_function_name", GV_COLUMN_TEXT},
+    {"own_stack", GV_COLUMN_NUMBER},
 };
 
 struct gv_stalls {
@@ -129,6 +130,10 @@ static void stall_put_fields(sqlite3 *trace, struct gv_rows *out, const struct g
     gv_rows_text(out, row->other_did);
     gv_rows_known(out, row->host_function);
     gv_rows_text(out, row->host_name);
+    if (row->stack)
+        gv_rows_number(out, !row->stack_of_other);
+    else
+        gv_rows_null(out);
 }
 
 static bool stalls_is_for_people(enum gv_format format)

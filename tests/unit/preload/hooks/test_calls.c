@@ -2,7 +2,7 @@
  * it. */
 #include "tests/unit/preload/recording.h"
 
-#include "preload/base/clock.h"
+#include "preload/base/budget.h"
 #include "preload/bind/entry_points.h"
 #include "preload/hooks/calls.h"
 #include "preload/hooks/names.h"
@@ -25,6 +25,7 @@ uint64_t gv_run_delay_least_ns = UINT64_MAX;
 static uint64_t now_ns;
 static int starts, drivers_noted, environments_noted, contexts_asked, peers_expected;
 static void (*while_stack_is_written)(void);
+static bool stack_can_wait;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
@@ -168,8 +169,9 @@ bool gv_stacks_wanted_of_failed(unsigned api)
     return false;
 }
 
-void gv_stacks_write(struct gv_thread *thread)
+void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
 {
+    stack_can_wait = site->can_wait;
     write_kind(thread, GV_RECORD_STACK_OF_CALL, 0);
     if (while_stack_is_written)
         while_stack_is_written();
@@ -248,12 +250,15 @@ static void a_launch_of_a_host_function_has_a_stack(void **state)
     const struct gv_facts facts = {.what = GV_FACT_HOST_FUNCTION, .made = 3};
 
     (void)state;
-    gv_stacks_least_ns = 1000;
+    gv_stacks_least_ns = gv_run_delay_least_ns = 1000;
     make(GV_ID_cuLaunchHostFunc, 0, 1, facts);
     assert_int_equal(written(), 3);
     assert_int_equal(record(0)->head.kind, GV_RECORD_HOST_LAUNCH);
     assert_int_equal(record(1)->head.kind, GV_RECORD_STACK_OF_CALL);
     assert_int_equal(record(2)->head.kind, GV_RECORD_CALL);
+    assert_true(stack_can_wait);
+    make(GV_ID_cuLaunchHostFunc, 0, 1000, facts);
+    assert_false(stack_can_wait);
 }
 
 static void an_ordinary_call_is_one_record(void **state)
@@ -375,12 +380,44 @@ static void a_handlers_call_inside_a_group_is_lost(void **state)
     gv_stacks_least_ns = 100;
     while_stack_is_written = call_in_handler;
     make(GV_ID_cuCtxSynchronize, 0, 100, (struct gv_facts){0});
+    assert_true(stack_can_wait); /* a wait that the program asked for */
     assert_int_equal(written(), 2);
     assert_int_equal(record(0)->head.kind, GV_RECORD_STACK_OF_CALL);
     assert_int_equal(record(1)->head.api, GV_ID_cuCtxSynchronize);
     assert_int_equal(lost(gv_api_rows[GV_ID_cuEventRecord].class), 1);
     assert_int_equal(gv_thread.depth, 0);
     assert_false(gv_thread.writing);
+}
+
+/* It explains stalls on credit; a wait that the program asked for only while there is time left. */
+static void reading_the_delay_has_a_budget(void **state)
+{
+    static const struct {
+        int api;
+        int64_t budget_ns;
+        bool is_read;
+    } cases[] = {
+        {GV_ID_cuMemFree_v2, -1, true},
+        {GV_ID_cuMemFree_v2, -GV_BUDGET_BORROWED_NS - 1, false},
+        {GV_ID_cuStreamSynchronize, GV_BUDGET_LEFT_NS, false},
+        {GV_ID_cuStreamSynchronize, GV_BUDGET_LEFT_NS + 1, true},
+    };
+
+    (void)state;
+    gv_run_delay_least_ns = 100;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned before = written();
+
+        gv_thread.budget_at_ns = now_ns + 100;
+        gv_thread.budget_ns = cases[i].budget_ns;
+        make(cases[i].api, 0, 100, (struct gv_facts){0});
+        assert_int_equal(written() - before, cases[i].is_read ? 2 : 1);
+    }
+    gv_thread.budget_ns = 0; /* grows by 0.3 % of the time */
+    make(GV_ID_cuEventRecord, 0, 10000000, (struct gv_facts){0});
+    assert_int_equal(gv_thread.budget_ns, 30000);
+    make(GV_ID_cuEventRecord, 0, 1000000000, (struct gv_facts){0});
+    assert_int_equal(gv_thread.budget_ns, GV_BUDGET_SAVED_NS);
 }
 
 static void a_question_is_recorded_if_it_is_slow(void **state)
@@ -558,6 +595,7 @@ int main(void)
         TEST(a_kernel_that_nobody_named_is_asked_for),
         TEST(the_begin_of_a_capture_gets_a_stack_however_short_it_was),
         TEST(a_handlers_call_inside_a_group_is_lost),
+        TEST(reading_the_delay_has_a_budget),
         TEST(a_question_is_recorded_if_it_is_slow),
         TEST(polls_are_folded),
         TEST(what_has_no_room_is_counted_by_class),

@@ -114,6 +114,11 @@ static void the_place_is_a_line_of_the_program(void **state)
     assert_string_equal(text, "d.py:527 launch <- contextlib.py:137 call");
     assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
     assert_non_null(strstr(rows.rows[0].advice, "cuModuleLoadData at train.py:31 to"));
+    assert_false(rows.rows[0].stack_of_other);
+    gv_stall_rows_free(&rows);
+    fixture_sql("INSERT INTO call_stack_of_other VALUES (2)");
+    assert_int_equal(gv_stall_rows_read(fixture_trace, &filter, &rows), 0);
+    assert_true(rows.rows[0].stack_of_other);
     gv_stall_rows_free(&rows);
     fixture_sql("UPDATE frame SET line = NULL, library = '/opt/app/libx.so'");
     expect("2 module-load 0+49000+1000 for 1 drained 1\n");
