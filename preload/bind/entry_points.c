@@ -506,8 +506,10 @@ void *gv_entry_points_bind(struct gv_plt_slot *slot, uintptr_t caller)
     int api = (int)(slot - gv_plt_slots);
     struct search search = {.name = gv_api_rows[api].name, .runtime = api >= GV_DRIVER_COUNT};
     struct gv_object from;
-    void *target;
+    void *target = gv_plt_slot_find(slot, caller);
 
+    if (target)
+        return target;
     forget_what_others_unmapped();
     if (gv_objects_at(caller, &from))
         search.caller = &from;

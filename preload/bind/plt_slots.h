@@ -26,9 +26,19 @@ struct gv_plt_slot {
 
 extern struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
 
+/*
+ * A runtime call can have several callers: libtorch_cuda.so and libc10_cuda.so, for example. The
+ * first one's binding is in the slot, and those of GV_PLT_FURTHER more are beside it. To find one
+ * of these costs 20 ns, to search all libraries of PyTorch 7 us.
+ */
+#define GV_PLT_FURTHER 7
+
+/* The target for a caller that the slot is not bound for; NULL: not known. Any thread. */
+void *gv_plt_slot_find(const struct gv_plt_slot *slot, uintptr_t caller);
+
 /* One thread at a time, for both. */
 
-/* For every caller in [low, high). Does nothing for a slot that is already bound. */
+/* For every caller in [low, high). Does nothing if there is no room. */
 void gv_plt_slot_bind(struct gv_plt_slot *slot, uintptr_t low, uintptr_t high, void *target);
 
 /* The next call asks again. */

@@ -108,11 +108,16 @@ static void a_call_through_the_plt_is_bound_once(void **state)
     assert_true(here < atomic_load(&slot->low) ||
                 here >= atomic_load(&slot->low) + atomic_load(&slot->bytes));
     assert_ptr_equal(gv_real_runtime[0] SYNC_HOOKED, dlsym(runtime, "cudaDeviceSynchronize"));
+    /* A second caller is remembered beside it. */
+    assert_null(gv_plt_slot_find(slot, (uintptr_t)bind));
+    assert_ptr_equal(gv_entry_points_bind(slot, (uintptr_t)bind), runtime_hook(0));
+    assert_ptr_equal(gv_plt_slot_find(slot, (uintptr_t)bind), runtime_hook(0));
     close_library(runtime);
     close_library(driver);
     close_library(caller);
     assert_null(atomic_load(&gv_plt_slots[INIT].target));
     assert_int_equal(atomic_load(&slot->bytes), 0);
+    assert_null(gv_plt_slot_find(slot, (uintptr_t)bind));
 }
 
 static void a_set_user_id_program_gets_the_real_call(void **state)
