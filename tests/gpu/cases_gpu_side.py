@@ -63,6 +63,23 @@ def own_profiler_case(script, packages, arguments=(), outside=50, **environment)
     return case
 
 
+def another_tool_came_first(bench, folder):
+    """A profiler that the driver loads uses CUPTI before us: only the calls are recorded."""
+    command, tool = bench.workload("driver_tour"), os.path.join(
+        bench.programs, "tests", "bench", "libbare_cupti.so")
+    both(bench, command, folder)
+    with trace_of(folder) as trace:
+        cupti = one(trace, "SELECT cupti_library FROM processes")
+    if not cupti or not os.path.exists(tool):
+        raise Skip(f"no libcupti, or no {tool}")
+    both(bench, command, folder, CUDA_INJECTION64_PATH=tool, BENCH_CUPTI=cupti, BENCH_CUPTI_ASKS="10,callbacks")
+    with trace_of(folder) as trace:
+        seen = trace.execute("SELECT gpu, why FROM recording WHERE side = 'gpu'").fetchall()
+        operations = one(trace, "SELECT count(*) FROM gpu_ops")
+    check([gpu for gpu, _ in seen] == ["other"] and operations == 0, f"{seen}, {operations} operations")
+    return f"{seen[0]}"
+
+
 def a_load_behind_a_kernel(bench, folder):
     done = both(bench, bench.workload("load_while_busy"), folder)
     said = [float(number) for number in re.findall(r"held the host for (\d+\.\d+) ms",
@@ -166,7 +183,9 @@ CASES = [
      own_profiler_case("torch_profiler.py", ["torch"], ["3"], TEARDOWN_CUPTI="1")),
     ("torch.profiler while eight threads launch",
      own_profiler_case("torch_profiler.py", ["torch"], ["6", "8"], 1250)),
+    ("a tool that came before us", another_tool_came_first),
     ("Proton, three sessions", own_profiler_case("proton_profiler.py", ["torch", "triton"])),
+    ("CuPy's profiler", own_profiler_case("cupy_profiler.py", ["cupy"])),
     ("JAX's profiler, three sessions", own_profiler_case("jax_profiler.py", ["jax"])),
     ("a module load behind a running kernel", a_load_behind_a_kernel),
 ]
