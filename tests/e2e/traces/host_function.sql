@@ -13,7 +13,7 @@ INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2), (3, 1, 3);
 INSERT INTO frame (stack, depth, kind, function, library, file, line, address) VALUES
     (1, 0, 'native', 'prepare(void*)', '/home/u/loop', '/home/u/prepare.cpp', 12, 4660),
     (2, 0, 'native', 'main', '/home/u/loop', '/home/u/loop.cpp', 31, 4700), (3, 0, 'native', NULL, NULL, NULL, NULL, 140000000);
-INSERT INTO call_stack VALUES (1, 2);
-INSERT INTO call_stack_of_other VALUES (1);
+INSERT INTO call_stack VALUES (1, 2), (2, 2);
+INSERT INTO call_stack_of_other VALUES (2);
 INSERT INTO host_function (process, number, call, stack, thread, start_ns, duration_ns) VALUES
     (1, 1, 1, 1, 2, 100050000, 501000000), (1, 2, 3, 3, 2, 610050000, 200000000), (1, 3, 5, 1, 2, 820050000, 49900000);
