@@ -60,4 +60,7 @@ UNREACHED = {
     (CALLS, "atomic_store_explicit(&thread->slot->api_plus_one, 0, memory_order_release)"): (
         "a signal handler; the store is that of leave_outermost()"),
     (CALLS, "atomic_compare_exchange_strong(&gv_process.spool.header->gpu.unloaded_ns"): "code goes; a number",
+    (CALLS, "atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release)"): (
+        "a call begins later, once in a process: a reader that saw the earlier time finds it changed"),
+    (CALLS, "if (call->live && !atomic_compare_exchange_strong(&first"): "a number of the process's own",
 }
