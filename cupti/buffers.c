@@ -25,14 +25,13 @@
 static _Atomic(struct gv_buffer *) free_buffers[FREE];
 /* The newest first. All are taken at once, so that none comes back while another thread looks. */
 static _Atomic(struct gv_buffer *) full_buffers;
-static _Atomic uint32_t
-    full_count; /* since they were taken; about, and too many rather than too few */
-/* The buffers that CUPTI has: more than its threads can ask for at a time. */
+static _Atomic uint32_t full_count; /* in that list; an estimate that is never too low */
+/* The buffers that CUPTI has. More of them than its threads can ask for at a time. */
 #define GIVEN 1024u
 static _Atomic(struct gv_buffer *) given[GIVEN];
 static _Atomic uint8_t turn;
-/* The other profiler, and the same while CUPTI's records are its. */
 static const struct gv_gpu_other *others;
+/* The same, while CUPTI's records are for the other profiler; otherwise NULL. */
 static const struct gv_gpu_other *_Atomic other;
 /* Estimates: threads that ask at the same time may spoil them, and the next one corrects them. */
 static _Atomic size_t size_bytes = LEAST_BYTES;
@@ -139,7 +138,7 @@ static struct gv_buffer *get(void)
     return buffer;
 }
 
-/* Theirs is called outside of our own cost. */
+/* What the other profiler's callback costs is not our cost. */
 static bool give_others(uint8_t **data, size_t *bytes, size_t *records_most)
 {
     const struct gv_gpu_other *now = atomic_load(&other);

@@ -39,19 +39,20 @@ void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_mos
 void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data, size_t bytes,
                               size_t used);
 
-/* Call mark before a flush of everything. The other returns how many of the buffers that CUPTI
- * had then it still has. */
+/* Call mark before a flush of everything. marked() returns how many of the buffers that
+ * CUPTI had then it still has. */
 void gv_buffers_mark(void);
 uint32_t gv_buffers_marked(void);
 
-/* While `other` is not NULL, CUPTI's records are its: it is asked for buffers. */
+/* While `other` is not NULL, CUPTI's records are for that profiler, and its callbacks are called.
+ */
 void gv_buffers_leave_to(const struct gv_gpu_other *other);
 
 /* Buffers that were not read since the last call, because there was no memory. Each had at least
  * one record. */
 uint64_t gv_buffers_unread(void);
 
-/* Whether so many are full that they should be read before the next fetch. Any thread. */
+/* Too many are full to wait for the next fetch. Any thread. */
 bool gv_buffers_are_many(void);
 
 /* The module's thread: takes all full buffers, oldest first, or NULL; and gives one back. */

@@ -37,7 +37,7 @@ static struct gv_gpu_host host;
 enum request {
     ASKED_NOTHING,
     ASKED_A_WISH,
-    ASKED_FOR_EVERYTHING, /* and go on */
+    ASKED_FOR_EVERYTHING, /* and then continue */
     ASKED_FOR_LAST,
 };
 static _Atomic uint32_t asked;    /* futex: enum request */
@@ -49,12 +49,12 @@ static _Atomic uint32_t is_ready; /* futex: the fetching thread has flushed once
 static _Atomic uint32_t recording;
 static bool stays_away; /* going back has failed */
 
-/* What a thread of the program waits for, and how often one has begun to. */
-#define WISH_ASIDE 1u
+/* What threads of the program wait for, and how many have begun to wait. */
+#define WISH_LEAVE 1u
 #define WISH_PEERS 2u
 static _Atomic uint32_t wishes;
 static _Atomic uint32_t wished;
-static _Atomic uint32_t fulfilled; /* futex: up to this many */
+static _Atomic uint32_t fulfilled; /* futex: how many of them need not wait any more */
 
 /* ---- fetching ---- */
 
@@ -79,7 +79,7 @@ static void note_failure(CUptiResult result, const char *what)
     atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_FAILED);
 }
 
-/* The rest of CUPTI's answers are another profiler's. */
+/* What CUPTI returns otherwise belongs to another profiler. */
 static bool is_ours(void)
 {
     return atomic_load(&recording) != GV_RECORDING_OTHER;
@@ -191,7 +191,7 @@ static void step_aside(void)
     note_recording(GV_RECORDING_OTHER, before_ns);
 }
 
-/* For all that have asked until now. */
+/* For all threads that have asked until now. */
 static void fulfil(void)
 {
     uint32_t until = atomic_load(&wished);
@@ -201,16 +201,16 @@ static void fulfil(void)
         return;
     if (what & WISH_PEERS)
         gv_switch_records_peers(is_ours());
-    if (what & WISH_ASIDE)
+    if (what & WISH_LEAVE)
         step_aside();
     atomic_store(&fulfilled, until);
     gv_futex_wake(&fulfilled);
 }
 
 /*
- * After cuptiFinalize() we stay away: a profiler that ends so may be in it, or start again, and
- * coming back then broke its next session. So we do while it has callbacks at calls: PyTorch's
- * finalises in one of them (TEARDOWN_CUPTI=1).
+ * After cuptiFinalize() we stay away: the profiler may still be inside that call, or start again,
+ * and coming back broke its next session. We also stay away while it has callbacks for calls:
+ * PyTorch's calls cuptiFinalize() in one of them (TEARDOWN_CUPTI=1).
  */
 static bool other_is_done(void)
 {
@@ -228,7 +228,7 @@ static void go_back_if_possible(void)
 
     if (is_ours() || stays_away || !other_is_done())
         return;
-    /* From here on a call of the other one waits for us, but one may be on its way already. */
+    /* From here on, the other profiler's calls wait for us. But one may have started before. */
     atomic_store(&recording, GOING_BACK);
     if (!other_is_done()) {
         atomic_store(&recording, GV_RECORDING_OTHER);
@@ -260,15 +260,15 @@ static void serve(void)
 }
 
 /*
- * The thread may use a hundredth of a CPU. A fetch that takes more without bringing much is CUPTI's
- * own expense, and is made up to five times as rarely. One that brings much has that work in any
- * case, and buffers would pile up.
+ * The thread may use a hundredth of a CPU. After a fetch that takes more and brings little, the
+ * pause is up to five times as long. After one that brings much it is not: that work has to be done
+ * anyway, and buffers would pile up.
  */
 #define BUDGET       100u
 #define LATEST_TIMES 5u
 #define MUCH_BUFFERS 3u
 
-/* How long to wait after a fetch that took so much CPU time. */
+/* How long to wait after a fetch that took this much CPU time. */
 static uint64_t pause_after_ns(uint64_t took_ns)
 {
     uint64_t usual_ns = (uint64_t)host.flush_ms * 1000000u;
@@ -282,8 +282,8 @@ static uint64_t pause_after_ns(uint64_t took_ns)
     return wanted_ns < usual_ns * LATEST_TIMES ? wanted_ns : usual_ns * LATEST_TIMES;
 }
 
-/* Waits for a request, or until the pause is over. A busy GPU fills more buffers meanwhile than
- * should pile up: those are read without a flush. */
+/* Waits for a request, or until the pause is over. A busy GPU may fill many buffers meanwhile:
+ * those are read without a flush. */
 static void await_request(uint64_t pause_ns)
 {
     uint64_t end_ns = gv_monotonic_ns() + pause_ns;
@@ -403,7 +403,7 @@ static void finish(uint64_t patience_ns)
     gv_output_hurry();
 }
 
-/* False: more than that was asked before. */
+/* False: this or more was asked for before. */
 static bool ask(enum request request)
 {
     uint32_t before = atomic_load(&asked);
@@ -445,7 +445,7 @@ static void wish(uint32_t what, uint64_t patience_ns)
 static void yield(uint64_t patience_ns)
 {
     if (is_ours())
-        wish(WISH_ASIDE, patience_ns);
+        wish(WISH_LEAVE, patience_ns);
 }
 
 static void record_peers(uint64_t patience_ns)

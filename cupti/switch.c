@@ -78,8 +78,8 @@ static uint64_t CUPTIAPI now(void)
     return host->now_ns();
 }
 
-/* What CUPTI uses when nobody has registered a clock (measured: CUPTI 13.0, driver 580). It
- * cannot be registered away: NULL is refused. */
+/* What CUPTI uses if no clock was registered (measured: CUPTI 13.0, driver 580). CUPTI refuses to
+ * unregister ours: NULL is an error. */
 static uint64_t CUPTIAPI realtime(void)
 {
     struct timespec now = {0};

@@ -35,12 +35,12 @@ struct gv_gpu_other {
     _Atomic uint64_t last_ns;       /* gv_monotonic_ns() at the end of the last one */
     _Atomic uint64_t kinds;         /* the kinds of records that it has enabled, a bit each */
     _Atomic(void *) subscriber;     /* its subscription; NULL: none */
-    _Atomic uint32_t watches_calls; /* it has asked for callbacks at calls */
+    _Atomic uint32_t watches_calls; /* it has asked for callbacks for calls */
     _Atomic uint32_t is_finalized;  /* it has called cuptiFinalize() */
     _Atomic(void *) give;           /* its buffers' callbacks; NULL: none yet */
     _Atomic(void *) take;
     _Atomic(void *) clock;          /* its timestamp callback; NULL: none */
-    char file[GV_SPOOL_PATH_BYTES]; /* that made the call; written before yield() */
+    char file[GV_SPOOL_PATH_BYTES]; /* library that made the call; written before yield() */
 };
 
 /* What the library provides. It stays valid while the process lives. */
@@ -84,12 +84,12 @@ struct gv_gpu_module {
      * Another profiler is about to use CUPTI, and host->other->inside counts that call: fetches
      * what there is, and leaves CUPTI as it would be without us, clock and buffers included. The
      * module's thread comes back when the other is done with it. Any thread, not in a callback of
-     * CUPTI. Returns without that after `patience_ns`.
+     * CUPTI. Gives up after `patience_ns`.
      */
     void (*yield)(uint64_t patience_ns);
     /* Any address in the libcupti that start() opened. */
     uintptr_t (*library)(void);
-    /* To be registered in place of another profiler's, which they call: see host->other. */
+    /* To be registered instead of another profiler's callbacks, which they call (host->other). */
     void (*buffer_callbacks)(void **give, void **take);
 };
 

@@ -407,7 +407,7 @@ struct gv_spool_slot {
     _Atomic uint64_t detail; /* kernel number for a launch; 0: unknown */
     _Atomic uint64_t stream;
     _Atomic uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)]; /* text */
-    _Atomic uint64_t unrecorded; /* [w] quick questions, of all its threads: no records */
+    _Atomic uint64_t unrecorded; /* [w] quick query-only calls of all its threads: no records */
     uint64_t reserved[8];
 };
 

@@ -1,9 +1,10 @@
 /*
- * How much of a thread's time we may take for what explains its slow calls: stacks, and how long it
- * waited for a CPU. The budget grows with time, up to what is saved. What explains a stall may be
- * borrowed. What can wait only gets what is left: it explains waits that the program asked for.
+ * How much of a thread's time we may spend to explain its slow calls: on stacks, and on reading how
+ * long it waited for a CPU. The budget grows with time; up to GV_BUDGET_SAVED_NS of it can be
+ * saved. For a stall, the thread may borrow. Waits that the program asked for only get what is
+ * saved above GV_BUDGET_LEFT_NS.
  *
- * Only by the thread itself, inside a group of records.
+ * Only the thread itself may call these, inside a group of records.
  */
 #ifndef GV_BASE_BUDGET_H
 #define GV_BASE_BUDGET_H

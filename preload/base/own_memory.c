@@ -12,9 +12,9 @@ bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes)
 }
 
 /*
- * Writes to `to` instead of reading the ranges: the Linux kernel looks up the pages of the memory
- * that it writes or reads for another process, one by one, but copies its caller's as any system
- * call does. Not through libc: sanitizers would check what lies around the interpreter's objects.
+ * This writes to `to` instead of reading the ranges, because that is faster: the Linux kernel looks
+ * up each page on the remote side, but copies the caller's own side like in any system call. Not
+ * through libc: sanitizers would check the memory around the interpreter's objects.
  */
 size_t gv_own_memory_gather(void *to, const struct iovec *ranges, unsigned count)
 {

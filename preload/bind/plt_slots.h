@@ -28,8 +28,8 @@ extern struct gv_plt_slot gv_plt_slots[GV_API_COUNT];
 
 /*
  * A runtime call can have several callers: libtorch_cuda.so and libc10_cuda.so, for example. The
- * first one's binding is in the slot, and those of GV_PLT_FURTHER more are beside it. To find one
- * of these costs 20 ns, to search all libraries of PyTorch 7 us.
+ * first one's binding is in the slot, and those of GV_PLT_FURTHER more are beside it. Finding one
+ * of these costs 20 ns; searching all libraries of PyTorch costs 7 us.
  */
 #define GV_PLT_FURTHER 7
 

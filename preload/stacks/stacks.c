@@ -29,13 +29,15 @@
 GV_HOT uint64_t gv_stacks_least_ns = UINT64_MAX;
 static atomic_ushort failures[GV_API_COUNT]; /* of each function, as far as they are counted */
 
-/* What may be borrowed for the first stack of a site: of a call that can wait, of another one. */
+/* How much a thread may owe when it takes the first stack of a site: for a call that can wait, and
+ * for any other call. */
 #define GV_STACKS_FIRST_LATER_NS 20000000
 #define GV_STACKS_FIRST_NS       30000000
 
 /* A site whose calls cannot be told apart without their Python frames. */
 #define GV_SITE_HAS_SEVERAL UINT32_MAX
-/* Of so many waits that the program asked for, one's Python frame is read, whatever is left. */
+/* The Python frame is read for one of so many waits that the program asked for, whatever is left
+ * of the budget. */
 #define GV_SITE_LOOKS            128u
 #define GV_SITE_LOOKS_OF_SEVERAL 32u
 
@@ -50,8 +52,9 @@ struct known {
 };
 static struct known stacks; /* with their numbers, counted from 1 */
 /*
- * Sites: with their Python frame, those that have a stack, with its number; without it, with the
- * cell plus one of the only site that was seen there.
+ * Sites, in two kinds of cells. A hash with the Python frame has the number of the site's stack. A
+ * hash without it has the cell plus one of the only site that was seen there, or
+ * GV_SITE_HAS_SEVERAL.
  */
 static struct known sites;
 
@@ -478,7 +481,7 @@ static void write_own(struct gv_thread *thread, uint64_t native)
 
 /* ---- the budget ---- */
 
-/* The site as far as that is known without a system call. The depth on the stack tells callers of
+/* The part of the site that is known without a system call. The depth on the stack tells callers of
  * the same library apart; it is the same in each thread. */
 static uint64_t native_site(const struct gv_thread *thread, const struct gv_stack_site *site)
 {
@@ -488,7 +491,7 @@ static uint64_t native_site(const struct gv_thread *thread, const struct gv_stac
     return hash ? hash : 1;
 }
 
-/* One of so many calls, not in step with the program's loops. */
+/* True for one of `of` calls, not in step with the program's loops. */
 static bool is_sample(const struct gv_thread *thread, unsigned of)
 {
     return (gv_mix(0, thread->budget_at_ns) >> 32) % of == 0;
@@ -504,9 +507,9 @@ static void write_representative(struct gv_thread *thread, uint32_t number)
 
 /*
  * A call without a stack of its own gets that of an earlier call of its site. To tell sites apart,
- * the Python frame of a stall is always read, unless very much is owed and only one was seen there.
- * Of waits that the program asked for it is read now and then, and where there are several also if
- * time is left.
+ * the innermost Python frame is read: for a stall always, unless the thread owes the most that it
+ * may and only one site was seen there; for a wait that the program asked for now and then, and if
+ * several sites were seen there, also while the budget lasts.
  */
 static void write_within_budget(struct gv_thread *thread, const struct gv_stack_site *site)
 {

@@ -1,7 +1,7 @@
 /*
  * What was launched, and never seen on the GPU. CUPTI returns operations some time after they end,
  * a whole buffer at once. So the last ones are missing if the program was killed, or still runs.
- * While another profiler has CUPTI, none come, or they come without their calls.
+ * While another profiler has CUPTI, no operations come, or they come without their calls.
  */
 #ifndef GV_ANALYSE_GPU_UNSEEN_H
 #define GV_ANALYSE_GPU_UNSEEN_H

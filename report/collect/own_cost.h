@@ -35,8 +35,8 @@ void gv_process_cost_open(struct gv_process_cost *cost, struct gv_database *data
 int gv_process_cost_add_calls(struct gv_process_cost *cost);
 int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_status *now);
 
-/* The process is waiting for us, and is about to be let go: stores how long it has waited. It can
- * tell nobody after that. */
+/* The process waits for us at its end. Stores how long it has waited, because it cannot report
+ * that itself afterwards. */
 int gv_process_cost_store_wait(struct gv_process_cost *cost);
 
 #endif

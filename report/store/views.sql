@@ -26,7 +26,7 @@ SELECT
     coalesce(f.count, 1) AS count, -- calls in this row: consecutive polls that return "not ready" (600) share one
     coalesce(f.span_ns, c.duration_ns) AS span_ns, -- from the start of the first call to the end of the last one
     a.kind AS call_kind, -- kind within the class, such as copy-async; docs/apis.md lists the calls of each
-    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- 1: it is this call's own stack; 0: that of an earlier call of the same site; NULL: it has none
+    CASE WHEN cs.stack IS NOT NULL THEN oc.call IS NULL END AS own_stack -- 1: the stack is this call's own; 0: it is that of an earlier call of the same site; NULL: no stack
 FROM call c
     LEFT JOIN thread t ON t.id = c.thread
     LEFT JOIN api a ON a.id = c.api
@@ -338,7 +338,9 @@ FROM (SELECT id AS process, start_ns, end_ns, 'calls' AS side, ended AS why, NUL
     UNION ALL SELECT p.id, g.at_ns,
         coalesce(g.next_ns, CASE g.gpu WHEN 'other' THEN p.end_ns ELSE i.end_ns END), 'gpu',
         CASE g.next WHEN 'seen' THEN 'the other profiler has ended'
-            ELSE coalesce('another profiler uses CUPTI: ' || g.next, p.gpu_why, p.ended) END,
+            WHEN 'operations' THEN 'another profiler has CUPTI''s callbacks'
+            WHEN 'other' THEN 'another profiler uses CUPTI'
+            ELSE coalesce(p.gpu_why, p.ended) END,
         g.gpu, g.profiler
     FROM (SELECT process, at_ns, gpu, profiler, lead(at_ns) OVER changes AS next_ns,
             lead(gpu) OVER changes AS next
@@ -456,10 +458,10 @@ SELECT
     c.process AS process, -- id in processes
     c.what AS what, -- hooks, hooks-unrecorded, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them
     c.count AS count, -- how often
-    c.total_ns AS total_ns, -- together; of hooks and cupti-calls an estimate
+    c.total_ns AS total_ns, -- together; estimated for hooks, hooks-unrecorded and cupti-calls
     c.spared AS spared, -- how often it was skipped or put off, because its budget was used up
     CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
-        / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1, as docs/performance.md explains; NULL: on no thread of the program
+        / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1, as docs/performance.md explains; NULL: no thread of the program waits for it
 FROM cost c JOIN run r ON r.process = c.process;
 
 -- Summaries read the totals of a finished trace. Without totals they compute the same from each row:

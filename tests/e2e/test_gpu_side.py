@@ -397,6 +397,9 @@ class OwnProfiler(Seen):
         self.assertEqual(self.operations(trace), (80, 80))
         self.assertEqual(self.recorded(trace), "seen" + 3 * " other seen")
         self.assertEqual(trace.rows("SELECT * FROM losses"), [])
+        self.assertEqual([row[0] for row in trace.rows(
+            "SELECT why FROM recording WHERE side = 'gpu' ORDER BY start_ns")],
+            3 * ["another profiler uses CUPTI", "the other profiler has ended"] + ["exit"])
         said = self.command("report", self.path("trace.db")).out
         self.assertRegex(" ".join(said.split()), r"In 3 times, \S+ m?s in all, another profiler had the GPU side")
 

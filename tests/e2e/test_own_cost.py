@@ -34,7 +34,7 @@ class OwnCost(harness.Case):
         self.assertGreater(costs["cpu-waits"]["count"], 0)
         self.assertGreater(costs["cpu-waits"]["total_ns"], costs["cpu-waits"]["count"])
 
-    def test_end_is_told_before_it_is_over(self):
+    def test_end_is_stored_before_it_is_over(self):
         self.run_well([harness.program("ending")], env={"GPUVERIFY_EXIT_WAIT": "60"})
         trace = self.open_trace()
         self.assertEqual(trace.value("SELECT value FROM meta WHERE key = 'state'"), "complete")

@@ -33,7 +33,7 @@
 /* Lines of stalls to print. */
 #define GV_SUMMARY_STALLS     3u
 #define GV_SUMMARY_TEXT_BYTES 2048
-/* 0.1 % in millionths: what gpuverify cost is not told more exactly. */
+/* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
 /* Saving less than this share of the run is "little". */
 #define GV_SUMMARY_LITTLE 100

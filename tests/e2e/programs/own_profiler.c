@@ -2,16 +2,18 @@
  * own_profiler LIBCUPTI [WORD...]: profiles itself in sessions, as torch.profiler does, and
  * launches outside of them too. Prints its work, and on stderr what each session saw. A WORD is
  *
- *    sessions             three sessions, with time in between; otherwise one
+ *    sessions             makes three sessions, with pauses in between; otherwise one
  *    unsubscribes         at each session's end; otherwise it keeps its subscription (PyTorch)
  *    finalizes            unsubscribes and finalises (JAX, Proton)
- *    tears-down           asks for callbacks after a session, and finalises much later (PyTorch
- * with TEARDOWN_CUPTI=1) own-clock            registers a clock, before its buffers registers-once
- * its buffers, not in each session callbacks            only counts its launches by callbacks
- *    threads              eight threads launch all the time
- *    before-cuda          the first session starts before the first CUDA call
- *    signals-first        it has survived a signal before all that
- *    signals-just-before  and after its first launches
+ *    tears-down           asks for callbacks after a session, and finalises much later: PyTorch
+ *                         with TEARDOWN_CUPTI=1
+ *    own-clock            registers a clock before its buffers
+ *    registers-once       registers its buffers once, not in each session
+ *    callbacks            only counts its launches by callbacks
+ *    threads              launches in eight threads all the time
+ *    before-cuda          starts the first session before the first CUDA call
+ *    signals-first        survives a signal before its first launches
+ *    signals-just-before  survives a signal after its first launches
  */
 #include "e2e.h"
 
