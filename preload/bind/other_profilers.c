@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* CUPTI's numbers; this library must not use cupti.h. They have not changed since 11.6. */
 #define GV_CUPTI_NOT_INITIALIZED   15
@@ -44,6 +45,7 @@ enum note {
     WATCHES,
     HAS_BUFFERS,
     HAS_CLOCK,
+    TOLD_TIME,
     ENABLED,
     DISABLED,
 };
@@ -74,6 +76,23 @@ static void note_watched(word enable, word domain)
         atomic_store(&gv_other_profiler.watches_calls, 1);
 }
 
+/* While we record, CUPTI's time is that of our clock. A profiler asks for it before the call that
+ * makes us leave (JAX's does), and takes its records' times as relative to that. */
+static void tell_time(uint64_t *time_ns)
+{
+    void *registered = atomic_load(&gv_other_profiler.clock);
+    uint64_t (*clock)(void);
+    struct timespec now;
+
+    if (!gv_process_steps.gpu_library())
+        return;
+    memcpy(&clock, &registered, sizeof clock);
+    if (clock)
+        *time_ns = clock();
+    else if (clock_gettime(CLOCK_REALTIME, &now) == 0)
+        *time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static void note_success(enum note note, word a, word c)
 {
     struct gv_gpu_other *other = &gv_other_profiler;
@@ -88,6 +107,7 @@ static void note_success(enum note note, word a, word c)
         break;
     case FINALIZED:
         atomic_store(&other->is_finalized, 1);
+        atomic_store(&other->clock, NULL);
         break;
     case WATCHES:
         note_watched(a, c);
@@ -96,6 +116,9 @@ static void note_success(enum note note, word a, word c)
         break;
     case HAS_CLOCK:
         atomic_store(&other->clock, (void *)a);
+        break;
+    case TOLD_TIME:
+        tell_time((uint64_t *)a);
         break;
     case ENABLED:
         atomic_fetch_or(&other->kinds, kind_bit(a));
@@ -157,7 +180,8 @@ static int make(enum call call, uintptr_t caller, word a, word b, word c, word d
     }
     if (result == 0)
         note_success(calls[call].note, a, c);
-    atomic_store(&gv_other_profiler.last_ns, gv_monotonic_ns());
+    if (calls[call].note != TOLD_TIME) /* a program may ask all the time */
+        atomic_store(&gv_other_profiler.last_ns, gv_monotonic_ns());
     atomic_fetch_sub(&gv_other_profiler.inside, 1);
     return result;
 }

@@ -41,6 +41,7 @@
     X(cuptiFinalize, (void))                                                                       \
     X(cuptiEnableDomain, (uint32_t, void *, int))                                                  \
     X(cuptiActivityRegisterCallbacks, (void *, void *))                                            \
+    X(cuptiGetTimestamp, (uint64_t *))                                                             \
     X(cuptiActivityRegisterTimestampCallback, (void *))                                            \
     X(cuptiActivityEnable, (int))                                                                  \
     X(cuptiActivityDisable, (int))                                                                 \
@@ -74,6 +75,15 @@ static uint64_t own_now(void)
 static uint64_t records_now(void)
 {
     return own_clock ? own_now() : read_clock(CLOCK_REALTIME);
+}
+
+/* Also between sessions: CUPTI's time is the one of records. */
+static void check_time(void)
+{
+    uint64_t before_ns = records_now(), now_ns;
+
+    OK(cuptiGetTimestamp(&now_ns));
+    REQUIRE(now_ns >= before_ns && now_ns <= records_now());
 }
 
 static void give(uint8_t **buffer, size_t *bytes, size_t *records)
@@ -151,6 +161,8 @@ static bool has(char **words, const char *word)
 
 static void begin(char **words, bool is_first)
 {
+    if (!is_first || !own_clock)
+        check_time();
     if (!subscriber)
         OK(cuptiSubscribe(&subscriber, (void *)called_back, NULL));
     if (has(words, "callbacks")) {
