@@ -428,9 +428,11 @@ static bool fetch(uint64_t patience_ns)
     return false;
 }
 
+/* Once it was waited for in vain, CUPTI hangs: nobody waits again. */
 static void wish(uint32_t what, uint64_t patience_ns)
 {
-    uint64_t end_ns = gv_monotonic_ns() + patience_ns;
+    static _Atomic bool is_vain;
+    uint64_t end_ns = gv_monotonic_ns() + (atomic_load(&is_vain) ? 0 : patience_ns);
     uint32_t mine, known;
 
     atomic_fetch_or(&wishes, what);
@@ -438,8 +440,10 @@ static void wish(uint32_t what, uint64_t patience_ns)
     ask(ASKED_A_WISH);
     wake();
     while ((int32_t)((known = atomic_load(&fulfilled)) - mine) < 0)
-        if (!gv_futex_wait_until(&fulfilled, known, end_ns))
+        if (!gv_futex_wait_until(&fulfilled, known, end_ns)) {
+            atomic_store(&is_vain, true);
             return;
+        }
 }
 
 static void yield(uint64_t patience_ns)

@@ -286,6 +286,9 @@ void gv_switch_records_off(void)
 {
     for (size_t i = 0; i < KINDS; i++)
         gv_cupti.cuptiActivityDisable(kinds[i].kind);
+    if (subscriber)
+        gv_cupti.cuptiUnsubscribe(subscriber);
+    subscriber = NULL;
 }
 
 void gv_switch_off(const struct gv_gpu_other *other)
@@ -293,9 +296,6 @@ void gv_switch_off(const struct gv_gpu_other *other)
     CUpti_TimestampCallbackFunc clock = NULL;
 
     *(void **)&clock = atomic_load(&other->clock);
-    if (subscriber)
-        gv_cupti.cuptiUnsubscribe(subscriber);
-    subscriber = NULL;
     gv_cupti.cuptiActivityRegisterTimestampCallback(clock ? clock : realtime);
     set_zeroed(others_zeroed);
     gv_buffers_leave_to(other);
