@@ -195,10 +195,12 @@ static void step_aside(void)
 static void fulfil(void)
 {
     uint32_t until = atomic_load(&wished);
-    uint32_t what = atomic_exchange(&wishes, 0);
+    uint32_t what;
 
+    /* Before the wishes are taken: one may be there whose thread has not counted it yet. */
     if (until == atomic_load(&fulfilled))
         return;
+    what = atomic_exchange(&wishes, 0);
     if (what & WISH_PEERS)
         gv_switch_records_peers(is_ours());
     if (what & WISH_ASIDE)
@@ -403,7 +405,7 @@ static void finish(uint64_t patience_ns)
     gv_output_hurry();
 }
 
-/* False: more than that was asked before. */
+/* False: that, or more, was asked before. */
 static bool ask(enum request request)
 {
     uint32_t before = atomic_load(&asked);
