@@ -30,6 +30,9 @@ static _Atomic uint32_t
 /* The buffers that CUPTI has: more than its threads can ask for at a time. */
 #define GIVEN 1024u
 static _Atomic(struct gv_buffer *) given[GIVEN];
+/* In the slot of one that is just coming back: that one may already be read, unmapped, or given
+ * again. */
+static struct gv_buffer returning;
 static _Atomic uint8_t turn;
 /* The other profiler, and the same while CUPTI's records are its. */
 static const struct gv_gpu_other *others;
@@ -192,7 +195,7 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
         take_others(context, stream, data, bytes, used);
         return;
     }
-    buffer = atomic_load(noted);
+    buffer = atomic_exchange(noted, &returning);
     buffer->used = used;
     buffer->next = atomic_load(&full_buffers);
     while (!atomic_compare_exchange_weak(&full_buffers, &buffer->next, buffer))
@@ -216,7 +219,7 @@ uint32_t gv_buffers_marked(void)
     for (unsigned i = 0; i < GIVEN; i++) {
         const struct gv_buffer *buffer = atomic_load(&given[i]);
 
-        count += buffer && buffer->turn == before;
+        count += buffer && (buffer == &returning || buffer->turn == before);
     }
     return count;
 }
