@@ -29,10 +29,14 @@ static _Atomic uint32_t full_count; /* in that list; an estimate that is never t
 /* The buffers that CUPTI has. More of them than its threads can ask for at a time. */
 #define GIVEN 1024u
 static _Atomic(struct gv_buffer *) given[GIVEN];
+/* In the slot of one that is just coming back: that one may already be read, unmapped, or given
+ * again. */
+static struct gv_buffer returning;
 static _Atomic uint8_t turn;
 static const struct gv_gpu_other *others;
 /* The same, while CUPTI's records are for the other profiler; otherwise NULL. */
 static const struct gv_gpu_other *_Atomic other;
+static _Atomic uint32_t others_given; /* its buffers that CUPTI has */
 /* Estimates: threads that ask at the same time may spoil them, and the next one corrects them. */
 static _Atomic size_t size_bytes = LEAST_BYTES;
 static _Atomic uint64_t asked_ns;
@@ -146,9 +150,11 @@ static bool give_others(uint8_t **data, size_t *bytes, size_t *records_most)
 
     if (now)
         *(void **)&give = atomic_load(&now->give);
-    if (give)
-        give(data, bytes, records_most);
-    return give != NULL;
+    if (!give)
+        return false;
+    atomic_fetch_add(&others_given, 1);
+    give(data, bytes, records_most);
+    return true;
 }
 
 void CUPTIAPI gv_buffers_give(uint8_t **data, size_t *bytes, size_t *records_most)
@@ -170,6 +176,8 @@ static void take_others(CUcontext context, uint32_t stream, uint8_t *data, size_
 {
     CUpti_BuffersCallbackCompleteFunc take = NULL;
 
+    if (atomic_load(&others_given) > 0)
+        atomic_fetch_sub(&others_given, 1);
     *(void **)&take = atomic_load(&others->take);
     if (take)
         take(context, stream, data, bytes, used);
@@ -191,7 +199,7 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
         take_others(context, stream, data, bytes, used);
         return;
     }
-    buffer = atomic_load(noted);
+    buffer = atomic_exchange(noted, &returning);
     buffer->used = used;
     buffer->next = atomic_load(&full_buffers);
     while (!atomic_compare_exchange_weak(&full_buffers, &buffer->next, buffer))
@@ -215,9 +223,14 @@ uint32_t gv_buffers_marked(void)
     for (unsigned i = 0; i < GIVEN; i++) {
         const struct gv_buffer *buffer = atomic_load(&given[i]);
 
-        count += buffer && buffer->turn == before;
+        count += buffer && (buffer == &returning || buffer->turn == before);
     }
     return count;
+}
+
+bool gv_buffers_are_others(void)
+{
+    return atomic_load(&others_given) > 0;
 }
 
 void gv_buffers_leave_to(const struct gv_gpu_other *now)

@@ -48,6 +48,9 @@ uint32_t gv_buffers_marked(void);
  */
 void gv_buffers_leave_to(const struct gv_gpu_other *other);
 
+/* CUPTI still has a buffer of the other profiler, and would fill it with our records. */
+bool gv_buffers_are_others(void);
+
 /* Buffers that were not read since the last call, because there was no memory. Each had at least
  * one record. */
 uint64_t gv_buffers_unread(void);

@@ -195,10 +195,12 @@ static void step_aside(void)
 static void fulfil(void)
 {
     uint32_t until = atomic_load(&wished);
-    uint32_t what = atomic_exchange(&wishes, 0);
+    uint32_t what;
 
+    /* Before the wishes are taken: one may be there whose thread has not counted it yet. */
     if (until == atomic_load(&fulfilled))
         return;
+    what = atomic_exchange(&wishes, 0);
     if (what & WISH_PEERS)
         gv_switch_records_peers(is_ours());
     if (what & WISH_LEAVE)
@@ -232,7 +234,12 @@ static void go_back_if_possible(void)
     atomic_store(&recording, GOING_BACK);
     if (!other_is_done()) {
         atomic_store(&recording, GV_RECORDING_OTHER);
-    } else if (gv_switch_on(true, &now)) {
+        return;
+    }
+    if (gv_buffers_are_others())
+        note_failure(gv_cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
+                     "cuptiActivityFlushAll");
+    if (gv_switch_on(true, &now)) {
         atomic_store(&recording, GV_RECORDING_OTHER);
         stays_away = true;
     } else {

@@ -25,8 +25,9 @@ int gv_switch_on(bool or_less, enum gv_recording *recording);
 /* The program may copy between devices from now on. `now`: we are on. */
 void gv_switch_records_peers(bool now);
 
-/* Ends what on() began, in this order. Fetch everything in between. A fetch that hangs leaves the
- * subscription to others. */
+/* Ends what on() began, in this order, except that buffers still come to us (buffers.h). Fetch
+ * everything in between: after that, what CUPTI returns is another profiler's. A fetch that hangs
+ * leaves the subscription to others. */
 void gv_switch_records_off(void);
 void gv_switch_off(const struct gv_gpu_other *other);
 

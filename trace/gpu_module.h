@@ -82,9 +82,9 @@ struct gv_gpu_module {
     void (*record_peers)(uint64_t patience_ns);
     /*
      * Another profiler is about to use CUPTI, and host->other->inside counts that call: fetches
-     * what there is, and leaves CUPTI as it would be without us, clock and buffers included. The
-     * module's thread comes back when the other is done with it. Any thread, not in a callback of
-     * CUPTI. Gives up after `patience_ns`.
+     * what there is, and leaves CUPTI as it would be without us, clock included; its buffers pass
+     * through buffer_callbacks. The module's thread comes back when the other is done with it. Any
+     * thread, not in a callback of CUPTI. Gives up after `patience_ns`.
      */
     void (*yield)(uint64_t patience_ns);
     /* Any address in the libcupti that start() opened. */

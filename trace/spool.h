@@ -449,11 +449,9 @@ enum gv_gpu_state {
     GV_GPU_SEEN = 3,      /* through CUPTI */
 };
 
-/* Later problems, mostly because of another profiler in the process. */
+/* Later problems. */
 enum gv_gpu_interrupted {
-    GV_GPU_TAKEN_OVER = 1u << 0,    /* it took over CUPTI's buffers, and gets the records */
-    GV_GPU_REFUSED_OTHER = 1u << 1, /* CUPTI refused its subscription, because of ours */
-    GV_GPU_FAILED = 1u << 2,        /* CUPTI failed: `why` says where */
+    GV_GPU_FAILED = 1u << 2, /* CUPTI failed: `why` says where */
 };
 
 /* The thread number of the GPU side, which is read after the calls that it belongs to. */

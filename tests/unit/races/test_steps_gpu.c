@@ -88,6 +88,52 @@ static void a_handler_at_every_instruction_gets_a_buffer(void **state)
     assert_int_equal(sum, (uint64_t)given * (given + 1) / 2);
 }
 
+/* More than the pool has room for, so that some are unmapped. */
+#define MANY 24
+
+static struct gv_buffer *recycle_all_but_first(void)
+{
+    struct gv_buffer *first = gv_buffers_full();
+
+    for (struct gv_buffer *buffer = first ? first->next : NULL, *next; buffer; buffer = next) {
+        next = buffer->next;
+        gv_buffers_recycle(buffer);
+    }
+    return first;
+}
+
+/* What the module's thread and others may do between two instructions of a callback. */
+static void read_all_and_fill_many(void)
+{
+    uint8_t *data[MANY];
+    size_t bytes, most;
+    struct gv_buffer *first;
+
+    for (int i = 0; i < MANY; i++)
+        gv_buffers_give(&data[i], &bytes, &most);
+    first = recycle_all_but_first();
+    for (int i = 0; i < MANY; i++)
+        gv_buffers_take(NULL, 0, data[i], bytes, 0);
+    gv_buffers_recycle(recycle_all_but_first());
+    if (first)
+        gv_buffers_recycle(first);
+    gv_buffers_marked();
+}
+
+static void a_buffer_may_be_gone_before_its_callback_ends(void **state)
+{
+    struct gv_buffer *last;
+
+    (void)state;
+    GV_STEP_NEEDS_X86;
+    assert_true(gv_step_through(fill_a_buffer, read_all_and_fill_many) > 100);
+    last = recycle_all_but_first();
+    if (last)
+        gv_buffers_recycle(last);
+    for (int i = 0; i < 2; i++, gv_buffers_mark())
+        assert_int_equal(gv_buffers_marked(), 0);
+}
+
 static void a_handler_at_every_instruction_notes_code(void **state)
 {
     (void)state;
@@ -117,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_handler_at_every_instruction_gets_a_buffer),
+        cmocka_unit_test(a_buffer_may_be_gone_before_its_callback_ends),
         cmocka_unit_test(a_handler_at_every_instruction_notes_code),
         cmocka_unit_test(buffers_come_back_in_the_order_in_which_they_were_filled),
     };
