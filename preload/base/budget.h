@@ -17,7 +17,8 @@
 #define GV_BUDGET_SAVED_NS    300000
 #define GV_BUDGET_LEFT_NS     150000
 #define GV_BUDGET_BORROWED_NS 5000000
-#define GV_BUDGET_DEAREST_NS  250000 /* what took longer was interrupted */
+#define GV_BUDGET_OWED_NS     60000000 /* at most: after a burst, stacks come back in 20 s */
+#define GV_BUDGET_DEAREST_NS  250000   /* what took longer was interrupted */
 
 static inline void gv_budget_grow(struct gv_thread *thread, uint64_t now_ns)
 {
@@ -42,6 +43,8 @@ static inline void gv_budget_pay(struct gv_thread *thread, enum gv_own_cost what
 
     gv_own_cost_add(gv_process.spool.header->own_cost, what, took_ns);
     thread->budget_ns -= (int64_t)(took_ns < GV_BUDGET_DEAREST_NS ? took_ns : GV_BUDGET_DEAREST_NS);
+    if (thread->budget_ns < -GV_BUDGET_OWED_NS)
+        thread->budget_ns = -GV_BUDGET_OWED_NS;
 }
 
 #endif

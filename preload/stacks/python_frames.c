@@ -321,7 +321,10 @@ static bool mix_code(const struct gv_python *python, uintptr_t code, uint64_t *h
     uintptr_t file, function, lines;
     uint32_t number = 0;
 
+    /* The interpreter gives these offsets, from 3.13 on. */
     if (bytes > sizeof fields || layout->line_table < layout->first_line ||
+        layout->filename < layout->first_line || layout->filename > layout->line_table ||
+        name_at(layout) < layout->first_line || name_at(layout) > layout->line_table ||
         !is_of_type(python, code, python->code_type) ||
         !gv_python_memory_read(python->memory, fields, code + layout->first_line, bytes))
         return false;
