@@ -116,23 +116,18 @@ static int refuse_second(const char *other)
     return -EBUSY;
 }
 
-static CUptiResult ask_to_subscribe(char other[64])
-{
-    CUpti_SubscriberParams parameters = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
-                                         .subscriberName = "gpuverify",
-                                         .oldSubscriberName = other,
-                                         .oldSubscriberSize = 64};
-
-    if (gv_cupti.cuptiSubscribe_v2)
-        return gv_cupti.cuptiSubscribe_v2(&subscriber, on_callback, NULL, &parameters);
-    return gv_cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
-}
-
 /* -EBUSY: another profiler has the subscription. */
 static int subscribe(void)
 {
     char other[64] = "";
-    CUptiResult result = ask_to_subscribe(other);
+    CUpti_SubscriberParams parameters = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+                                         .subscriberName = "gpuverify",
+                                         .oldSubscriberName = other,
+                                         .oldSubscriberSize = sizeof other};
+    CUptiResult result =
+        gv_cupti.cuptiSubscribe_v2
+            ? gv_cupti.cuptiSubscribe_v2(&subscriber, on_callback, NULL, &parameters)
+            : gv_cupti.cuptiSubscribe(&subscriber, on_callback, NULL);
 
     if (result == CUPTI_SUCCESS)
         return 0;

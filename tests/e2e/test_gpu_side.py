@@ -366,7 +366,7 @@ class OwnProfiler(Seen):
 
     SESSION = "session {}: records 20, at another time 0, in buffers of others 0\n"
 
-    def profiled(self, *words, library=None, mode="auto", env={}):
+    def profiled(self, *words, library=None, mode="auto", **env):
         os.path.exists(self.path("trace.db")) and os.unlink(self.path("trace.db"))
         result = self.run_twice([harness.program("own_profiler"), library or libcupti(), *words],
                                 env={"GPUVERIFY_GPU": mode, **env})
@@ -441,7 +441,7 @@ class OwnProfiler(Seen):
                 self.assertEqual(self.operations(trace), (40, 20))
 
     def test_subscribers_share_where_cupti_lets_them(self):
-        result, trace = self.profiled("callbacks", env={"GV_SIM_CUPTI_SHARED": "1"})
+        result, trace = self.profiled("callbacks", GV_SIM_CUPTI_SHARED="1")
         self.assertRegex(result.err, "session 0: callbacks [1-9]")
         self.assertEqual(self.operations(trace), (60, 60))
         result, trace = self.profiled("callbacks")
@@ -451,3 +451,15 @@ class OwnProfiler(Seen):
         result, trace = self.profiled(mode="off")
         self.assertEqual(result.err, self.SESSION.format(0))
         self.assertEqual(trace.rows("SELECT * FROM gpu_ops"), [])
+
+
+class Children(Seen, test_lifecycle.Children):
+    """A child of a program that uses CUPTI never calls it; the simulated one would abort it."""
+
+
+class Traps(Seen, test_traps.Callbacks):
+    pass
+
+
+class Threads(Seen, test_lifecycle.Threads):
+    pass

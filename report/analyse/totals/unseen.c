@@ -78,11 +78,11 @@ const struct gv_totals_unseen *gv_totals_unseen_after(const struct gv_totals_run
 
 int64_t gv_totals_unseen_ns(const struct gv_totals_run *run, int64_t start_ns, int64_t end_ns)
 {
-    const struct gv_totals_unseen *end = run->unseen + run->unseen_count;
     const struct gv_totals_unseen *unseen = gv_totals_unseen_after(run, start_ns);
+    size_t left = unseen ? run->unseen_count - (size_t)(unseen - run->unseen) : 0;
     int64_t ns = 0;
 
-    for (; unseen && unseen < end && unseen->start_ns < end_ns; unseen++)
+    for (; left > 0 && unseen->start_ns < end_ns; unseen++, left--)
         ns += (unseen->end_ns < end_ns ? unseen->end_ns : end_ns) -
               (unseen->start_ns > start_ns ? unseen->start_ns : start_ns);
     return ns;
