@@ -329,8 +329,9 @@ class Python(harness.Case):
 
     def check_python(self, python):
         script = os.path.join(harness.SOURCE, "tests", "e2e", "programs", "slow_loads.py")
-        result = self.run_well([python, script],
-                               env={**SLOW, "PYENV_VERSION": None, "GPUVERIFY_LOG": "info"})
+        # Each call has a stack of its own, however slow the build is.
+        result = self.run_well([python, script], env={**SLOW, "PYENV_VERSION": None, "GPUVERIFY_LOG": "info",
+                                                      "GPUVERIFY_STACKS": "all"})
         told = [line.split("\t") for line in result.out.splitlines()]
         self.assertEqual(len(told), 30)
         trace = self.trace()
