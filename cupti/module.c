@@ -187,7 +187,7 @@ static void step_aside(void)
     gv_switch_records_off();
     gv_buffers_mark();
     flush_until_none();
-    gv_switch_off(host.other);
+    gv_switch_off();
     note_recording(GV_RECORDING_OTHER, before_ns);
 }
 
@@ -385,7 +385,7 @@ static int start(const struct gv_gpu_host *given)
         gv_futex_wait(&is_ready, 0, FIRST_MOST_NS);
     } else if (now == GV_RECORDING_ALL) {
         gv_switch_records_off();
-        gv_switch_off(host.other);
+        gv_switch_off();
     }
     return explain(error);
 }

@@ -265,7 +265,7 @@ int gv_switch_on(bool or_less, enum gv_recording *recording)
     if (!error)
         return 0;
     gv_switch_records_off();
-    gv_switch_off(host->other);
+    gv_switch_off();
     return error;
 }
 
@@ -286,12 +286,12 @@ void gv_switch_records_off(void)
     subscriber = NULL;
 }
 
-void gv_switch_off(const struct gv_gpu_other *other)
+void gv_switch_off(void)
 {
     CUpti_TimestampCallbackFunc clock = NULL;
 
-    *(void **)&clock = atomic_load(&other->clock);
+    *(void **)&clock = atomic_load(&host->other->clock);
     gv_cupti.cuptiActivityRegisterTimestampCallback(clock ? clock : realtime);
     set_zeroed(others_zeroed);
-    gv_buffers_leave_to(other);
+    gv_buffers_leave_to(host->other);
 }

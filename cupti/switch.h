@@ -29,7 +29,7 @@ void gv_switch_records_peers(bool now);
  * everything in between: after that, what CUPTI returns is another profiler's. A fetch that hangs
  * leaves the subscription to others. */
 void gv_switch_records_off(void);
-void gv_switch_off(const struct gv_gpu_other *other);
+void gv_switch_off(void);
 
 /* Any thread: struct gv_gpu_module's. */
 void gv_switch_buffer_callbacks(void **give, void **take);

@@ -546,11 +546,10 @@ static void write_within_budget(struct gv_thread *thread, const struct gv_stack_
 static void write_exactly(struct gv_thread *thread)
 {
     uint64_t start_ns = gv_clock_now_ns(), top;
-    int64_t budget_ns = thread->budget_ns;
 
     take_and_write(thread, &top);
-    gv_budget_pay(thread, GV_OWN_COST_STACKS, start_ns);
-    thread->budget_ns = budget_ns;
+    gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS,
+                    gv_clock_now_ns() - start_ns);
 }
 
 void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
