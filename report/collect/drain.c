@@ -523,7 +523,8 @@ static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, boo
         error = gv_ingest_step(&spool->ingest, GV_DRAIN_BATCH, gone, done, stored);
     if (!error && (*stored > before || ends_anew(spool)))
         error = has_news(drain, spool);
-    if (!error && *done && !gone)
+    /* A process that has ended still counts what its end cost. Its trace may be read already. */
+    if (!error && *done && !gone && !spool->ended)
         error = gv_ingest_status(&spool->ingest);
     if (!error && *done && gone && !spool->ended)
         error = gv_ingest_end(&spool->ingest, is_replaced(drain, spool));

@@ -464,6 +464,36 @@ static void a_program_waits_for_a_small_trace_only(void **state)
     unlink(large);
 }
 
+static int64_t changes_of(struct gv_drain *drain)
+{
+    return sqlite3_total_changes(drain->database.handle);
+}
+
+static void a_process_that_is_ending_writes_no_more(void **state)
+{
+    (void)state;
+    static struct gv_drain drain;
+    struct gv_spool_header *header;
+    size_t stored, exiting;
+    int64_t before;
+
+    fixture_spool_open(&fixture, &spool, 1, true);
+    fill(2);
+    header = spool.writer.header;
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    drain.root_pid = header->pid;
+    assert_int_equal(gv_drain_find(&drain), 0);
+    atomic_store(&header->ends, 1);
+    atomic_store(&header->state, GV_PROCESS_EXITING);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_true(drain.complete);
+    before = changes_of(&drain);
+    gv_own_cost_add(header->own_cost, GV_OWN_COST_END, 1000);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(changes_of(&drain), before);
+    gv_drain_close(&drain);
+}
+
 /* All folders except the fixture's are read-only. False: impossible here. */
 static bool hide_writable_folders(void)
 {
@@ -584,6 +614,7 @@ int main(void)
         TEST(records_that_come_later_are_added),
         TEST(an_end_that_cannot_be_stored_starts_anew),
         TEST(a_program_waits_for_a_small_trace_only),
+        TEST(a_process_that_is_ending_writes_no_more),
         TEST(temporary_tables_have_a_folder),
         TEST(memory_comes_back_to_a_living_process),
         TEST(new_segments_are_made_for_a_living_process_only),
