@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 9u
+#define GV_SPOOL_VERSION 10u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -69,6 +69,9 @@ enum gv_record_kind {
     GV_RECORD_HOST_LAUNCH = 20,   /* the group's call launched a host function */
     GV_RECORD_HOST_FUNCTION = 21, /* a host function ran; a group of its own, of another thread */
     GV_RECORD_RECORDING = 22, /* what is seen of the GPU changed; who caused it follows as text */
+    /* Written by a thread of ours that looks at the program's (preload/idle). */
+    GV_RECORD_IDLE_SAMPLE = 23, /* what a thread did between its calls; text follows */
+    GV_RECORD_STACK_COPY = 24,  /* the memory of a blocked thread's stack, as text */
 };
 
 /*
@@ -326,6 +329,67 @@ struct gv_record_recording {
     uint64_t reserved[5];
 };
 
+/* Whom an idle sample says something about. */
+enum gv_idle_about {
+    GV_IDLE_SELF = 0,  /* the thread */
+    GV_IDLE_GIL = 1,   /* it waits for Python's GIL: `other` is the thread that has it */
+    GV_IDLE_CHILD = 2, /* it waits, and `other` is a process that descends from this one */
+};
+
+enum gv_idle_target {
+    GV_IDLE_TARGET_NONE = 0, /* the system call has no file, or is not known */
+    GV_IDLE_TARGET_FILE = 1, /* its path is the text */
+    GV_IDLE_TARGET_PIPE = 2,
+    GV_IDLE_TARGET_SOCKET = 3,
+    GV_IDLE_TARGET_TERMINAL = 4,
+    GV_IDLE_TARGET_OTHER = 5, /* eventfd, epoll, device, ... */
+};
+
+enum gv_idle_signs {
+    GV_IDLE_COLLECTS = 1u << 0,    /* Python's garbage collector runs in it */
+    GV_IDLE_IN_PYTHON = 1u << 1,   /* the thread runs Python code, or code called by it */
+    GV_IDLE_HAS_GIL = 1u << 2,     /* the thread has the GIL */
+    GV_IDLE_THROTTLED = 1u << 3,   /* its control group used up its CPU quota since the last look */
+    GV_IDLE_PINNED = 1u << 4,      /* it may use fewer CPUs than the machine has */
+    GV_IDLE_WANTS_STACK = 1u << 5, /* running native code: the collector takes its stack now */
+};
+
+/*
+ * One look at a thread that made CUDA calls and is not in one. Its stacks come before, in the same
+ * group. Text: GV_IDLE_SELF: the path of the file, or the wait channel of a thread in state D;
+ * GV_IDLE_CHILD: the process's command name.
+ */
+struct gv_record_idle_sample {
+    struct gv_record_head
+        head; /* api: bytes of text; result: the system call that it is in, or -1 */
+    uint64_t at_ns;
+    uint64_t since_ns;    /* the look before it; 0: the first look at this thread */
+    uint32_t tid;         /* of the thread */
+    uint32_t other;       /* thread or process, see enum gv_idle_about; 0: none */
+    uint32_t stack;       /* number of a STACK, the thread's own; 0: none */
+    uint32_t other_stack; /* that of `other` */
+    uint64_t delay_ns;    /* how long the thread, or the child, waited for a CPU since that look */
+    uint64_t cpu_ns;      /* and ran */
+    char state;           /* of the thread, or the child, as in /proc/PID/stat */
+    uint8_t about;        /* enum gv_idle_about */
+    uint8_t target;       /* enum gv_idle_target */
+    uint8_t signs;        /* enum gv_idle_signs */
+    uint32_t reserved32;
+};
+
+#define GV_STACK_COPY_BYTES 8192u
+
+/* The registers that are known of a thread inside a system call, and its stack from `sp` on. The
+ * bytes follow in TEXT records. Comes after the STACK that it is the native side of. */
+struct gv_record_stack_copy {
+    struct gv_record_head head; /* api: bytes that follow */
+    uint32_t number;            /* of that STACK */
+    uint32_t tid;
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t reserved[4];
+};
+
 #define GV_RECORD_FRAMES 7u
 
 struct gv_record_frames {
@@ -371,6 +435,8 @@ union gv_record {
     struct gv_record_run_delay run_delay;
     struct gv_record_host host;
     struct gv_record_recording recording;
+    struct gv_record_idle_sample idle_sample;
+    struct gv_record_stack_copy stack_copy;
     struct gv_record_frames frames;
     struct gv_record_python_frame python_frame;
     unsigned char bytes[GV_SPOOL_RECORD_BYTES];
@@ -456,6 +522,8 @@ enum gv_gpu_interrupted {
 
 /* The thread number of the GPU side, which is read after the calls that it belongs to. */
 #define GV_SPOOL_GPU_THREAD (UINT64_C(1) << 62)
+/* That of the thread that writes idle samples. */
+#define GV_SPOOL_IDLE_THREAD (UINT64_C(1) << 61)
 
 #define GV_SPOOL_WHY_BYTES 256u
 
@@ -558,6 +626,10 @@ _Static_assert(sizeof(struct gv_record_stack) == GV_SPOOL_RECORD_BYTES, "gv_reco
 _Static_assert(sizeof(struct gv_record_run_delay) == GV_SPOOL_RECORD_BYTES, "gv_record_run_delay");
 _Static_assert(sizeof(struct gv_record_host) == GV_SPOOL_RECORD_BYTES, "gv_record_host");
 _Static_assert(sizeof(struct gv_record_recording) == GV_SPOOL_RECORD_BYTES, "gv_record_recording");
+_Static_assert(sizeof(struct gv_record_idle_sample) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_idle_sample");
+_Static_assert(sizeof(struct gv_record_stack_copy) == GV_SPOOL_RECORD_BYTES,
+               "gv_record_stack_copy");
 _Static_assert(sizeof(struct gv_record_frames) == GV_SPOOL_RECORD_BYTES, "gv_record_frames");
 _Static_assert(sizeof(struct gv_record_python_frame) == GV_SPOOL_RECORD_BYTES,
                "gv_record_python_frame");

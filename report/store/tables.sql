@@ -182,6 +182,22 @@ CREATE TABLE gpu_interval (process INTEGER NOT NULL, number INTEGER NOT NULL,
 CREATE TABLE gpu_change (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu TEXT NOT NULL,
     profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
 
+-- One look at a thread between its calls (struct gv_record_idle_sample has the fields). thread: a
+-- row of thread. about, target, signs: numbers as there. pid_or_tid: "other" there. span_ns: from the
+-- look before it, or from the thread's last call if that is later; NULL: unknown. stack, other_stack:
+-- rows of stack.
+CREATE TABLE idle_sample (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, thread INTEGER,
+    at_ns INTEGER NOT NULL, span_ns INTEGER, about INTEGER NOT NULL, state TEXT,
+    system_call INTEGER, target INTEGER NOT NULL, signs INTEGER NOT NULL, pid_or_tid INTEGER,
+    stack INTEGER, other_stack INTEGER, delay_ns INTEGER, cpu_ns INTEGER, text TEXT);
+
+-- Why devices of a process were idle (report/analyse/idle), written when the trace is finished.
+-- gaps: how many idle times this row stands for; more than 1: short ones between the same two calls.
+CREATE TABLE idle_time (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, device INTEGER,
+    thread INTEGER, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, gaps INTEGER NOT NULL,
+    reason TEXT NOT NULL, detail TEXT, samples INTEGER NOT NULL, stack INTEGER,
+    confidence TEXT NOT NULL, previous_call INTEGER, next_call INTEGER);
+
 CREATE TABLE sample (id INTEGER PRIMARY KEY, uuid TEXT, at_ns INTEGER NOT NULL,
     gpu_percent INTEGER, memory_percent INTEGER, memory_used_bytes INTEGER, power_mw INTEGER,
     sm_clock_mhz INTEGER, memory_clock_mhz INTEGER, temperature_c INTEGER);

@@ -185,6 +185,24 @@ FROM stall x
     LEFT JOIN process os ON os.id = ox.process
     LEFT JOIN other_process op ON op.id = ox.other;
 
+CREATE VIEW idle AS -- one time in which a device had no work of a process, and why
+SELECT
+    id AS id, -- i3 in the commands
+    process AS process, -- id in processes
+    device AS device, -- as in gpu_ops; NULL: the GPU side was not seen
+    thread AS thread, -- that gave the device work next; id in threads
+    start_ns AS start_ns, -- of the first, if the row stands for several
+    duration_ns AS duration_ns, -- of all of them together
+    gaps AS gaps, -- how many idle times it stands for: short ones between the same two calls are one row
+    reason AS reason, -- see docs/idle.md
+    detail AS detail, -- the file, the child's command, the thread that has the GIL, ...
+    samples AS samples, -- looks at the thread in this time
+    stack AS stack, -- where in the program; see frames
+    confidence AS confidence, -- sampled: from looks in this very time; grouped: from looks in times like it; inferred: from the calls alone
+    previous_call AS previous_call, -- the last call before it, of that thread; id in calls
+    next_call AS next_call -- the call that gave the device work next; id in calls; NULL: none did
+FROM idle_time;
+
 CREATE VIEW frames AS -- one frame of a stack
 SELECT
     f.stack AS stack, -- as in calls
