@@ -1,6 +1,7 @@
 #include "report/collect/ingest.h"
 
 #include "report/analyse/stalls/in_flight.h"
+#include "report/collect/ingest_idle.h"
 #include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"
 #include "report/store/array.h"
@@ -59,10 +60,10 @@ static const char *read_text(const union gv_record *records, size_t count, size_
 
 #define GV_INGEST_THREADS 1024u
 
-static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uint64_t position,
-                      const char *name)
+static int add_thread(struct gv_ingest *ingest, const struct gv_spool_view *view, int64_t id,
+                      uint64_t position, const char *name)
 {
-    struct gv_key key = {.part = {serial}};
+    struct gv_key key = {.part = {view->thread}};
 
     int error = gv_array_room(&ingest->thread_list, ingest->thread_count, &ingest->thread_room,
                               sizeof(*ingest->thread_list));
@@ -71,7 +72,8 @@ static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uin
         return error;
     struct gv_ingest_thread *thread = &ingest->thread_list[ingest->thread_count++];
     memset(thread, 0, sizeof(*thread));
-    thread->serial = serial;
+    thread->serial = view->thread;
+    thread->tid = view->tid;
     thread->id = id;
     thread->position = position;
     thread->stored_position = position;
@@ -80,7 +82,7 @@ static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uin
 }
 
 /* A thread that wakes up, from its row. */
-static int wake_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id)
+static int wake_thread(struct gv_ingest *ingest, const struct gv_spool_view *view, int64_t id)
 {
     int result, error;
     sqlite3_stmt *row = gv_database_prepare(ingest->database, GV_STATEMENT_THREAD_READ, &error);
@@ -92,8 +94,8 @@ static int wake_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id)
         result = sqlite3_step(row);
     if (result == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 1);
-        error = add_thread(ingest, serial, id, (uint64_t)sqlite3_column_int64(row, 0),
-                           name ? name : "");
+        error =
+            add_thread(ingest, view, id, (uint64_t)sqlite3_column_int64(row, 0), name ? name : "");
     } else {
         error = gv_database_error(ingest->database->handle, result);
     }
@@ -110,12 +112,11 @@ static int find_thread(struct gv_ingest *ingest, const struct gv_spool_view *vie
     if (error)
         return error;
     if (id)
-        return wake_thread(ingest, view->thread, id);
+        return wake_thread(ingest, view, id);
     error = gv_database_run(ingest->database, GV_STATEMENT_THREAD_ADD, "iiit", ingest->process,
                             (int64_t)view->thread, (int64_t)view->tid, name);
     return error ? error
-                 : add_thread(ingest, view->thread, gv_database_last_id(ingest->database), 0,
-                              view->comm);
+                 : add_thread(ingest, view, gv_database_last_id(ingest->database), 0, view->comm);
 }
 
 static int intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
@@ -546,15 +547,15 @@ static int store_object(struct gv_ingest *ingest, const struct gv_record_object 
 }
 
 /* A call may come before its stack, which another thread wrote. */
-static int find_or_add_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack)
+int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack)
 {
     int error = gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, stack, "ii",
-                                 ingest->process, (int64_t)number);
+                                 ingest->process, number);
 
     if (error || *stack)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
-                            (int64_t)number);
+    error =
+        gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process, number);
     *stack = error ? 0 : gv_database_last_id(ingest->database);
     return error;
 }
@@ -566,7 +567,7 @@ static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
     state->python_expected = record->python_frames;
     state->python_low = record->python_low;
     state->python_high = record->python_high;
-    return find_or_add_stack(ingest, record->number, &state->stack);
+    return gv_ingest_stack(ingest, record->number, &state->stack);
 }
 
 static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *state,
@@ -620,7 +621,7 @@ static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *
 {
     state->of_call_start_ns = record->call_start_ns;
     state->of_other = record->head.flags & GV_RECORD_REPRESENTS;
-    return find_or_add_stack(ingest, record->number, &state->of_call);
+    return gv_ingest_stack(ingest, record->number, &state->of_call);
 }
 
 static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -951,6 +952,11 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
         case GV_RECORD_STACK_OF_CALL:
             error = store_stack_part(ingest, &stack, record, records + i + 1, count - i - 1);
             break;
+        case GV_RECORD_IDLE_SAMPLE:
+            error =
+                gv_ingest_idle(ingest, &record->idle_sample,
+                               read_text(records, count, i, record->head.api, text, sizeof(text)));
+            break;
         default: /* text is read with its owner; unknown kinds are ignored */
             error = gv_ingest_gpu(ingest, record,
                                   gv_ingest_gpu_has_text(record, &bytes)
@@ -1142,6 +1148,8 @@ int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
         error = store_cut(ingest);
     if (!error)
         error = gv_ingest_flights(ingest);
+    if (!error)
+        error = gv_ingest_idle_end(ingest);
     if (!error)
         error = gv_ingest_gpu_end(ingest, &ingest->scanned);
     return error;

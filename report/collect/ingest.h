@@ -34,6 +34,7 @@ struct gv_ingest_pending_load {
 
 struct gv_ingest_thread {
     uint64_t serial;
+    uint32_t tid;
     int64_t id;
     uint64_t position; /* records of the thread that are in the trace, or skipped for ever */
     uint64_t stored_position;
@@ -179,8 +180,10 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
-/* For report/collect/ingest_gpu.c: adds the row just inserted to those known; a time of the
+/* For the other parts of the ingest: the row of the stack with this number, which may come later;
+ * adds the row just inserted to those known; a time of the
  * trace. */
+int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack);
 int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
                        int64_t *id);
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);

@@ -67,6 +67,9 @@ SELECT records, name FROM thread WHERE id = ?;
 -- name: THREAD_ADD
 INSERT INTO thread (process, serial, tid, name, records) VALUES (?, ?, ?, ?, 0);
 
+-- name: THREAD_OF_TID
+SELECT id FROM thread WHERE process = ? AND tid = ? AND serial < 1 << 61 ORDER BY serial DESC LIMIT 1;
+
 -- name: THREAD_RECORDS
 UPDATE thread SET records = ?2 WHERE id = ?1;
 
@@ -186,6 +189,11 @@ UPDATE frame SET function = ?3, file = ?4, line = ?5 WHERE object = ?1 AND addre
 
 -- name: FRAME_RUNTIME
 UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?;
+
+-- name: IDLE_SAMPLE_ADD
+INSERT INTO idle_sample (process, thread, at_ns, span_ns, about, state, system_call, target, signs,
+    pid_or_tid, stack, other_stack, delay_ns, cpu_ns, text)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: CALL_STACK
 INSERT OR REPLACE INTO call_stack (call, stack) VALUES (?, ?);
