@@ -29,25 +29,31 @@ int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const s
     return gv_known_add(known, ingest->database, key, *id);
 }
 
-/* Collects the text that follows records[at]. Returns it in `out` as valid UTF-8, or NULL if
- * empty. */
-static const char *read_text(const union gv_record *records, size_t count, size_t at,
-                             uint32_t bytes, char *out, size_t size)
+/* Collects the bytes that follow records[at], at most `size`. Returns how many. */
+static size_t read_bytes(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
+                         char *raw, size_t size)
 {
-    char raw[GV_RECORD_TEXT_LIMIT];
     size_t used = 0;
 
     for (at++; at < count && records[at].head.kind == GV_RECORD_TEXT && used < bytes; at++) {
         size_t piece = records[at].head.api;
         if (piece > GV_RECORD_TEXT_BYTES)
             piece = GV_RECORD_TEXT_BYTES;
-        if (piece > sizeof(raw) - used)
-            piece = sizeof(raw) - used;
+        if (piece > size - used)
+            piece = size - used;
         memcpy(raw + used, records[at].text.text, piece);
         used += piece;
     }
-    if (used > bytes)
-        used = bytes;
+    return used > bytes ? bytes : used;
+}
+
+/* The same as valid UTF-8 in `out`, or NULL if empty. */
+static const char *read_text(const union gv_record *records, size_t count, size_t at,
+                             uint32_t bytes, char *out, size_t size)
+{
+    char raw[GV_RECORD_TEXT_LIMIT];
+    size_t used = read_bytes(records, count, at, bytes, raw, sizeof(raw));
+
     return gv_text_repair(out, size, raw, used) ? out : NULL;
 }
 
@@ -521,6 +527,7 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 /* What one group of records says of a stack. */
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
+    uint32_t number;
     int64_t of_call;
     bool of_other; /* and of an earlier call */
     uint64_t of_call_start_ns;
@@ -564,6 +571,7 @@ static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
                      const struct gv_record_stack *record)
 {
     memset(state, 0, sizeof(*state));
+    state->number = record->number;
     state->python_expected = record->python_frames;
     state->python_low = record->python_low;
     state->python_high = record->python_high;
@@ -578,12 +586,12 @@ static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *
 }
 
 static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                             const struct gv_record_frames *frames)
+                             const uint64_t *addresses, size_t count)
 {
     int error = 0;
 
-    for (unsigned i = 0; i < frames->head.api && i < GV_RECORD_FRAMES && !error; i++) {
-        uint64_t address = frames->address[i];
+    for (size_t i = 0; i < count && !error; i++) {
+        uint64_t address = addresses[i];
         bool interpreter = address >= state->python_low && address < state->python_high;
 
         if (interpreter && state->python_expected) {
@@ -595,6 +603,33 @@ static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *s
             state->native_frames++ + (state->inside_python ? GV_INGEST_OUTER_DEPTH : 0), address);
     }
     return error;
+}
+
+static int add_recorded_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                               const struct gv_record_frames *frames)
+{
+    uint64_t address[GV_RECORD_FRAMES];
+
+    memcpy(address, frames->address, sizeof(address));
+    return add_native_frames(ingest, state, address,
+                             frames->head.api < GV_RECORD_FRAMES ? frames->head.api
+                                                                 : GV_RECORD_FRAMES);
+}
+
+static int add_copied_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                             const struct gv_record_stack_copy *copy,
+                             const union gv_record *records, size_t count)
+{
+    unsigned char bytes[GV_STACK_COPY_BYTES];
+    uint64_t address[GV_UNWIND_FRAMES];
+    struct gv_unwind_stack stack = {.pc = copy->pc, .sp = copy->sp, .bytes = bytes};
+    size_t frames = 0;
+
+    if (copy->number != state->number)
+        return 0;
+    stack.size = read_bytes(records, count, 0, copy->head.api, (char *)bytes, sizeof(bytes));
+    int error = gv_ingest_idle_unwind(ingest, &stack, address, &frames);
+    return error ? error : add_native_frames(ingest, state, address, frames);
 }
 
 static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -636,7 +671,11 @@ static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *st
     case GV_RECORD_STACK:
         return new_stack(ingest, state, &record->stack);
     case GV_RECORD_FRAMES_OF_STACK:
-        return state->stack ? add_native_frames(ingest, state, &record->frames) : 0;
+        return state->stack ? add_recorded_frames(ingest, state, &record->frames) : 0;
+    case GV_RECORD_STACK_COPY:
+        return state->stack
+                   ? add_copied_frames(ingest, state, &record->stack_copy, records, rest_count + 1)
+                   : 0;
     case GV_RECORD_PYTHON_FRAME:
         return state->stack
                    ? add_python_frame(ingest, state, &record->python_frame, records, rest_count + 1)
@@ -950,6 +989,7 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
         case GV_RECORD_FRAMES_OF_STACK:
         case GV_RECORD_PYTHON_FRAME:
         case GV_RECORD_STACK_OF_CALL:
+        case GV_RECORD_STACK_COPY:
             error = store_stack_part(ingest, &stack, record, records + i + 1, count - i - 1);
             break;
         case GV_RECORD_IDLE_SAMPLE:
@@ -1247,6 +1287,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_known_free(&ingest->kernels, ingest->database);
     gv_known_free(&ingest->modules, ingest->database);
     gv_ingest_gpu_close(ingest);
+    gv_ingest_idle_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
 
@@ -1402,6 +1443,7 @@ int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *don
     size_t count = 0;
     int error = 0;
 
+    ingest->final = final;
     while (!error && ingest->view_next < ingest->view_count && count < limit) {
         const struct gv_spool_view *view = &ingest->views[ingest->view_next++];
 

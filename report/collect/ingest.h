@@ -103,6 +103,8 @@ struct gv_ingest {
     struct gv_process_cost cost;
     bool inherited; /* another collector stored a part of this process, which is not in `work` */
     bool resumed;   /* the trace has calls of this process that `correlate` does not know */
+    bool final;     /* the process has ended, or is another program now */
+    struct gv_ingest_idle *idle; /* report/collect/ingest_idle.c; NULL: no stacks yet */
     /* threads with records */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_ingest_thread *thread_list;

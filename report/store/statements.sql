@@ -166,6 +166,13 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 -- name: OBJECT_ADD
 INSERT INTO object (process, base, low, high, path, build_id) VALUES (?, ?, ?, ?, ?, ?);
 
+-- name: OBJECT_ADD_NEW
+-- Unless the newest one there is the same.
+INSERT INTO object (process, base, low, high, path, build_id)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM object
+    WHERE id = (SELECT max(id) FROM object WHERE process = ?1 AND low < ?4 AND high > ?3)
+        AND base = ?2 AND path = ?5);
+
 -- name: STACK_ADD
 INSERT INTO stack (process, number) VALUES (?, ?);
 
