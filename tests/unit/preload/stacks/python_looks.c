@@ -22,18 +22,19 @@ struct look {
     uint32_t times;
     uint32_t began; /* looks that found Python */
     struct gv_python_gil gil;
-    uint64_t took_ns; /* all of them */
+    uint64_t took_ns;        /* all of them */
     char frames[TEXT_BYTES]; /* "file:function:line", one a line, innermost first */
 };
 
 SHOWN void python_look(struct look *look);
 SHOWN size_t python_look_bytes(void);
 
-_Thread_local struct gv_own_work gv_own_work;
+_Thread_local struct gv_own_work gv_own_work __attribute__((tls_model("initial-exec")));
 static struct look *now;
 
-void gv_log_info(const char *format, ...)
+void gv_log(enum gv_setting_log level, const char *format, ...)
 {
+    (void)level;
     (void)format;
 }
 
