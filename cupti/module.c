@@ -110,10 +110,11 @@ static uint64_t cpu_ns(void)
 
 static void note_own_cost(void)
 {
-    struct gv_own_cost_total *total = &host.spool->header->own_cost[GV_OWN_COST_THREAD];
+    static uint64_t noted_ns; /* by this thread; preload/idle adds that of its own */
+    uint64_t now_ns = cpu_ns();
 
-    atomic_fetch_add_explicit(&total->count, 1, memory_order_relaxed);
-    atomic_store_explicit(&total->total_ns, cpu_ns(), memory_order_relaxed);
+    gv_own_cost_add(host.spool->header->own_cost, GV_OWN_COST_THREAD, now_ns - noted_ns);
+    noted_ns = now_ns;
 }
 
 static void flush(bool forced)

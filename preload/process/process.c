@@ -9,6 +9,7 @@
 #include "preload/bind/libc_calls.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
+#include "preload/idle/watch.h"
 #include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
 #include "preload/process/start_place.h"
@@ -125,6 +126,7 @@ static int attach(struct gv_process *process)
     }
     if (lock_fd >= 0)
         gv_collector_start(process, lock_fd);
+    gv_idle_start();
     return 0;
 }
 
