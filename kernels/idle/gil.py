@@ -18,7 +18,7 @@ def burn():
         elif "long" in sys.argv:
             sum(range(2_000_000))  # idle: gil
         else:
-            [i for i in range(100_000)]  # idle: gil
+            [i + 1 for i in range(100_000)]  # idle: gil
 
 
 gpu.start()

@@ -1,62 +1,18 @@
-"""Why the GPU was idle: each workload of kernels/idle on the simulator, and its twin, which does nearly the same for
-another reason. Also what the thread that looks must survive."""
+"""Why the GPU was idle: each workload of kernels/idle on the simulator, and its twin. Also what the thread that looks
+must survive."""
 
 import os
-import re
 import sys
 import unittest
 
 import harness
 
-IDLE = os.path.join(harness.SOURCE, "kernels", "idle")
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import idle_expectations as expectations  # noqa: E402
+
 # What the driver's calls take must not be part of the picture, except for pinned memory.
 SIMULATED = {"GV_SIM_PIN_NS_PER_MB": "200000", "GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")}
-OFTEN = {"GPUVERIFY_IDLE_HZ": "200"}
-RIGHT_REASON, RIGHT_LINE, TWIN, UNKNOWN = 0.9, 0.8, 0.1, 0.05
-
-# case: (program and its words, reason, environment)
-WORKLOADS = {
-    "python": (["python_code.py"], "python", {}),
-    "python_short": (["short_gaps.py"], "python", {}),
-    "native": (["native"], "native", {}),
-    "native_of_python": (["native_code.py"], "native", {}),
-    "gil": (["gil.py"], "gil", {}),
-    "gil_long": (["gil.py", "long"], "gil", OFTEN),
-    "gc": (["garbage.py"], "gc", {}),
-    "import": (["importing.py"], "import", {}),
-    "compile_numba": (["compiling.py", "numba"], "compile", {}),
-    "compile_triton": (["compiling.py", "triton"], "compile", OFTEN),
-    "compile_inductor": (["compiling.py", "inductor"], "compile", OFTEN),
-    "compile_child": (["compiling_child.py"], "compile", {}),
-    "data": (["data.py"], "data", {}),
-    "data_inline": (["data.py", "inline"], "data", OFTEN),
-    "io": (["files.py"], "io", {}),
-    "lock": (["locks.py"], "lock", {}),
-    "lock_native": (["blocked", "lock"], "lock", OFTEN),
-    "sleep": (["sleeping.py"], "sleep", {}),
-    "child": (["children.py"], "child", {}),
-    "network": (["sockets.py"], "network", {}),
-    "descheduled": (["no_cpu.py"], "descheduled", {}),
-    "start": (["starting.py"], "start", {}),
-    "end": (["ending.py"], "end", {}),
-    "cuda": (["calls.py"], "cuda", {}),
-}
-
-
-def source(program):
-    return os.path.join(IDLE, program if program.endswith(".py") else program + ".c")
-
-
-def marked(program, mark):
-    """The numbers of the lines that a comment marks as that."""
-    with open(source(program), encoding="utf-8") as lines:
-        return {number for number, line in enumerate(lines, 1) if re.search(rf"(#|/\*) {mark}\b", line)}
-
-
-def twin_reason(program):
-    with open(source(program), encoding="utf-8") as file:
-        found = re.search(r"# twin: (\w+)", file.read())
-    return found and found[1]
+BUSY_MACHINE = "other programs take the CPU from the one that is looked at"
 
 
 class IdleCase(harness.Case):
@@ -64,88 +20,35 @@ class IdleCase(harness.Case):
 
     def run_workload(self, words, **env):
         """Its trace, and how many ns its main thread had no CPU."""
-        program = os.path.join(IDLE, words[0]) if words[0].endswith(".py") else harness.workload(f"idle/{words[0]}")
-        python = [sys.executable] if program.endswith(".py") else []
+        path = expectations.source(words[0])
+        program = [sys.executable, path] if path.endswith(".py") else [harness.workload(f"idle/{words[0]}")]
         name = "-".join(words) + ".db"
-        result = self.run_well([*python, program, *words[1:]],
-                               env={**SIMULATED, "GPUVERIFY_TRACE": self.path(name), **env})
-        said = re.search(r"^descheduled ([\d.]+) ms$", result.out, re.M)
-        return self.trace(self.path(name)), float(said[1]) * 1e6
+        result = self.run_well([*program, *words[1:]], env={**SIMULATED, "GPUVERIFY_TRACE": self.path(name), **env})
+        return self.trace(self.path(name)).database, expectations.descheduled_ns(result.out)
 
-    def run_text(self, text, status=0, **env):
-        """Runs Python code that can import gpu."""
-        return self.run_well([sys.executable, self.write("program.py", text)], status,
-                             env={**SIMULATED, "PYTHONPATH": IDLE, **env})
-
-    def ns(self, trace, where="1", *values):
-        return trace.value(f"SELECT coalesce(sum(duration_ns), 0) FROM idle WHERE {where}", *values)
-
-    def named_ns(self, trace, program, reason, lines, where="1"):
-        """Idle time whose stack or detail names one of the lines."""
-        name = os.path.basename(source(program))
-        rows = trace.rows(f"SELECT duration_ns, stack, coalesce(detail, '') FROM idle WHERE reason = ? AND {where}", reason)
-        return sum(ns for ns, stack, detail in rows
-                   if any(f"{name}:{line}" in detail for line in lines) or
-                   any(os.path.basename(file or "") == name and line in lines
-                       for file, line in trace.rows("SELECT file, line FROM frames WHERE stack = ?", stack)))
-
-    def story(self, trace):
-        return "\n" + "\n".join(f"{ns / 1e6:9.1f} ms {gaps:4} gaps {samples:4} samples  {reason} {confidence} {detail or ''} {line}" for
-                                ns, gaps, samples, reason, confidence, detail, line in trace.rows(
-                                    "SELECT duration_ns, gaps, samples, reason, confidence, detail, (SELECT group_concat("
-                                    "replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line, ' < ') FROM frames"
-                                    " WHERE stack = idle.stack AND line IS NOT NULL) FROM idle ORDER BY start_ns"))
-
-    def check_sum(self, trace):
-        """`idle` adds up to what the processes' times and the operations leave."""
-        for process, start_ns, end_ns in trace.rows("SELECT id, start_ns, end_ns FROM processes"):
-            for (device,) in trace.rows("SELECT DISTINCT device FROM gpu_ops WHERE process = ?", process):
-                busy_ns, until_ns = 0, start_ns
-                for op_ns, op_end_ns in trace.rows("SELECT start_ns, start_ns + duration_ns FROM gpu_ops WHERE process = ?"
-                                                   " AND device = ? ORDER BY start_ns", process, device):
-                    busy_ns += max(0, op_end_ns - max(op_ns, until_ns))
-                    until_ns = max(until_ns, op_end_ns)
-                left_ns = end_ns - start_ns - busy_ns
-                said_ns = self.ns(trace, "process = ? AND device = ?", process, device)
-                self.assertLessEqual(abs(said_ns - left_ns), 0.01 * left_ns,
-                                     f"{said_ns / 1e6:.1f} ms of {left_ns / 1e6:.1f} ms{self.story(trace)}")
-
-    def check_reason(self, trace, program, reason, lines, waited_ns=0, where="1"):
-        """Most idle time has the reason and one of the lines. What a busy machine took counts for nothing."""
-        if reason not in ("start", "end"):
-            where += " AND reason NOT IN ('start', 'end')"
-        all_ns = self.ns(trace, where)
-        if reason != "descheduled":
-            all_ns -= min(2 * waited_ns, self.ns(trace, f"reason = 'descheduled' AND {where}"))
-        right_ns = self.ns(trace, f"reason = ? AND {where}", reason)
-        self.assertGreaterEqual(right_ns, RIGHT_REASON * all_ns, f"{reason}{self.story(trace)}")
-        if lines:
-            named_ns = self.named_ns(trace, program, reason, lines, where)
-            self.assertGreaterEqual(named_ns, RIGHT_LINE * all_ns, f"{reason} at {lines}{self.story(trace)}")
+    def run_text(self, text, **env):
+        """The output of Python code that can import gpu, and its trace."""
+        result = self.run_well([sys.executable, self.write("program.py", text)],
+                               env={**SIMULATED, "PYTHONPATH": expectations.IDLE, **env})
+        return result.out, self.trace().database
 
 
-@harness.depends_on_time("other programs take the CPU from the one that is looked at")
+@harness.depends_on_time(BUSY_MACHINE)
 @unittest.skipUnless(os.path.exists(SIMULATED["GPUVERIFY_CUPTI"]), "no simulated libcupti was built")
 class Reasons(IdleCase):
     """One case for each workload with its twin, made below."""
 
     def check(self, words, reason, env):
-        program = words[0]
+        path = expectations.source(words[0])
         trace, waited_ns = self.run_workload(words, **env)
         # What runs, and is in no system call, has no native stack by default.
-        lines = marked(program, f"idle: {reason}") if program != "native" else ()
-        self.check_reason(trace, program, reason, lines, waited_ns)
-        self.check_sum(trace)
+        lines = expectations.marked(path, f"idle: {reason}") if words[0] != "native" else ()
+        expectations.check_reason(trace, path, reason, lines, waited_ns)
+        expectations.check_sum(trace)
         twin, waited_ns = self.run_workload([*words, "twin"], **env)
-        run_ns = twin.value("SELECT end_ns - start_ns FROM processes")
-        allowed_ns = TWIN * run_ns + (2 * waited_ns if reason == "descheduled" else 0)
-        self.assertLess(self.ns(twin, "reason = ?", reason), allowed_ns, self.story(twin))
-        its_own = twin_reason(program)
-        if its_own:
-            self.check_reason(twin, program, its_own, marked(program, f".*twin: {its_own}"), waited_ns)
-        self.check_sum(twin)
-        for each in (trace, twin):
-            self.assertLessEqual(self.ns(each, "reason = 'unknown'"), UNKNOWN * self.ns(each), self.story(each))
+        expectations.check_twin(twin, path, reason, waited_ns)
+        expectations.check_sum(twin)
+        expectations.check_unknown(trace, twin)
 
 
 def add(name, words, reason, env):
@@ -154,5 +57,175 @@ def add(name, words, reason, env):
     setattr(Reasons, f"test_{name}", case)
 
 
-for case_name, workload in WORKLOADS.items():
+for case_name, workload in expectations.WORKLOADS.items():
     add(case_name, *workload)
+
+
+@harness.depends_on_time(BUSY_MACHINE)
+@unittest.skipUnless(os.path.exists(SIMULATED["GPUVERIFY_CUPTI"]), "no simulated libcupti was built")
+class Devices(IdleCase):
+    def check(self, trace, device, mark, waited_ns):
+        path = expectations.source("two_devices.py")
+        expectations.check_reason(trace, path, mark.split()[-1], expectations.marked(path, mark), waited_ns, f"device = {device}")
+
+    def test_each_device_has_its_own_idle_time(self):
+        trace, waited_ns = self.run_workload(["two_devices.py"], GV_SIM_DEVICES="2")
+        self.check(trace, 1, "idle: sleep", waited_ns)
+        self.assertLess(expectations.idle_ns(trace, "device = 0 AND reason = 'sleep'"),
+                        0.05 * expectations.idle_ns(trace, "device = 1"))
+        expectations.check_sum(trace)
+        twin, waited_ns = self.run_workload(["two_devices.py", "twin"], GV_SIM_DEVICES="2", **expectations.OFTEN)
+        self.check(twin, 1, "idle: sleep", waited_ns)
+        self.check(twin, 0, "twin: lock", waited_ns)
+        expectations.check_sum(twin)
+
+
+@harness.depends_on_time(BUSY_MACHINE)
+class HostOnly(IdleCase):
+    """Without the GPU side, the idle time is inferred from the calls."""
+
+    gpu = "off"
+
+    def check(self, program, reason):
+        path = expectations.source(program)
+        trace, waited_ns = self.run_workload([program])
+        expectations.check_reason(trace, path, reason, expectations.marked(path, f"idle: {reason}"), waited_ns)
+        self.assertEqual({row[0] for row in trace.execute("SELECT device FROM idle WHERE reason = ?", (reason,))}, {None})
+        # The program runs 0.6 s, and little of it is the GPU's.
+        self.assertGreater(expectations.idle_ns(trace, "reason = ?", reason), 0.45e9)
+
+    def test_python(self):
+        self.check("python_code.py", "python")
+
+    def test_lock(self):
+        self.check("locks.py", "lock")
+
+
+class Lives(IdleCase):
+    """The thread that looks, in processes that begin and end in every way. Nothing here depends on time."""
+
+    gpu = "off"
+
+    def expect_mostly(self, reason, trace, where="1"):
+        found = trace.execute(f"SELECT reason FROM idle WHERE {where} GROUP BY reason ORDER BY sum(duration_ns) DESC").fetchone()
+        self.assertEqual(found and found[0], reason, expectations.story(trace))
+
+    def process_ids(self, trace, order):
+        return [row[0] for row in trace.execute(f"SELECT id FROM processes ORDER BY {order}")]
+
+    THREADS = """
+import os, time
+import gpu
+for _ in gpu.rounds(0.2):
+    time.sleep(0.05)
+print(len(os.listdir("/proc/self/task")))
+"""
+
+    def test_one_thread_of_ours(self):
+        out, trace = self.run_text(self.THREADS)
+        self.assertEqual(out.splitlines()[0], "2")
+        self.expect_mostly("sleep", trace)
+
+    def test_no_thread_if_not_wanted(self):
+        out, trace = self.run_text(self.THREADS, GPUVERIFY_IDLE_HZ="0")
+        self.assertEqual(out.splitlines()[0], "1")
+        self.assertEqual(trace.execute("SELECT coalesce(sum(samples), 0) FROM idle").fetchone()[0], 0)
+
+    def test_child_that_uses_the_gpu_itself(self):
+        _, trace = self.run_text("""
+import os, time
+import gpu
+pid = os.fork()
+for _ in gpu.rounds(0.4):
+    if pid:
+        time.sleep(0.05)
+    else:
+        gpu.compute(50)
+if pid:
+    os.waitpid(pid, 0)
+""")
+        parent, child = self.process_ids(trace, "forked, id")
+        self.expect_mostly("sleep", trace, f"process = {parent}")
+        self.expect_mostly("python", trace, f"process = {child}")
+
+    def test_forked_child_without_the_gpu(self):
+        _, trace = self.run_text("""
+import os, time
+import gpu
+gpu.start()
+gpu.work()
+pid = os.fork()
+if not pid:
+    time.sleep(0.3)
+    print(len(os.listdir("/proc/self/task")), flush=True)
+    os._exit(0)
+for _ in gpu.rounds(0.4):
+    time.sleep(0.05)
+os.waitpid(pid, 0)
+""")
+        self.expect_mostly("sleep", trace)
+
+    def test_exec(self):
+        _, trace = self.run_text("""
+import os, sys, time
+import gpu
+for _ in gpu.rounds(0.3):
+    if "again" in sys.argv:
+        gpu.compute(50)
+    else:
+        time.sleep(0.05)
+if "again" not in sys.argv:
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+""")
+        before, after = self.process_ids(trace, "start_ns")
+        self.expect_mostly("sleep", trace, f"process = {before}")
+        self.expect_mostly("python", trace, f"process = {after}")
+
+    def test_threads_that_end(self):
+        _, trace = self.run_text("""
+import threading, time
+import gpu
+gpu.start()
+def drive():
+    gpu.bind()
+    for _ in range(2):
+        gpu.work(1)
+        time.sleep(0.02)
+for _ in range(8):
+    threads = [threading.Thread(target=drive) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+""", **expectations.OFTEN)
+        self.assertEqual(trace.execute("SELECT count(*) FROM threads").fetchone()[0], 33)
+        expectations.check_unknown(trace)
+
+    def test_interpreter_that_ends_before_the_process(self):
+        """The C library calls usleep(256000) when the interpreter is gone; the exit status is 256000 modulo 256."""
+        _, trace = self.run_text("""
+import ctypes, sys, time
+import gpu
+libc = ctypes.CDLL(None)
+for _ in gpu.rounds(0.2):
+    time.sleep(0.05)
+libc.on_exit(libc.usleep, None)
+sys.exit(256000)
+""", **expectations.OFTEN)
+        self.assertGreater(expectations.idle_ns(trace, "reason IN ('end', 'sleep')"), 0.2e9, expectations.story(trace))
+
+    def test_daemon_threads_at_the_end(self):
+        _, trace = self.run_text("""
+import threading, time
+import gpu
+gpu.start()
+def drive():
+    gpu.bind()
+    while True:
+        gpu.work(1)
+        gpu.compute(2)
+for _ in range(4):
+    threading.Thread(target=drive, daemon=True).start()
+time.sleep(0.3)
+""", **expectations.OFTEN)
+        self.assertGreater(trace.execute("SELECT count(*) FROM calls").fetchone()[0], 10)
