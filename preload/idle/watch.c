@@ -35,6 +35,7 @@
 #define PRESET_HZ          50u
 #define COST_OF_1000       5u       /* of a CPU, at the preset rate */
 #define COST_AT_ONCE_NS    10000000 /* so that short runs get all their looks */
+#define TRIES_OF_100       25u      /* of the time since the last look, ran */
 #define DELAYED_OF_100     25u      /* of the time since the last look: asks for the quota */
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -152,9 +153,32 @@ static struct watched *recall(const struct chosen *thread)
 
 /* ---- what they do ---- */
 
+static uint64_t since(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
 static bool is_blocked(const struct gv_thread_state *state)
 {
     return state->state == 'S' || state->state == 'D';
+}
+
+/* It has just been woken to take the GIL, or tries again: it is ready, but has hardly run. */
+static bool tries_for_gil(const struct watched *thread, const struct gv_python_gil *gil)
+{
+    return thread->python && thread->state.state == 'R' && gil->holder &&
+           gil->holder != thread->chosen.tid && thread->since_ns &&
+           since(thread->state.cpu_ns, thread->cpu_before_ns) <
+               (thread->at_ns - thread->since_ns) / 100 * TRIES_OF_100;
+}
+
+static bool waits_for_gil(const struct watched *thread, const struct gv_python_gil *gil)
+{
+    const struct gv_thread_state *state = &thread->state;
+
+    return gil->is_known && ((gv_thread_state_is_futex(state) && state->arguments[0] >= gil->low &&
+                              state->arguments[0] < gil->high) ||
+                             tries_for_gil(thread, gil));
 }
 
 /* In these, the other side may be a child process. */
@@ -183,6 +207,8 @@ static uint8_t judge_signs(const struct watched *thread, const struct gv_python_
 
     if (thread->python)
         signs |= GV_IDLE_IN_PYTHON;
+    if (gil->is_known)
+        signs |= GV_IDLE_KNOWS_GIL;
     if (has_gil)
         signs |= GV_IDLE_HAS_GIL;
     if (has_gil && gil->collects)
@@ -191,11 +217,6 @@ static uint8_t judge_signs(const struct watched *thread, const struct gv_python_
         (!thread->python || (gil->is_known && !has_gil)))
         signs |= GV_IDLE_WANTS_STACK;
     return (uint8_t)signs;
-}
-
-static uint64_t since(uint64_t now, uint64_t before)
-{
-    return now > before ? now - before : 0;
 }
 
 /* Why it waited for a CPU. */
@@ -427,8 +448,7 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
     }
     if (!thread->since_ns)
         thread->is_pinned = is_pinned(tid);
-    thread->waits_for_gil = gil->is_known && gv_thread_state_is_futex(state) &&
-                            state->arguments[0] >= gil->low && state->arguments[0] < gil->high;
+    thread->waits_for_gil = waits_for_gil(thread, gil);
     thread->signs = judge_signs(thread, gil);
     explain_delay(thread);
     return is_outside(&thread->chosen);

@@ -197,7 +197,5 @@ const struct gv_process_steps gv_process_steps = {
     .await_gpu_start = gv_gpu_await_start,
     .leave_gpu_start = gv_gpu_leave_start,
     .expect_peers = gv_gpu_expect_peers,
-    .yield_gpu = gv_gpu_yield,
-    .gpu_library = gv_gpu_library,
-    .gpu_buffers = gv_gpu_buffers,
+    .gpu_module = gv_gpu_recording,
 };
