@@ -36,7 +36,8 @@ static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr
 
 static bool read_owner(const struct gv_python *python, uintptr_t frame, uint8_t *owner)
 {
-    return gv_python_memory_read(python->memory, owner, frame + python->layout.owner,
+    return python->layout.owner != GV_PYTHON_NONE &&
+           gv_python_memory_read(python->memory, owner, frame + python->layout.owner,
                                  sizeof *owner);
 }
 

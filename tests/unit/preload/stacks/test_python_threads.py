@@ -4,7 +4,6 @@ python_looks in GV_PYTHON_LOOKS; how to start this Python is in GV_PYTHON, if it
 
 import ctypes
 import gc
-import itertools
 import os
 import signal
 import subprocess
@@ -179,7 +178,6 @@ class Looks(unittest.TestCase):
         for stack in stacks:
             self.assertEqual(stack[-1][0], "run", stack)
             for (name, _), (_, line) in zip(stack, stack[1:]):
-                    stack, stack[1:]):
                 called = {"__init__": "Made(", "calls": "self.function("}.get(name, name)
                 self.assertIn(called, LINES[line], stack)
 
