@@ -554,15 +554,15 @@ static int store_object(struct gv_ingest *ingest, const struct gv_record_object 
 }
 
 /* A call may come before its stack, which another thread wrote. */
-int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack)
+int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack)
 {
     int error = gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, stack, "ii",
-                                 ingest->process, number);
+                                 ingest->process, (int64_t)number);
 
     if (error || *stack)
         return error;
-    error =
-        gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process, number);
+    error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
+                            (int64_t)number);
     *stack = error ? 0 : gv_database_last_id(ingest->database);
     return error;
 }

@@ -185,7 +185,7 @@ void gv_ingest_gpu_close(struct gv_ingest *ingest);
 /* For the other parts of the ingest: the row of the stack with this number, which may come later;
  * adds the row just inserted to those known; a time of the
  * trace. */
-int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack);
+int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack);
 int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
                        int64_t *id);
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);

@@ -1,6 +1,8 @@
 #include "report/collect/ingest_idle.h"
 
+#include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
+#include "trace/mix.h"
 #include "trace/text.h"
 
 #include <ctype.h>
@@ -10,9 +12,13 @@
 #include <time.h>
 
 struct gv_ingest_idle {
+    uint32_t pid;
     struct gv_unwinder *unwinder;
     int64_t spent_ns; /* by unwinding; what a second allows is taken off */
     int64_t looked_ns;
+    struct gv_known running; /* hash of a running thread's frames, its Python stack -> row */
+    bool refused;            /* ptrace */
+    struct gv_running_stack taken;
 };
 
 static int64_t now_ns(void)
@@ -33,6 +39,7 @@ static int open_idle(struct gv_ingest *ingest)
         return 0;
     if (idle) {
         gv_spool_reader_facts(ingest->reader, facts);
+        idle->pid = facts->pid;
         idle->unwinder = gv_unwinder_open(facts->pid);
         idle->looked_ns = now_ns();
     }
@@ -47,8 +54,10 @@ static int open_idle(struct gv_ingest *ingest)
 
 void gv_ingest_idle_close(struct gv_ingest *ingest)
 {
-    if (ingest->idle)
+    if (ingest->idle) {
         gv_unwinder_close(ingest->idle->unwinder);
+        gv_known_free(&ingest->idle->running, ingest->database);
+    }
     free(ingest->idle);
     ingest->idle = NULL;
 }
@@ -70,6 +79,12 @@ static bool has_time(struct gv_ingest_idle *idle)
     return idle->spent_ns < GV_UNWIND_NS;
 }
 
+static int count_loss(struct gv_ingest *ingest, const char *why)
+{
+    return gv_database_run(ingest->database, GV_STATEMENT_LOSS_ADD, "itti", ingest->process,
+                           "native stack", why, (int64_t)1);
+}
+
 static int store_objects(struct gv_ingest *ingest, const uint64_t *address, size_t count)
 {
     int error = 0;
@@ -89,6 +104,20 @@ static int store_objects(struct gv_ingest *ingest, const uint64_t *address, size
     return error;
 }
 
+static int unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
+                  uint64_t address[GV_UNWIND_FRAMES], size_t *count)
+{
+    int64_t begin_ns = now_ns();
+    int error;
+
+    if (!ingest->final)
+        gv_unwinder_refresh(ingest->idle->unwinder);
+    *count = gv_unwinder_walk(ingest->idle->unwinder, stack, address);
+    error = store_objects(ingest, address, *count);
+    ingest->idle->spent_ns += now_ns() - begin_ns;
+    return error;
+}
+
 int gv_ingest_idle_unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
                           uint64_t address[GV_UNWIND_FRAMES], size_t *count)
 {
@@ -97,16 +126,100 @@ int gv_ingest_idle_unwind(struct gv_ingest *ingest, const struct gv_unwind_stack
     *count = 0;
     if (error)
         return error;
-    if (!has_time(ingest->idle))
-        return gv_database_run(ingest->database, GV_STATEMENT_LOSS_ADD, "itti", ingest->process,
-                               "native stack", "no time", (int64_t)1);
-    int64_t begin_ns = now_ns();
-    if (!ingest->final)
-        gv_unwinder_refresh(ingest->idle->unwinder);
-    *count = gv_unwinder_walk(ingest->idle->unwinder, stack, address);
-    error = store_objects(ingest, address, *count);
-    ingest->idle->spent_ns += now_ns() - begin_ns;
+    return has_time(ingest->idle) ? unwind(ingest, stack, address, count)
+                                  : count_loss(ingest, "no time");
+}
+
+/* ---- native frames of running threads ---- */
+
+/* A later look at the thread says nothing of the sample. */
+#define GV_RUNNING_LATE_NS 100000000
+
+/* What the thread does in a call is another matter. */
+static bool is_in_call(const struct gv_ingest *ingest, uint32_t tid)
+{
+    struct gv_spool_flight call;
+
+    for (uint32_t i = 0; i < ingest->reader->slots_count; i++)
+        if (gv_spool_reader_flight(ingest->reader, i, &call) && call.tid == tid)
+            return true;
+    return false;
+}
+
+static bool is_interpreter(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash && (strncmp(slash, "/python", 7) == 0 || strncmp(slash, "/libpython", 10) == 0);
+}
+
+/* A stack of the collector's own: these native frames, and the Python frames of the row `python`,
+ * if that is not 0. */
+static int add_running_stack(struct gv_ingest *ingest, const uint64_t *address, size_t count,
+                             int64_t python, int64_t *row)
+{
+    int error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD_OWN, "i", ingest->process);
+
+    *row = gv_database_last_id(ingest->database);
+    for (size_t i = 0; i < count && !error; i++) {
+        /* Python's frames stand for the interpreter's. */
+        if (python && is_interpreter(gv_unwinder_path(ingest->idle->unwinder, address[i])))
+            break;
+        /* A name is looked for before a return address; the first is none. */
+        error = gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iiii", *row,
+                                (int64_t)i, ingest->process, (int64_t)(address[i] + (i == 0)));
+    }
+    if (!error && python)
+        error =
+            gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON_COPY, "ii", python, *row);
     return error;
+}
+
+static int store_running_stack(struct gv_ingest *ingest, int64_t *stack)
+{
+    struct gv_ingest_idle *idle = ingest->idle;
+    uint64_t address[GV_UNWIND_FRAMES];
+    size_t count;
+    int error = unwind(ingest, &idle->taken.stack, address, &count);
+    int64_t row;
+
+    /* Python's frames say the same. */
+    if (error || count == 0 ||
+        (*stack && is_interpreter(gv_unwinder_path(idle->unwinder, address[0]))))
+        return error;
+    struct gv_key key = {{gv_mix_bytes(0, address, count * sizeof(*address)), (uint64_t)*stack}};
+    error = gv_known_find(&idle->running, ingest->database, &key, &row);
+    if (!error && !row) {
+        error = add_running_stack(ingest, address, count, *stack, &row);
+        if (!error)
+            error = gv_known_add(&idle->running, ingest->database, &key, row);
+    }
+    *stack = row;
+    return error;
+}
+
+/* Replaces the sample's stack by one with native frames, if it can be had. */
+static int take_stack(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
+                      int64_t *stack)
+{
+    int error = ingest->final ? 0 : open_idle(ingest);
+    int64_t age_ns = now_ns() - (int64_t)sample->at_ns;
+
+    if (error || ingest->final || ingest->idle->refused || age_ns > GV_RUNNING_LATE_NS ||
+        is_in_call(ingest, sample->tid))
+        return error;
+    if (!has_time(ingest->idle))
+        return count_loss(ingest, "no time");
+    int64_t begin_ns = now_ns();
+    error = gv_running_stack_take(ingest->idle->pid, sample->tid, &ingest->idle->taken);
+    ingest->idle->spent_ns += now_ns() - begin_ns;
+    if (error == -EPERM) {
+        ingest->idle->refused = true;
+        return count_loss(ingest, "ptrace refused");
+    }
+    if (error == -EBUSY)
+        return count_loss(ingest, "has a debugger");
+    return error ? 0 : store_running_stack(ingest, stack);
 }
 
 /* ---- samples ---- */
@@ -148,6 +261,8 @@ int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample 
         error = gv_ingest_stack(ingest, sample->stack, &stack);
     if (!error && sample->other_stack)
         error = gv_ingest_stack(ingest, sample->other_stack, &other_stack);
+    if (!error && sample->signs & GV_IDLE_WANTS_STACK)
+        error = take_stack(ingest, sample, &stack);
     if (error)
         return error;
     return gv_database_run(ingest->database, GV_STATEMENT_IDLE_SAMPLE_ADD, "izipitpiizzzppt",
