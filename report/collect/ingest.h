@@ -21,6 +21,10 @@
 
 #include <stdbool.h>
 
+/* Python frames come between the native ones inside the interpreter's calls and those around it. */
+#define GV_INGEST_PYTHON_DEPTH 1000
+#define GV_INGEST_OUTER_DEPTH  2000
+
 /* Read between two times by the running thread itself. */
 struct gv_delay_reading {
     uint64_t after_ns, before_ns;

@@ -118,16 +118,48 @@ static int unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
     return error;
 }
 
-int gv_ingest_idle_unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
-                          uint64_t address[GV_UNWIND_FRAMES], size_t *count)
+static bool is_interpreter(struct gv_ingest_idle *idle, uint64_t address)
 {
+    const char *path = gv_unwinder_path(idle->unwinder, address);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash && (strncmp(slash, "/python", 7) == 0 || strncmp(slash, "/libpython", 10) == 0);
+}
+
+/* If the row has Python frames, they stand for the interpreter's. `first`: what is added to the
+ * first address. */
+static int store_frames(struct gv_ingest *ingest, int64_t row, const uint64_t *address,
+                        size_t count, uint64_t first)
+{
+    bool inside_python = false;
+    int64_t python, depth = 0;
+    int error =
+        gv_database_find(ingest->database, GV_STATEMENT_FRAME_PYTHON_COUNT, &python, "i", row);
+
+    for (size_t i = 0; i < count && !error; i++) {
+        if (python && is_interpreter(ingest->idle, address[i])) {
+            inside_python = true;
+            continue;
+        }
+        error = gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iiii", row,
+                                depth++ + (inside_python ? GV_INGEST_OUTER_DEPTH : 0),
+                                ingest->process, (int64_t)(address[i] + (i == 0 ? first : 0)));
+    }
+    return error;
+}
+
+int gv_ingest_idle_copy(struct gv_ingest *ingest, const struct gv_unwind_stack *copy, int64_t row)
+{
+    uint64_t address[GV_UNWIND_FRAMES];
+    size_t count;
     int error = open_idle(ingest);
 
-    *count = 0;
     if (error)
         return error;
-    return has_time(ingest->idle) ? unwind(ingest, stack, address, count)
-                                  : count_loss(ingest, "no time");
+    if (!has_time(ingest->idle))
+        return count_loss(ingest, "no time");
+    error = unwind(ingest, copy, address, &count);
+    return error ? error : store_frames(ingest, row, address, count, 0);
 }
 
 /* ---- native frames of running threads ---- */
@@ -146,13 +178,6 @@ static bool is_in_call(const struct gv_ingest *ingest, uint32_t tid)
     return false;
 }
 
-static bool is_interpreter(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash && (strncmp(slash, "/python", 7) == 0 || strncmp(slash, "/libpython", 10) == 0);
-}
-
 /* A stack of the collector's own: these native frames, and the Python frames of the row `python`,
  * if that is not 0. */
 static int add_running_stack(struct gv_ingest *ingest, const uint64_t *address, size_t count,
@@ -161,18 +186,11 @@ static int add_running_stack(struct gv_ingest *ingest, const uint64_t *address, 
     int error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD_OWN, "i", ingest->process);
 
     *row = gv_database_last_id(ingest->database);
-    for (size_t i = 0; i < count && !error; i++) {
-        /* Python's frames stand for the interpreter's. */
-        if (python && is_interpreter(gv_unwinder_path(ingest->idle->unwinder, address[i])))
-            break;
-        /* A name is looked for before a return address; the first is none. */
-        error = gv_database_run(ingest->database, GV_STATEMENT_FRAME_NATIVE, "iiii", *row,
-                                (int64_t)i, ingest->process, (int64_t)(address[i] + (i == 0)));
-    }
     if (!error && python)
         error =
             gv_database_run(ingest->database, GV_STATEMENT_FRAME_PYTHON_COPY, "ii", python, *row);
-    return error;
+    /* A name is looked for before a return address; the first is none. */
+    return error ? error : store_frames(ingest, *row, address, count, 1);
 }
 
 static int store_running_stack(struct gv_ingest *ingest, int64_t *stack)
@@ -183,9 +201,8 @@ static int store_running_stack(struct gv_ingest *ingest, int64_t *stack)
     int error = unwind(ingest, &idle->taken.stack, address, &count);
     int64_t row;
 
-    /* Python's frames say the same. */
-    if (error || count == 0 ||
-        (*stack && is_interpreter(gv_unwinder_path(idle->unwinder, address[0]))))
+    /* Python's frames say it already, if it is in the interpreter. */
+    if (error || count == 0 || (*stack && is_interpreter(idle, address[0])))
         return error;
     struct gv_key key = {{gv_mix_bytes(0, address, count * sizeof(*address)), (uint64_t)*stack}};
     error = gv_known_find(&idle->running, ingest->database, &key, &row);

@@ -196,6 +196,9 @@ ORDER BY 6 DESC LIMIT 1;
 INSERT OR REPLACE INTO frame (stack, depth, kind, function, file, line)
 VALUES (?1, ?2, 'python', ?3, ?4, ?5);
 
+-- name: FRAME_PYTHON_COUNT
+SELECT count(*) FROM frame WHERE stack = ? AND kind = 'python';
+
 -- name: FRAME_PYTHON_COPY
 INSERT INTO frame SELECT ?2, depth, kind, function, library, file, line, address, object
 FROM frame WHERE stack = ?1 AND kind = 'python';

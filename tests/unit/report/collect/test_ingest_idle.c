@@ -387,11 +387,12 @@ static void a_copy_of_nonsense_has_no_frames(void **state)
                             }};
 
     (void)state;
-    append(&copy); /* of no stack */
     append(&stack);
     append(&copy);
+    copy.stack_copy.number = 5; /* of no stack */
+    append(&copy);
     recover();
-    assert_int_equal(number("SELECT count(*) FROM stack"), 1);
+    assert_int_equal(number("SELECT count(*) FROM stack"), 2);
     assert_int_equal(number("SELECT count(*) FROM frame"), 0);
 }
 
