@@ -21,7 +21,7 @@ VALUES ('session', ?1), ('spool_directory', ?2), ('state', 'recording');
 -- name: META_FIRST
 INSERT OR REPLACE INTO meta (key, value)
 VALUES ('schema_version', ?1), ('gpuverify_version', ?2), ('host', ?3), ('clock', ?4),
-    ('unix_offset_ns', ?5), ('start_unix_ns', ?5), ('watchdog_ns', ?6),
+    ('unix_offset_ns', ?5), ('start_unix_ns', ?5), ('watchdog_ns', ?6), ('machine', ?7),
     ('program', (SELECT program FROM process ORDER BY id LIMIT 1)),
     ('arguments', (SELECT arguments FROM process ORDER BY id LIMIT 1)),
     ('directory', (SELECT directory FROM process ORDER BY id LIMIT 1));
