@@ -14,18 +14,18 @@
 struct gv_ingest_idle {
     uint32_t pid;
     struct gv_unwinder *unwinder;
-    int64_t spent_ns; /* by unwinding; what a second allows is taken off */
+    int64_t spent_ns; /* of CPU time, for stacks; what a second allows is taken off */
     int64_t looked_ns;
     struct gv_known running; /* hash of a running thread's frames, its Python stack -> row */
     bool refused;            /* ptrace */
     struct gv_running_stack taken;
 };
 
-static int64_t now_ns(void)
+static int64_t time_ns(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -41,7 +41,7 @@ static int open_idle(struct gv_ingest *ingest)
         gv_spool_reader_facts(ingest->reader, facts);
         idle->pid = facts->pid;
         idle->unwinder = gv_unwinder_open(facts->pid);
-        idle->looked_ns = now_ns();
+        idle->looked_ns = time_ns(CLOCK_MONOTONIC);
     }
     free(facts);
     if (!idle || !idle->unwinder) {
@@ -64,13 +64,14 @@ void gv_ingest_idle_close(struct gv_ingest *ingest)
 
 /* ---- native frames ---- */
 
-/* Of each second. The first stack through a large library takes milliseconds, others microseconds.
+/* CPU time of each second. The first stack through a large library takes milliseconds, others
+ * microseconds.
  */
 #define GV_UNWIND_NS 20000000
 
 static bool has_time(struct gv_ingest_idle *idle)
 {
-    int64_t now = now_ns();
+    int64_t now = time_ns(CLOCK_MONOTONIC);
 
     idle->spent_ns -= (now - idle->looked_ns) / (1000000000 / GV_UNWIND_NS);
     idle->looked_ns = now;
@@ -107,14 +108,14 @@ static int store_objects(struct gv_ingest *ingest, const uint64_t *address, size
 static int unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
                   uint64_t address[GV_UNWIND_FRAMES], size_t *count)
 {
-    int64_t begin_ns = now_ns();
+    int64_t begin_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
     int error;
 
     if (!ingest->final)
         gv_unwinder_refresh(ingest->idle->unwinder);
     *count = gv_unwinder_walk(ingest->idle->unwinder, stack, address);
     error = store_objects(ingest, address, *count);
-    ingest->idle->spent_ns += now_ns() - begin_ns;
+    ingest->idle->spent_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
     return error;
 }
 
@@ -220,16 +221,16 @@ static int take_stack(struct gv_ingest *ingest, const struct gv_record_idle_samp
                       int64_t *stack)
 {
     int error = ingest->final ? 0 : open_idle(ingest);
-    int64_t age_ns = now_ns() - (int64_t)sample->at_ns;
+    int64_t age_ns = time_ns(CLOCK_MONOTONIC) - (int64_t)sample->at_ns;
 
     if (error || ingest->final || ingest->idle->refused || age_ns > GV_RUNNING_LATE_NS ||
         is_in_call(ingest, sample->tid))
         return error;
     if (!has_time(ingest->idle))
         return count_loss(ingest, "no time");
-    int64_t begin_ns = now_ns();
+    int64_t begin_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
     error = gv_running_stack_take(ingest->idle->pid, sample->tid, &ingest->idle->taken);
-    ingest->idle->spent_ns += now_ns() - begin_ns;
+    ingest->idle->spent_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
     if (error == -EPERM) {
         ingest->idle->refused = true;
         return count_loss(ingest, "ptrace refused");
