@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,27 @@ static int copy(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
     return stack->size ? 0 : -EAGAIN;
 }
 
+int gv_running_stack_try(void)
+{
+    int status = 0, error;
+    pid_t program = fork();
+
+    if (program < 0)
+        return -errno;
+    while (program == 0)
+        pause();
+    pid_t collector = fork();
+    if (collector == 0)
+        _exit(ptrace(PTRACE_SEIZE, program, NULL, NULL) < 0 ? errno : 0);
+    error = collector < 0 ? -errno : 0;
+    while (!error && waitpid(collector, &status, 0) < 0 && errno == EINTR)
+        continue;
+    kill(program, SIGKILL);
+    while (waitpid(program, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return error ? error : WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM;
+}
+
 int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
 {
     int status, error = gv_running_stack_let_go() ? -EAGAIN : may_stop(pid, tid);
@@ -218,6 +240,11 @@ int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *t
 }
 
 #else
+
+int gv_running_stack_try(void)
+{
+    return -ENOSYS;
+}
 
 int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken)
 {

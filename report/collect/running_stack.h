@@ -25,6 +25,10 @@ struct gv_running_stack {
  * or did not stop in time; -ENOSYS: not on this machine; or another -errno. */
 int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *taken);
 
+/* Whether it is allowed here, tried on a process of ours by one that it does not descend from, as
+ * the collector's is. 0 or -errno. */
+int gv_running_stack_try(void);
+
 /* Lets go a thread that stops only now. True: there is still one to come; call it again soon. */
 bool gv_running_stack_let_go(void);
 
