@@ -13,7 +13,6 @@ struct idle_process {
     int64_t id, start_ns, end_ns;
     bool starts, ends; /* known */
     bool has_gpu;
-    size_t unseen; /* in the list: the first that may end later */
     int64_t untimed_ns;
     /* Without a GPU side: */
     bool worked, waited;
@@ -146,6 +145,22 @@ static int gap_part(struct idle_finding *finding, struct gv_idle_gap gap, int64_
     return start_ns < end_ns ? gv_idle_gap_take(finding->run, &gap) : 0;
 }
 
+/* The first unseen time of the process, or of a later one, that ends after `at_ns`. */
+static size_t unseen_after(const struct gv_gpu_unseen_list *list, int64_t process, int64_t at_ns)
+{
+    size_t low = 0, high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gv_gpu_unseen *unseen = &list->times[middle];
+        if (unseen->process < process || (unseen->process == process && unseen->until_ns <= at_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Missing operations may have filled parts of it. */
 static int gap_known(struct idle_finding *finding, struct idle_process *process,
                      const struct gv_idle_gap *gap)
@@ -156,7 +171,7 @@ static int gap_known(struct idle_finding *finding, struct idle_process *process,
 
     if (to_ns > process->untimed_ns)
         to_ns = process->untimed_ns;
-    for (size_t i = process->unseen; i < list->count && !error; i++) {
+    for (size_t i = unseen_after(list, process->id, from_ns); i < list->count && !error; i++) {
         const struct gv_gpu_unseen *unseen = &list->times[i];
         if (unseen->process != process->id || unseen->known_ns >= to_ns)
             break;
@@ -296,19 +311,6 @@ static int find_last(struct idle_finding *finding)
     return error;
 }
 
-/* Both lists are sorted by process. */
-static void find_unseen(struct idle_finding *finding)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < finding->process_count; i++) {
-        while (at < finding->run->unseen.count &&
-               finding->run->unseen.times[at].process < finding->processes[i].id)
-            at++;
-        finding->processes[i].unseen = at;
-    }
-}
-
 int gv_idle_gaps_find(struct gv_idle_run *run)
 {
     struct idle_finding finding = {.run = run};
@@ -324,11 +326,8 @@ int gv_idle_gaps_find(struct gv_idle_run *run)
     if (!error)
         error = gv_database_error(
             run->trace, sqlite3_prepare_v2(run->trace, sql_call, -1, &finding.call, NULL));
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !error; i++) {
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !error; i++)
         error = gv_database_each(run->trace, steps[i].sql, NULL, 0, steps[i].take, &finding);
-        if (i == 0)
-            find_unseen(&finding);
-    }
     if (!error)
         error = find_last(&finding);
     sqlite3_finalize(finding.call);

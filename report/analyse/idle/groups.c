@@ -173,6 +173,10 @@ static int group_add(struct gv_idle_run *run, const struct gv_idle_gap *gap)
     group->total_ns = gv_time_sum(group->total_ns, gap->end_ns - gap->start_ns);
     group->host_ns = gv_time_sum(group->host_ns, gap->host_ns - gap->start_ns);
     group->launched_ns = gv_time_sum(group->launched_ns, gap->end_ns - gap->launched_ns);
+    if (gap->launched_ns - gap->host_ns > group->call_ns) {
+        group->call = gap->next;
+        group->call_ns = gap->launched_ns - gap->host_ns;
+    }
     if (gap->host_ns == gap->start_ns)
         return 0;
     error = tally_gap(run, gap, group);
@@ -299,6 +303,10 @@ static void pass_call(struct gv_idle_run *run, struct idle_pass *pass, int64_t c
         if (window->inside_ns == 0)
             window->called_ns = from_ns;
         window->inside_ns += to_ns - from_ns;
+        if (to_ns - from_ns > window->call_ns) {
+            window->call = call;
+            window->call_ns = to_ns - from_ns;
+        }
         if (window->inside_ns > window->end_ns - window->start_ns) /* not in a trace of ours */
             window->inside_ns = window->end_ns - window->start_ns;
     }
@@ -358,6 +366,10 @@ static void passes_close(struct idle_passing *passing)
             continue;
         group->looked_ns = gv_time_sum(group->looked_ns, window->end_ns - window->start_ns);
         group->inside_ns = gv_time_sum(group->inside_ns, window->inside_ns);
+        if (window->call_ns > group->call_ns) {
+            group->call = window->call;
+            group->call_ns = window->call_ns;
+        }
         if (window->start_ns == group->first.start_ns && window->previous)
             group->first.previous = window->previous;
     }

@@ -65,8 +65,18 @@ ORDER BY c.start_ns;
 SELECT value FROM main.meta WHERE key = 'idle'
     AND EXISTS (SELECT 1 FROM main.meta WHERE key = 'state' AND value = 'complete');
 
+-- name: python
+-- Processes that ran Python.
+SELECT id, EXISTS (SELECT 1 FROM idle_sample WHERE process = process.id AND signs & 2)
+    OR EXISTS (SELECT 1 FROM stack s JOIN frame f ON f.stack = s.id
+        WHERE s.process = process.id AND f.kind = 'python')
+FROM process;
+
 -- name: add
+-- ?14: the call that explains it.
 INSERT INTO idle_time (process, device, thread, start_ns, duration_ns, gaps, reason, detail,
     samples, stack, confidence, previous_call, next_call)
-VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0),
+VALUES (?1, CASE WHEN ?2 >= 0 THEN ?2 END, nullif(?3, 0), ?4, ?5, ?6, ?7,
+    coalesce(?8, (SELECT a.name FROM call c JOIN api a ON a.id = c.api WHERE c.id = ?14)),
+    ?9, coalesce(nullif(?10, 0), (SELECT stack FROM call_stack WHERE call = ?14)),
     ?11, nullif(?12, 0), nullif(?13, 0));

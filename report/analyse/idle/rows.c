@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define GV_IDLE_QUEUED "the GPU had queued work"
-#define GV_IDLE_CALLED "inside CUDA calls"
 
 struct idle_row {
     size_t lane;
@@ -19,6 +18,7 @@ struct idle_row {
     enum gv_idle_confidence confidence;
     const char *detail;
     int64_t start_ns, duration_ns, gaps, samples, stack, previous, next;
+    int64_t call; /* that explains it; 0: none */
 };
 
 struct idle_rows {
@@ -60,9 +60,10 @@ static int row_cuda(struct idle_rows *rows, struct idle_row row, enum gv_idle_pl
                     int64_t queued_ns)
 {
     row.reason = placed(GV_REASON_CUDA, place);
-    row.detail = queued_ns > row.duration_ns / 2 ? GV_IDLE_QUEUED
-                 : row.reason != GV_REASON_CUDA  ? GV_IDLE_CALLED
-                                                 : NULL;
+    if (queued_ns > row.duration_ns / 2) {
+        row.detail = GV_IDLE_QUEUED;
+        row.call = row.next; /* its line */
+    }
     row.confidence = GV_IDLE_INFERRED;
     row.samples = row.stack = 0;
     return row_add(rows, &row);
@@ -76,6 +77,7 @@ static int row_verdict(struct idle_rows *rows, struct idle_row row, enum gv_idle
     row.reason = placed(verdict->reason, place);
     row.detail = verdict->detail;
     row.stack = verdict->stack;
+    row.call = 0;
     return row_add(rows, &row);
 }
 
@@ -126,7 +128,15 @@ static int rows_without_samples(struct idle_rows *rows, struct idle_row row, siz
         row.duration_ns = gv_time_sum(host_ns, cuda_ns);
         return row_cuda(rows, row, place, queued_ns);
     }
-    error = row_verdict(rows, row, place, 0);
+    struct idle_row other = row;
+    other.call = 0;
+    other.reason =
+        placed(host_ns / row.gaps < GV_IDLE_RUNS_NS
+                   ? gv_id_table_get(&run->python, run->lanes[lane].process, 0) ? GV_REASON_PYTHON
+                                                                                : GV_REASON_NATIVE
+                   : GV_REASON_UNKNOWN,
+               place);
+    error = row_add(rows, &other);
     row.duration_ns = cuda_ns;
     return error ? error : row_cuda(rows, row, place, queued_ns);
 }
@@ -144,6 +154,7 @@ static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)
         .gaps = group->gaps,
         .previous = group->first.previous,
         .next = group->first.next,
+        .call = group->call,
     };
     int error;
 
@@ -189,9 +200,10 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
         .gaps = 1,
         .previous = windows[0].previous ? windows[0].previous : gap->previous,
         .next = gap->next,
+        .call = gap->next,
     };
     int64_t host_ns = 0, cuda_ns, queued_ns = gap->end_ns - gap->launched_ns;
-    int64_t called_ns = gap->host_ns;
+    int64_t called_ns = gap->host_ns, longest_ns = gap->launched_ns - gap->host_ns;
     size_t made, most = 0;
     int error = 0;
 
@@ -201,6 +213,10 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
         host_ns += windows[i].end_ns - windows[i].start_ns - windows[i].inside_ns;
         if (windows[i].inside_ns > 0)
             called_ns = windows[i].called_ns;
+        if (windows[i].call_ns > longest_ns) {
+            row.call = windows[i].call;
+            longest_ns = windows[i].call_ns;
+        }
     }
     cuda_ns = gap->end_ns - gap->start_ns - host_ns;
     if (!windows[0].sampled) {
@@ -287,6 +303,7 @@ static int row_store(const struct idle_rows *rows, sqlite3_stmt *add, const stru
     sqlite3_bind_text(add, 11, confidences[row->confidence], -1, SQLITE_STATIC);
     sqlite3_bind_int64(add, 12, row->previous);
     sqlite3_bind_int64(add, 13, row->next);
+    sqlite3_bind_int64(add, 14, row->call);
     int result = sqlite3_step(add);
     sqlite3_reset(add);
     return gv_database_error(rows->run->trace, result);
