@@ -9,6 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* What is known of a call; all 0: nothing. */
+struct idle_call {
+    int64_t thread, start_ns, end_ns;
+    uint64_t what;
+};
+
 struct idle_process {
     int64_t id, start_ns, end_ns;
     bool starts, ends; /* known */
@@ -24,6 +30,8 @@ struct idle_device {
     int64_t process, device;
     bool begun;
     int64_t until_ns, call; /* busy until then, and the call of the operation that was */
+    int64_t read;           /* the call that was read last */
+    struct idle_call last;
 };
 
 struct idle_finding {
@@ -106,12 +114,6 @@ static int take_place(void *context, sqlite3_stmt *row)
 
 /* ---- one idle time ---- */
 
-/* What is known of a call; all 0: nothing. */
-struct idle_call {
-    int64_t thread, start_ns, end_ns;
-    uint64_t what;
-};
-
 static struct idle_call call_read(const struct idle_finding *finding, int64_t id)
 {
     struct idle_call call = {0};
@@ -183,11 +185,14 @@ static int gap_known(struct idle_finding *finding, struct idle_process *process,
     return error ? error : gap_part(finding, *gap, from_ns, to_ns);
 }
 
-static int device_gap(struct idle_finding *finding, const struct idle_device *device,
+static int device_gap(struct idle_finding *finding, struct idle_device *device,
                       enum gv_idle_place place, int64_t end_ns, int64_t next)
 {
     struct idle_process *process = process_of(finding, device->process);
-    struct idle_call before = call_read(finding, device->call), after = call_read(finding, next);
+    struct idle_call before = device->call && device->call == device->read
+                                  ? device->last
+                                  : call_read(finding, device->call);
+    struct idle_call after = call_read(finding, next);
     struct gv_idle_gap gap = {
         .place = place,
         .start_ns = device->until_ns,
@@ -201,6 +206,8 @@ static int device_gap(struct idle_finding *finding, const struct idle_device *de
     };
     int error;
 
+    device->read = next;
+    device->last = after;
     if (!process || end_ns <= device->until_ns)
         return 0;
     error = gv_idle_lane(finding->run, device->process, device->device,
@@ -297,7 +304,7 @@ static int find_last(struct idle_finding *finding)
     int error = 0;
 
     for (size_t i = 0; i < finding->device_count && !error; i++) {
-        const struct idle_device *device = &finding->devices[i];
+        struct idle_device *device = &finding->devices[i];
         const struct idle_process *process = process_of(finding, device->process);
         if (process && device->begun)
             error = device_gap(finding, device, GV_IDLE_LAST, process->end_ns, 0);
