@@ -2,7 +2,7 @@
 
 -- name: samples
 SELECT thread, at_ns, process, span_ns, about, state, system_call, target, signs, pid_or_tid,
-    coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, text
+    coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, cpu_ns, text
 FROM idle_sample WHERE thread IS NOT NULL ORDER BY thread, at_ns, id;
 
 -- name: has_gil

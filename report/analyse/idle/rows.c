@@ -87,9 +87,9 @@ static int64_t share(int64_t ns, int64_t from, int64_t to, int64_t of)
     return (int64_t)((__int128)ns * to / of) - (int64_t)((__int128)ns * from / of);
 }
 
-/* Splits row->duration_ns by what the samples of a group say. */
+/* Splits row->duration_ns by what the samples of a group, or of others like it, say. */
 static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
-                         const struct gv_idle_group *group)
+                         const struct gv_idle_group *group, bool own)
 {
     const struct gv_idle_run *run = rows->run;
     int64_t ns = row.duration_ns, from = 0;
@@ -98,7 +98,7 @@ static int rows_by_tally(struct idle_rows *rows, struct idle_row row,
     for (size_t at = group->tallies; at && !error; at = run->tallies[at - 1].next) {
         const struct gv_idle_tally *tally = &run->tallies[at - 1];
         row.duration_ns = share(ns, from, from + tally->count, group->samples);
-        row.samples = row.confidence == GV_IDLE_INFERRED ? 0 : tally->count;
+        row.samples = own ? tally->count : 0;
         from += tally->count;
         error = row_verdict(rows, row, GV_IDLE_BETWEEN, tally->verdict);
     }
@@ -122,7 +122,7 @@ static int rows_without_samples(struct idle_rows *rows, struct idle_row row, siz
         row.duration_ns = cuda_ns;
         error = row_cuda(rows, row, place, queued_ns);
         row.duration_ns = host_ns;
-        return error ? error : rows_by_tally(rows, row, &run->afters[number - 1]);
+        return error ? error : rows_by_tally(rows, row, &run->afters[number - 1], false);
     }
     if (host_ns <= cuda_ns) {
         row.duration_ns = gv_time_sum(host_ns, cuda_ns);
@@ -163,7 +163,7 @@ static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)
                                     group->launched_ns);
     if (group->first.inferred)
         row.confidence = GV_IDLE_INFERRED;
-    error = rows_by_tally(rows, row, group);
+    error = rows_by_tally(rows, row, group, true);
     row.duration_ns = cuda_ns;
     return error ? error : row_cuda(rows, row, GV_IDLE_BETWEEN, group->launched_ns);
 }

@@ -30,6 +30,7 @@ enum idle_sample_column {
     IDLE_STACK,
     IDLE_OTHER_STACK,
     IDLE_DELAY,
+    IDLE_CPU,
     IDLE_TEXT,
 };
 
@@ -202,6 +203,17 @@ static bool is_descheduled(sqlite3_stmt *row, char state)
     int64_t span_ns = gv_time_column_duration(row, IDLE_SPAN);
 
     return state == 'R' && span_ns > 0 && gv_time_column_duration(row, IDLE_DELAY) > span_ns / 2;
+}
+
+/* A thread that waits for the GIL wakes up every 5 ms to ask for it. */
+static bool still_waits_for_gil(const struct gv_idle_run *run, sqlite3_stmt *row)
+{
+    const struct gv_idle_sample *last =
+        run->sample_count ? &run->samples[run->sample_count - 1] : NULL;
+
+    return last && last->thread == sqlite3_column_int64(row, IDLE_THREAD) &&
+           run->verdicts[last->verdict].reason == GV_REASON_GIL &&
+           gv_time_column_duration(row, IDLE_CPU) < gv_time_column_duration(row, IDLE_SPAN) / 2;
 }
 
 static enum gv_idle_reason sample_reason(struct idle_reading *reading, sqlite3_stmt *row,
@@ -394,6 +406,9 @@ static int take_sample(void *context, sqlite3_stmt *row)
     if (error)
         return error;
     enum gv_idle_reason reason = sample_reason(reading, row, &own, &other);
+    if (reason == GV_REASON_NATIVE && (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_IN_PYTHON) &&
+        still_waits_for_gil(run, row))
+        return sample_add(run, row, run->samples[run->sample_count - 1].verdict);
     sample_detail(reading, row, reason, other.line, detail, sizeof(detail));
     /* The line to change is the holder's. */
     bool holder = reason == GV_REASON_GIL && other_stack;
