@@ -1,7 +1,7 @@
 -- What the analysis of idle time reads and writes.
 
 -- name: samples
-SELECT thread, at_ns, process, span_ns, about, state, system_call, target, signs, pid_or_tid,
+SELECT thread, at_ns, process, about, state, system_call, target, signs, pid_or_tid,
     coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, cpu_ns, text
 FROM idle_sample WHERE thread IS NOT NULL ORDER BY thread, at_ns, id;
 
@@ -47,6 +47,9 @@ SELECT id, thread, start_ns, CASE WHEN result = 600
     THEN coalesce((SELECT span_ns FROM call_fold WHERE call = call.id), duration_ns)
     ELSE duration_ns END
 FROM call;
+
+-- name: delay
+SELECT delay_ns FROM call_delay WHERE call = ?1;
 
 -- name: waits
 -- What gave the GPU work (1), or waited for all of it (0), in processes without a GPU side.

@@ -18,7 +18,8 @@ struct idle_row {
     enum gv_idle_confidence confidence;
     const char *detail;
     int64_t start_ns, duration_ns, gaps, samples, stack, previous, next;
-    int64_t call; /* that explains it; 0: none */
+    int64_t call;     /* that explains it; 0: none */
+    int64_t delay_ns; /* part of the time inside calls */
 };
 
 struct idle_rows {
@@ -55,10 +56,23 @@ static enum gv_idle_reason placed(enum gv_idle_reason reason, enum gv_idle_place
                                                 : GV_REASON_END;
 }
 
-/* Time inside calls, and after the one that gave the device work. */
+/* Time inside calls, and after the one that gave the device work; in some of it the thread had no
+ * CPU. */
 static int row_cuda(struct idle_rows *rows, struct idle_row row, enum gv_idle_place place,
                     int64_t queued_ns)
 {
+    struct idle_row delayed = row;
+    int error;
+
+    delayed.reason = GV_REASON_DESCHEDULED;
+    delayed.confidence = GV_IDLE_INFERRED;
+    delayed.detail = NULL;
+    delayed.samples = delayed.stack = 0;
+    delayed.duration_ns = row.delay_ns;
+    row.duration_ns -= row.delay_ns;
+    error = row_add(rows, &delayed);
+    if (error)
+        return error;
     row.reason = placed(GV_REASON_CUDA, place);
     if (queued_ns > row.duration_ns / 2) {
         row.detail = GV_IDLE_QUEUED;
@@ -155,6 +169,8 @@ static int group_rows(struct idle_rows *rows, const struct gv_idle_group *group)
         .previous = group->first.previous,
         .next = group->first.next,
         .call = group->call,
+        .delay_ns =
+            group->looked_ns > 0 ? share(group->host_ns, 0, group->delay_ns, group->looked_ns) : 0,
     };
     int error;
 
@@ -211,6 +227,7 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
         return -ENOMEM;
     for (size_t i = count; i-- > 0;) {
         host_ns += windows[i].end_ns - windows[i].start_ns - windows[i].inside_ns;
+        row.delay_ns += windows[i].delay_ns;
         if (windows[i].inside_ns > 0)
             called_ns = windows[i].called_ns;
         if (windows[i].call_ns > longest_ns) {
@@ -234,6 +251,7 @@ static int gap_rows(struct idle_rows *rows, const struct gv_idle_gap *gap,
             most = i;
     /* A launch alone is no row. */
     if (cuda_ns < (gap->end_ns - gap->start_ns) / 100) {
+        row.delay_ns = 0;
         turns[most].host_ns += cuda_ns;
         cuda_ns = 0;
     }

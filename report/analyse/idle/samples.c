@@ -20,7 +20,6 @@ enum idle_sample_column {
     IDLE_THREAD,
     IDLE_AT,
     IDLE_PROCESS,
-    IDLE_SPAN,
     IDLE_ABOUT,
     IDLE_STATE,
     IDLE_SYSTEM_CALL,
@@ -183,23 +182,11 @@ static bool is_python(int signs)
            ((signs & GV_IDLE_HAS_GIL) || !(signs & GV_IDLE_KNOWS_GIL));
 }
 
-/* The thread, or the child, was ready for most of the time, but did not run. */
+/* Of the time in which it was ready, it had no CPU for longer than it had one. */
 static bool is_descheduled(sqlite3_stmt *row, char state)
 {
-    int64_t span_ns = gv_time_column_duration(row, IDLE_SPAN);
-
-    return state == 'R' && span_ns > 0 && gv_time_column_duration(row, IDLE_DELAY) > span_ns / 2;
-}
-
-/* A thread that waits for the GIL wakes up every 5 ms to ask for it. */
-static bool still_waits_for_gil(const struct gv_idle_run *run, sqlite3_stmt *row)
-{
-    const struct gv_idle_sample *last =
-        run->sample_count ? &run->samples[run->sample_count - 1] : NULL;
-
-    return last && last->thread == sqlite3_column_int64(row, IDLE_THREAD) &&
-           run->verdicts[last->verdict].reason == GV_REASON_GIL &&
-           gv_time_column_duration(row, IDLE_CPU) < gv_time_column_duration(row, IDLE_SPAN) / 2;
+    return state == 'R' &&
+           gv_time_column_duration(row, IDLE_DELAY) > gv_time_column_duration(row, IDLE_CPU);
 }
 
 static enum gv_idle_reason sample_reason(struct idle_reading *reading, sqlite3_stmt *row,
@@ -392,9 +379,6 @@ static int take_sample(void *context, sqlite3_stmt *row)
     if (error)
         return error;
     enum gv_idle_reason reason = sample_reason(reading, row, &own, &other);
-    if (reason == GV_REASON_NATIVE && (sqlite3_column_int(row, IDLE_SIGNS) & GV_IDLE_IN_PYTHON) &&
-        still_waits_for_gil(run, row))
-        return sample_add(run, row, run->samples[run->sample_count - 1].verdict);
     sample_detail(reading, row, reason, other.line, detail, sizeof(detail));
     /* The line to change is the holder's. */
     bool holder = reason == GV_REASON_GIL && other_stack;
