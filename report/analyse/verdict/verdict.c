@@ -277,8 +277,8 @@ static bool verdict_is_told(const struct gv_verdict *verdict, enum gv_verdict_cl
 static bool verdict_is_host(const struct gv_run_facts *facts)
 {
     return facts->gpu_whole &&
-           (double)facts->busiest_ns <
-               gv_verdict_threshold(GV_VERDICT_HOST) * (double)facts->run_ns &&
+           verdict_share(facts->run_ns - facts->busiest_ns, facts->run_ns) >=
+               gv_verdict_threshold(GV_VERDICT_HOST) &&
            (double)facts->own_idle_ns >=
                verdict_thousandths(GV_VERDICT_LIMIT_OWN_IDLE) * (double)facts->idle_ns &&
            facts->own_idle_ns > 0;

@@ -382,8 +382,8 @@ static void item_say(const struct gv_run_facts *facts, const struct gv_finding *
         break;
     case GV_VERDICT_IDLE_LINE:
         snprintf(out, size, "i%" PRId64 " %s%s", facts->idle[finding->idle].id,
-                 facts->idle[finding->idle].inferred ? "at least: " : "",
-                 facts->idle[finding->idle].text);
+                 facts->idle[finding->idle].text,
+                 facts->idle[finding->idle].inferred ? " (at least)" : "");
         break;
     case GV_VERDICT_IDLE:
         if (gv_run_facts_idle_call_is_known(facts))
