@@ -83,8 +83,8 @@ static int explain_one(sqlite3 *trace, int64_t id, const struct gv_explain_out *
 static int explain_idle(sqlite3 *trace, int64_t id, const struct gv_explain_out *to, int *told)
 {
     struct gv_idle_filter filter = {.id = id, .device = -1, .limit = 1};
-    struct gv_idle_rows rows;
-    int error = gv_idle_rows_read(trace, &filter, &rows);
+    struct gv_idle_list rows;
+    int error = gv_idle_listed_read(trace, &filter, &rows);
 
     if (!error && rows.count) {
         if (to->json)
@@ -96,7 +96,7 @@ static int explain_idle(sqlite3 *trace, int64_t id, const struct gv_explain_out 
     } else if (to->json) {
         gv_json_null(to->json, "idle");
     }
-    gv_idle_rows_free(&rows);
+    gv_idle_listed_free(&rows);
     return error;
 }
 

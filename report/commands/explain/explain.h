@@ -5,7 +5,7 @@
 #ifndef GV_COMMANDS_EXPLAIN_EXPLAIN_H
 #define GV_COMMANDS_EXPLAIN_EXPLAIN_H
 
-#include "report/analyse/idle/rows.h"
+#include "report/analyse/idle/listed.h"
 #include "report/analyse/stalls/rows.h"
 #include "report/show/json.h"
 
@@ -43,7 +43,8 @@ int gv_explain_stall(sqlite3 *trace, const struct gv_stall_row *row,
                      const struct gv_explain_out *to);
 
 /* 0 or -errno. */
-int gv_explain_idle(sqlite3 *trace, const struct gv_idle_row *row, const struct gv_explain_out *to);
+int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
+                    const struct gv_explain_out *to);
 
 /* All unfinished calls. *told: their number. 0 or -errno. */
 int gv_explain_flights(sqlite3 *trace, const struct gv_explain_out *to, int *told);

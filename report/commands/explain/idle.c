@@ -1,5 +1,5 @@
 #include "report/analyse/idle/reason_words.h"
-#include "report/analyse/idle/rows.h"
+#include "report/analyse/idle/listed.h"
 #include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/time_sum.h"
@@ -13,18 +13,18 @@
 #define GV_IDLE_FRAMES      6
 #define GV_IDLE_WHERE_BYTES 8192
 
-static bool idle_is(const struct gv_idle_row *row, const char *confidence)
+static bool idle_is(const struct gv_idle_listed *row, const char *confidence)
 {
     return row->confidence && strcmp(row->confidence, confidence) == 0;
 }
 
 /* Of several, that of one on average. */
-static int64_t idle_one_ns(const struct gv_idle_row *row)
+static int64_t idle_one_ns(const struct gv_idle_listed *row)
 {
     return row->gaps > 1 ? row->duration_ns / row->gaps : row->duration_ns;
 }
 
-static void idle_title(const struct gv_idle_row *row, FILE *out)
+static void idle_title(const struct gv_idle_listed *row, FILE *out)
 {
     char took[GV_FORMAT_BYTES];
 
@@ -35,7 +35,7 @@ static void idle_title(const struct gv_idle_row *row, FILE *out)
     fputc('\n', out);
 }
 
-static void idle_fields(const struct gv_idle_row *row, struct gv_json *json)
+static void idle_fields(const struct gv_idle_listed *row, struct gv_json *json)
 {
     gv_json_number(json, "id", row->id);
     gv_json_number(json, "process", row->process);
@@ -52,7 +52,7 @@ static void idle_fields(const struct gv_idle_row *row, struct gv_json *json)
     gv_json_known(json, "next_call", row->next_call, row->next_call != 0);
 }
 
-static void idle_what(const struct gv_idle_row *row, FILE *text)
+static void idle_what(const struct gv_idle_listed *row, FILE *text)
 {
     char took[GV_FORMAT_BYTES], one[GV_FORMAT_BYTES];
 
@@ -83,7 +83,7 @@ static void idle_what(const struct gv_idle_row *row, FILE *text)
                 row->previous_name);
 }
 
-static void idle_why(const struct gv_idle_row *row, FILE *text)
+static void idle_why(const struct gv_idle_listed *row, FILE *text)
 {
     const struct gv_idle_reason_words *words = gv_idle_reason_find(row->reason);
 
@@ -101,7 +101,7 @@ static void idle_why(const struct gv_idle_row *row, FILE *text)
 }
 
 /* All idle time for this reason at this line. */
-static int idle_all(sqlite3 *trace, const struct gv_idle_row *row, const char *where,
+static int idle_all(sqlite3 *trace, const struct gv_idle_listed *row, const char *where,
                     const struct gv_explain_out *to)
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
@@ -126,7 +126,8 @@ static int idle_all(sqlite3 *trace, const struct gv_idle_row *row, const char *w
     return error ? error : gv_explain_end(to, "all");
 }
 
-int gv_explain_idle(sqlite3 *trace, const struct gv_idle_row *row, const struct gv_explain_out *to)
+int gv_explain_idle(sqlite3 *trace, const struct gv_idle_listed *row,
+                    const struct gv_explain_out *to)
 {
     const struct gv_idle_reason_words *words = gv_idle_reason_find(row->reason);
     char where[GV_IDLE_WHERE_BYTES], line[GV_IDLE_WHERE_BYTES];

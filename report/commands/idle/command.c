@@ -1,6 +1,6 @@
 /* gpuverify idle [FILE]: when a device had no work, and why; longest first. */
 #include "report/analyse/idle/reason_words.h"
-#include "report/analyse/idle/rows.h"
+#include "report/analyse/idle/listed.h"
 #include "report/analyse/idle/sums.h"
 #include "report/analyse/names/stack_text.h"
 #include "report/analyse/time_sum.h"
@@ -68,7 +68,7 @@ struct gv_idle {
 };
 
 /* Where in the program; NULL: not known. */
-static const char *idle_where(sqlite3 *trace, const struct gv_idle_row *row,
+static const char *idle_where(sqlite3 *trace, const struct gv_idle_listed *row,
                               char where[GV_IDLE_WHERE_BYTES])
 {
     where[0] = '\0';
@@ -77,7 +77,7 @@ static const char *idle_where(sqlite3 *trace, const struct gv_idle_row *row,
     return where[0] ? where : NULL;
 }
 
-static void idle_put_device(struct gv_rows *out, const struct gv_idle_row *row)
+static void idle_put_device(struct gv_rows *out, const struct gv_idle_listed *row)
 {
     if (row->device >= 0)
         gv_rows_number(out, row->device);
@@ -85,7 +85,7 @@ static void idle_put_device(struct gv_rows *out, const struct gv_idle_row *row)
         gv_rows_null(out);
 }
 
-static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_row *row)
+static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
 {
     char where[GV_IDLE_WHERE_BYTES], id[32];
 
@@ -100,7 +100,7 @@ static void idle_put_line(sqlite3 *trace, struct gv_rows *out, const struct gv_i
     gv_rows_text(out, idle_where(trace, row, where));
 }
 
-static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_row *row)
+static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv_idle_listed *row)
 {
     char where[GV_IDLE_WHERE_BYTES];
 
@@ -123,7 +123,7 @@ static void idle_put_fields(sqlite3 *trace, struct gv_rows *out, const struct gv
     gv_rows_text(out, row->next_kernel);
 }
 
-static int idle_put(sqlite3 *trace, const struct gv_idle_rows *rows, enum gv_format format,
+static int idle_put(sqlite3 *trace, const struct gv_idle_list *rows, enum gv_format format,
                     struct gv_json *json)
 {
     bool people = format == GV_FORMAT_TABLE || format == GV_FORMAT_MARKDOWN;
@@ -200,11 +200,11 @@ static void idle_put_sums(const struct gv_idle *idle, const struct gv_idle_sums 
 }
 
 static int idle_print_table(sqlite3 *trace, const struct gv_idle *idle,
-                            const struct gv_idle_rows *rows, const struct gv_idle_sums *sums)
+                            const struct gv_idle_list *rows, const struct gv_idle_sums *sums)
 {
     char command[64], text[GV_OFFER_BYTES], total[GV_FORMAT_BYTES];
     int64_t found = 0, total_ns = 0, longest = 0;
-    int error = gv_idle_rows_count(trace, &idle->filter, &found, &total_ns);
+    int error = gv_idle_listed_count(trace, &idle->filter, &found, &total_ns);
 
     if (!error && rows->count)
         error = idle_put(trace, rows, GV_FORMAT_TABLE, NULL);
@@ -253,7 +253,7 @@ static int idle_put_lines(const struct gv_idle_sums *sums, struct gv_json *json)
     return gv_rows_end(&out);
 }
 
-static int idle_print_json(sqlite3 *trace, const char *path, const struct gv_idle_rows *rows,
+static int idle_print_json(sqlite3 *trace, const char *path, const struct gv_idle_list *rows,
                            const struct gv_idle_sums *sums)
 {
     struct gv_json json;
@@ -281,19 +281,19 @@ static int idle_print(sqlite3 *trace, void *context)
 {
     const struct gv_totals_part all = GV_TOTALS_ALL;
     const struct gv_idle *idle = context;
-    struct gv_idle_rows rows = {0};
+    struct gv_idle_list rows = {0};
     struct gv_idle_sums sums;
     int error = gv_idle_sums_read(trace, &all, &sums);
 
     if (!error)
-        error = gv_idle_rows_read(trace, &idle->filter, &rows);
+        error = gv_idle_listed_read(trace, &idle->filter, &rows);
     if (!error && idle->format == GV_FORMAT_TABLE)
         error = idle_print_table(trace, idle, &rows, &sums);
     else if (!error && idle->format == GV_FORMAT_JSON)
         error = idle_print_json(trace, idle->path, &rows, &sums);
     else if (!error)
         error = idle_put(trace, &rows, idle->format, NULL);
-    gv_idle_rows_free(&rows);
+    gv_idle_listed_free(&rows);
     gv_idle_sums_free(&sums);
     return error;
 }

@@ -2,8 +2,8 @@
  * Idle times of an open trace for the commands: rows of the view `idle`, with the names that they
  * refer to. Texts belong to the row and come from the trace: escape them for printing.
  */
-#ifndef GV_ANALYSE_IDLE_ROWS_H
-#define GV_ANALYSE_IDLE_ROWS_H
+#ifndef GV_ANALYSE_IDLE_LISTED_H
+#define GV_ANALYSE_IDLE_LISTED_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Unknown values are 0, or NULL for a text. */
-struct gv_idle_row {
+struct gv_idle_listed {
     int64_t id;
     int64_t process, pid;
     int64_t device; /* -1: not seen */
@@ -23,8 +23,8 @@ struct gv_idle_row {
     char *thread_name;
 };
 
-struct gv_idle_rows {
-    struct gv_idle_row *rows;
+struct gv_idle_list {
+    struct gv_idle_listed *rows;
     size_t count;
 };
 
@@ -40,11 +40,11 @@ struct gv_idle_filter {
 };
 
 /* 0 or -errno. Free *rows in any case. */
-int gv_idle_rows_read(sqlite3 *trace, const struct gv_idle_filter *filter,
-                      struct gv_idle_rows *rows);
+int gv_idle_listed_read(sqlite3 *trace, const struct gv_idle_filter *filter,
+                        struct gv_idle_list *rows);
 /* Counts them, and adds up their time, without the limit. 0 or -errno. */
-int gv_idle_rows_count(sqlite3 *trace, const struct gv_idle_filter *filter, int64_t *count,
-                       int64_t *total_ns);
-void gv_idle_rows_free(struct gv_idle_rows *rows);
+int gv_idle_listed_count(sqlite3 *trace, const struct gv_idle_filter *filter, int64_t *count,
+                         int64_t *total_ns);
+void gv_idle_listed_free(struct gv_idle_list *rows);
 
 #endif

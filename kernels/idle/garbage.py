@@ -1,0 +1,13 @@
+"""Python's garbage collector looks at many objects. Twin: they are frozen, and the program computes."""
+import gc
+
+import gpu
+
+objects = [[i] for i in range(600_000)]
+if gpu.TWIN:
+    gc.collect()
+    gc.freeze()
+for _ in gpu.rounds():
+    gc.collect()  # idle: gc
+    if gpu.TWIN:
+        values = [str(i) for i in range(200_000)]  # twin: python

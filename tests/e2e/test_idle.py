@@ -1,0 +1,231 @@
+"""Why the GPU was idle: each workload of kernels/idle on the simulator, and its twin. Also what the thread that looks
+must survive."""
+
+import os
+import sys
+import unittest
+
+import harness
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import idle_expectations as expectations  # noqa: E402
+
+# What the driver's calls take must not be part of the picture, except for pinned memory.
+SIMULATED = {"GV_SIM_PIN_NS_PER_MB": "200000", "GPUVERIFY_CUPTI": os.path.join(harness.simulator(), "libcupti.so.13")}
+BUSY_MACHINE = "other programs take the CPU from the one that is looked at"
+
+
+class IdleCase(harness.Case):
+    gpu = "auto"
+
+    def run_workload(self, words, **env):
+        """Its trace, and how many ns its main thread had no CPU."""
+        path = expectations.source(words[0])
+        program = [sys.executable, path] if path.endswith(".py") else [harness.workload(f"idle/{words[0]}")]
+        name = "-".join(words) + ".db"
+        result = self.run_well([*program, *words[1:]], env={**SIMULATED, "GPUVERIFY_TRACE": self.path(name), **env})
+        return self.trace(self.path(name)).database, expectations.descheduled_ns(result.out)
+
+    def run_text(self, text, **env):
+        """The output of Python code that can import gpu, and its trace."""
+        result = self.run_well([sys.executable, self.write("program.py", text)],
+                               env={**SIMULATED, "PYTHONPATH": expectations.IDLE, **env})
+        return result.out, self.trace().database
+
+
+@harness.depends_on_time(BUSY_MACHINE)
+@unittest.skipUnless(os.path.exists(SIMULATED["GPUVERIFY_CUPTI"]), "no simulated libcupti was built")
+class Reasons(IdleCase):
+    """One case for each workload with its twin, made below."""
+
+    def check(self, words, reason, env):
+        path = expectations.source(words[0])
+        trace, waited_ns = self.run_workload(words, **env)
+        # What runs, and is in no system call, has no native stack by default.
+        lines = expectations.marked(path, f"idle: {reason}") if words[0] != "native" else ()
+        expectations.check_reason(trace, path, reason, lines, waited_ns)
+        expectations.check_sum(trace)
+        twin, waited_ns = self.run_workload([*words, "twin"], **env)
+        expectations.check_twin(twin, path, reason, waited_ns)
+        expectations.check_sum(twin)
+        expectations.check_unknown(trace, twin)
+
+
+def add(name, words, reason, env):
+    def case(self):
+        self.check(words, reason, env)
+    setattr(Reasons, f"test_{name}", case)
+
+
+for case_name, workload in expectations.WORKLOADS.items():
+    add(case_name, *workload)
+
+
+@harness.depends_on_time(BUSY_MACHINE)
+@unittest.skipUnless(os.path.exists(SIMULATED["GPUVERIFY_CUPTI"]), "no simulated libcupti was built")
+class Devices(IdleCase):
+    def check(self, trace, device, mark, waited_ns):
+        path = expectations.source("two_devices.py")
+        expectations.check_reason(trace, path, mark.split()[-1], expectations.marked(path, mark), waited_ns, f"device = {device}")
+
+    def test_each_device_has_its_own_idle_time(self):
+        trace, waited_ns = self.run_workload(["two_devices.py"], GV_SIM_DEVICES="2")
+        self.check(trace, 1, "idle: sleep", waited_ns)
+        self.assertLess(expectations.idle_ns(trace, "device = 0 AND reason = 'sleep'"),
+                        0.05 * expectations.idle_ns(trace, "device = 1"))
+        expectations.check_sum(trace)
+        twin, waited_ns = self.run_workload(["two_devices.py", "twin"], GV_SIM_DEVICES="2", **expectations.OFTEN)
+        self.check(twin, 1, "idle: sleep", waited_ns)
+        self.check(twin, 0, "twin: lock", waited_ns)
+        expectations.check_sum(twin)
+
+
+@harness.depends_on_time(BUSY_MACHINE)
+class HostOnly(IdleCase):
+    """Without the GPU side, the idle time is inferred from the calls."""
+
+    gpu = "off"
+
+    def check(self, program, reason):
+        path = expectations.source(program)
+        trace, waited_ns = self.run_workload([program])
+        expectations.check_reason(trace, path, reason, expectations.marked(path, f"idle: {reason}"), waited_ns)
+        self.assertEqual({row[0] for row in trace.execute("SELECT device FROM idle WHERE reason = ?", (reason,))}, {None})
+        # The program runs 0.6 s, and little of it is the GPU's.
+        self.assertGreater(expectations.idle_ns(trace, "reason = ?", reason), 0.45e9)
+
+    def test_python(self):
+        self.check("python_code.py", "python")
+
+    def test_lock(self):
+        self.check("locks.py", "lock")
+
+
+class Lives(IdleCase):
+    """The thread that looks, in processes that begin and end in every way. Nothing here depends on time."""
+
+    gpu = "off"
+
+    def expect_mostly(self, reason, trace, where="1"):
+        found = trace.execute(f"SELECT reason FROM idle WHERE {where} GROUP BY reason ORDER BY sum(duration_ns) DESC").fetchone()
+        self.assertEqual(found and found[0], reason, expectations.story(trace))
+
+    def process_ids(self, trace, order):
+        return [row[0] for row in trace.execute(f"SELECT id FROM processes ORDER BY {order}")]
+
+    THREADS = """
+import os, time
+import gpu
+for _ in gpu.rounds(0.2):
+    time.sleep(0.05)
+print(len(os.listdir("/proc/self/task")))
+"""
+
+    def test_one_thread_of_ours(self):
+        out, trace = self.run_text(self.THREADS)
+        self.assertEqual(out.splitlines()[0], "2")
+        self.expect_mostly("sleep", trace)
+
+    def test_no_thread_if_not_wanted(self):
+        out, trace = self.run_text(self.THREADS, GPUVERIFY_IDLE_HZ="0")
+        self.assertEqual(out.splitlines()[0], "1")
+        self.assertEqual(trace.execute("SELECT coalesce(sum(samples), 0) FROM idle").fetchone()[0], 0)
+
+    def test_child_that_uses_the_gpu_itself(self):
+        _, trace = self.run_text("""
+import os, time
+import gpu
+pid = os.fork()
+for _ in gpu.rounds(0.4):
+    if pid:
+        time.sleep(0.05)
+    else:
+        gpu.compute(50)
+if pid:
+    os.waitpid(pid, 0)
+""")
+        parent, child = self.process_ids(trace, "forked, id")
+        self.expect_mostly("sleep", trace, f"process = {parent}")
+        self.expect_mostly("python", trace, f"process = {child}")
+
+    def test_forked_child_without_the_gpu(self):
+        _, trace = self.run_text("""
+import os, time
+import gpu
+gpu.start()
+gpu.work()
+pid = os.fork()
+if not pid:
+    time.sleep(0.3)
+    print(len(os.listdir("/proc/self/task")), flush=True)
+    os._exit(0)
+for _ in gpu.rounds(0.4):
+    time.sleep(0.05)
+os.waitpid(pid, 0)
+""")
+        self.expect_mostly("sleep", trace)
+
+    def test_exec(self):
+        _, trace = self.run_text("""
+import os, sys, time
+import gpu
+for _ in gpu.rounds(0.3):
+    if "again" in sys.argv:
+        gpu.compute(50)
+    else:
+        time.sleep(0.05)
+if "again" not in sys.argv:
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+""")
+        before, after = self.process_ids(trace, "start_ns")
+        self.expect_mostly("sleep", trace, f"process = {before}")
+        self.expect_mostly("python", trace, f"process = {after}")
+
+    def test_threads_that_end(self):
+        _, trace = self.run_text("""
+import threading, time
+import gpu
+gpu.start()
+def drive():
+    gpu.bind()
+    for _ in range(2):
+        gpu.work(1)
+        time.sleep(0.02)
+for _ in range(8):
+    threads = [threading.Thread(target=drive) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+""", **expectations.OFTEN)
+        self.assertEqual(trace.execute("SELECT count(*) FROM threads").fetchone()[0], 33)
+        expectations.check_unknown(trace)
+
+    def test_interpreter_that_ends_before_the_process(self):
+        """The C library calls usleep(256000) when the interpreter is gone; the exit status is 256000 modulo 256."""
+        _, trace = self.run_text("""
+import ctypes, sys, time
+import gpu
+libc = ctypes.CDLL(None)
+for _ in gpu.rounds(0.2):
+    time.sleep(0.05)
+libc.on_exit(libc.usleep, None)
+sys.exit(256000)
+""", **expectations.OFTEN)
+        self.assertGreater(expectations.idle_ns(trace, "reason IN ('end', 'sleep')"), 0.2e9, expectations.story(trace))
+
+    def test_daemon_threads_at_the_end(self):
+        _, trace = self.run_text("""
+import threading, time
+import gpu
+gpu.start()
+def drive():
+    gpu.bind()
+    while True:
+        gpu.work(1)
+        gpu.compute(2)
+for _ in range(4):
+    threading.Thread(target=drive, daemon=True).start()
+time.sleep(0.3)
+""", **expectations.OFTEN)
+        self.assertGreater(trace.execute("SELECT count(*) FROM calls").fetchone()[0], 10)
