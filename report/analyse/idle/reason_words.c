@@ -21,17 +21,6 @@ const struct gv_idle_reason_words *gv_idle_reason_find(const char *name)
     return NULL;
 }
 
-/* Whether a detail has the "data.py:41" of a line. */
-static bool names(const char *detail, const char *where)
-{
-    size_t length = strcspn(where, " ");
-
-    for (; detail && length && *detail; detail++)
-        if (strncmp(detail, where, length) == 0)
-            return true;
-    return false;
-}
-
 void gv_idle_reason_say(const char *name, const char *detail, const char *where, char *out,
                         size_t size)
 {
@@ -39,7 +28,7 @@ void gv_idle_reason_say(const char *name, const char *detail, const char *where,
     const char *words = known ? known->finding : name ? name : "unknown";
     size_t length = strlen(words);
     bool by = length > 3 && strcmp(words + length - 3, " by") == 0;
-    bool has_detail = detail && *detail, has_where = where && *where && !names(detail, where);
+    bool has_detail = detail && *detail, has_where = where && *where;
 
     /* "waiting for the GIL, held by" nobody that is known */
     if (by && !has_detail)

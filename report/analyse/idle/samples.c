@@ -40,19 +40,21 @@ struct idle_reading {
 
 /* ---- texts and stacks, by number ---- */
 
-static uint64_t text_hash(const char *text)
+static uint64_t text_hash(const char *text, size_t length)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
 
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
     return hash;
 }
 
-/* The number of a line; 0 if it is empty. */
+/* The number of a line, whatever function it is in: a comprehension is one of its own; 0 if it is
+ * empty. */
 static int line_number(struct gv_idle_run *run, const char *text, uint32_t *number)
 {
-    const struct gv_key key = {{text_hash(text), strlen(text), 0}};
+    size_t place = strcspn(text, " "), length = memchr(text, ':', place) ? place : strlen(text);
+    const struct gv_key key = {{text_hash(text, length), length, 0}};
     int64_t known = gv_key_map_find(&run->line_numbers, &key);
     int error;
 
@@ -291,7 +293,7 @@ static int verdict_number(struct gv_idle_run *run, enum gv_idle_reason reason, c
                           uint32_t line, int64_t stack, int64_t process, uint32_t *number)
 {
     const struct gv_key key = {{(uint64_t)reason | (uint64_t)line << 8 | (uint64_t)process << 40,
-                                text_hash(detail), strlen(detail)}};
+                                text_hash(detail, strlen(detail)), strlen(detail)}};
     int64_t known = gv_key_map_find(&run->verdict_numbers, &key);
     struct gv_idle_verdict verdict = {.reason = reason, .stack = stack};
     int error;
