@@ -1,4 +1,5 @@
-#include "report/collect/ingest_idle.h"
+/* Ingests looks at threads between their calls. */
+#include "report/collect/ingest.h"
 
 #include "report/collect/running_stack.h"
 #include "report/collect_ingest_idle.inc"
