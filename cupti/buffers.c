@@ -33,9 +33,8 @@ static _Atomic(struct gv_buffer *) given[GIVEN];
  * again. */
 static struct gv_buffer returning;
 static _Atomic uint8_t turn;
-static const struct gv_gpu_other *others;
-/* The same, while CUPTI's records are for the other profiler; otherwise NULL. */
-static const struct gv_gpu_other *_Atomic other;
+static const struct gv_gpu_other *other;
+static _Atomic bool is_left;          /* CUPTI's records are for the other profiler */
 static _Atomic uint32_t others_given; /* its buffers that CUPTI has */
 /* Estimates: threads that ask at the same time may spoil them, and the next one corrects them. */
 static _Atomic size_t size_bytes = LEAST_BYTES;
@@ -124,7 +123,7 @@ void gv_buffers_refill(void)
 
 int gv_buffers_prepare(const struct gv_gpu_other *profiler)
 {
-    others = profiler;
+    other = profiler;
     gv_buffers_refill();
     return atomic_load(&free_buffers[0]) ? 0 : -ENOMEM;
 }
@@ -145,11 +144,10 @@ static struct gv_buffer *get(void)
 /* What the other profiler's callback costs is not our cost. */
 static bool give_others(uint8_t **data, size_t *bytes, size_t *records_most)
 {
-    const struct gv_gpu_other *now = atomic_load(&other);
     CUpti_BuffersCallbackRequestFunc give = NULL;
 
-    if (now)
-        *(void **)&give = atomic_load(&now->give);
+    if (atomic_load(&is_left))
+        *(void **)&give = atomic_load(&other->give);
     if (!give)
         return false;
     atomic_fetch_add(&others_given, 1);
@@ -178,7 +176,7 @@ static void take_others(CUcontext context, uint32_t stream, uint8_t *data, size_
 
     if (atomic_load(&others_given) > 0)
         atomic_fetch_sub(&others_given, 1);
-    *(void **)&take = atomic_load(&others->take);
+    *(void **)&take = atomic_load(&other->take);
     if (take)
         take(context, stream, data, bytes, used);
 }
@@ -233,9 +231,9 @@ bool gv_buffers_are_others(void)
     return atomic_load(&others_given) > 0;
 }
 
-void gv_buffers_leave_to(const struct gv_gpu_other *now)
+void gv_buffers_leave(bool is_to_other)
 {
-    atomic_store(&other, now);
+    atomic_store(&is_left, is_to_other);
 }
 
 uint64_t gv_buffers_unread(void)

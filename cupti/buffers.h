@@ -44,9 +44,8 @@ void CUPTIAPI gv_buffers_take(CUcontext context, uint32_t stream, uint8_t *data,
 void gv_buffers_mark(void);
 uint32_t gv_buffers_marked(void);
 
-/* While `other` is not NULL, CUPTI's records are for that profiler, and its callbacks are called.
- */
-void gv_buffers_leave_to(const struct gv_gpu_other *other);
+/* Whether CUPTI's records are for the other profiler, so that its callbacks are called. */
+void gv_buffers_leave(bool is_to_other);
 
 /* CUPTI still has a buffer of the other profiler, and would fill it with our records. */
 bool gv_buffers_are_others(void);

@@ -67,16 +67,14 @@ static void note_dropped(void)
 }
 
 /* Only for the fetching thread: records are missing, and nobody else counts them. */
-static bool failed;
-
 static void note_failure(CUptiResult result, const char *what)
 {
-    if (result == CUPTI_SUCCESS || failed)
+    struct gv_spool_gpu *gpu = &host.spool->header->gpu;
+
+    if (result == CUPTI_SUCCESS || atomic_load(&gpu->failed))
         return;
-    failed = true;
-    gv_switch_explain(host.spool->header->gpu.why, result, what,
-                      "some or all of what ran on the GPU is missing");
-    atomic_fetch_or(&host.spool->header->gpu.interrupted, GV_GPU_FAILED);
+    gv_switch_explain(gpu->why, result, what, "some or all of what ran on the GPU is missing");
+    atomic_store(&gpu->failed, 1);
 }
 
 /* What CUPTI returns otherwise belongs to another profiler. */
@@ -112,10 +110,11 @@ static uint64_t cpu_ns(void)
 
 static void note_own_cost(void)
 {
-    struct gv_own_cost_total *total = &host.spool->header->own_cost[GV_OWN_COST_THREAD];
+    static uint64_t noted_ns; /* by this thread; preload/idle adds that of its own */
+    uint64_t now_ns = cpu_ns();
 
-    atomic_fetch_add_explicit(&total->count, 1, memory_order_relaxed);
-    atomic_store_explicit(&total->total_ns, cpu_ns(), memory_order_relaxed);
+    gv_own_cost_add(host.spool->header->own_cost, GV_OWN_COST_THREAD, now_ns - noted_ns);
+    noted_ns = now_ns;
 }
 
 static void flush(bool forced)
@@ -156,7 +155,8 @@ static void flush_all(enum request which)
 {
     gv_buffers_mark();
     flush_until_none();
-    if (!failed && (which == ASKED_FOR_LAST || !atomic_load(&fetch_timed_out)))
+    if (!atomic_load(&host.spool->header->gpu.failed) &&
+        (which == ASKED_FOR_LAST || !atomic_load(&fetch_timed_out)))
         atomic_store(&host.spool->header->gpu.finished, 1);
     atomic_store(&answered, which);
     gv_futex_wake(&answered);

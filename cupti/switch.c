@@ -224,7 +224,7 @@ static int register_buffers(void)
     CUptiResult result;
     size_t bytes = sizeof others_zeroed;
 
-    gv_buffers_leave_to(NULL);
+    gv_buffers_leave(false);
     result = gv_cupti.cuptiActivityRegisterCallbacks(gv_buffers_give, take_buffer);
     if (result != CUPTI_SUCCESS)
         return refuse(result, "cuptiActivityRegisterCallbacks");
@@ -293,5 +293,5 @@ void gv_switch_off(void)
     *(void **)&clock = atomic_load(&host->other->clock);
     gv_cupti.cuptiActivityRegisterTimestampCallback(clock ? clock : realtime);
     set_zeroed(others_zeroed);
-    gv_buffers_leave_to(host->other);
+    gv_buffers_leave(true);
 }

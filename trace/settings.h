@@ -60,6 +60,12 @@ enum gv_setting_stacks {
     GV_STACKS_ALL = 2,
 };
 
+enum gv_setting_idle_stacks {
+    GV_IDLE_STACKS_OFF = 0,
+    GV_IDLE_STACKS_BLOCKED = 1,
+    GV_IDLE_STACKS_NATIVE = 2,
+};
+
 enum gv_setting_kind {
     GV_SETTING_IS_TEXT,
     GV_SETTING_IS_NUMBER,

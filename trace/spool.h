@@ -515,11 +515,6 @@ enum gv_gpu_state {
     GV_GPU_SEEN = 3,      /* through CUPTI */
 };
 
-/* Later problems. */
-enum gv_gpu_interrupted {
-    GV_GPU_FAILED = 1u << 2, /* CUPTI failed: `why` says where */
-};
-
 /* The thread number of the GPU side, which is read after the calls that it belongs to. */
 #define GV_SPOOL_GPU_THREAD (UINT64_C(1) << 62)
 /* That of the thread that writes idle samples. */
@@ -537,7 +532,7 @@ struct gv_spool_gpu {
     _Atomic uint64_t unloaded_ns; /* when code was first unloaded; 0: never. CUPTI uses the old name
                                      for a function that gets a handle again */
     _Atomic uint32_t finished;    /* 1: the last flush succeeded */
-    _Atomic uint32_t interrupted; /* enum gv_gpu_interrupted */
+    _Atomic uint32_t failed;      /* 1: CUPTI failed later; `why` says where */
     _Atomic uint32_t whole_graphs; /* 1: each graph launch is one operation */
     char why[GV_SPOOL_WHY_BYTES];
     char library[GV_SPOOL_PATH_BYTES]; /* the libcupti in use */

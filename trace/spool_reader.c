@@ -242,7 +242,7 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
         atomic_load_explicit(&header->gpu.whole_graphs, memory_order_relaxed) != 0;
     status->gpu_flushed_ns = atomic_load_explicit(&header->gpu.flushed_ns, memory_order_relaxed);
     status->gpu_unloaded_ns = atomic_load_explicit(&header->gpu.unloaded_ns, memory_order_relaxed);
-    status->gpu_interrupted = atomic_load_explicit(&header->gpu.interrupted, memory_order_relaxed);
+    status->gpu_failed = atomic_load_explicit(&header->gpu.failed, memory_order_relaxed) != 0;
     status->gpu_finished = atomic_load_explicit(&header->gpu.finished, memory_order_relaxed) != 0;
     for (int i = 0; i < GV_OWN_COST_COUNT; i++) {
         const struct gv_own_cost_total *total = &header->own_cost[i];

@@ -83,7 +83,7 @@ struct gv_spool_status {
     uint64_t gpu_unloaded_ns;
     bool gpu_finished;
     bool gpu_whole_graphs;
-    uint32_t gpu_interrupted; /* enum gv_gpu_interrupted */
+    bool gpu_failed;
     struct gv_own_cost_counts own_cost[GV_OWN_COST_COUNT];
 };
 

@@ -3,12 +3,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes)
+bool gv_other_memory_read(uint32_t pid, void *to, uintptr_t from, size_t bytes)
 {
     struct iovec here = {.iov_base = to, .iov_len = bytes};
     struct iovec there = {.iov_base = (void *)from, .iov_len = bytes};
 
-    return from && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+    return from && process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes)
+{
+    return gv_other_memory_read((uint32_t)getpid(), to, from, bytes);
 }
 
 /*
@@ -24,5 +29,16 @@ size_t gv_own_memory_gather(void *to, const struct iovec *ranges, unsigned count
     for (unsigned i = 0; i < count; i++)
         into.iov_len += ranges[i].iov_len;
     bytes = syscall(SYS_process_vm_writev, getpid(), ranges, count, &into, 1, 0);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+size_t gv_other_memory_gather(uint32_t pid, void *to, const struct iovec *ranges, unsigned count)
+{
+    struct iovec into = {.iov_base = to};
+    ssize_t bytes;
+
+    for (unsigned i = 0; i < count; i++)
+        into.iov_len += ranges[i].iov_len;
+    bytes = process_vm_readv((pid_t)pid, &into, 1, ranges, count, 0);
     return bytes > 0 ? (size_t)bytes : 0;
 }

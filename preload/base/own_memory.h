@@ -18,4 +18,9 @@ bool gv_own_memory_read(void *to, uintptr_t from, size_t bytes);
  * checkers do not see that this writes it. */
 size_t gv_own_memory_gather(void *to, const struct iovec *ranges, unsigned count);
 
+/* The same for the memory of another process. Linux allows it for a descendant, unless that has
+ * more privileges or forbids it. */
+bool gv_other_memory_read(uint32_t pid, void *to, uintptr_t from, size_t bytes);
+size_t gv_other_memory_gather(uint32_t pid, void *to, const struct iovec *ranges, unsigned count);
+
 #endif

@@ -59,6 +59,7 @@ static inline bool gv_process_is_recording(void)
 
 /* Functions of preload/process/ for the rooms below, filled in by it. Any thread, at any time. */
 struct gv_thread;
+struct gv_gpu_module;
 struct gv_process_steps {
     /* Makes the spool, joins the session, and starts the collector if there is none. The first
      * thread does it, and the others wait. True: the process records now. */
@@ -69,9 +70,7 @@ struct gv_process_steps {
     void (*await_gpu_start)(const struct gv_thread *thread); /* gv_gpu_await_start() */
     void (*leave_gpu_start)(struct gv_thread *thread);       /* gv_gpu_leave_start() */
     bool (*expect_peers)(void);                              /* gv_gpu_expect_peers() */
-    void (*yield_gpu)(void);                                 /* gv_gpu_yield() */
-    uintptr_t (*gpu_library)(void);                          /* gv_gpu_library() */
-    void (*gpu_buffers)(void **give, void **take);           /* gv_gpu_buffers() */
+    const struct gv_gpu_module *(*gpu_module)(void);         /* gv_gpu_recording() */
 };
 extern const struct gv_process_steps gv_process_steps;
 

@@ -10,6 +10,7 @@
 #include "preload/base/loader_lock.h"
 #include "preload/base/own_work.h"
 #include "preload/bind/libc_calls.h"
+#include "preload/idle/watch.h"
 #include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
 #include "preload/process/warnings.h"
@@ -70,8 +71,11 @@ static bool end_as(enum gv_process_state state)
 {
     struct gv_spool_header *header = gv_process.spool.header;
     uint32_t running = GV_PROCESS_RUNNING;
-    uint32_t end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that announces it */
     uint64_t begun_ns;
+    uint32_t end;
+
+    gv_idle_pause();
+    end = atomic_fetch_add(&header->ends, 1) + 1; /* before the state that announces it */
 
     if (!atomic_compare_exchange_strong(&header->state, &running, state))
         return false;
@@ -144,6 +148,7 @@ void gv_process_outlived(void)
         gv_gpu_go_on();
         atomic_store(&header->ended_ns, 0);
         atomic_compare_exchange_strong(&header->state, &dying, GV_PROCESS_RUNNING);
+        gv_idle_go_on();
     }
     atomic_store(&dying_pid, 0);
 }

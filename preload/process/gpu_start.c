@@ -21,8 +21,6 @@
 
 #define DEVICES_MOST      64
 #define PATIENCE_LEAST_MS 1000
-/* Fetching everything took up to 0.2 s while 8 threads launched (H100, CUPTI 13.0). */
-#define YIELD_PATIENCE_NS UINT64_C(2000000000)
 #define PEERS_PATIENCE_NS UINT64_C(1000000000) /* usually 0.1 ms */
 
 /* CUdevice_attribute */
@@ -373,8 +371,7 @@ void gv_gpu_start(struct gv_thread *thread)
     open_to_others(own);
 }
 
-/* NULL: nothing is recorded through it, or not any more. */
-static const struct gv_gpu_module *recording_here(void)
+const struct gv_gpu_module *gv_gpu_recording(void)
 {
     const struct gv_gpu_module *found = atomic_load(&module);
 
@@ -390,7 +387,7 @@ static uint64_t patience_ns(int64_t patience_ms)
 
 void gv_gpu_finish(int64_t patience_ms)
 {
-    const struct gv_gpu_module *recording = recording_here();
+    const struct gv_gpu_module *recording = gv_gpu_recording();
 
     /* Once: after the first of our exit handlers CUPTI may be gone. */
     if (!recording || atomic_exchange(&ended, 1))
@@ -403,7 +400,7 @@ void gv_gpu_finish(int64_t patience_ms)
 
 bool gv_gpu_fetch(int64_t patience_ms)
 {
-    const struct gv_gpu_module *recording = recording_here();
+    const struct gv_gpu_module *recording = gv_gpu_recording();
 
     return !recording || recording->fetch(patience_ns(patience_ms));
 }
@@ -421,36 +418,11 @@ bool gv_gpu_expect_peers(void)
 
     if (__builtin_expect(atomic_load_explicit(&is_expected, memory_order_relaxed), 1))
         return false;
-    recording = recording_here();
+    recording = gv_gpu_recording();
     if (!recording || atomic_exchange(&is_expected, true))
         return false;
     int saved_errno = gv_own_work_begin();
     recording->record_peers(PEERS_PATIENCE_NS);
     gv_own_work_end(saved_errno);
     return true;
-}
-
-void gv_gpu_yield(void)
-{
-    const struct gv_gpu_module *recording;
-
-    gv_gpu_await_start(&gv_thread);
-    recording = recording_here();
-    if (recording)
-        recording->yield(YIELD_PATIENCE_NS);
-}
-
-void gv_gpu_buffers(void **give, void **take)
-{
-    const struct gv_gpu_module *recording = recording_here();
-
-    if (recording)
-        recording->buffer_callbacks(give, take);
-}
-
-uintptr_t gv_gpu_library(void)
-{
-    const struct gv_gpu_module *recording = recording_here();
-
-    return recording ? recording->library() : 0;
 }

@@ -40,14 +40,8 @@ void gv_gpu_finish(int64_t patience_ms);
 bool gv_gpu_fetch(int64_t patience_ms);
 void gv_gpu_go_on(void);
 
-/* A profiler of the program is about to use CUPTI: stops recording the GPU side until it is done.
- * Only in the attached process; not in a signal handler. */
-void gv_gpu_yield(void);
-
-/* An address in the libcupti that this process uses; 0: none. Any thread. */
-uintptr_t gv_gpu_library(void);
-
-/* The callbacks to register for another profiler's buffers; unchanged: its own. */
-void gv_gpu_buffers(void **give, void **take);
+/* The module that records the GPU side of this process, or has left CUPTI to another profiler;
+ * NULL: none does, or not any more. Any thread. */
+const struct gv_gpu_module *gv_gpu_recording(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include "preload/bind/libc_calls.h"
 #include "preload/hooks/names.h"
 #include "preload/hooks/run_delay.h"
+#include "preload/idle/watch.h"
 #include "preload/process/gpu_start.h"
 #include "preload/process/run_note.h"
 #include "preload/process/start_place.h"
@@ -125,6 +126,7 @@ static int attach(struct gv_process *process)
     }
     if (lock_fd >= 0)
         gv_collector_start(process, lock_fd);
+    gv_idle_start();
     return 0;
 }
 
@@ -195,7 +197,5 @@ const struct gv_process_steps gv_process_steps = {
     .await_gpu_start = gv_gpu_await_start,
     .leave_gpu_start = gv_gpu_leave_start,
     .expect_peers = gv_gpu_expect_peers,
-    .yield_gpu = gv_gpu_yield,
-    .gpu_library = gv_gpu_library,
-    .gpu_buffers = gv_gpu_buffers,
+    .gpu_module = gv_gpu_recording,
 };

@@ -73,11 +73,10 @@ static bool instruction_of(const struct gv_python *python, uintptr_t frame, uint
     return true;
 }
 
-/* 0: this thread runs no Python. */
-static bool innermost(const struct gv_python *python, uintptr_t *frame)
+/* 0: the thread with this state runs no Python. */
+static bool innermost(const struct gv_python *python, uintptr_t state, uintptr_t *frame)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t state = (uintptr_t)python->thread_state();
 
     *frame = 0;
     if (!state)
@@ -204,38 +203,71 @@ static bool is_in_code(const struct gv_python *python, const struct gv_python_fr
 }
 
 /* Counts frames with a known line in `*lines`: code that a program generates may have none. */
-static bool looks_right(const struct gv_python *python, uintptr_t at, bool with_names,
-                        unsigned *lines)
+static bool looks_right(const struct gv_python *python, const struct gv_python_frame *frame,
+                        bool with_names, unsigned *lines)
 {
-    struct gv_python_frame frame;
     struct gv_python_place place;
 
-    if (!code_of(python, at, &frame.code) || !is_of_type(python, frame.code, python->code_type) ||
-        !instruction_of(python, at, frame.code, &frame.instruction) || !is_in_code(python, &frame))
+    if (!is_of_type(python, frame->code, python->code_type) || !is_in_code(python, frame))
         return false;
     if (!with_names)
         return true;
-    if (!gv_python_place(python, &frame, &place) || place.function_bytes == 0 || place.line < 0)
+    if (!gv_python_place(python, frame, &place) || place.function_bytes == 0 || place.line < 0)
         return false;
     *lines += place.line > 0;
     return true;
 }
 
+static bool read_frame(const struct gv_python *python, uintptr_t at, struct gv_python_frame *frame)
+{
+    frame->at = at;
+    return code_of(python, at, &frame->code) &&
+           instruction_of(python, at, frame->code, &frame->instruction);
+}
+
 /* The self-test checks all frames, and the names of the innermost ones. */
-static bool look_right(const struct gv_python *python, uintptr_t frame)
+static bool look_right(const struct gv_python *python, uintptr_t at)
 {
     unsigned functions = 0, lines = 0;
 
-    for (unsigned steps = 0; frame; steps++) {
+    for (unsigned steps = 0; at; steps++) {
+        struct gv_python_frame frame;
+
         if (steps == GV_PYTHON_DEEPEST)
             return false;
-        if (!is_of_c(python, frame) &&
-            !looks_right(python, frame, functions++ < GV_PYTHON_NAMES_TRIED, &lines))
+        if (!is_of_c(python, at) &&
+            (!read_frame(python, at, &frame) ||
+             !looks_right(python, &frame, functions++ < GV_PYTHON_NAMES_TRIED, &lines)))
             return false;
-        if (!gv_python_memory_pointer(python->memory, frame + python->layout.previous, &frame))
+        if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
             return false;
     }
     return lines > 0;
+}
+
+bool gv_python_frames_look_right(const struct gv_python *python,
+                                 const struct gv_python_frame *frames, unsigned count)
+{
+    unsigned lines = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        if (!looks_right(python, &frames[i], i < GV_PYTHON_NAMES_TRIED, &lines))
+            return false;
+    return lines > 0;
+}
+
+/* From the frame at `at` on. */
+static bool walk(const struct gv_python *python, uintptr_t at, struct gv_python_frame *frames,
+                 unsigned most, unsigned *count)
+{
+    *count = 0;
+    for (unsigned steps = 0; at && *count < most && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
+        if (!is_of_c(python, at) && !read_frame(python, at, &frames[(*count)++]))
+            return false;
+        if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
+            return false;
+    }
+    return true;
 }
 
 bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *frames, unsigned most,
@@ -244,21 +276,80 @@ bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *fr
     uintptr_t at;
 
     *count = 0;
-    if (!innermost(python, &at) || (at && !python->trusted && !look_right(python, at)))
-        return false;
-    for (unsigned steps = 0; at && *count < most && steps < 2 * GV_PYTHON_FRAMES_MOST; steps++) {
-        struct gv_python_frame *frame = &frames[*count];
+    return innermost(python, (uintptr_t)python->thread_state(), &at) &&
+           (!at || python->trusted || look_right(python, at)) &&
+           walk(python, at, frames, most, count);
+}
 
-        if (!is_of_c(python, at)) {
-            if (!code_of(python, at, &frame->code) ||
-                !instruction_of(python, at, frame->code, &frame->instruction))
-                return false;
-            ++*count;
-        }
-        if (!gv_python_memory_pointer(python->memory, at + python->layout.previous, &at))
-            return false;
+/* ---- another thread's frames ---- */
+
+/* Walks that differ, before what they have in common is taken. */
+#define GV_PYTHON_WALKS 4
+
+static unsigned position(const struct gv_python_frame *frames, unsigned count, uintptr_t at)
+{
+    unsigned i = 0;
+
+    while (i < count && frames[i].at != at)
+        i++;
+    return i;
+}
+
+/*
+ * How many of the frames `now` were the same in an earlier walk, counted from the outermost. A
+ * frame that has gone on since then is the innermost of them: what it called has changed.
+ */
+static unsigned common(const struct gv_python_frame *before, unsigned before_count,
+                       const struct gv_python_frame *now, unsigned now_count)
+{
+    unsigned i, j, same = 0;
+
+    if (!before_count || !now_count)
+        return 0;
+    /* If one of them was cut, they end in different frames. */
+    i = position(before, before_count, now[now_count - 1].at) + 1;
+    j = now_count;
+    if (i > before_count) {
+        i = before_count;
+        j = position(now, now_count, before[before_count - 1].at) + 1;
+        same = now_count - j;
+        if (j > now_count)
+            return 0;
     }
-    return true;
+    while (i > 0 && j > 0 && before[i - 1].at == now[j - 1].at &&
+           before[i - 1].code == now[j - 1].code) {
+        same++;
+        if (before[--i].instruction != now[--j].instruction)
+            break;
+    }
+    return same;
+}
+
+bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
+                               struct gv_python_frame *frames, unsigned most, unsigned *count)
+{
+    struct gv_python_frame both[2][GV_PYTHON_FRAMES_MOST];
+    unsigned counts[2] = {0, 0}, same = 0;
+    bool was_read = false, is_same = false;
+
+    if (most > GV_PYTHON_FRAMES_MOST)
+        most = GV_PYTHON_FRAMES_MOST;
+    for (unsigned walks = 0; walks < GV_PYTHON_WALKS && !is_same; walks++) {
+        unsigned now = walks % 2;
+        bool had = was_read;
+        uintptr_t at;
+
+        if (walks)
+            gv_python_memory_renew(python->memory);
+        was_read = innermost(python, state, &at) && walk(python, at, both[now], most, &counts[now]);
+        if (!had || !was_read)
+            continue;
+        same = common(both[!now], counts[!now], both[now], counts[now]);
+        is_same = same == counts[now] && counts[0] == counts[1];
+        memcpy(frames, both[now] + counts[now] - same, same * sizeof *frames);
+    }
+    *count = same;
+    return same || is_same;
 }
 
 /* ---- frames that were named before ---- */

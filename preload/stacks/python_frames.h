@@ -16,6 +16,7 @@
 #define GV_PYTHON_TEXT_BYTES  512u
 
 struct gv_python_frame {
+    uintptr_t at; /* the frame itself */
     uintptr_t code;
     uint32_t instruction; /* in bytes from the code's start */
 };
@@ -30,6 +31,18 @@ struct gv_python_frame {
  */
 bool gv_python_frames(const struct gv_python *python, struct gv_python_frame *frames, unsigned most,
                       unsigned *count);
+
+/*
+ * The same of the thread with the state at `state`, which runs meanwhile: its memory is read until
+ * nothing has changed in between, and what still does is left out, from the innermost frame on.
+ * False: nothing can be said of it now. What its code objects are is not looked at.
+ */
+bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
+                               struct gv_python_frame *frames, unsigned most, unsigned *count);
+
+/* The self-test, with what these frames run. */
+bool gv_python_frames_look_right(const struct gv_python *python,
+                                 const struct gv_python_frame *frames, unsigned count);
 
 struct gv_python_place {
     int32_t line;   /* 0: unknown */

@@ -13,12 +13,13 @@
 
 struct gv_python_memory {
     _Atomic bool taken;
-    _Atomic uint32_t tid;  /* of the thread that had it last */
-    unsigned count;        /* blocks */
-    uintptr_t at[BLOCKS];  /* start of each */
-    bool used[BLOCKS];     /* by this stack */
-    uint16_t index[INDEX]; /* open addressing by start: block plus one */
-    bool is_planned;       /* `ranges` are exactly these blocks, */
+    _Atomic uint64_t whose; /* pid << 32 | tid: the last one */
+    uint32_t pid;           /* 0: this process */
+    unsigned count;         /* blocks */
+    uintptr_t at[BLOCKS];   /* start of each */
+    bool used[BLOCKS];      /* by this stack */
+    uint16_t index[INDEX];  /* open addressing by start: block plus one */
+    bool is_planned;        /* `ranges` are exactly these blocks, */
     unsigned range_count;
     struct iovec ranges[BLOCKS];
     unsigned char bytes[BLOCKS][BLOCK_BYTES];
@@ -96,13 +97,16 @@ static bool read_planned(struct gv_python_memory *memory, unsigned first, unsign
 
     if (count == 0)
         return false;
-    whole = gv_own_memory_gather(memory->bytes[first], memory->ranges, count) / BLOCK_BYTES;
+    whole = (memory->pid
+                 ? gv_other_memory_gather(memory->pid, memory->bytes[first], memory->ranges, count)
+                 : gv_own_memory_gather(memory->bytes[first], memory->ranges, count)) /
+            BLOCK_BYTES;
     if (first + whole < memory->count)
         keep_first(memory, first + (unsigned)whole); /* the rest is gone */
     return true;
 }
 
-static void begin(struct gv_python_memory *memory)
+void gv_python_memory_renew(struct gv_python_memory *memory)
 {
     if (!memory->is_planned || memchr(memory->used, false, memory->count)) {
         sort_used(memory);
@@ -113,19 +117,22 @@ static void begin(struct gv_python_memory *memory)
     read_planned(memory, 0, memory->range_count);
 }
 
-struct gv_python_memory *gv_python_memory_take(uint32_t tid, enum gv_python_use use)
+struct gv_python_memory *gv_python_memory_take(uint32_t pid, uint32_t tid, enum gv_python_use use)
 {
+    uint64_t whose = (uint64_t)pid << 32 | tid;
+
     for (unsigned any = 0; any < 2; any++)
         for (unsigned i = 0; i < THREADS_MOST; i++) {
             struct gv_python_memory *memory = &memories[(tid + i) % THREADS_MOST][use];
-            bool is_mine = atomic_load_explicit(&memory->tid, memory_order_relaxed) == tid;
+            bool is_mine = atomic_load_explicit(&memory->whose, memory_order_relaxed) == whose;
 
             if ((!any && !is_mine) || atomic_exchange(&memory->taken, true))
                 continue;
             if (!is_mine)
                 keep_first(memory, 0);
-            atomic_store_explicit(&memory->tid, tid, memory_order_relaxed);
-            begin(memory);
+            atomic_store_explicit(&memory->whose, whose, memory_order_relaxed);
+            memory->pid = pid;
+            gv_python_memory_renew(memory);
             return memory;
         }
     return NULL;
@@ -136,7 +143,20 @@ void gv_python_memory_give_back(struct gv_python_memory *memory)
     atomic_store(&memory->taken, false);
 }
 
+void gv_python_memory_start_over(void)
+{
+    for (unsigned i = 0; i < THREADS_MOST; i++)
+        for (unsigned use = 0; use < GV_PYTHON_USES; use++)
+            atomic_store(&memories[i][use].taken, false);
+}
+
 /* ---- reading more ---- */
+
+static bool read_block(const struct gv_python_memory *memory, void *to, uintptr_t begin)
+{
+    return memory->pid ? gv_other_memory_read(memory->pid, to, begin, BLOCK_BYTES)
+                       : gv_own_memory_read(to, begin, BLOCK_BYTES);
+}
 
 /* A block starts at a multiple of its size, so it is in one page, and readable as a whole or not
  * at all. */
@@ -151,7 +171,7 @@ static const unsigned char *block_of(struct gv_python_memory *memory, uintptr_t 
             cell = cell_of(memory, begin);
             block = 0;
         }
-        if (!gv_own_memory_read(memory->bytes[block], begin, BLOCK_BYTES))
+        if (!read_block(memory, memory->bytes[block], begin))
             return NULL;
         add(memory, cell, begin);
     }

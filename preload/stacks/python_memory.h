@@ -5,6 +5,8 @@
  *
  * A thread takes one of a few fixed ones, if possible the one that it had the last time. What is
  * read is valid until it begins again: changes by other threads meanwhile are not seen.
+ *
+ * The memory may be that of another process.
  */
 #ifndef GV_STACKS_PYTHON_MEMORY_H
 #define GV_STACKS_PYTHON_MEMORY_H
@@ -20,11 +22,24 @@ struct gv_python_range {
     size_t bytes;
 };
 
-/* What of a stack: a memory expects the blocks of the last one of the same use. */
-enum gv_python_use { GV_PYTHON_WHOLE_STACK, GV_PYTHON_TOP_FRAME, GV_PYTHON_USES };
+/* For what: a memory expects the blocks of the last time that it had the same use. */
+enum gv_python_use {
+    GV_PYTHON_WHOLE_STACK,
+    GV_PYTHON_TOP_FRAME,
+    GV_PYTHON_THREADS,      /* interpreters, their threads, the GIL */
+    GV_PYTHON_OTHER_FRAMES, /* of a thread that runs meanwhile */
+    GV_PYTHON_OTHER_CODE,   /* what those frames run */
+    GV_PYTHON_USES
+};
 
-/* NULL: too many threads take a stack just now. */
-struct gv_python_memory *gv_python_memory_take(uint32_t tid, enum gv_python_use use);
+/* Of this process (pid 0) or another one. NULL: too many threads take a stack just now. */
+struct gv_python_memory *gv_python_memory_take(uint32_t pid, uint32_t tid, enum gv_python_use use);
+
+/* Begins again: what the reads since the last time needed is read anew, at once. */
+void gv_python_memory_renew(struct gv_python_memory *memory);
+
+/* In a forked child: the threads that had one are not here. */
+void gv_python_memory_start_over(void);
 void gv_python_memory_give_back(struct gv_python_memory *memory);
 
 /* True when all of it was read. */

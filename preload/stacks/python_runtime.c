@@ -13,7 +13,11 @@
 
 #define GV_PYTHON_COOKIE         "xdebugpy"
 #define GV_PYTHON_FREE_THREADED  16 /* in the table of offsets */
-#define GV_PYTHON_LARGEST_OFFSET 4096
+#define GV_PYTHON_LARGEST_OFFSET 32768
+
+/* In a type object, in all versions on 64-bit Linux. */
+#define GV_PYTHON_TYPE_FLAGS 168
+#define GV_PYTHON_TYPE_READY (UINT64_C(1) << 12)
 
 #define GV_PYTHON_TRIES 5
 
@@ -30,6 +34,8 @@ static _Atomic uint32_t state;
 static _Atomic int inside;  /* threads between enter and leave */
 static _Atomic int closing; /* threads in dlclose() */
 static struct gv_python python;
+static unsigned long long searched; /* gv_objects_changes() when any interpreter was looked for */
+static bool is_starting;            /* one was found then that was not initialised */
 static unsigned long long
     unloads; /* objects unmapped when it was found: any later unmapping may have been its own */
 
@@ -41,9 +47,9 @@ static const struct gv_python_layout layouts[] = {
 /* Positions of the offsets in CPython's own table. */
 static const struct gv_python_layout debug_layouts[] = {
 #define GV_PYTHON_DEBUG(minor, frame, previous, code, instruction, owner, first_line, filename,    \
-                        name, qualname, line_table, code_bytes, ascii_bytes)                       \
-    {minor,      frame,    GV_PYTHON_NONE, previous, code,       instruction, owner,               \
-     first_line, filename, name,           qualname, line_table, code_bytes,  ascii_bytes},
+                        name, qualname, line_table, code_bytes, ascii_bytes, ...)                  \
+    {minor,    frame, GV_PYTHON_NONE, previous,   code,       instruction, owner,      first_line, \
+     filename, name,  qualname,       line_table, code_bytes, ascii_bytes, __VA_ARGS__},
 #include "preload/stacks/python_debug_offsets.def"
 };
 
@@ -83,7 +89,17 @@ static bool read_debug_layout(uintptr_t runtime, const struct gv_python_layout *
            read_offset(runtime, at->qualname, &layout->qualname) &&
            read_offset(runtime, at->line_table, &layout->line_table) &&
            read_offset(runtime, at->code_bytes, &layout->code_bytes) &&
-           read_offset(runtime, at->ascii_bytes, &layout->ascii_bytes);
+           read_offset(runtime, at->ascii_bytes, &layout->ascii_bytes) &&
+           read_offset(runtime, at->interpreters, &layout->interpreters) &&
+           read_offset(runtime, at->next_interpreter, &layout->next_interpreter) &&
+           read_offset(runtime, at->threads, &layout->threads) &&
+           read_offset(runtime, at->gil, &layout->gil) &&
+           read_offset(runtime, at->gc, &layout->gc) &&
+           read_offset(runtime, at->collecting, &layout->collecting) &&
+           read_offset(runtime, at->next_thread, &layout->next_thread) &&
+           read_offset(runtime, at->interpreter, &layout->interpreter) &&
+           read_offset(runtime, at->thread_id, &layout->thread_id) &&
+           read_offset(runtime, at->native_id, &layout->native_id);
 }
 
 /* "3.11.2 (main, ...)" */
@@ -113,7 +129,7 @@ static bool find_layout(const struct gv_object *object, struct gv_python_layout 
 }
 
 struct native {
-    const uintptr_t *addresses;
+    const uintptr_t *addresses; /* NULL: any interpreter will do */
     unsigned count;
 };
 
@@ -125,11 +141,28 @@ static bool goes_through(const struct native *native, uintptr_t low, uintptr_t h
     return false;
 }
 
-/* An interpreter in which this thread runs: it is relocated, and stays mapped. */
+/* Another thread may just load it: its code can be called once it has prepared its types. */
+static bool is_initialised(const struct gv_object *object)
+{
+    uintptr_t type = (uintptr_t)gv_object_symbol(object, "PyCode_Type");
+    uint64_t flags;
+
+    if (!type || !gv_object_symbol(object, "_PyRuntime"))
+        return false;
+    is_starting = !gv_own_memory_read(&flags, type + GV_PYTHON_TYPE_FLAGS, sizeof flags) ||
+                  !(flags & GV_PYTHON_TYPE_READY);
+    return !is_starting;
+}
+
+/* An interpreter in which this thread runs is relocated, and stays mapped. */
 static bool is_python(const struct gv_object *object, void *context)
 {
-    if (!goes_through(context, object->low, object->high))
+    const struct native *native = context;
+
+    if (native->addresses ? !goes_through(native, object->low, object->high)
+                          : !is_initialised(object))
         return false;
+    python.runtime = (uintptr_t)gv_object_symbol(object, "_PyRuntime");
     *(void **)&python.thread_state = gv_object_symbol(object, "PyGILState_GetThisThreadState");
     python.code_type = (uintptr_t)gv_object_symbol(object, "PyCode_Type");
     python.text_type = (uintptr_t)gv_object_symbol(object, "PyUnicode_Type");
@@ -143,6 +176,10 @@ static uint32_t look(struct native *native)
     struct gv_object object;
 
     unloads = gv_objects_unloads();
+    if (!native->addresses) {
+        searched = gv_objects_changes();
+        is_starting = false;
+    }
     if (!gv_objects_visit(is_python, native))
         return GV_PYTHON_UNKNOWN;
     if (!gv_objects_at(python.code_type, &object) || !find_layout(&object, &python.layout)) {
@@ -182,10 +219,9 @@ static bool is_there(uint32_t now)
     return (now == GV_PYTHON_FOUND || now == GV_PYTHON_TRUSTED) && unloads == gv_objects_unloads();
 }
 
-bool gv_python_runtime_enter(struct gv_python *copy, const uintptr_t *addresses, unsigned count)
+/* `native`: NULL: do not look for one */
+static bool enter(struct gv_python *copy, struct native *native)
 {
-    struct native native = {addresses, count};
-
     for (int tries = 0; tries < GV_PYTHON_TRIES; tries++) {
         uint32_t now;
 
@@ -198,19 +234,45 @@ bool gv_python_runtime_enter(struct gv_python *copy, const uintptr_t *addresses,
             return true;
         }
         gv_python_runtime_leave();
-        if (!addresses || now >= GV_PYTHON_FOREIGN || (now == GV_PYTHON_UNKNOWN && tries > 0))
+        if (!native || now >= GV_PYTHON_FOREIGN || (now == GV_PYTHON_UNKNOWN && tries > 0))
             return false;
         if (now == GV_PYTHON_LOOKING)
             sched_yield();
         else
-            look_again(now, &native);
+            look_again(now, native);
     }
     return false;
+}
+
+bool gv_python_runtime_enter(struct gv_python *copy, const uintptr_t *addresses, unsigned count)
+{
+    struct native native = {addresses, count};
+
+    return enter(copy, addresses ? &native : NULL);
+}
+
+bool gv_python_runtime_find(struct gv_python *copy)
+{
+    struct native any = {NULL, 0};
+
+    if (!enter(copy, is_starting || searched != gv_objects_changes() ? &any : NULL))
+        return false;
+    gv_python_runtime_leave();
+    return true;
 }
 
 void gv_python_runtime_leave(void)
 {
     atomic_fetch_sub(&inside, 1);
+}
+
+void gv_python_runtime_start_over(void)
+{
+    uint32_t looking = GV_PYTHON_LOOKING;
+
+    atomic_store(&inside, 0);
+    atomic_store(&closing, 0);
+    atomic_compare_exchange_strong(&state, &looking, GV_PYTHON_UNKNOWN);
 }
 
 void gv_python_runtime_trust(void)

@@ -30,16 +30,28 @@ struct gv_python_layout {
     uint16_t line_table;
     uint16_t code_bytes;
     uint16_t ascii_bytes;
+    uint16_t interpreters;
+    uint16_t next_interpreter;
+    uint16_t threads;
+    uint16_t gil;
+    uint16_t gc;
+    uint16_t collecting;
+    uint16_t next_thread;
+    uint16_t interpreter;
+    uint16_t thread_id;
+    uint16_t native_id;
 };
 
 struct gv_python {
     struct gv_python_layout layout;
+    uintptr_t runtime; /* _PyRuntime */
     uintptr_t code_type;
     uintptr_t text_type;
     void *(*thread_state)(void);
     uintptr_t low; /* the object with the interpreter: [low, high) */
     uintptr_t high;
     bool trusted;                    /* the self-test passed */
+    bool is_other;                   /* the frames are those of a thread that runs meanwhile */
     struct gv_python_memory *memory; /* the caller's */
 };
 
@@ -53,6 +65,15 @@ struct gv_python {
  */
 bool gv_python_runtime_enter(struct gv_python *python, const uintptr_t *native, unsigned count);
 void gv_python_runtime_leave(void);
+
+/*
+ * Finds an interpreter that is initialised, whoever runs in it, and copies what is known of it.
+ * False as above. It may be unmapped at any time afterwards, so call nothing of it.
+ */
+bool gv_python_runtime_find(struct gv_python *python);
+
+/* In a forked child: other threads are not here any more. */
+void gv_python_runtime_start_over(void);
 
 /* By a thread that has entered: this interpreter's frames look as expected. */
 void gv_python_runtime_trust(void);

@@ -21,6 +21,7 @@
 #define GV_STACK_FRAMES_MOST 64u
 #define GV_STACKS_MOST       4096u /* distinct stacks in a process; a power of two */
 #define GV_STACKS_FULL_AT    (GV_STACKS_MOST / 4 * 3)
+#define GV_STACKS_OF_OTHERS  (GV_STACKS_MOST / 2) /* the rest is for slow calls */
 #define GV_STACK_PATIENCE_MS 200
 #define GV_STACKS_OF_FAILED  4u /* of each function */
 /* The stack space that taking a stack may need. */
@@ -84,6 +85,11 @@ static _Atomic int waited;  /* for it, once in a process */
 
 void gv_stacks_prepare(const struct gv_settings *settings, bool forked)
 {
+    if (forked) { /* other threads and what was written are the parent's */
+        memset(&stacks, 0, sizeof stacks);
+        gv_python_runtime_start_over();
+        gv_python_memory_start_over();
+    }
     if (settings->stacks == GV_STACKS_OFF)
         gv_stacks_least_ns = UINT64_MAX;
     else if (settings->stacks == GV_STACKS_ALL)
@@ -153,7 +159,7 @@ static void take_python(struct stack *stack, uint32_t tid)
 
     if (!gv_python_runtime_enter(python, stack->native, stack->native_count))
         return;
-    python->memory = gv_python_memory_take(tid, GV_PYTHON_WHOLE_STACK);
+    python->memory = gv_python_memory_take(0, tid, GV_PYTHON_WHOLE_STACK);
     if (!python->memory)
         count_missed();
     else if (!gv_python_frames(python, stack->frames, GV_PYTHON_FRAMES_MOST, &stack->frame_count))
@@ -171,12 +177,19 @@ static void give_back_python(struct stack *stack)
         gv_python_memory_give_back(stack->python.memory);
 }
 
+/* What changes while it is read may look like anything. */
+static void distrust(const struct gv_python *python)
+{
+    if (!python->is_other)
+        gv_python_runtime_distrust();
+}
+
 static bool hash_frame(const struct gv_python *python, const struct gv_python_frame *frame,
                        uint64_t *hash)
 {
     if (gv_python_frame_hash(python, frame, hash))
         return true;
-    gv_python_runtime_distrust();
+    distrust(python);
     return false;
 }
 
@@ -225,7 +238,7 @@ static bool find_top(uint32_t tid, uint64_t *top)
     *top = 0;
     if (!gv_python_runtime_enter(&python, NULL, 0))
         return true;
-    python.memory = gv_python_memory_take(tid, GV_PYTHON_TOP_FRAME);
+    python.memory = gv_python_memory_take(0, tid, GV_PYTHON_TOP_FRAME);
     if (python.memory) {
         found = gv_python_frames(&python, &frame, 1, &count) &&
                 (count == 0 || hash_frame(&python, &frame, top));
@@ -339,7 +352,7 @@ static void write_python(struct gv_thread *thread, const struct stack *stack)
     gv_python_frames_bring(&stack->python, stack->frames, stack->frame_count, true);
     for (unsigned i = 0; i < stack->frame_count; i++) {
         if (!gv_python_place(&stack->python, &stack->frames[i], &place)) {
-            gv_python_runtime_distrust();
+            distrust(&stack->python);
             return;
         }
         union gv_record record = {
@@ -581,5 +594,29 @@ uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function)
     if (is_new)
         write_new(thread, &stack, number);
     gv_own_work_end(saved_errno);
+    return number;
+}
+
+uint32_t gv_stacks_write_python(struct gv_thread *thread, const struct gv_python *python,
+                                const struct gv_python_frame *frames, unsigned count)
+{
+    struct stack stack = {.python = *python, .frame_count = count};
+    bool is_new = false;
+    uint32_t number = 0;
+    uint64_t hash;
+
+    memcpy(stack.frames, frames, count * sizeof *frames);
+    hash = hash_of(&stack);
+    if (stack.frame_count == 0)
+        return 0;
+    if (atomic_load_explicit(&stacks.count, memory_order_relaxed) < GV_STACKS_OF_OTHERS)
+        number = number_of(hash, &is_new);
+    else {
+        struct known_hash *cell = find(&stacks, hash, false, &is_new);
+
+        number = cell ? atomic_load_explicit(&cell->number, memory_order_acquire) : 0;
+    }
+    if (is_new)
+        write_new(thread, &stack, number);
     return number;
 }

@@ -11,6 +11,7 @@
 #define GV_STACKS_STACKS_H
 
 #include "preload/base/thread.h"
+#include "preload/stacks/python_frames.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +51,11 @@ void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site)
 /* Writes a stack of one frame, the beginning of this function, if it is new. Its number; 0: none.
  */
 uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function);
+
+/* Writes a stack of another thread's Python frames, at most GV_PYTHON_FRAMES_MOST, if it is new, as
+ * records of a group that continues. Its number; 0: they do not look like frames, or there is no
+ * room. */
+uint32_t gv_stacks_write_python(struct gv_thread *thread, const struct gv_python *python,
+                                const struct gv_python_frame *frames, unsigned count);
 
 #endif

@@ -1,5 +1,6 @@
 #include "report/collect/drain.h"
 
+#include "report/analyse/idle/analysis.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/analyse/totals/totals.h"
 #include "report/collect/stack_names.h"
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* ---- the trace's metadata ---- */
@@ -34,6 +36,7 @@ static int write_first(struct gv_drain *drain, const struct gv_spool_facts *fact
 {
     char host[HOST_NAME_MAX + 1] = "", valid[GV_TEXT_REPAIRED_BYTES(sizeof(host))];
     struct gv_settings settings;
+    struct utsname machine;
     int64_t unix_offset_ns =
         (int64_t)((uint64_t)facts->clock.unix_offset_ns + facts->clock.epoch_ns);
     const char *clock = facts->clock.kind < sizeof(clock_names) / sizeof(clock_names[0])
@@ -44,9 +47,12 @@ static int write_first(struct gv_drain *drain, const struct gv_spool_facts *fact
     if (gethostname(host, sizeof(host) - 1) < 0)
         host[0] = '\0';
     gv_text_repair(valid, sizeof(valid), host, strlen(host));
-    return gv_database_run(&drain->database, GV_STATEMENT_META_FIRST, "itttii",
+    if (uname(&machine) < 0)
+        machine.machine[0] = '\0';
+    return gv_database_run(&drain->database, GV_STATEMENT_META_FIRST, "itttiit",
                            (int64_t)GV_SCHEMA_VERSION, GV_VERSION, valid, clock ? clock : "unknown",
-                           unix_offset_ns, (int64_t)settings.watchdog_ms * 1000000);
+                           unix_offset_ns, (int64_t)settings.watchdog_ms * 1000000,
+                           machine.machine);
 }
 
 int gv_drain_write_session(struct gv_database *database, void *drain)
@@ -146,6 +152,15 @@ static void keep_totals(struct gv_drain *drain)
         gv_message("cannot compute the totals of %s now: %s", drain->path, strerror(-error));
 }
 
+/* Failure is not fatal: the commands find the reasons themselves. */
+static void find_idle(struct gv_drain *drain)
+{
+    int error = gv_idle_keep(drain->database.handle);
+
+    if (error)
+        gv_message("cannot find the idle time of %s now: %s", drain->path, strerror(-error));
+}
+
 /* Does everything that needs the whole trace, and marks it as complete. */
 static int complete_trace(struct gv_drain *drain)
 {
@@ -153,6 +168,7 @@ static int complete_trace(struct gv_drain *drain)
         name_stacks(drain);
         find_stalls(drain);
         keep_totals(drain);
+        find_idle(drain);
         drain->settled = true;
     }
     int error = gv_database_begin(&drain->database);

@@ -1,6 +1,7 @@
 #include "report/collect/ingest.h"
 
 #include "report/analyse/stalls/in_flight.h"
+#include "report/collect/ingest_idle.h"
 #include "report/collect_ingest.inc"
 #include "report/store/api_meaning.h"
 #include "report/store/array.h"
@@ -28,25 +29,31 @@ int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const s
     return gv_known_add(known, ingest->database, key, *id);
 }
 
-/* Collects the text that follows records[at]. Returns it in `out` as valid UTF-8, or NULL if
- * empty. */
-static const char *read_text(const union gv_record *records, size_t count, size_t at,
-                             uint32_t bytes, char *out, size_t size)
+/* Collects the bytes that follow records[at], at most `size`. Returns how many. */
+static size_t read_bytes(const union gv_record *records, size_t count, size_t at, uint32_t bytes,
+                         char *raw, size_t size)
 {
-    char raw[GV_RECORD_TEXT_LIMIT];
     size_t used = 0;
 
     for (at++; at < count && records[at].head.kind == GV_RECORD_TEXT && used < bytes; at++) {
         size_t piece = records[at].head.api;
         if (piece > GV_RECORD_TEXT_BYTES)
             piece = GV_RECORD_TEXT_BYTES;
-        if (piece > sizeof(raw) - used)
-            piece = sizeof(raw) - used;
+        if (piece > size - used)
+            piece = size - used;
         memcpy(raw + used, records[at].text.text, piece);
         used += piece;
     }
-    if (used > bytes)
-        used = bytes;
+    return used > bytes ? bytes : used;
+}
+
+/* The same as valid UTF-8 in `out`, or NULL if empty. */
+static const char *read_text(const union gv_record *records, size_t count, size_t at,
+                             uint32_t bytes, char *out, size_t size)
+{
+    char raw[GV_RECORD_TEXT_LIMIT];
+    size_t used = read_bytes(records, count, at, bytes, raw, sizeof(raw));
+
     return gv_text_repair(out, size, raw, used) ? out : NULL;
 }
 
@@ -59,10 +66,10 @@ static const char *read_text(const union gv_record *records, size_t count, size_
 
 #define GV_INGEST_THREADS 1024u
 
-static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uint64_t position,
-                      const char *name)
+static int add_thread(struct gv_ingest *ingest, const struct gv_spool_view *view, int64_t id,
+                      uint64_t position, const char *name)
 {
-    struct gv_key key = {.part = {serial}};
+    struct gv_key key = {.part = {view->thread}};
 
     int error = gv_array_room(&ingest->thread_list, ingest->thread_count, &ingest->thread_room,
                               sizeof(*ingest->thread_list));
@@ -71,7 +78,8 @@ static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uin
         return error;
     struct gv_ingest_thread *thread = &ingest->thread_list[ingest->thread_count++];
     memset(thread, 0, sizeof(*thread));
-    thread->serial = serial;
+    thread->serial = view->thread;
+    thread->tid = view->tid;
     thread->id = id;
     thread->position = position;
     thread->stored_position = position;
@@ -80,7 +88,7 @@ static int add_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id, uin
 }
 
 /* A thread that wakes up, from its row. */
-static int wake_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id)
+static int wake_thread(struct gv_ingest *ingest, const struct gv_spool_view *view, int64_t id)
 {
     int result, error;
     sqlite3_stmt *row = gv_database_prepare(ingest->database, GV_STATEMENT_THREAD_READ, &error);
@@ -92,8 +100,8 @@ static int wake_thread(struct gv_ingest *ingest, uint64_t serial, int64_t id)
         result = sqlite3_step(row);
     if (result == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 1);
-        error = add_thread(ingest, serial, id, (uint64_t)sqlite3_column_int64(row, 0),
-                           name ? name : "");
+        error =
+            add_thread(ingest, view, id, (uint64_t)sqlite3_column_int64(row, 0), name ? name : "");
     } else {
         error = gv_database_error(ingest->database->handle, result);
     }
@@ -110,12 +118,11 @@ static int find_thread(struct gv_ingest *ingest, const struct gv_spool_view *vie
     if (error)
         return error;
     if (id)
-        return wake_thread(ingest, view->thread, id);
+        return wake_thread(ingest, view, id);
     error = gv_database_run(ingest->database, GV_STATEMENT_THREAD_ADD, "iiit", ingest->process,
                             (int64_t)view->thread, (int64_t)view->tid, name);
     return error ? error
-                 : add_thread(ingest, view->thread, gv_database_last_id(ingest->database), 0,
-                              view->comm);
+                 : add_thread(ingest, view, gv_database_last_id(ingest->database), 0, view->comm);
 }
 
 static int intern_thread(struct gv_ingest *ingest, const struct gv_spool_view *view,
@@ -520,6 +527,7 @@ static int delay_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
 /* What one group of records says of a stack. */
 struct gv_ingest_stack {
     int64_t stack; /* whose frames follow; 0: none */
+    uint32_t number;
     int64_t of_call;
     bool of_other; /* and of an earlier call */
     uint64_t of_call_start_ns;
@@ -546,15 +554,15 @@ static int store_object(struct gv_ingest *ingest, const struct gv_record_object 
 }
 
 /* A call may come before its stack, which another thread wrote. */
-static int find_or_add_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack)
+int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack)
 {
     int error = gv_database_find(ingest->database, GV_STATEMENT_STACK_FIND, stack, "ii",
-                                 ingest->process, (int64_t)number);
+                                 ingest->process, number);
 
     if (error || *stack)
         return error;
-    error = gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process,
-                            (int64_t)number);
+    error =
+        gv_database_run(ingest->database, GV_STATEMENT_STACK_ADD, "ii", ingest->process, number);
     *stack = error ? 0 : gv_database_last_id(ingest->database);
     return error;
 }
@@ -563,10 +571,11 @@ static int new_stack(struct gv_ingest *ingest, struct gv_ingest_stack *state,
                      const struct gv_record_stack *record)
 {
     memset(state, 0, sizeof(*state));
+    state->number = record->number;
     state->python_expected = record->python_frames;
     state->python_low = record->python_low;
     state->python_high = record->python_high;
-    return find_or_add_stack(ingest, record->number, &state->stack);
+    return gv_ingest_stack(ingest, record->number, &state->stack);
 }
 
 static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *state,
@@ -577,12 +586,12 @@ static int native_frame(struct gv_ingest *ingest, const struct gv_ingest_stack *
 }
 
 static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
-                             const struct gv_record_frames *frames)
+                             const uint64_t *addresses, size_t count)
 {
     int error = 0;
 
-    for (unsigned i = 0; i < frames->head.api && i < GV_RECORD_FRAMES && !error; i++) {
-        uint64_t address = frames->address[i];
+    for (size_t i = 0; i < count && !error; i++) {
+        uint64_t address = addresses[i];
         bool interpreter = address >= state->python_low && address < state->python_high;
 
         if (interpreter && state->python_expected) {
@@ -594,6 +603,33 @@ static int add_native_frames(struct gv_ingest *ingest, struct gv_ingest_stack *s
             state->native_frames++ + (state->inside_python ? GV_INGEST_OUTER_DEPTH : 0), address);
     }
     return error;
+}
+
+static int add_recorded_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                               const struct gv_record_frames *frames)
+{
+    uint64_t address[GV_RECORD_FRAMES];
+
+    memcpy(address, frames->address, sizeof(address));
+    return add_native_frames(ingest, state, address,
+                             frames->head.api < GV_RECORD_FRAMES ? frames->head.api
+                                                                 : GV_RECORD_FRAMES);
+}
+
+static int add_copied_frames(struct gv_ingest *ingest, struct gv_ingest_stack *state,
+                             const struct gv_record_stack_copy *copy,
+                             const union gv_record *records, size_t count)
+{
+    unsigned char bytes[GV_STACK_COPY_BYTES];
+    uint64_t address[GV_UNWIND_FRAMES];
+    struct gv_unwind_stack stack = {.pc = copy->pc, .sp = copy->sp, .bytes = bytes};
+    size_t frames = 0;
+
+    if (copy->number != state->number)
+        return 0;
+    stack.size = read_bytes(records, count, 0, copy->head.api, (char *)bytes, sizeof(bytes));
+    int error = gv_ingest_idle_unwind(ingest, &stack, address, &frames);
+    return error ? error : add_native_frames(ingest, state, address, frames);
 }
 
 static int add_python_frame(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -620,7 +656,7 @@ static int find_stack_of_call(struct gv_ingest *ingest, struct gv_ingest_stack *
 {
     state->of_call_start_ns = record->call_start_ns;
     state->of_other = record->head.flags & GV_RECORD_REPRESENTS;
-    return find_or_add_stack(ingest, record->number, &state->of_call);
+    return gv_ingest_stack(ingest, record->number, &state->of_call);
 }
 
 static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *state,
@@ -635,7 +671,11 @@ static int store_stack_part(struct gv_ingest *ingest, struct gv_ingest_stack *st
     case GV_RECORD_STACK:
         return new_stack(ingest, state, &record->stack);
     case GV_RECORD_FRAMES_OF_STACK:
-        return state->stack ? add_native_frames(ingest, state, &record->frames) : 0;
+        return state->stack ? add_recorded_frames(ingest, state, &record->frames) : 0;
+    case GV_RECORD_STACK_COPY:
+        return state->stack
+                   ? add_copied_frames(ingest, state, &record->stack_copy, records, rest_count + 1)
+                   : 0;
     case GV_RECORD_PYTHON_FRAME:
         return state->stack
                    ? add_python_frame(ingest, state, &record->python_frame, records, rest_count + 1)
@@ -949,7 +989,13 @@ static int store_group(struct gv_ingest *ingest, struct gv_ingest_thread *thread
         case GV_RECORD_FRAMES_OF_STACK:
         case GV_RECORD_PYTHON_FRAME:
         case GV_RECORD_STACK_OF_CALL:
+        case GV_RECORD_STACK_COPY:
             error = store_stack_part(ingest, &stack, record, records + i + 1, count - i - 1);
+            break;
+        case GV_RECORD_IDLE_SAMPLE:
+            error =
+                gv_ingest_idle(ingest, &record->idle_sample,
+                               read_text(records, count, i, record->head.api, text, sizeof(text)));
             break;
         default: /* text is read with its owner; unknown kinds are ignored */
             error = gv_ingest_gpu(ingest, record,
@@ -1143,6 +1189,8 @@ int gv_ingest_end(struct gv_ingest *ingest, bool became_another)
     if (!error)
         error = gv_ingest_flights(ingest);
     if (!error)
+        error = gv_ingest_idle_end(ingest);
+    if (!error)
         error = gv_ingest_gpu_end(ingest, &ingest->scanned);
     return error;
 }
@@ -1239,6 +1287,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_known_free(&ingest->kernels, ingest->database);
     gv_known_free(&ingest->modules, ingest->database);
     gv_ingest_gpu_close(ingest);
+    gv_ingest_idle_close(ingest);
     memset(ingest, 0, sizeof(*ingest));
 }
 
@@ -1394,6 +1443,7 @@ int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *don
     size_t count = 0;
     int error = 0;
 
+    ingest->final = final;
     while (!error && ingest->view_next < ingest->view_count && count < limit) {
         const struct gv_spool_view *view = &ingest->views[ingest->view_next++];
 

@@ -34,6 +34,7 @@ struct gv_ingest_pending_load {
 
 struct gv_ingest_thread {
     uint64_t serial;
+    uint32_t tid;
     int64_t id;
     uint64_t position; /* records of the thread that are in the trace, or skipped for ever */
     uint64_t stored_position;
@@ -102,6 +103,8 @@ struct gv_ingest {
     struct gv_process_cost cost;
     bool inherited; /* another collector stored a part of this process, which is not in `work` */
     bool resumed;   /* the trace has calls of this process that `correlate` does not know */
+    bool final;     /* the process has ended, or is another program now */
+    struct gv_ingest_idle *idle; /* report/collect/ingest_idle.c; NULL: no stacks yet */
     /* threads with records */
     struct gv_key_map threads; /* serial -> index + 1 */
     struct gv_ingest_thread *thread_list;
@@ -179,8 +182,10 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
 int gv_ingest_gpu_end(struct gv_ingest *ingest, const struct gv_spool_status *status);
 void gv_ingest_gpu_close(struct gv_ingest *ingest);
 
-/* For report/collect/ingest_gpu.c: adds the row just inserted to those known; a time of the
+/* For the other parts of the ingest: the row of the stack with this number, which may come later;
+ * adds the row just inserted to those known; a time of the
  * trace. */
+int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack);
 int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
                        int64_t *id);
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);

@@ -271,7 +271,7 @@ int gv_ingest_gpu_status(struct gv_ingest *ingest, const struct gv_spool_status 
     char library[GV_SPOOL_PATH_BYTES], library_text[GV_TEXT_REPAIRED_BYTES(GV_SPOOL_PATH_BYTES)];
     bool same = ingest->status_stored && now->gpu == ingest->status.gpu &&
                 now->gpu_flushed_ns == ingest->status.gpu_flushed_ns &&
-                now->gpu_interrupted == ingest->status.gpu_interrupted;
+                now->gpu_failed == ingest->status.gpu_failed;
     const char *state_word =
         now->gpu < sizeof(state_words) / sizeof(state_words[0]) ? state_words[now->gpu] : NULL;
     int64_t flushed_ns = now->gpu_flushed_ns ? gv_ingest_time(ingest, now->gpu_flushed_ns) : 0;

@@ -1,6 +1,7 @@
 #include "report/commands/trace_view.h"
 
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse/idle/analysis.h"
 #include "report/analyse/stalls/analysis.h"
 #include "report/collect/recovery.h"
 #include "report/collect/sessions.h"
@@ -162,6 +163,11 @@ static int trace_view_open_resolved(const char *path, sqlite3 **trace)
     gv_progress_end(*trace);
     if (error)
         gv_message("cannot find the stalls of %s: %s", path, gv_trace_view_why(*trace, error));
+    gv_progress_begin(*trace, "gpuverify: looking for idle time");
+    error = gv_idle_ensure(*trace);
+    gv_progress_end(*trace);
+    if (error)
+        gv_message("cannot find the idle time of %s: %s", path, gv_trace_view_why(*trace, error));
     return 0;
 }
 

@@ -21,7 +21,7 @@ VALUES ('session', ?1), ('spool_directory', ?2), ('state', 'recording');
 -- name: META_FIRST
 INSERT OR REPLACE INTO meta (key, value)
 VALUES ('schema_version', ?1), ('gpuverify_version', ?2), ('host', ?3), ('clock', ?4),
-    ('unix_offset_ns', ?5), ('start_unix_ns', ?5), ('watchdog_ns', ?6),
+    ('unix_offset_ns', ?5), ('start_unix_ns', ?5), ('watchdog_ns', ?6), ('machine', ?7),
     ('program', (SELECT program FROM process ORDER BY id LIMIT 1)),
     ('arguments', (SELECT arguments FROM process ORDER BY id LIMIT 1)),
     ('directory', (SELECT directory FROM process ORDER BY id LIMIT 1));
@@ -66,6 +66,9 @@ SELECT records, name FROM thread WHERE id = ?;
 
 -- name: THREAD_ADD
 INSERT INTO thread (process, serial, tid, name, records) VALUES (?, ?, ?, ?, 0);
+
+-- name: THREAD_OF_TID
+SELECT id FROM thread WHERE process = ? AND tid = ? AND serial < 1 << 61 ORDER BY serial DESC LIMIT 1;
 
 -- name: THREAD_RECORDS
 UPDATE thread SET records = ?2 WHERE id = ?1;
@@ -163,6 +166,13 @@ UPDATE flight SET seen_ns = CASE WHEN ?2 > start_ns THEN ?2 END WHERE process = 
 -- name: OBJECT_ADD
 INSERT INTO object (process, base, low, high, path, build_id) VALUES (?, ?, ?, ?, ?, ?);
 
+-- name: OBJECT_ADD_NEW
+-- Unless the newest one there is the same.
+INSERT INTO object (process, base, low, high, path, build_id)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM object
+    WHERE id = (SELECT max(id) FROM object WHERE process = ?1 AND low < ?4 AND high > ?3)
+        AND base = ?2 AND path = ?5);
+
 -- name: STACK_ADD
 INSERT INTO stack (process, number) VALUES (?, ?);
 
@@ -186,6 +196,11 @@ UPDATE frame SET function = ?3, file = ?4, line = ?5 WHERE object = ?1 AND addre
 
 -- name: FRAME_RUNTIME
 UPDATE frame SET kind = 'runtime' WHERE stack = ? AND depth = ?;
+
+-- name: IDLE_SAMPLE_ADD
+INSERT INTO idle_sample (process, thread, at_ns, span_ns, about, state, system_call, target, signs,
+    pid_or_tid, stack, other_stack, delay_ns, cpu_ns, text)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: CALL_STACK
 INSERT OR REPLACE INTO call_stack (call, stack) VALUES (?, ?);

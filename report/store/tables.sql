@@ -183,9 +183,9 @@ CREATE TABLE gpu_change (process INTEGER NOT NULL, at_ns INTEGER NOT NULL, gpu T
     profiler TEXT, PRIMARY KEY (process, at_ns)) WITHOUT ROWID;
 
 -- One look at a thread between its calls (struct gv_record_idle_sample has the fields). thread: a
--- row of thread. about, target, signs: numbers as there. pid_or_tid: "other" there. span_ns: from the
--- look before it, or from the thread's last call if that is later; NULL: unknown. stack, other_stack:
--- rows of stack.
+-- row of thread; while the process runs it may be the negative tid of one that has no row yet.
+-- about, target, signs: numbers as there. pid_or_tid: "other" there. span_ns: since the look before it,
+-- as delay_ns and cpu_ns; NULL: it was the first. stack, other_stack: rows of stack.
 CREATE TABLE idle_sample (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, thread INTEGER,
     at_ns INTEGER NOT NULL, span_ns INTEGER, about INTEGER NOT NULL, state TEXT,
     system_call INTEGER, target INTEGER NOT NULL, signs INTEGER NOT NULL, pid_or_tid INTEGER,

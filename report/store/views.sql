@@ -380,7 +380,7 @@ SELECT
     tid, -- the system's number
     name, -- the thread's name
     records -- records in the trace
-FROM thread WHERE serial < 1 << 62;
+FROM thread WHERE serial < 1 << 61;
 
 CREATE VIEW devices AS -- one device of one process
 SELECT
@@ -449,7 +449,7 @@ SELECT
     o.start_ns AS start_ns, -- since the session's start
     o.duration_ns AS duration_ns -- of it
 FROM overhead o
-    LEFT JOIN thread t ON t.process = o.process AND t.tid = o.tid AND t.serial < 1 << 62;
+    LEFT JOIN thread t ON t.process = o.process AND t.tid = o.tid AND t.serial < 1 << 61;
 
 CREATE VIEW losses AS -- one kind of lost record; no row: nothing was lost
 SELECT
@@ -471,7 +471,7 @@ WITH run AS (
             - p.start_ns AS run_ns
     FROM process p LEFT JOIN (
         SELECT process, max(records) / nullif(total(records), 0) AS busiest FROM thread
-        WHERE serial < 1 << 62 GROUP BY process) t ON t.process = p.id)
+        WHERE serial < 1 << 61 GROUP BY process) t ON t.process = p.id)
 SELECT
     c.process AS process, -- id in processes
     c.what AS what, -- hooks, hooks-unrecorded, stacks, cpu-waits, cupti-calls, cupti-buffers, thread, start, end; docs/performance.md explains them

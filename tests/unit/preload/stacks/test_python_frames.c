@@ -163,7 +163,7 @@ static uint64_t take(uint16_t minor, unsigned *calls)
     unsigned count;
 
     system_calls = 0;
-    python.memory = gv_python_memory_take(TID, GV_PYTHON_WHOLE_STACK);
+    python.memory = gv_python_memory_take(0, TID, GV_PYTHON_WHOLE_STACK);
     assert_non_null(python.memory);
     assert_true(gv_python_frames(&python, frames, GV_PYTHON_FRAMES_MOST, &count));
     assert_int_equal(count, FRAMES);
@@ -251,7 +251,7 @@ static void what_is_gone_is_not_read(void **unused)
     (void)unused;
     assert_true(pages != MAP_FAILED);
     for (int times = 0; times < 3; times++) {
-        memory = gv_python_memory_take(TID + 1, GV_PYTHON_TOP_FRAME);
+        memory = gv_python_memory_take(0, TID + 1, GV_PYTHON_TOP_FRAME);
         for (unsigned at = 0; at < 2 * PAGE_BYTES; at += 1024) {
             bool is_there = times < 2 || at < PAGE_BYTES;
 
@@ -264,7 +264,7 @@ static void what_is_gone_is_not_read(void **unused)
             assert_int_equal(munmap(pages + PAGE_BYTES, PAGE_BYTES), 0);
     }
     *(uint64_t *)(void *)pages = 4711;
-    memory = gv_python_memory_take(TID + 1, GV_PYTHON_TOP_FRAME);
+    memory = gv_python_memory_take(0, TID + 1, GV_PYTHON_TOP_FRAME);
     assert_true(gv_python_memory_read(memory, &word, (uintptr_t)pages, sizeof word));
     assert_int_equal(word, 4711);
     assert_false(gv_python_memory_read(memory, &word, 8, sizeof word));
@@ -280,7 +280,7 @@ static void more_than_there_is_room_for(void **unused)
     (void)unused;
     assert_non_null(words);
     for (uint32_t times = 0; times < 2; times++) {
-        struct gv_python_memory *memory = gv_python_memory_take(TID + 2, GV_PYTHON_TOP_FRAME);
+        struct gv_python_memory *memory = gv_python_memory_take(0, TID + 2, GV_PYTHON_TOP_FRAME);
 
         for (uint32_t i = 0; i < WORDS; i++)
             words[i] = i + times;

@@ -1,0 +1,102 @@
+#include "preload/idle/quota.h"
+
+#include "preload/idle/proc_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CGROUP_BYTES 4096
+#define STAT_BYTES   1024
+#define FOLDER_BYTES (GV_PROC_PATH_BYTES - 16)
+
+static char group[FOLDER_BYTES]; /* "": unknown */
+static uint64_t known_times;
+
+/* "cpu" in "cpuset,cpu,cpuacct" */
+static bool has_cpu(const char *controllers, const char *end)
+{
+    while (controllers < end) {
+        size_t length = strcspn(controllers, ",:");
+
+        if (length == 3 && memcmp(controllers, "cpu", 3) == 0)
+            return true;
+        controllers += length + 1;
+    }
+    return false;
+}
+
+bool gv_quota_folder(const char *text, char *folder, size_t size)
+{
+    bool found = false;
+
+    for (const char *line = text; *line;) {
+        const char *end = line + strcspn(line, "\n");
+        const char *controllers = memchr(line, ':', (size_t)(end - line)), *path = NULL;
+
+        if (controllers)
+            path = memchr(controllers + 1, ':', (size_t)(end - controllers - 1));
+        if (path) {
+            bool is_first = has_cpu(controllers + 1, path);
+            const char *mount = is_first ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
+
+            /* A version 1 controller wins over version 2, whose field is empty. */
+            if ((is_first || (path == controllers + 1 && !found)) &&
+                strlen(mount) + (size_t)(end - path) < size) {
+                snprintf(folder, size, "%s%.*s", mount, (int)(end - path - 1), path + 1);
+                found = true;
+            }
+        }
+        line = *end ? end + 1 : end;
+    }
+    return found;
+}
+
+bool gv_quota_parse(const char *text, uint64_t *times)
+{
+    const char *at = strstr(text, "nr_throttled ");
+
+    if (!at || (at != text && at[-1] != '\n') || at[13] < '0' || at[13] > '9')
+        return false;
+    *times = strtoull(at + 13, NULL, 10);
+    return true;
+}
+
+static bool read_times(uint64_t *times)
+{
+    char text[STAT_BYTES];
+
+    return gv_proc_read(text, sizeof text, "%s/cpu.stat", group) > 0 && gv_quota_parse(text, times);
+}
+
+/* A group without a quota of its own, or a path from outside of a container: a group above. */
+void gv_quota_start(void)
+{
+    static char text[CGROUP_BYTES];
+    char *slash;
+
+    known_times = 0;
+    group[0] = 0;
+    if (gv_proc_read(text, sizeof text, "/proc/self/cgroup") <= 0 ||
+        !gv_quota_folder(text, group, sizeof group)) {
+        group[0] = 0;
+        return;
+    }
+    while (!read_times(&known_times)) {
+        slash = strrchr(group, '/');
+        if (!slash || slash - group < (long)strlen("/sys/fs/cgroup")) {
+            group[0] = 0;
+            return;
+        }
+        *slash = 0;
+    }
+}
+
+bool gv_quota_was_used_up(void)
+{
+    uint64_t times, before = known_times;
+
+    if (!group[0] || !read_times(&times))
+        return false;
+    known_times = times;
+    return times > before;
+}

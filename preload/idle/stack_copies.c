@@ -1,0 +1,121 @@
+#include "preload/idle/stack_copies.h"
+
+#include "preload/base/own_memory.h"
+#include "trace/mix.h"
+
+#include <string.h>
+
+#define SECOND_NS    1000000000u
+#define COPIES_MOST  4u /* in a second */
+#define HASHED_BYTES 256u
+#define PAGE_BYTES   4096u
+#define KNOWN_MOST   64u        /* waits; a power of two */
+#define PYTHON_MOST  4096u      /* as many as there are Python stacks */
+#define FIRST_NUMBER (1u << 24) /* after all numbers of preload/stacks */
+
+static struct {
+    uint64_t hash; /* 0: free */
+    uint32_t number;
+} known[KNOWN_MOST];
+static uint8_t has_native[PYTHON_MOST / 8]; /* by the number of the STACK */
+static uint32_t next_number;
+static uint64_t second_ns; /* the start of this second, */
+static unsigned copies;    /* and how many were made in it */
+
+void gv_stack_copies_start_over(void)
+{
+    memset(known, 0, sizeof known);
+    memset(has_native, 0, sizeof has_native);
+    next_number = FIRST_NUMBER;
+    second_ns = 0;
+    copies = 0;
+}
+
+/* How many could be read: a stack ends somewhere. */
+static size_t read_stack(unsigned char *bytes, uintptr_t sp)
+{
+    struct iovec pages[GV_STACK_COPY_BYTES / PAGE_BYTES + 1];
+    unsigned count = 0;
+
+    for (uintptr_t at = sp, end = sp + GV_STACK_COPY_BYTES; at < end; count++) {
+        uintptr_t next = (at | (PAGE_BYTES - 1)) + 1;
+
+        pages[count].iov_base = (void *)at;
+        pages[count].iov_len = (next < end ? next : end) - at;
+        at = next;
+    }
+    return gv_own_memory_gather(bytes, pages, count);
+}
+
+static bool may_copy(uint64_t now_ns)
+{
+    if (now_ns - second_ns >= SECOND_NS) {
+        second_ns = now_ns;
+        copies = 0;
+    }
+    return copies < COPIES_MOST;
+}
+
+static void write_copy(struct gv_thread *writer, uint32_t tid, const struct gv_thread_state *state,
+                       uint32_t number, const unsigned char *stack, size_t bytes)
+{
+    union gv_record record = {
+        .stack_copy = {
+            .head = {.kind = GV_RECORD_STACK_COPY, .flags = GV_RECORD_MORE, .api = (uint16_t)bytes},
+            .number = number,
+            .tid = tid,
+            .pc = state->pc,
+            .sp = state->sp}};
+
+    copies++;
+    if (gv_thread_write(writer, GV_ROOM_CODE, &record))
+        gv_thread_write_text(writer, (const char *)stack, (uint32_t)bytes, true);
+}
+
+static void write_stack(struct gv_thread *writer, uint32_t number)
+{
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = number}};
+
+    gv_thread_write(writer, GV_ROOM_CODE, &record);
+}
+
+uint32_t gv_stack_copies_write(struct gv_thread *writer, uint32_t tid,
+                               const struct gv_thread_state *state, uint32_t python,
+                               uint64_t now_ns)
+{
+    static unsigned char stack[GV_STACK_COPY_BYTES];
+    uint64_t hash;
+    size_t bytes;
+    unsigned cell;
+
+    if (python && (python >= PYTHON_MOST || has_native[python / 8] & 1u << python % 8))
+        return python;
+    if (!state->sp || (python && !may_copy(now_ns)))
+        return python;
+    if (!python && !may_copy(now_ns)) {
+        bytes = HASHED_BYTES; /* only to find a known one */
+        if (!gv_own_memory_read(stack, state->sp, bytes))
+            return 0;
+    } else {
+        bytes = read_stack(stack, state->sp);
+    }
+    if (bytes < HASHED_BYTES)
+        return python;
+    if (python) {
+        has_native[python / 8] |= (uint8_t)(1u << python % 8);
+        write_copy(writer, tid, state, python, stack, bytes);
+        return python;
+    }
+    hash = gv_mix_bytes(gv_mix(gv_mix(0, state->pc), state->sp), stack, HASHED_BYTES) | 1;
+    cell = (unsigned)(hash >> 32) % KNOWN_MOST;
+    if (known[cell].hash == hash)
+        return known[cell].number;
+    if (bytes == HASHED_BYTES)
+        return 0;
+    known[cell].hash = hash;
+    known[cell].number = next_number++;
+    write_stack(writer, known[cell].number);
+    write_copy(writer, tid, state, known[cell].number, stack, bytes);
+    return known[cell].number;
+}

@@ -1,0 +1,589 @@
+#include "preload/idle/watch.h"
+
+#include "preload/base/clock.h"
+#include "preload/base/loader_lock.h"
+#include "preload/base/log.h"
+#include "preload/base/own_thread.h"
+#include "preload/base/thread.h"
+#include "preload/idle/children.h"
+#include "preload/idle/proc_file.h"
+#include "preload/idle/quota.h"
+#include "preload/idle/stack_copies.h"
+#include "preload/idle/tasks.h"
+#include "preload/idle/thread_state.h"
+#include "preload/stacks/python_threads.h"
+#include "trace/futex.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#define STACK_BYTES        (2u << 20) /* the program's exit handlers may run on it */
+#define LOWEST_PRIORITY    19
+#define THREADS_MOST       8u /* in one look: those that made the latest calls */
+#define KNOWN_MOST         32u
+#define PATIENCE_NS        10000000u
+#define SECOND_NS          1000000000u
+#define ALONE_NS           250000000u /* between two looks for other threads */
+#define SEARCH_NS          200000000u /* between two searches for child processes */
+#define CHILDREN_LOOKED_AT 4u         /* with their Python stacks, in one search */
+#define PRESET_HZ          50u
+#define COST_OF_1000       5u       /* of a CPU, at the preset rate */
+#define COST_AT_ONCE_NS    10000000 /* so that short runs get all their looks */
+#define DELAYED_OF_100     25u      /* of the time since the last look: asks for the quota */
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2u
+#endif
+
+/* What a thread's last look said. */
+struct known {
+    uint64_t serial; /* 0: free */
+    uint64_t at_ns;
+    uint64_t cpu_ns;
+    uint64_t delay_ns;
+};
+
+/* A thread outside of calls. */
+struct chosen {
+    struct gv_spool_slot *slot;
+    uint64_t serial;
+    uint64_t call_start_ns; /* of its last call */
+    uint32_t tid;
+};
+
+/* What it does. */
+struct seen {
+    struct chosen chosen;
+    uint32_t tid;
+    uint32_t stack;
+    uint64_t at_ns;
+    struct gv_thread_state state;
+    enum gv_idle_target target;
+    uint8_t signs;
+    bool waits_for_gil;
+    bool wants_children;
+    char path[GV_RECORD_TEXT_LIMIT];
+};
+
+static _Atomic uint32_t paused;
+static _Atomic uint32_t looking; /* futex */
+
+/* The rest belongs to the thread. */
+static struct gv_thread writer;
+static struct gv_spool_slot no_slot;
+static struct seen seen[THREADS_MOST];
+static struct known known[KNOWN_MOST];
+static struct gv_child *children;
+static unsigned child_count, child_turn;
+static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns;
+static int online; /* CPUs */
+static uint32_t pid;
+static bool allowed_ptrace;
+
+/* ---- which threads ---- */
+
+static bool is_outside(const struct chosen *thread)
+{
+    const struct gv_spool_slot *slot = thread->slot;
+
+    return atomic_load_explicit(&slot->thread, memory_order_acquire) == thread->serial &&
+           atomic_load_explicit(&slot->api_plus_one, memory_order_acquire) == 0 &&
+           atomic_load_explicit(&slot->start_ns, memory_order_acquire) == thread->call_start_ns;
+}
+
+/* Keeps the latest, the latest first. */
+static unsigned insert(struct chosen *chosen, unsigned count, const struct chosen *thread)
+{
+    unsigned at = count < THREADS_MOST ? count : THREADS_MOST;
+
+    while (at > 0 && chosen[at - 1].call_start_ns < thread->call_start_ns) {
+        if (at < THREADS_MOST)
+            chosen[at] = chosen[at - 1];
+        at--;
+    }
+    if (at == THREADS_MOST)
+        return count;
+    chosen[at] = *thread;
+    return count < THREADS_MOST ? count + 1 : count;
+}
+
+/* A slot's number follows from the thread's, so the first ones are used first. */
+static unsigned choose_threads(struct chosen *chosen)
+{
+    uint64_t most =
+        atomic_load_explicit(&gv_process.spool.header->threads_seen, memory_order_relaxed) + 1;
+    struct chosen thread;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < GV_SPOOL_SLOTS && i < most; i++) {
+        thread.slot = &gv_process.spool.slots[i];
+        thread.serial = atomic_load_explicit(&thread.slot->thread, memory_order_acquire);
+        thread.call_start_ns = atomic_load_explicit(&thread.slot->start_ns, memory_order_acquire);
+        thread.tid = atomic_load_explicit(&thread.slot->tid, memory_order_relaxed);
+        if (thread.serial && thread.call_start_ns && is_outside(&thread))
+            count = insert(chosen, count, &thread);
+    }
+    return count;
+}
+
+/* What is known of a thread; the longest unseen one's place for a new one. */
+static struct known *recall(uint64_t serial)
+{
+    struct known *oldest = known;
+
+    for (unsigned i = 0; i < KNOWN_MOST; i++) {
+        if (known[i].serial == serial)
+            return &known[i];
+        if (known[i].at_ns < oldest->at_ns)
+            oldest = &known[i];
+    }
+    *oldest = (struct known){.serial = serial};
+    return oldest;
+}
+
+/* ---- what they do ---- */
+
+static bool is_blocked(const struct gv_thread_state *state)
+{
+    return state->state == 'S' || state->state == 'D';
+}
+
+/* In these, the other side may be a child process. */
+static bool may_wait_for_children(const struct seen *thread)
+{
+    const struct gv_thread_state *state = &thread->state;
+
+    if (!is_blocked(state) || thread->waits_for_gil)
+        return false;
+    return gv_thread_state_is_wait(state) || gv_thread_state_is_futex(state) ||
+           thread->target == GV_IDLE_TARGET_PIPE || thread->target == GV_IDLE_TARGET_SOCKET;
+}
+
+static bool is_pinned(uint32_t tid)
+{
+    cpu_set_t allowed;
+
+    return online && syscall(SYS_sched_getaffinity, tid, sizeof allowed, &allowed) > 0 &&
+           CPU_COUNT(&allowed) < online;
+}
+
+static void judge_signs(struct seen *thread, const struct gv_python_gil *gil)
+{
+    bool has_gil = gil->is_known && gil->holder == thread->tid;
+
+    if (thread->stack)
+        thread->signs |= GV_IDLE_IN_PYTHON;
+    if (has_gil)
+        thread->signs |= GV_IDLE_HAS_GIL;
+    if (has_gil && gil->collects)
+        thread->signs |= GV_IDLE_COLLECTS;
+    if (is_pinned(thread->tid))
+        thread->signs |= GV_IDLE_PINNED;
+    if (gv_process.settings.idle_stacks == GV_IDLE_STACKS_NATIVE && thread->state.state == 'R' &&
+        (!thread->stack || (gil->is_known && !has_gil)))
+        thread->signs |= GV_IDLE_WANTS_STACK;
+}
+
+static void note_quota(struct seen *thread)
+{
+    const struct known *before = recall(thread->chosen.serial);
+    uint64_t span_ns = thread->at_ns - before->at_ns;
+
+    if (before->at_ns &&
+        thread->state.delay_ns - before->delay_ns > span_ns / 100 * DELAYED_OF_100 &&
+        gv_quota_was_used_up())
+        thread->signs |= GV_IDLE_THROTTLED;
+}
+
+/* Once: from then on the collector may stop threads of this process. */
+static void allow_ptrace(void)
+{
+    uint32_t collector = atomic_load(&gv_process.session->collector_pid);
+
+    if (allowed_ptrace || !collector)
+        return;
+    prctl(PR_SET_PTRACER, (unsigned long)collector, 0, 0, 0);
+    allowed_ptrace = true;
+}
+
+/* ---- records ---- */
+
+static uint64_t since(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+static void write_sample(const struct seen *thread, union gv_record *record, const char *text)
+{
+    struct gv_record_idle_sample *sample = &record->idle_sample;
+    uint32_t bytes = gv_spool_text_bytes(text);
+
+    sample->head.kind = GV_RECORD_IDLE_SAMPLE;
+    sample->head.flags = bytes ? GV_RECORD_MORE : 0;
+    sample->head.api = (uint16_t)bytes;
+    sample->head.result = thread->state.call;
+    sample->at_ns = thread->at_ns;
+    sample->since_ns = recall(thread->chosen.serial)->at_ns;
+    sample->tid = thread->tid;
+    sample->stack = thread->stack;
+    sample->target = (uint8_t)thread->target;
+    sample->signs = thread->signs;
+    if (gv_thread_write(&writer, GV_ROOM_CODE, record) && bytes)
+        gv_thread_write_text(&writer, text, bytes, false);
+}
+
+static void write_own(const struct seen *thread, const struct gv_python_gil *gil,
+                      uint32_t holder_stack)
+{
+    const struct known *before = recall(thread->chosen.serial);
+    union gv_record record = {
+        .idle_sample = {.state = thread->state.state,
+                        .delay_ns = since(thread->state.delay_ns, before->delay_ns),
+                        .cpu_ns = since(thread->state.cpu_ns, before->cpu_ns)}};
+    char channel[64] = "";
+    const char *text = thread->path;
+
+    if (!before->at_ns)
+        record.idle_sample.delay_ns = record.idle_sample.cpu_ns = 0;
+    if (thread->waits_for_gil) {
+        record.idle_sample.about = GV_IDLE_GIL;
+        record.idle_sample.other = gil->holder;
+        record.idle_sample.other_stack = holder_stack;
+    }
+    if (thread->state.state == 'D' && !*text &&
+        gv_proc_read(channel, sizeof channel, "/proc/%u/task/%u/wchan", pid, thread->tid) > 0 &&
+        strcmp(channel, "0") != 0)
+        text = channel;
+    write_sample(thread, &record, text);
+}
+
+static void write_child(const struct seen *thread, const struct gv_child *child)
+{
+    uint64_t before_ns = recall(thread->chosen.serial)->at_ns;
+    /* of what it did between the last two searches */
+    double share = before_ns && search_span_ns
+                       ? (double)since(thread->at_ns, before_ns) / (double)search_span_ns
+                       : 0;
+    union gv_record record = {
+        .idle_sample = {.about = GV_IDLE_CHILD,
+                        .state = child->state.state,
+                        .other = child->pid,
+                        .other_stack = child->stack,
+                        .delay_ns = (uint64_t)((double)child->delay_ns * share),
+                        .cpu_ns = (uint64_t)((double)child->ran_ns * share)}};
+
+    write_sample(thread, &record, child->state.comm);
+}
+
+/* ---- child processes ---- */
+
+static struct gv_child *busiest_child(bool works)
+{
+    struct gv_child *busiest = NULL;
+
+    for (unsigned i = 0; i < child_count; i++)
+        if ((children[i].works || !works) && (!busiest || children[i].ran_ns > busiest->ran_ns))
+            busiest = &children[i];
+    return busiest;
+}
+
+/* The next one in turn that works and runs Python; NULL: none. */
+static struct gv_child *next_worker(bool python)
+{
+    for (unsigned i = 0; i < child_count; i++) {
+        struct gv_child *child = &children[child_turn++ % child_count];
+
+        if (child->works && (child->is_python || !python))
+            return child;
+    }
+    return NULL;
+}
+
+static void look_into(struct gv_child *child)
+{
+    struct gv_python_gil gil;
+
+    child->stack = 0;
+    child->is_python = gv_python_look_begin(child->pid, &gil);
+    if (!child->is_python)
+        return;
+    child->stack = gv_python_look_stack(&writer, gil.holder ? gil.holder : child->pid);
+    if (!child->stack && gil.holder && gil.holder != child->pid)
+        child->stack = gv_python_look_stack(&writer, child->pid);
+    gv_python_look_end();
+}
+
+static void search_children(void)
+{
+    uint32_t collector = atomic_load(&gv_process.session->collector_pid);
+    struct gv_child *child;
+
+    child_count = gv_children_search(search_span_ns, collector, &children);
+    child = busiest_child(true);
+    if (child)
+        look_into(child);
+    for (unsigned i = 0; i < CHILDREN_LOOKED_AT && i < child_count; i++) {
+        struct gv_child *next = next_worker(false);
+
+        if (next && next != child)
+            look_into(next);
+    }
+}
+
+/* Who works for a thread that waits: the busiest process; of an interpreter's workers each in its
+ * turn, and several after a search. False: nobody does. */
+static bool write_children(const struct seen *thread, bool searched)
+{
+    struct gv_child *busiest = busiest_child(true);
+    unsigned count = searched ? CHILDREN_LOOKED_AT : 1;
+
+    if (!busiest && gv_thread_state_is_wait(&thread->state))
+        busiest = busiest_child(false);
+    if (!busiest)
+        return false;
+    if (!busiest->is_python) {
+        write_child(thread, busiest);
+        return true;
+    }
+    for (unsigned i = 0, first = 0; i < count && i < child_count; i++) {
+        const struct gv_child *child = next_worker(true);
+
+        if (child->pid == first)
+            break;
+        first = i == 0 ? child->pid : first;
+        write_child(thread, child);
+    }
+    return true;
+}
+
+/* ---- one look ---- */
+
+static bool is_stopped(void)
+{
+    return atomic_load(&paused) != 0;
+}
+
+/* False: it made a call, or has ended. */
+static bool look_at(struct seen *thread, const struct gv_python_gil *gil, bool has_python)
+{
+    thread->at_ns = gv_clock_now_ns();
+    thread->stack = 0;
+    thread->signs = 0;
+    if (gv_thread_state_read(pid, thread->tid, &thread->state) || !is_outside(&thread->chosen))
+        return false;
+    thread->target =
+        gv_thread_state_target(pid, thread->tid, &thread->state, thread->path, sizeof thread->path);
+    if (is_stopped())
+        return false;
+    if (has_python)
+        thread->stack = gv_python_look_stack(&writer, thread->tid);
+    thread->waits_for_gil = gil->is_known && gv_thread_state_is_futex(&thread->state) &&
+                            thread->state.arguments[0] >= gil->low &&
+                            thread->state.arguments[0] < gil->high;
+    judge_signs(thread, gil);
+    note_quota(thread);
+    if (gv_process.settings.idle_stacks != GV_IDLE_STACKS_OFF && is_blocked(&thread->state))
+        thread->stack = gv_stack_copies_write(&writer, thread->tid, &thread->state, thread->stack,
+                                              thread->at_ns);
+    thread->wants_children = may_wait_for_children(thread) && gv_children_exist();
+    return is_outside(&thread->chosen);
+}
+
+static void remember(const struct seen *thread)
+{
+    struct known *now = recall(thread->chosen.serial);
+
+    now->at_ns = thread->at_ns;
+    now->cpu_ns = thread->state.cpu_ns;
+    now->delay_ns = thread->state.delay_ns;
+}
+
+/* Writes those that wait for nobody. Returns how many others there are. */
+static unsigned look_at_all(struct seen *waiting[THREADS_MOST])
+{
+    struct gv_python_gil gil = {.is_known = false};
+    struct chosen chosen[THREADS_MOST];
+    unsigned count = choose_threads(chosen), waiting_count = 0;
+    uint32_t holder_stack = 0;
+    bool has_python = count && gv_python_look_begin(0, &gil);
+
+    for (unsigned i = 0; i < count && !is_stopped(); i++) {
+        struct seen *thread = &seen[i];
+
+        thread->chosen = chosen[i];
+        thread->tid = chosen[i].tid;
+        if (!look_at(thread, &gil, has_python) || is_stopped())
+            continue;
+        if (thread->wants_children) {
+            waiting[waiting_count++] = thread;
+            continue;
+        }
+        if (thread->waits_for_gil && gil.holder && !holder_stack)
+            holder_stack = gv_python_look_stack(&writer, gil.holder);
+        write_own(thread, &gil, holder_stack);
+        remember(thread);
+        if (thread->signs & GV_IDLE_WANTS_STACK) {
+            allow_ptrace();
+            gv_futex_ring(&gv_process.session->doorbell);
+        }
+    }
+    if (has_python)
+        gv_python_look_end();
+    return waiting_count;
+}
+
+static void look_at_children(struct seen *waiting[], unsigned count)
+{
+    static const struct gv_python_gil no_gil;
+    uint64_t now_ns = gv_clock_now_ns();
+    bool searches = count && now_ns - searched_ns >= SEARCH_NS;
+
+    if (searches) {
+        search_span_ns = now_ns - searched_ns;
+        searched_ns = now_ns;
+        search_children();
+    }
+    for (unsigned i = 0; i < count && !is_stopped(); i++) {
+        if (!is_outside(&waiting[i]->chosen))
+            continue;
+        if (!write_children(waiting[i], searches))
+            write_own(waiting[i], &no_gil, 0);
+        remember(waiting[i]);
+    }
+}
+
+static void look(void)
+{
+    struct seen *waiting[THREADS_MOST];
+
+    atomic_store(&looking, 1);
+    if (!is_stopped() && !gv_spool_writer_is_full(&gv_process.spool, GV_ROOM_REST))
+        look_at_children(waiting, look_at_all(waiting));
+    atomic_store(&looking, 0);
+    if (is_stopped())
+        gv_futex_wake(&looking);
+}
+
+/* ---- the thread ---- */
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec used = {0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
+}
+
+static void note_cost(void)
+{
+    uint64_t now_ns = cpu_ns();
+
+    if (!is_stopped())
+        gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_THREAD, now_ns - spent_ns);
+    spent_ns = now_ns;
+}
+
+/* A user who wants more looks than the preset pays for them. */
+static bool can_afford(uint64_t hz)
+{
+    uint64_t allowed = (gv_monotonic_ns() - started_ns) / 1000 * COST_OF_1000;
+
+    return spent_ns < COST_AT_ONCE_NS + allowed * (hz > PRESET_HZ ? hz : PRESET_HZ) / PRESET_HZ;
+}
+
+/* Its files are its own: what it has open is never in the way of a program that counts on the
+ * numbers of its files, or closes them all. */
+static void set_apart(void)
+{
+    static const struct sched_param no_priority;
+
+    prctl(PR_SET_NAME, "gpuverify-idle");
+    sched_setscheduler(0, SCHED_BATCH, &no_priority);
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOWEST_PRIORITY);
+#ifdef SYS_close_range
+    syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE);
+#endif
+}
+
+static void wait_until(uint64_t at_ns)
+{
+    struct timespec at = {.tv_sec = (time_t)(at_ns / SECOND_NS),
+                          .tv_nsec = (long)(at_ns % SECOND_NS)};
+
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+static bool is_alone(uint64_t now_ns)
+{
+    if (now_ns - alone_ns < ALONE_NS)
+        return false;
+    alone_ns = now_ns;
+    return gv_tasks_are_ours();
+}
+
+/* Until no thread of the program is left: libc ends a process with its last thread. */
+static void *run(void *context)
+{
+    uint64_t hz = (uint64_t)gv_process.settings.idle_hz, now_ns = gv_monotonic_ns();
+
+    (void)context;
+    set_apart();
+    online = get_nprocs();
+    gv_quota_start();
+    writer.tid = (uint32_t)syscall(SYS_gettid);
+    started_ns = alone_ns = now_ns;
+    while (!is_alone(now_ns)) {
+        wait_until(now_ns + SECOND_NS / hz);
+        now_ns = gv_monotonic_ns();
+        if (!can_afford(hz))
+            continue;
+        look();
+        note_cost();
+    }
+    return NULL;
+}
+
+/* ---- what the rest of the library calls ---- */
+
+void gv_idle_start(void)
+{
+    int error;
+
+    if (gv_process.settings.idle_hz == 0 || gv_loader_is_broken())
+        return;
+    memset(&writer, 0, sizeof writer);
+    memset(known, 0, sizeof known);
+    writer.token = gv_process_token_now();
+    writer.slot = &no_slot;
+    writer.serial = GV_SPOOL_IDLE_THREAD;
+    pid = gv_process.pid;
+    child_count = child_turn = 0;
+    searched_ns = gv_clock_now_ns() - SECOND_NS; /* the first search is not delayed */
+    spent_ns = 0;
+    allowed_ptrace = false;
+    gv_children_start_over();
+    gv_stack_copies_start_over();
+    atomic_store(&paused, 0);
+    atomic_store(&looking, 0);
+    error = gv_own_thread_start(run, NULL, STACK_BYTES);
+    if (error)
+        gv_log_info("idle time is not explained: no thread for it: %s", strerror(-error));
+}
+
+void gv_idle_pause(void)
+{
+    uint64_t end_ns = gv_monotonic_ns() + PATIENCE_NS;
+
+    atomic_store(&paused, 1);
+    while (atomic_load(&looking) && gv_futex_wait_until(&looking, 1, end_ns))
+        ;
+}
+
+void gv_idle_go_on(void)
+{
+    atomic_store(&paused, 0);
+}

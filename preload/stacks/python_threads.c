@@ -1,0 +1,365 @@
+#include "preload/stacks/python_threads.h"
+
+#include "preload/base/own_memory.h"
+#include "preload/stacks/python_frames.h"
+#include "preload/stacks/stacks.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INTERPRETERS_MOST 16u
+#define THREADS_MOST      512u /* of an interpreter */
+/* Looks at an interpreter that nobody trusts yet, until no more are made. */
+#define LOOKS_IN_DOUBT 32u
+
+/* From 3.12 on the GIL is an interpreter's. */
+#define GIL_OF_INTERPRETER 12
+
+/* CPython's struct _gil_runtime_state, the same in all versions on 64-bit Linux. */
+struct gil {
+    unsigned long interval_us;
+    uintptr_t last_holder;
+    int32_t locked;
+    unsigned long switches;
+    pthread_cond_t cond;
+    pthread_mutex_t mutex;
+    pthread_cond_t switch_cond;
+    pthread_mutex_t switch_mutex;
+};
+#define LONGEST_INTERVAL_US 1000000000u
+
+static struct {
+    struct gv_python python; /* its addresses and its memory are those of the process */
+    uint32_t pid;            /* 0: this one */
+    uintptr_t interpreters[INTERPRETERS_MOST]; /* the main one comes last */
+    unsigned interpreter_count;
+} look;
+
+static bool read_pointer(uintptr_t from, uintptr_t *value)
+{
+    return gv_python_memory_pointer(look.python.memory, from, value);
+}
+
+/* ---- another process with the same interpreter ---- */
+
+/* How far its interpreter is from where ours is. */
+struct child {
+    uint32_t pid;  /* 0: free */
+    uint32_t wait; /* looks until its mappings are read again; it may start Python later */
+    uintptr_t shift;
+};
+#define CHILDREN       32u
+#define LOOKS_TO_WAIT  16u
+#define MAPS_LINE_MOST 8192u
+
+/* The start of a type object, as far as it is needed. */
+struct type_head {
+    uintptr_t references, type, size, name;
+};
+
+/* Whether the interpreter is there: a type points where ours does. */
+static bool is_at(uint32_t pid, uintptr_t shift)
+{
+    struct type_head ours, theirs;
+    uintptr_t at = look.python.code_type;
+
+    return gv_own_memory_read(&ours, at, sizeof ours) &&
+           gv_other_memory_read(pid, &theirs, at + shift, sizeof theirs) &&
+           ours.type + shift == theirs.type && ours.name + shift == theirs.name;
+}
+
+struct mapping {
+    uintptr_t low, high, offset;
+    unsigned major, minor;
+    unsigned long inode;
+};
+
+/* The first mapping of a process that has `address` or, if that is 0, shows the same part of the
+ * same file as `same`. */
+static bool find_mapping(uint32_t pid, uintptr_t address, const struct mapping *same,
+                         struct mapping *found)
+{
+    static char text[MAPS_LINE_MOST];
+    size_t used = 0;
+    bool has = false;
+    ssize_t bytes;
+    char path[32];
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%u/maps", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    while (!has && (bytes = read(fd, text + used, sizeof text - 1 - used)) > 0) {
+        char *line = text, *end;
+
+        text[used += (size_t)bytes] = '\0';
+        for (; !has && (end = strchr(line, '\n')); line = end + 1)
+            has = sscanf(line, "%lx-%lx %*s %lx %x:%x %lu", &found->low, &found->high,
+                         &found->offset, &found->major, &found->minor, &found->inode) == 6 &&
+                  (address ? address >= found->low && address < found->high
+                           : found->inode == same->inode && found->major == same->major &&
+                                 found->minor == same->minor && found->offset == same->offset);
+        used -= (size_t)(line - text);
+        memmove(text, line, used);
+    }
+    close(fd);
+    return has;
+}
+
+static bool search(uint32_t pid, uintptr_t *shift)
+{
+    struct mapping ours, theirs;
+
+    if (!find_mapping((uint32_t)getpid(), look.python.code_type, NULL, &ours) || !ours.inode ||
+        !find_mapping(pid, 0, &ours, &theirs))
+        return false;
+    *shift = theirs.low - ours.low;
+    return is_at(pid, *shift);
+}
+
+/* A forked child has it where we have it. */
+static bool find_shift(uint32_t pid, uintptr_t *shift)
+{
+    static struct child children[CHILDREN];
+    struct child *child = &children[pid % CHILDREN];
+
+    if (child->pid != pid)
+        *child = (struct child){.pid = pid};
+    *shift = child->shift;
+    if (is_at(pid, *shift))
+        return true;
+    if (child->wait) {
+        child->wait--;
+        return false;
+    }
+    child->wait = LOOKS_TO_WAIT;
+    if (!search(pid, shift))
+        return false;
+    child->shift = *shift;
+    return true;
+}
+
+static bool move_to(uint32_t pid)
+{
+    struct gv_python *python = &look.python;
+    uintptr_t shift;
+
+    if (!find_shift(pid, &shift))
+        return false;
+    python->runtime += shift;
+    python->code_type += shift;
+    python->text_type += shift;
+    python->low += shift;
+    python->high += shift;
+    return true;
+}
+
+/* ---- threads ---- */
+
+/* Where glibc has a thread's number, from what pthread_self() returns; 0: not found. The caller is
+ * no main thread, so that its number is not that of the process. */
+static size_t find_number_at(void)
+{
+    static size_t found;
+    int32_t words[256];
+
+    if (found || !gv_own_memory_read(words, (uintptr_t)pthread_self(), sizeof words))
+        return found;
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && !found; i++)
+        if (words[i] == gettid())
+            found = i * sizeof words[0];
+    return found;
+}
+
+/* The number of the thread with this state. 0: not known */
+static uint32_t number_of(const struct gv_python *python, uintptr_t state)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t value;
+    int32_t number;
+
+    if (layout->native_id != GV_PYTHON_NONE)
+        return gv_python_memory_pointer(python->memory, state + layout->native_id, &value)
+                   ? (uint32_t)value
+                   : 0;
+    return find_number_at() &&
+                   gv_python_memory_pointer(python->memory, state + layout->thread_id, &value) &&
+                   gv_python_memory_read(python->memory, &number, value + find_number_at(),
+                                         sizeof number)
+               ? (uint32_t)number
+               : 0;
+}
+
+static bool read_interpreters(void)
+{
+    const struct gv_python_layout *layout = &look.python.layout;
+    uintptr_t at;
+
+    look.interpreter_count = 0;
+    if (!read_pointer(look.python.runtime + layout->interpreters, &at))
+        return false;
+    while (at && look.interpreter_count < INTERPRETERS_MOST) {
+        look.interpreters[look.interpreter_count++] = at;
+        if (!read_pointer(at + layout->next_interpreter, &at))
+            return false;
+    }
+    return look.interpreter_count && !at;
+}
+
+/* 0: it is not of an interpreter that is known */
+static uintptr_t interpreter_of(uintptr_t state)
+{
+    uintptr_t found;
+
+    if (!state || !read_pointer(state + look.python.layout.interpreter, &found))
+        return 0;
+    for (unsigned i = 0; i < look.interpreter_count; i++)
+        if (look.interpreters[i] == found)
+            return found;
+    return 0;
+}
+
+/* A thread that comes or goes meanwhile may end the list too early. */
+static uintptr_t find_state(uint32_t tid)
+{
+    const struct gv_python_layout *layout = &look.python.layout;
+
+    for (unsigned i = look.interpreter_count; i-- > 0;) {
+        uintptr_t state = 0;
+
+        if (!read_pointer(look.interpreters[i] + layout->threads, &state))
+            continue;
+        for (unsigned n = 0; n < THREADS_MOST && interpreter_of(state) == look.interpreters[i];
+             n++) {
+            if (number_of(&look.python, state) == tid)
+                return state;
+            if (!read_pointer(state + layout->next_thread, &state))
+                break;
+        }
+    }
+    return 0;
+}
+
+/* ---- the GIL ---- */
+
+static bool find_gil(uintptr_t *at)
+{
+    const struct gv_python_layout *layout = &look.python.layout;
+
+    *at = look.python.runtime + layout->gil;
+    return layout->minor < GIL_OF_INTERPRETER ||
+           read_pointer(look.interpreters[look.interpreter_count - 1] + layout->gil, at);
+}
+
+static void read_gil(struct gv_python_gil *to)
+{
+    const struct gv_python_layout *layout = &look.python.layout;
+    uintptr_t at, interpreter;
+    int32_t collecting = 0;
+    struct gil gil;
+
+    if (!find_gil(&at) ||
+        !gv_python_memory_read(look.python.memory, &gil, at, offsetof(struct gil, cond)) ||
+        gil.interval_us == 0 || gil.interval_us > LONGEST_INTERVAL_US || gil.locked < -1 ||
+        gil.locked > 1)
+        return;
+    to->is_known = true;
+    to->low = at;
+    to->high = at + sizeof gil;
+    interpreter = gil.locked == 1 ? interpreter_of(gil.last_holder) : 0;
+    if (!interpreter)
+        return;
+    to->holder = number_of(&look.python, gil.last_holder);
+    to->collects =
+        to->holder &&
+        gv_python_memory_read(look.python.memory, &collecting,
+                              interpreter + layout->gc + layout->collecting, sizeof collecting) &&
+        collecting == 1;
+}
+
+/* ---- a look ---- */
+
+bool gv_python_look_begin(uint32_t pid, struct gv_python_gil *gil)
+{
+    struct gv_python *python = &look.python;
+
+    memset(gil, 0, sizeof *gil);
+    look.pid = pid;
+    if (!gv_python_runtime_find(python) || !python->runtime || (pid && !move_to(pid)))
+        return false;
+    python->is_other = true;
+    python->memory = gv_python_memory_take(pid, 0, GV_PYTHON_THREADS);
+    if (!python->memory)
+        return false;
+    if (!read_interpreters()) {
+        gv_python_look_end();
+        return false;
+    }
+    read_gil(gil);
+    return true;
+}
+
+static bool is_trusted(const struct gv_python *python, const struct gv_python_frame *frames,
+                       unsigned count)
+{
+    static unsigned doubts;
+
+    if (python->trusted)
+        return true;
+    if (doubts == LOOKS_IN_DOUBT)
+        return false;
+    if (!gv_python_frames_look_right(python, frames, count)) {
+        doubts++;
+        return false;
+    }
+    gv_python_runtime_trust();
+    return true;
+}
+
+/* Their memories are separate because frames are read several times. */
+static unsigned take_frames(uintptr_t state, uint32_t tid, struct gv_python_frame *frames)
+{
+    struct gv_python python = look.python;
+    unsigned count = 0;
+
+    python.memory = gv_python_memory_take(look.pid, tid, GV_PYTHON_OTHER_FRAMES);
+    if (!python.memory)
+        return 0;
+    if (!gv_python_frames_of_other(&python, state, frames, GV_PYTHON_FRAMES_MOST, &count) ||
+        number_of(&python, state) != tid)
+        count = 0;
+    gv_python_memory_give_back(python.memory);
+    return count;
+}
+
+uint32_t gv_python_look_stack(struct gv_thread *writer, uint32_t tid)
+{
+    struct gv_python_frame frames[GV_PYTHON_FRAMES_MOST];
+    struct gv_python python = look.python;
+    uintptr_t state = tid ? find_state(tid) : 0;
+    uint32_t number = 0;
+    unsigned count;
+
+    if (!state)
+        return 0;
+    count = take_frames(state, tid, frames);
+    if (!count)
+        return 0;
+    python.memory = gv_python_memory_take(look.pid, tid, GV_PYTHON_OTHER_CODE);
+    if (!python.memory)
+        return 0;
+    if (is_trusted(&python, frames, count))
+        number = gv_stacks_write_python(writer, &python, frames, count);
+    gv_python_memory_give_back(python.memory);
+    return number;
+}
+
+void gv_python_look_end(void)
+{
+    gv_python_memory_give_back(look.python.memory);
+}

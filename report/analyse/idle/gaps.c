@@ -1,0 +1,340 @@
+/* Finds the times in which a device had no work of a process. */
+#include "report/analyse/idle/run.h"
+
+#include "report/analyse/time_sum.h"
+#include "report/analyse_idle_idle.inc"
+#include "report/store/array.h"
+#include "report/store/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct idle_process {
+    int64_t id, start_ns, end_ns;
+    bool starts, ends; /* known */
+    bool has_gpu;
+    size_t unseen; /* in the list: the first that may end later */
+    int64_t untimed_ns;
+    /* Without a GPU side: */
+    bool worked, waited;
+    int64_t waited_ns; /* since then all work was done, if `waited` */
+    int64_t last_call;
+};
+
+struct idle_device {
+    int64_t process, device;
+    bool begun;
+    int64_t until_ns, call; /* busy until then, and the call of the operation that was */
+};
+
+struct idle_finding {
+    struct gv_idle_run *run;
+    struct idle_process *processes; /* by id */
+    size_t process_count, process_room;
+    struct idle_device *devices;
+    size_t device_count, device_room;
+    struct gv_key_map device_numbers, place_devices;
+    sqlite3_stmt *call;
+};
+
+static struct idle_process *process_of(const struct idle_finding *finding, int64_t id)
+{
+    size_t low = 0, high = finding->process_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (finding->processes[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < finding->process_count && finding->processes[low].id == id
+               ? &finding->processes[low]
+               : NULL;
+}
+
+static int take_process(void *context, sqlite3_stmt *row)
+{
+    struct idle_finding *finding = context;
+    int error = gv_array_room(&finding->processes, finding->process_count, &finding->process_room,
+                              sizeof(*finding->processes));
+    struct idle_process *process = error ? NULL : &finding->processes[finding->process_count++];
+
+    if (error)
+        return error;
+    *process = (struct idle_process){
+        .id = sqlite3_column_int64(row, 0),
+        .start_ns = gv_time_column(row, 1),
+        .starts = sqlite3_column_type(row, 1) != SQLITE_NULL,
+        .ends = sqlite3_column_type(row, 2) != SQLITE_NULL,
+        .has_gpu = sqlite3_column_int(row, 3) != 0,
+        .untimed_ns = INT64_MAX,
+    };
+    process->end_ns = gv_time_column(row, process->ends ? 2 : 4);
+    return 0;
+}
+
+static int take_untimed(void *context, sqlite3_stmt *row)
+{
+    struct idle_process *process = process_of(context, sqlite3_column_int64(row, 0));
+
+    if (process)
+        process->untimed_ns = gv_time_column(row, 1);
+    return 0;
+}
+
+static int take_place(void *context, sqlite3_stmt *row)
+{
+    struct idle_finding *finding = context;
+    const struct gv_key place = {{(uint64_t)sqlite3_column_int64(row, 0), 0, 0}};
+    const struct gv_key key = {
+        {(uint64_t)sqlite3_column_int64(row, 1), (uint64_t)sqlite3_column_int64(row, 2), 0}};
+    int64_t number = gv_key_map_find(&finding->device_numbers, &key);
+    int error = 0;
+
+    if (!number) {
+        error = gv_array_room(&finding->devices, finding->device_count, &finding->device_room,
+                              sizeof(*finding->devices));
+        if (error)
+            return error;
+        finding->devices[finding->device_count] =
+            (struct idle_device){.process = (int64_t)key.part[0], .device = (int64_t)key.part[1]};
+        number = (int64_t)++finding->device_count;
+        error = gv_key_map_add(&finding->device_numbers, &key, number);
+    }
+    return error ? error : gv_key_map_add(&finding->place_devices, &place, number);
+}
+
+/* ---- one idle time ---- */
+
+/* What is known of a call; all 0: nothing. */
+struct idle_call {
+    int64_t thread, start_ns, end_ns;
+    uint64_t what;
+};
+
+static struct idle_call call_read(const struct idle_finding *finding, int64_t id)
+{
+    struct idle_call call = {0};
+
+    if (id <= 0)
+        return call;
+    sqlite3_bind_int64(finding->call, 1, id);
+    if (sqlite3_step(finding->call) == SQLITE_ROW) {
+        call.thread = sqlite3_column_int64(finding->call, 0);
+        call.what = (uint64_t)sqlite3_column_int64(finding->call, 1) << 32 |
+                    (uint32_t)sqlite3_column_int64(finding->call, 2);
+        call.start_ns = gv_time_column(finding->call, 3);
+        call.end_ns = call.start_ns + gv_time_column_duration(finding->call, 4);
+    }
+    sqlite3_reset(finding->call);
+    return call;
+}
+
+static int64_t limited(int64_t ns, int64_t least_ns, int64_t most_ns)
+{
+    return ns < least_ns ? least_ns : ns > most_ns ? most_ns : ns;
+}
+
+static int gap_part(struct idle_finding *finding, struct gv_idle_gap gap, int64_t start_ns,
+                    int64_t end_ns)
+{
+    gap.start_ns = start_ns;
+    gap.end_ns = end_ns;
+    gap.host_ns = limited(gap.host_ns, start_ns, end_ns);
+    gap.launched_ns = limited(gap.launched_ns, gap.host_ns, end_ns);
+    return start_ns < end_ns ? gv_idle_gap_take(finding->run, &gap) : 0;
+}
+
+/* Missing operations may have filled parts of it. */
+static int gap_known(struct idle_finding *finding, struct idle_process *process,
+                     const struct gv_idle_gap *gap)
+{
+    const struct gv_gpu_unseen_list *list = &finding->run->unseen;
+    int64_t from_ns = gap->start_ns, to_ns = gap->end_ns;
+    int error = 0;
+
+    if (to_ns > process->untimed_ns)
+        to_ns = process->untimed_ns;
+    for (size_t i = process->unseen; i < list->count && !error; i++) {
+        const struct gv_gpu_unseen *unseen = &list->times[i];
+        if (unseen->process != process->id || unseen->known_ns >= to_ns)
+            break;
+        if (unseen->until_ns <= from_ns || unseen->known_ns >= unseen->until_ns)
+            continue;
+        error = gap_part(finding, *gap, from_ns, unseen->known_ns);
+        from_ns = unseen->until_ns > from_ns ? unseen->until_ns : from_ns;
+    }
+    return error ? error : gap_part(finding, *gap, from_ns, to_ns);
+}
+
+static int device_gap(struct idle_finding *finding, const struct idle_device *device,
+                      enum gv_idle_place place, int64_t end_ns, int64_t next)
+{
+    struct idle_process *process = process_of(finding, device->process);
+    struct idle_call before = call_read(finding, device->call), after = call_read(finding, next);
+    struct gv_idle_gap gap = {
+        .place = place,
+        .start_ns = device->until_ns,
+        .host_ns = after.thread ? after.start_ns : end_ns,
+        .launched_ns = after.thread ? after.end_ns : end_ns,
+        .end_ns = end_ns,
+        .previous = before.thread ? device->call : 0,
+        .next = after.thread ? next : 0,
+        .before = before.what,
+        .after = after.what,
+    };
+    int error;
+
+    if (!process || end_ns <= device->until_ns)
+        return 0;
+    error = gv_idle_lane(finding->run, device->process, device->device,
+                         after.thread ? after.thread : before.thread, &gap.lane);
+    return error ? error : gap_known(finding, process, &gap);
+}
+
+static int take_operation(void *context, sqlite3_stmt *row)
+{
+    struct idle_finding *finding = context;
+    const struct gv_key place = {{(uint64_t)sqlite3_column_int64(row, 0), 0, 0}};
+    int64_t number = gv_key_map_find(&finding->place_devices, &place);
+    struct idle_device *device = number ? &finding->devices[number - 1] : NULL;
+    struct idle_process *process = device ? process_of(finding, device->process) : NULL;
+    int64_t start_ns = gv_time_column(row, 1);
+    int64_t end_ns = start_ns + gv_time_column_duration(row, 2);
+    int64_t call = sqlite3_column_int64(row, 3);
+    bool first = device && !device->begun;
+    int error = 0;
+
+    if (!process)
+        return 0;
+    if (first) {
+        device->begun = true;
+        device->until_ns = process->starts ? process->start_ns : start_ns;
+    }
+    if (start_ns > device->until_ns)
+        error =
+            device_gap(finding, device, first ? GV_IDLE_FIRST : GV_IDLE_BETWEEN, start_ns, call);
+    if (first || end_ns > device->until_ns)
+        device->call = call;
+    if (end_ns > device->until_ns)
+        device->until_ns = end_ns;
+    return error;
+}
+
+/* ---- processes without a GPU side ---- */
+
+static int host_gap(struct idle_finding *finding, struct idle_process *process,
+                    enum gv_idle_place place, int64_t start_ns, int64_t end_ns, int64_t next)
+{
+    struct idle_call before = call_read(finding, process->last_call);
+    struct idle_call after = call_read(finding, next);
+    struct gv_idle_gap gap = {
+        .place = place,
+        .start_ns = start_ns,
+        .host_ns = end_ns,
+        .launched_ns = end_ns,
+        .end_ns = end_ns,
+        .previous = process->last_call,
+        .next = next,
+        .before = before.what,
+        .after = after.what,
+        .inferred = true,
+    };
+    int error;
+
+    if (end_ns <= start_ns)
+        return 0;
+    error = gv_idle_lane(finding->run, process->id, -1, after.thread ? after.thread : before.thread,
+                         &gap.lane);
+    return error ? error : gv_idle_gap_take(finding->run, &gap);
+}
+
+static int take_wait(void *context, sqlite3_stmt *row)
+{
+    struct idle_finding *finding = context;
+    struct idle_process *process = process_of(finding, sqlite3_column_int64(row, 0));
+    int64_t call = sqlite3_column_int64(row, 2), start_ns = gv_time_column(row, 5);
+    int64_t end_ns = start_ns + gv_time_column_duration(row, 6);
+    bool works = sqlite3_column_int(row, 7) != 0, waits = sqlite3_column_int(row, 8) != 0;
+    int error = 0;
+
+    if (!process || process->has_gpu)
+        return 0;
+    if (works) {
+        if (!process->worked && process->starts)
+            error = host_gap(finding, process, GV_IDLE_FIRST, process->start_ns, start_ns, call);
+        else if (process->waited)
+            error = host_gap(finding, process, GV_IDLE_BETWEEN, process->waited_ns, start_ns, call);
+        process->worked = true;
+        process->waited = false;
+    }
+    if (waits && process->worked && !process->waited) {
+        process->waited = true;
+        process->waited_ns = end_ns;
+    }
+    process->last_call = call;
+    return error;
+}
+
+static int find_last(struct idle_finding *finding)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < finding->device_count && !error; i++) {
+        const struct idle_device *device = &finding->devices[i];
+        const struct idle_process *process = process_of(finding, device->process);
+        if (process && device->begun)
+            error = device_gap(finding, device, GV_IDLE_LAST, process->end_ns, 0);
+    }
+    for (size_t i = 0; i < finding->process_count && !error; i++) {
+        struct idle_process *process = &finding->processes[i];
+        if (!process->has_gpu && process->waited)
+            error =
+                host_gap(finding, process, GV_IDLE_LAST, process->waited_ns, process->end_ns, 0);
+    }
+    return error;
+}
+
+/* Both lists are sorted by process. */
+static void find_unseen(struct idle_finding *finding)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < finding->process_count; i++) {
+        while (at < finding->run->unseen.count &&
+               finding->run->unseen.times[at].process < finding->processes[i].id)
+            at++;
+        finding->processes[i].unseen = at;
+    }
+}
+
+int gv_idle_gaps_find(struct gv_idle_run *run)
+{
+    struct idle_finding finding = {.run = run};
+    const struct {
+        const char *sql;
+        gv_database_take *take;
+    } steps[] = {
+        {sql_processes, take_process},    {sql_untimed, take_untimed}, {sql_places, take_place},
+        {sql_operations, take_operation}, {sql_waits, take_wait},
+    };
+    int error = gv_gpu_unseen_read(run->trace, &run->unseen);
+
+    if (!error)
+        error = gv_database_error(
+            run->trace, sqlite3_prepare_v2(run->trace, sql_call, -1, &finding.call, NULL));
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !error; i++) {
+        error = gv_database_each(run->trace, steps[i].sql, NULL, 0, steps[i].take, &finding);
+        if (i == 0)
+            find_unseen(&finding);
+    }
+    if (!error)
+        error = find_last(&finding);
+    sqlite3_finalize(finding.call);
+    gv_key_map_free(&finding.device_numbers);
+    gv_key_map_free(&finding.place_devices);
+    free(finding.processes);
+    free(finding.devices);
+    return error;
+}

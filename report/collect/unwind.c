@@ -1,0 +1,282 @@
+#include "report/collect/unwind.h"
+
+#include <stdlib.h>
+
+#ifdef GV_HAS_ELFUTILS
+
+#include "trace/mix.h"
+
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct gv_unwinder {
+    uint32_t pid;
+    Dwfl *files;                         /* NULL: none are known */
+    uint64_t mapped;                     /* a hash of what is mapped */
+    int64_t read_ns;                     /* when that was last read; 0: never */
+    const struct gv_unwind_stack *stack; /* the current one */
+    uint64_t *address;
+    size_t count;
+};
+
+/* ---- the mapped files ---- */
+
+#define GV_UNWIND_READ_NS    200000000  /* takes 1 ms in a process with thousands of mappings */
+#define GV_UNWIND_MAPS_BYTES (8u << 20) /* a program with more has no native frames */
+
+/* Debugging information is not needed, and may be large. */
+static int no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                        const char *file, const char *link, GElf_Word checksum, char **found)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)checksum;
+    (void)found;
+    return -1;
+}
+
+static const Dwfl_Callbacks file_callbacks = {
+    .find_elf = dwfl_linux_proc_find_elf,
+    .find_debuginfo = no_debuginfo,
+};
+
+/* Returns how many bytes; 0: it is gone, or we may not. */
+static size_t read_maps(uint32_t pid, char **text)
+{
+    size_t used = 0, room = 1u << 16;
+    ssize_t got = -1;
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *text = NULL;
+    while (fd >= 0) {
+        char *grown = realloc(*text, room);
+        if (!grown)
+            break;
+        *text = grown;
+        while (used < room && (got = read(fd, *text + used, room - used)) > 0)
+            used += (size_t)got;
+        if (got <= 0 || room >= GV_UNWIND_MAPS_BYTES)
+            break;
+        room *= 2;
+    }
+    if (fd >= 0)
+        close(fd);
+    return got == 0 ? used : 0;
+}
+
+/* Of the lines of code: others change all the time. */
+static uint64_t hash_maps(const char *text, size_t bytes)
+{
+    uint64_t hash = 0;
+
+    for (const char *line = text, *end = text + bytes, *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        next = stop ? stop + 1 : end;
+        const char *access = memchr(line, ' ', (size_t)(next - line));
+        if (!access || next - access < 4 || access[3] != 'x')
+            continue;
+        for (const char *c = line; c < next; c++)
+            hash = gv_mix(hash, (unsigned char)*c);
+    }
+    return hash | 1;
+}
+
+static pid_t no_thread(Dwfl *files, void *unwinder, void **thread)
+{
+    (void)files, (void)unwinder, (void)thread;
+    return 0;
+}
+
+static bool the_thread(Dwfl *files, pid_t tid, void *unwinder, void **thread)
+{
+    (void)files, (void)tid;
+    *thread = unwinder;
+    return true;
+}
+
+static bool copied_word(Dwfl *files, Dwarf_Addr address, Dwarf_Word *word, void *context)
+{
+    const struct gv_unwind_stack *stack = ((struct gv_unwinder *)context)->stack;
+    uint64_t at = address - stack->sp;
+
+    (void)files;
+    if (address < stack->sp || at > stack->size || stack->size - at < sizeof(uint64_t))
+        return false;
+    uint64_t value;
+    memcpy(&value, stack->bytes + at, sizeof(value));
+    *word = value;
+    return true;
+}
+
+#if defined(__x86_64__)
+#define GV_UNWIND_SP 7
+#elif defined(__aarch64__)
+#define GV_UNWIND_SP 31
+#endif
+
+static bool copied_registers(Dwfl_Thread *thread, void *context)
+{
+    const struct gv_unwind_stack *stack = ((struct gv_unwinder *)context)->stack;
+    Dwarf_Word word = stack->sp;
+    bool set = dwfl_thread_state_registers(thread, GV_UNWIND_SP, 1, &word);
+
+    for (int i = 0; i < (int)GV_UNWIND_REGISTERS; i++) {
+        word = stack->value[i];
+        if (i != GV_UNWIND_SP && (stack->known >> i & 1))
+            set = set && dwfl_thread_state_registers(thread, i, 1, &word);
+    }
+    dwfl_thread_state_register_pc(thread, stack->pc);
+    return set;
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+    .next_thread = no_thread,
+    .get_thread = the_thread,
+    .memory_read = copied_word,
+    .set_initial_registers = copied_registers,
+};
+
+static Dwfl *list_files(struct gv_unwinder *unwinder, char *text, size_t bytes)
+{
+    Dwfl *files = dwfl_begin(&file_callbacks);
+    FILE *lines = files ? fmemopen(text, bytes, "r") : NULL;
+    bool listed = lines && dwfl_linux_proc_maps_report(files, lines) == 0 &&
+                  dwfl_report_end(files, NULL, NULL) == 0 &&
+                  dwfl_attach_state(files, NULL, (pid_t)unwinder->pid, &thread_callbacks, unwinder);
+
+    if (lines)
+        fclose(lines);
+    if (listed)
+        return files;
+    if (files)
+        dwfl_end(files);
+    return NULL;
+}
+
+void gv_unwinder_refresh(struct gv_unwinder *unwinder)
+{
+    struct timespec now;
+    char *text;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    if (unwinder->read_ns && now_ns - unwinder->read_ns < GV_UNWIND_READ_NS)
+        return;
+    unwinder->read_ns = now_ns;
+    size_t bytes = read_maps(unwinder->pid, &text);
+    uint64_t mapped = bytes ? hash_maps(text, bytes) : unwinder->mapped;
+    if (mapped != unwinder->mapped) {
+        if (unwinder->files)
+            dwfl_end(unwinder->files);
+        unwinder->files = list_files(unwinder, text, bytes);
+        unwinder->mapped = mapped;
+    }
+    free(text);
+}
+
+bool gv_unwinder_object(struct gv_unwinder *unwinder, uint64_t address,
+                        struct gv_unwind_object *object)
+{
+    Dwfl_Module *module = unwinder->files ? dwfl_addrmodule(unwinder->files, address) : NULL;
+    const unsigned char *bits;
+    GElf_Addr base, at;
+    Dwarf_Addr low, high;
+    void **told;
+
+    if (!module || !dwfl_module_getelf(module, &base))
+        return false;
+    const char *path = dwfl_module_info(module, &told, &low, &high, NULL, NULL, NULL, NULL);
+    if (*told || path[0] != '/')
+        return false;
+    *told = unwinder;
+    *object = (struct gv_unwind_object){.base = base, .low = low, .high = high, .path = path};
+    int bytes = dwfl_module_build_id(module, &bits, &at);
+    for (int i = 0; i < bytes && i < (int)GV_UNWIND_BUILD_ID; i++)
+        snprintf(object->build_id + 2 * i, 3, "%02x", bits[i]);
+    return true;
+}
+
+/* ---- one stack ---- */
+
+static int take_frame(Dwfl_Frame *frame, void *context)
+{
+    struct gv_unwinder *unwinder = context;
+    Dwarf_Addr pc;
+
+    if (unwinder->count == GV_UNWIND_FRAMES || !dwfl_frame_pc(frame, &pc, NULL) || pc == 0)
+        return DWARF_CB_ABORT;
+    unwinder->address[unwinder->count++] = pc;
+    return DWARF_CB_OK;
+}
+
+size_t gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack *stack,
+                        uint64_t address[GV_UNWIND_FRAMES])
+{
+    unwinder->stack = stack;
+    unwinder->address = address;
+    unwinder->count = 0;
+    /* It says that it failed also at the end of what is known. */
+    if (unwinder->files)
+        dwfl_getthread_frames(unwinder->files, (pid_t)unwinder->pid, take_frame, unwinder);
+    unwinder->stack = NULL;
+    return unwinder->count;
+}
+
+struct gv_unwinder *gv_unwinder_open(uint32_t pid)
+{
+    struct gv_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+    if (unwinder)
+        unwinder->pid = pid;
+    return unwinder;
+}
+
+void gv_unwinder_close(struct gv_unwinder *unwinder)
+{
+    if (unwinder && unwinder->files)
+        dwfl_end(unwinder->files);
+    free(unwinder);
+}
+
+#else
+
+struct gv_unwinder {
+    char none;
+};
+
+struct gv_unwinder *gv_unwinder_open(uint32_t pid)
+{
+    (void)pid;
+    return calloc(1, sizeof(struct gv_unwinder));
+}
+
+void gv_unwinder_close(struct gv_unwinder *unwinder)
+{
+    free(unwinder);
+}
+
+void gv_unwinder_refresh(struct gv_unwinder *unwinder)
+{
+    (void)unwinder;
+}
+
+size_t gv_unwinder_walk(struct gv_unwinder *unwinder, const struct gv_unwind_stack *stack,
+                        uint64_t address[GV_UNWIND_FRAMES])
+{
+    (void)unwinder, (void)stack, (void)address;
+    return 0;
+}
+
+bool gv_unwinder_object(struct gv_unwinder *unwinder, uint64_t address,
+                        struct gv_unwind_object *object)
+{
+    (void)unwinder, (void)address, (void)object;
+    return false;
+}
+
+#endif

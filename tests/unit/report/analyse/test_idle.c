@@ -1,0 +1,314 @@
+/* Why devices were idle, for small traces. */
+#include "report/analyse/idle/analysis.h"
+#include "tests/unit/report/totals_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS 1000000
+
+static int setup(void **state)
+{
+    totals_open(state);
+    totals_execute("UPDATE process SET start_ns = 0, end_ns = 10000000000 WHERE id = 1;"
+                   "DELETE FROM process WHERE id = 2; DELETE FROM thread WHERE id = 2;"
+                   "INSERT INTO meta VALUES ('machine', 'x86_64');"
+                   "INSERT INTO api (id, name, class) VALUES (1, 'cuLaunchKernel', 'launch'),"
+                   " (2, 'cuStreamSynchronize', 'sync'), (3, 'cuMemAlloc_v2', 'alloc');"
+                   "INSERT INTO gpu_place VALUES (1, 1, 0, 1, 7), (2, 1, 1, 2, 7);");
+    return 0;
+}
+
+/* The thread 1 launches a kernel that runs from start_ms to end_ms, 1 ms after the call began. */
+static void kernel(int id, int place, int start_ms, int end_ms)
+{
+    char sql[512];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+             " (%d, 1, 1, %d * 1000000, 1000000, 0);"
+             "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+             " (%d, %d, 1, %d * 1000000, %d * 1000000, %d)",
+             id, start_ms - 1, id, place, start_ms, end_ms - start_ms, id);
+    totals_execute(sql);
+}
+
+/* Looks at thread 1, 20 ms apart in [from_ms, to_ms). columns: from "state" on, see below. */
+static void looks(int from_ms, int to_ms, const char *columns)
+{
+    char sql[512];
+
+    for (int at_ms = from_ms; at_ms < to_ms; at_ms += 20) {
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO idle_sample (process, thread, at_ns, span_ns, about, state,"
+                 " system_call, target, signs, pid_or_tid, stack, other_stack, delay_ns, text)"
+                 " VALUES (1, 1, %d * 1000000, 20000000, %s)",
+                 at_ms, columns);
+        totals_execute(sql);
+    }
+}
+
+static void stack(int id, const char *frames)
+{
+    char sql[1024];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO stack VALUES (%d, 1, %d);"
+             "INSERT INTO frame (depth, kind, function, file, line, stack)"
+             " SELECT *, %d FROM (VALUES %s)",
+             id, id, id, frames);
+    totals_execute(sql);
+}
+
+static void find(void)
+{
+    assert_int_equal(gv_idle_keep(totals_trace), 0);
+}
+
+static int64_t reason_ms(const char *reason)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT coalesce(sum(duration_ns), 0) / 1000000 FROM idle WHERE reason = '%s'",
+             reason);
+    return totals_number(sql);
+}
+
+static void assert_text(const char *sql, const char *expected)
+{
+    sqlite3_stmt *row = NULL;
+
+    if (sqlite3_prepare_v2(totals_trace, sql, -1, &row, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(totals_trace));
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    if (expected)
+        assert_string_equal(sqlite3_column_text(row, 0), expected);
+    else
+        assert_null(sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+}
+
+/* One gap of a second between two kernels, and looks in it. */
+static void gap_with(const char *columns)
+{
+    kernel(1, 1, 1000, 2000);
+    kernel(2, 1, 3000, 10000);
+    looks(2010, 2999, columns);
+    find();
+}
+
+struct decision {
+    const char *columns, *reason, *detail;
+};
+
+/* about, state, system_call, target, signs, pid_or_tid, stack, other_stack, delay_ns, text */
+static const struct decision decisions[] = {
+    {"0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL", "python", NULL},
+    {"0, 'R', -1, 0, 0, NULL, NULL, NULL, 0, NULL", "native", NULL},
+    {"1, 'S', 202, 0, 2, 99, NULL, NULL, 0, NULL", "gil", "thread 99"},
+    {"0, 'R', -1, 0, 7, NULL, NULL, NULL, 0, NULL", "gc", NULL},
+    {"0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL", "import", NULL},
+    {"0, 'R', -1, 0, 6, NULL, 2, NULL, 0, NULL", "compile", NULL},
+    {"2, 'R', -1, 0, 0, 77, NULL, NULL, 0, 'ptxas'", "compile", "ptxas"},
+    {"2, 'R', -1, 0, 0, 77, NULL, NULL, 0, 'sleep'", "child", "sleep"},
+    {"0, 'S', 61, 0, 0, NULL, NULL, NULL, 0, NULL", "child", NULL},
+    {"0, 'R', -1, 0, 6, NULL, 3, NULL, 0, NULL", "data", NULL},
+    {"2, 'R', -1, 0, 6, 77, 3, 4, 0, NULL", "data",
+     "Dataset.__getitem__, data.py:41 (100 % of the workers' samples)"},
+    {"0, 'S', 0, 1, 0, NULL, NULL, NULL, 0, '/data/big'", "io", "/data/big"},
+    {"0, 'D', -1, 0, 0, NULL, NULL, NULL, 0, 'folio_wait'", "io", "folio_wait"},
+    {"0, 'S', 0, 3, 0, NULL, NULL, NULL, 0, NULL", "network", NULL},
+    {"0, 'S', 0, 2, 0, NULL, NULL, NULL, 0, NULL", "child", NULL},
+    {"0, 'S', 202, 0, 0, NULL, NULL, NULL, 0, NULL", "lock", NULL},
+    {"0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL", "sleep", NULL},
+    {"0, 'R', -1, 0, 10, NULL, NULL, NULL, 19000000, NULL", "descheduled", "CPU quota"},
+    {"0, 'S', 9999, 0, 0, NULL, NULL, NULL, 0, NULL", "unknown", NULL},
+    {"77, x'00', NULL, 9, -1, NULL, 12345, -5, -1, x'00'", "gc", NULL},
+};
+
+static void a_sample_has_one_reason(void **state)
+{
+    for (size_t i = 0; i < sizeof(decisions) / sizeof(decisions[0]); i++) {
+        const struct decision *decision = &decisions[i];
+        stack(1, "(0, 'python', '_call', '<frozen importlib._bootstrap>', 241)");
+        stack(2, "(0, 'python', 'f', '/usr/lib/python3/re.py', 1),"
+                 " (1, 'python', 'compile', '/p/site-packages/numba/core/compiler.py', 9),"
+                 " (2, 'python', 'main', '/home/me/train.py', 5)");
+        stack(3, "(0, 'python', 'get', '/usr/lib/python3/queue.py', 1),"
+                 " (1, 'python', '__next__', '/p/site-packages/torch/utils/data/dataloader.py', 9),"
+                 " (2, 'python', 'main', '/home/me/train.py', 88)");
+        stack(4, "(0, 'python', 'Dataset.__getitem__', '/home/me/data.py', 41)");
+        gap_with(decision->columns);
+        if (reason_ms(decision->reason) < 990)
+            fail_msg("%s: not %s", decision->columns, decision->reason);
+        char sql[128];
+        snprintf(sql, sizeof(sql),
+                 "SELECT detail FROM idle WHERE reason = '%s' AND start_ns = 2000000000",
+                 decision->reason);
+        assert_text(sql, decision->detail);
+        totals_close(state);
+        setup(state);
+    }
+}
+
+/* The whole run without the time in which the device was busy. */
+static void the_times_of_a_device_add_up(void **state)
+{
+    (void)state;
+    kernel(1, 1, 1000, 2000);
+    kernel(2, 1, 1500, 1700); /* inside the other */
+    kernel(3, 2, 1000, 9000);
+    for (int i = 0; i < 333; i++)
+        kernel(10 + i, 1, 3000 + 7 * i, 3003 + 7 * i);
+    looks(2005, 6000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
+    looks(2007, 6000, "0, 'S', 202, 0, 0, NULL, NULL, NULL, 0, NULL");
+    find();
+    assert_int_equal(
+        totals_number("SELECT sum(duration_ns) FROM idle WHERE device = 0"),
+        totals_number(
+            "SELECT 10000000000 - 1000000000 - sum(duration_ns) FROM gpu_op WHERE id > 9"));
+    assert_int_equal(totals_number("SELECT sum(duration_ns) FROM idle WHERE device = 1"),
+                     INT64_C(2000000000));
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE duration_ns <= 0"), 0);
+}
+
+static void short_times_between_the_same_calls_are_one(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 500; i++)
+        kernel(1 + i, 1, 1000 + 10 * i, 1005 + 10 * i);
+    looks(1007, 6000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
+    find();
+    assert_int_equal(totals_number("SELECT gaps FROM idle WHERE reason = 'python'"), 499);
+    assert_int_equal(reason_ms("python"), 499 * 4);
+    assert_int_equal(reason_ms("cuda"), 499);
+    assert_text("SELECT DISTINCT confidence FROM idle WHERE reason = 'python'", "grouped");
+    assert_int_equal(totals_number("SELECT next_call FROM idle WHERE reason = 'python'"), 2);
+}
+
+static void the_beginning_and_the_end_are_named(void **state)
+{
+    (void)state;
+    stack(1, "(0, 'python', 'main', '/home/me/train.py', 5)");
+    kernel(1, 1, 5000, 6000);
+    looks(100, 3000, "0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL");
+    looks(3000, 5000, "0, 'S', 230, 0, 0, NULL, 1, NULL, 0, NULL");
+    looks(6010, 10000, "0, 'R', -1, 0, 6, NULL, 1, NULL, 0, NULL");
+    find();
+    assert_in_range(reason_ms("start"), 2980, 3020);
+    assert_in_range(reason_ms("sleep"), 1980, 2020);
+    assert_int_equal(reason_ms("end"), 4000);
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE stack IS NOT 1"), 0);
+}
+
+static void time_inside_calls_is_the_calls(void **state)
+{
+    (void)state;
+    kernel(1, 1, 1000, 2000);
+    totals_execute("INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES"
+                   " (2, 1, 3, 2100000000, 700000000)");
+    kernel(3, 1, 3000, 10000);
+    looks(2010, 2100, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
+    find();
+    assert_int_equal(reason_ms("cuda"), 701);
+    assert_int_equal(reason_ms("python"), 299);
+    assert_int_equal(totals_number("SELECT start_ns / 1000000 FROM idle WHERE reason = 'cuda'"),
+                     2100);
+}
+
+static void queued_work_is_not_the_hosts_fault(void **state)
+{
+    (void)state;
+    kernel(1, 1, 1000, 2000);
+    kernel(2, 1, 3000, 10000);
+    totals_execute("UPDATE call SET start_ns = 1500000000 WHERE id = 2");
+    looks(2010, 3000, "0, 'R', -1, 0, 6, NULL, NULL, NULL, 0, NULL");
+    find();
+    assert_int_equal(reason_ms("cuda"), 1000);
+    assert_text("SELECT detail FROM idle WHERE reason = 'cuda'", "the GPU had queued work");
+}
+
+static void unseen_time_is_not_idle(void **state)
+{
+    (void)state;
+    kernel(1, 1, 1000, 2000);
+    kernel(2, 1, 4000, 10000);
+    totals_execute("INSERT INTO gpu_change VALUES (1, 2500000000, 'host-only', 'nsys'),"
+                   " (1, 3500000000, 'cupti', NULL)");
+    find();
+    assert_int_equal(totals_number("SELECT sum(duration_ns) / 1000000 FROM idle"
+                                   " WHERE start_ns >= 2000000000"),
+                     500);
+}
+
+static void without_a_gpu_side_the_calls_tell(void **state)
+{
+    (void)state;
+    totals_execute("UPDATE process SET gpu = 'host-only';"
+                   "INSERT INTO call (id, thread, api, start_ns, duration_ns, result) VALUES"
+                   " (1, 1, 1, 1000000000, 1000000, 0), (2, 1, 2, 1100000000, 900000000, 0),"
+                   " (3, 1, 1, 3000000000, 1000000, 0)");
+    looks(2010, 3000, "0, 'S', 230, 0, 0, NULL, NULL, NULL, 0, NULL");
+    find();
+    assert_int_equal(reason_ms("sleep"), 1000);
+    assert_int_equal(reason_ms("start"), 1000);
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE device IS NOT NULL"), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE confidence <> 'inferred'"), 0);
+}
+
+static void numbers_may_be_anything(void **state)
+{
+    (void)state;
+    kernel(1, 1, 1000, 2000);
+    kernel(2, 2, 3000, 10000);
+    totals_execute(
+        "INSERT INTO gpu_op (id, place, kind, start_ns, duration_ns, call) VALUES"
+        " (10, 1, 1, -9223372036854775808, 9223372036854775807, 77),"
+        " (11, 1, 1, 9223372036854775807, 9223372036854775807, -1), (12, 1, 1, 5, -7, 1),"
+        " (13, 99, 1, 5, 5, 1), (14, 2, 1, NULL, 5, 1), (15, -3, -1, 'x', 'y', 'z');"
+        "INSERT INTO call (id, thread, api, start_ns, duration_ns) VALUES"
+        " (-5, -1, -1, -9223372036854775808, 9223372036854775807),"
+        " (90, 1, 1, 9223372036854775807, -1), (91, 1, 99, 0, 9223372036854775807);"
+        "INSERT INTO idle_sample (process, thread, at_ns, about, target, signs, stack) VALUES"
+        " (7, 1, -9223372036854775808, 77, 77, 77, -9223372036854775808),"
+        " (1, -9, 9223372036854775807, 0, 0, 0, NULL),"
+        " (1, 1, 9223372036854775807, 2, 0, 0, 9223372036854775807);"
+        "INSERT INTO process (id, identity, start_ns, end_ns, gpu) VALUES"
+        " (8, 8, 9223372036854775807, -9223372036854775808, 'off'), (9, 9, NULL, NULL, NULL)");
+    find();
+    assert_int_equal(totals_number("SELECT count(*) FROM idle WHERE duration_ns <= 0"), 0);
+}
+
+/* A trace that was not finished, or an earlier one. */
+static void a_view_of_a_trace_finds_what_is_missing(void **state)
+{
+    (void)state;
+    gap_with("0, 'S', 202, 0, 0, NULL, NULL, NULL, 0, NULL");
+    totals_execute("DELETE FROM meta WHERE key = 'idle'; DELETE FROM idle_time");
+    assert_int_equal(gv_idle_ensure(totals_trace), 0);
+    assert_int_equal(totals_number("SELECT count(*) FROM main.idle_time"), 0);
+    assert_in_range(reason_ms("lock"), 990, 1000);
+    assert_int_equal(gv_idle_ensure(totals_trace), 0);
+    assert_in_range(reason_ms("lock"), 990, 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_sample_has_one_reason, setup, totals_close),
+        cmocka_unit_test_setup_teardown(the_times_of_a_device_add_up, setup, totals_close),
+        cmocka_unit_test_setup_teardown(short_times_between_the_same_calls_are_one, setup,
+                                        totals_close),
+        cmocka_unit_test_setup_teardown(the_beginning_and_the_end_are_named, setup, totals_close),
+        cmocka_unit_test_setup_teardown(time_inside_calls_is_the_calls, setup, totals_close),
+        cmocka_unit_test_setup_teardown(queued_work_is_not_the_hosts_fault, setup, totals_close),
+        cmocka_unit_test_setup_teardown(unseen_time_is_not_idle, setup, totals_close),
+        cmocka_unit_test_setup_teardown(without_a_gpu_side_the_calls_tell, setup, totals_close),
+        cmocka_unit_test_setup_teardown(numbers_may_be_anything, setup, totals_close),
+        cmocka_unit_test_setup_teardown(a_view_of_a_trace_finds_what_is_missing, setup,
+                                        totals_close),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* From looks at threads between their calls to rows. */
+#include "tests/unit/report/cmocka_all.h"
+
+#include "report/collect/drain.h"
+#include "report/collect/recovery.h"
+#include "tests/unit/report/spool_fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PROGRAM 1 /* a thread that made calls, and ... */
+#define LOOKER  2 /* the one that looks at it */
+#define TID     (1000 + PROGRAM)
+
+static struct fixture fixture;
+static struct fixture_spool spool;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&fixture);
+    fixture_spool_open(&fixture, &spool, 1, false);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_close(&fixture);
+    return 0;
+}
+
+static int64_t number(const char *sql)
+{
+    return fixture_number(fixture.trace, sql);
+}
+
+static void recover(void)
+{
+    static struct gv_recovery recovery;
+
+    assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
+}
+
+/* The looker's records are those of GV_SPOOL_IDLE_THREAD. */
+static void append(const union gv_record *record)
+{
+    assert_true(fixture_append(&spool, LOOKER, record));
+    spool.threads[LOOKER - 1].segment->thread = GV_SPOOL_IDLE_THREAD;
+}
+
+static union gv_record look(uint64_t at_ns, uint64_t since_ns)
+{
+    return (union gv_record){.idle_sample = {.head = {.kind = GV_RECORD_IDLE_SAMPLE, .result = -1},
+                                             .at_ns = FIXTURE_EPOCH_NS + at_ns,
+                                             .since_ns = since_ns ? FIXTURE_EPOCH_NS + since_ns : 0,
+                                             .tid = TID,
+                                             .delay_ns = 5,
+                                             .cpu_ns = 0,
+                                             .state = 'S'}};
+}
+
+static void a_look_becomes_a_row(void **state)
+{
+    union gv_record stack = {
+        .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 4}};
+    union gv_record frames = {
+        .frames = {.head = {.kind = GV_RECORD_FRAMES_OF_STACK, .flags = GV_RECORD_MORE, .api = 1},
+                   .address = {0x1234}}};
+    union gv_record sample = look(50000, 30000);
+
+    (void)state;
+    assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 10, 0));
+    append(&stack);
+    append(&frames);
+    sample.head.api = 9;
+    sample.head.flags = GV_RECORD_MORE;
+    sample.head.result = 0; /* read() on x86-64 */
+    sample.idle_sample.stack = 4;
+    sample.idle_sample.other_stack = 5; /* comes later, or never */
+    sample.idle_sample.other = 77;
+    sample.idle_sample.about = GV_IDLE_CHILD;
+    sample.idle_sample.target = GV_IDLE_TARGET_FILE;
+    sample.idle_sample.signs = GV_IDLE_IN_PYTHON;
+    append(&sample);
+    fixture_text(&spool, LOOKER, "/data/x.\xff", false);
+    spool.threads[LOOKER - 1].segment->thread = GV_SPOOL_IDLE_THREAD;
+    recover();
+    assert_int_equal(
+        number("SELECT count(*) FROM idle_sample s JOIN threads t ON t.id = s.thread"
+               " JOIN stack k ON k.id = s.stack JOIN frame f ON f.stack = k.id"
+               " JOIN stack o ON o.id = s.other_stack"
+               " WHERE t.tid = 1001 AND t.serial = 1 AND s.process = t.process"
+               " AND s.at_ns = 50000 AND s.span_ns = 20000 AND s.about = 2 AND s.state = 'S'"
+               " AND s.system_call = 0 AND s.target = 1 AND s.signs = 2 AND s.pid_or_tid = 77"
+               " AND k.number = 4 AND f.address = 4660 AND o.number = 5 AND s.delay_ns = 5"
+               " AND s.cpu_ns = 0 AND s.text = '/data/x.' || char(65533)"),
+        1);
+    assert_int_equal(number("SELECT count(*) FROM threads"), 1);
+}
+
+static void what_a_first_look_cannot_say_is_null(void **state)
+{
+    union gv_record sample = look(50000, 0);
+
+    (void)state;
+    sample.idle_sample.tid = 5; /* of no thread with calls */
+    sample.idle_sample.state = '\x01';
+    append(&sample);
+    recover();
+    assert_int_equal(
+        number("SELECT count(*) FROM idle_sample WHERE thread IS NULL AND span_ns IS NULL"
+               " AND state IS NULL AND system_call IS NULL AND pid_or_tid IS NULL AND stack IS NULL"
+               " AND other_stack IS NULL AND delay_ns IS NULL AND cpu_ns IS NULL AND text IS NULL"),
+        1);
+}
+
+/* The system gave the number of an ended thread to a new one. */
+static void a_look_belongs_to_the_thread_that_had_its_number_then(void **state)
+{
+    union gv_record before = look(5000, 0), after = look(50000, 0);
+
+    (void)state;
+    assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 10, 0));
+    assert_true(fixture_call(&spool, 3, FIXTURE_SYNC, 20000, 10, 0));
+    spool.threads[3 - 1].segment->tid = TID;
+    append(&before);
+    append(&after);
+    recover();
+    assert_int_equal(number("SELECT t.serial FROM idle_sample s JOIN threads t ON t.id = s.thread"
+                            " WHERE s.at_ns = 5000"),
+                     1);
+    assert_int_equal(number("SELECT t.serial FROM idle_sample s JOIN threads t ON t.id = s.thread"
+                            " WHERE s.at_ns = 50000"),
+                     3);
+}
+
+#if defined(GV_HAS_ELFUTILS) && defined(__x86_64__)
+
+/* ---- the native frames of a blocked thread ---- */
+
+static int nothing_comes[2];
+static _Atomic uint32_t blocked_tid;
+
+static __attribute__((noinline)) void waits_for_more(void)
+{
+    char byte;
+
+    assert_int_equal(read(nothing_comes[0], &byte, 1), 0);
+    __asm__ volatile("");
+}
+
+static void *block(void *none)
+{
+    blocked_tid = (uint32_t)syscall(SYS_gettid);
+    waits_for_more();
+    return none;
+}
+
+/* As the kernel tells it: number, arguments, stack pointer, program counter. */
+static bool is_in_read(uint64_t *sp, uint64_t *pc)
+{
+    char path[64], line[256] = "";
+    unsigned long long at_sp, at_pc;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", blocked_tid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    bool said = fgets(line, sizeof(line), file);
+    fclose(file);
+    if (!said || sscanf(line, "0 %*s %*s %*s %*s %*s %*s %llx %llx", &at_sp, &at_pc) != 2)
+        return false;
+    *sp = at_sp;
+    *pc = at_pc;
+    return true;
+}
+
+static void append_copy(uint64_t sp, uint64_t pc)
+{
+    union gv_record record = {
+        .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 1}};
+    const unsigned char *from = (const unsigned char *)(uintptr_t)sp;
+    size_t bytes = 512; /* of the stack of a thread that stays where it is */
+
+    append(&record);
+    record = (union gv_record){
+        .stack_copy = {
+            .head = {.kind = GV_RECORD_STACK_COPY, .flags = GV_RECORD_MORE, .api = (uint16_t)bytes},
+            .number = 1,
+            .tid = blocked_tid,
+            .pc = pc,
+            .sp = sp}};
+    append(&record);
+    for (size_t at = 0; at < bytes; at += GV_RECORD_TEXT_BYTES) {
+        size_t piece =
+            bytes - at < GV_RECORD_TEXT_BYTES ? bytes - at : (size_t)GV_RECORD_TEXT_BYTES;
+        record = (union gv_record){
+            .text = {
+                .head = {.kind = GV_RECORD_TEXT, .flags = GV_RECORD_MORE, .api = (uint16_t)piece}}};
+        memcpy(record.text.text, from + at, piece);
+        append(&record);
+    }
+    record = look(50000, 30000);
+    record.idle_sample.stack = 1;
+    append(&record);
+}
+
+static void drain_all(void)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(gv_drain_finish(&drain), 0);
+    gv_drain_close(&drain);
+}
+
+static void a_copied_stack_names_the_function_that_waits(void **state)
+{
+    pthread_t thread;
+    uint64_t sp, pc;
+
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_spool_open(&fixture, &spool, 2, true);
+    assert_int_equal(pipe(nothing_comes), 0);
+    assert_int_equal(pthread_create(&thread, NULL, block, NULL), 0);
+    while (!blocked_tid || !is_in_read(&sp, &pc))
+        usleep(1000);
+    append_copy(sp, pc);
+    drain_all();
+    close(nothing_comes[1]);
+    pthread_join(thread, NULL);
+    close(nothing_comes[0]);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
+                            " WHERE f.kind = 'native' AND f.function = 'waits_for_more'"
+                            " AND f.file LIKE '%test_ingest_idle.c' AND f.line > 0"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM object WHERE path LIKE '%test_report_ingest_idle'"
+                            " AND length(build_id) = 40"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM losses"), 0);
+}
+
+#endif
+
+/* Whatever a damaged spool says, there is a row, and no frame. */
+static void a_copy_of_nonsense_has_no_frames(void **state)
+{
+    union gv_record stack = {
+        .stack = {.head = {.kind = GV_RECORD_STACK, .flags = GV_RECORD_MORE}, .number = 4}};
+    union gv_record copy = {.stack_copy = {
+                                .head = {.kind = GV_RECORD_STACK_COPY, .api = UINT16_MAX},
+                                .number = 4,
+                                .pc = UINT64_MAX,
+                                .sp = UINT64_MAX - 3,
+                            }};
+
+    (void)state;
+    append(&copy); /* of no stack */
+    append(&stack);
+    append(&copy);
+    recover();
+    assert_int_equal(number("SELECT count(*) FROM stack"), 1);
+    assert_int_equal(number("SELECT count(*) FROM frame"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_look_becomes_a_row, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_first_look_cannot_say_is_null, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_look_belongs_to_the_thread_that_had_its_number_then,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_copy_of_nonsense_has_no_frames, setup, teardown),
+#if defined(GV_HAS_ELFUTILS) && defined(__x86_64__)
+        cmocka_unit_test_setup_teardown(a_copied_stack_names_the_function_that_waits, setup,
+                                        teardown),
+#endif
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
