@@ -351,6 +351,7 @@ enum gv_idle_signs {
     GV_IDLE_HAS_GIL = 1u << 2,     /* the thread has the GIL */
     GV_IDLE_THROTTLED = 1u << 3,   /* its control group used up its CPU quota since the last look */
     GV_IDLE_PINNED = 1u << 4,      /* it may use fewer CPUs than the machine has */
+    GV_IDLE_KNOWS_GIL = 1u << 6,   /* the interpreter has a GIL, and it is known who has it */
     GV_IDLE_WANTS_STACK = 1u << 5, /* running native code: the collector takes its stack now */
 };
 

@@ -33,6 +33,7 @@
 #define PRESET_HZ          50u
 #define COST_OF_1000       5u       /* of a CPU, at the preset rate */
 #define COST_AT_ONCE_NS    10000000 /* so that short runs get all their looks */
+#define TRIES_OF_100       25u      /* of the time since the last look, ran */
 #define DELAYED_OF_100     25u      /* of the time since the last look: asks for the quota */
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -147,9 +148,25 @@ static struct known *recall(uint64_t serial)
 
 /* ---- what they do ---- */
 
+static uint64_t since(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
 static bool is_blocked(const struct gv_thread_state *state)
 {
     return state->state == 'S' || state->state == 'D';
+}
+
+/* It has just been woken to take the GIL, or tries again: it is ready, but has hardly run. */
+static bool tries_for_gil(const struct seen *thread, const struct gv_python_gil *gil)
+{
+    const struct known *before = recall(thread->chosen.serial);
+
+    return thread->stack && thread->state.state == 'R' && gil->holder &&
+           gil->holder != thread->tid && before->at_ns &&
+           since(thread->state.cpu_ns, before->cpu_ns) <
+               (thread->at_ns - before->at_ns) / 100 * TRIES_OF_100;
 }
 
 /* In these, the other side may be a child process. */
@@ -177,6 +194,8 @@ static void judge_signs(struct seen *thread, const struct gv_python_gil *gil)
 
     if (thread->stack)
         thread->signs |= GV_IDLE_IN_PYTHON;
+    if (gil->is_known)
+        thread->signs |= GV_IDLE_KNOWS_GIL;
     if (has_gil)
         thread->signs |= GV_IDLE_HAS_GIL;
     if (has_gil && gil->collects)
@@ -211,11 +230,6 @@ static void allow_ptrace(void)
 }
 
 /* ---- records ---- */
-
-static uint64_t since(uint64_t now, uint64_t before)
-{
-    return now > before ? now - before : 0;
-}
 
 static void write_sample(const struct seen *thread, union gv_record *record, const char *text)
 {
@@ -381,9 +395,10 @@ static bool look_at(struct seen *thread, const struct gv_python_gil *gil, bool h
         return false;
     if (has_python)
         thread->stack = gv_python_look_stack(&writer, thread->tid);
-    thread->waits_for_gil = gil->is_known && gv_thread_state_is_futex(&thread->state) &&
-                            thread->state.arguments[0] >= gil->low &&
-                            thread->state.arguments[0] < gil->high;
+    thread->waits_for_gil = gil->is_known && ((gv_thread_state_is_futex(&thread->state) &&
+                                               thread->state.arguments[0] >= gil->low &&
+                                               thread->state.arguments[0] < gil->high) ||
+                                              tries_for_gil(thread, gil));
     judge_signs(thread, gil);
     note_quota(thread);
     if (gv_process.settings.idle_stacks != GV_IDLE_STACKS_OFF && is_blocked(&thread->state))

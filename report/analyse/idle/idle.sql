@@ -5,10 +5,6 @@ SELECT thread, at_ns, process, span_ns, about, state, system_call, target, signs
     coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, text
 FROM idle_sample WHERE thread IS NOT NULL ORDER BY thread, at_ns, id;
 
--- name: has_gil
--- Whether samples of the process say who has the GIL.
-SELECT EXISTS (SELECT 1 FROM idle_sample WHERE process = ?1 AND signs & 4);
-
 -- name: frames
 SELECT function, coalesce(file, library) FROM frame
 WHERE stack = ?1 AND kind <> 'runtime' ORDER BY depth;

@@ -35,9 +35,7 @@ enum idle_sample_column {
 
 struct idle_reading {
     struct gv_idle_run *run;
-    sqlite3_stmt *frames, *thread_name, *has_gil;
-    int64_t process; /* whose samples say who has the GIL: has_gil_sign */
-    bool has_gil_sign;
+    sqlite3_stmt *frames, *thread_name;
 };
 
 /* ---- texts and stacks, by number ---- */
@@ -178,22 +176,10 @@ static enum gv_idle_reason call_reason(const struct gv_idle_run *run, int64_t nu
 }
 
 /* Whether a running thread ran Python, or native code that Python called with the GIL held. */
-static bool is_python(struct idle_reading *reading, sqlite3_stmt *row)
+static bool is_python(int signs)
 {
-    int64_t process = sqlite3_column_int64(row, IDLE_PROCESS);
-    int signs = sqlite3_column_int(row, IDLE_SIGNS);
-
-    if (!(signs & GV_IDLE_IN_PYTHON) || (signs & GV_IDLE_HAS_GIL))
-        return (signs & GV_IDLE_IN_PYTHON) != 0;
-    /* Free-threaded interpreters have no GIL. */
-    if (process != reading->process) {
-        sqlite3_bind_int64(reading->has_gil, 1, process);
-        reading->has_gil_sign = sqlite3_step(reading->has_gil) == SQLITE_ROW &&
-                                sqlite3_column_int(reading->has_gil, 0) != 0;
-        sqlite3_reset(reading->has_gil);
-        reading->process = process;
-    }
-    return !reading->has_gil_sign;
+    return (signs & GV_IDLE_IN_PYTHON) &&
+           ((signs & GV_IDLE_HAS_GIL) || !(signs & GV_IDLE_KNOWS_GIL));
 }
 
 /* The thread, or the child, was ready for most of the time, but did not run. */
@@ -232,7 +218,7 @@ static enum gv_idle_reason sample_reason(struct idle_reading *reading, sqlite3_s
     if (reason != GV_REASONS)
         return reason;
     if (state == 'R')
-        return is_python(reading, row) ? GV_REASON_PYTHON : GV_REASON_NATIVE;
+        return is_python(signs) ? GV_REASON_PYTHON : GV_REASON_NATIVE;
     return state == 'D' ? GV_REASON_IO : GV_REASON_UNKNOWN;
 }
 
@@ -447,14 +433,11 @@ int gv_idle_samples_read(struct gv_idle_run *run)
     if (!error)
         error = prepare(run->trace, sql_thread_name, &reading.thread_name);
     if (!error)
-        error = prepare(run->trace, sql_has_gil, &reading.has_gil);
-    if (!error)
         error = verdict_number(run, GV_REASON_UNKNOWN, "", 0, 0, 0, &nothing);
     if (!error)
         error = gv_database_each(run->trace, sql_samples, NULL, 0, take_sample, &reading);
     sqlite3_finalize(reading.frames);
     sqlite3_finalize(reading.thread_name);
-    sqlite3_finalize(reading.has_gil);
     return error ? error : name_workers(run);
 }
 
