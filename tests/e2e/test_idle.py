@@ -147,7 +147,7 @@ for _ in gpu.rounds(0.4):
 if pid:
     os.waitpid(pid, 0)
 """)
-        parent, child = self.process_ids(trace, "forked, id")
+        parent, child = self.process_ids(trace, "parent_pid IN (SELECT pid FROM processes), id")
         self.expect_mostly("sleep", trace, f"process = {parent}")
         self.expect_mostly("lock", trace, f"process = {child}")
 
