@@ -43,6 +43,10 @@ WORKLOADS = {
     "cuda": (["calls.py"], "cuda", {}),
 }
 
+# case: a pattern of the detail, where the case has one.
+DETAILS = {"gil": r"burn\b.*gil\.py:\d+", "gil_long": r"burn\b.*gil\.py:\d+", "data": r"__getitem__\b.*data\.py:\d+",
+           "compile_child": r"^ptxas$", "io": r"^/", "child": r"^sleep$", "descheduled": r"\bpinned\b"}
+
 
 class Mismatch(AssertionError):
     """The trace differs from the expectation."""
@@ -153,6 +157,15 @@ def check_reason(trace, path, reason, lines, waited_ns=0, where="1"):
         demand(named > 0 and named + excused >= RIGHT_LINE * all_ns,
                f"{named / 1e6:.1f} ms {said} are at {os.path.basename(path)}, one of lines {sorted(lines)}", trace)
     return right_ns / all_ns
+
+
+def check_detail(trace, name, reason):
+    """Most of the time with that reason says what it was about."""
+    if name in DETAILS:
+        right_ns = sum(ns for ns, detail in trace.execute("SELECT duration_ns, detail FROM idle WHERE reason = ?", (reason,))
+                       if re.search(DETAILS[name], detail or ""))
+        demand(right_ns >= RIGHT_LINE * idle_ns(trace, "reason = ?", reason),
+               f"{right_ns / 1e6:.1f} ms have the detail '{DETAILS[name]}'", trace)
 
 
 def check_twin(trace, path, reason, waited_ns=0):

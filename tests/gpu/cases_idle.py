@@ -30,13 +30,14 @@ def record(bench, folder, command, mode, environment):
     return folder, expectations.descheduled_ns(done.stdout)
 
 
-def idle_case(command_of, path, reason, mode, environment, lines):
+def idle_case(name, command_of, path, reason, mode, environment, lines):
     def case(bench, folder):
         command = command_of(bench)
         try:
             found, waited_ns = record(bench, os.path.join(folder, "workload"), command, mode, environment)
             with trace_of(found) as trace:
                 share = expectations.check_reason(trace, path, reason, lines, waited_ns)
+                expectations.check_detail(trace, name, reason)
                 expectations.check_sum(trace)
                 expectations.check_unknown(trace)
             found, waited_ns = record(bench, os.path.join(folder, "twin"), [*command, "twin"], mode, environment)
@@ -50,7 +51,7 @@ def idle_case(command_of, path, reason, mode, environment, lines):
     return case
 
 
-def own_case(words, reason, environment, mode="measured"):
+def own_case(name, words, reason, environment, mode="measured"):
     path = expectations.source(words[0])
 
     def command_of(bench):
@@ -61,16 +62,16 @@ def own_case(words, reason, environment, mode="measured"):
     # Starting CUDA takes longer than the line, and what runs natively has no stack by default.
     unnamed = reason == "start" or words[0] == "native"
     lines = () if unnamed else expectations.marked(path, f"idle: {reason}")
-    return idle_case(command_of, path, reason, mode, environment, lines)
+    return idle_case(name, command_of, path, reason, mode, environment, lines)
 
 
 def package_case(script, packages, reason, mode):
     path = os.path.join(PYTHON_WORKLOADS, script)
-    return idle_case(lambda bench: bench.python(script, *packages), path, reason, mode, {},
+    return idle_case(script, lambda bench: bench.python(script, *packages), path, reason, mode, {},
                      expectations.marked(path, f"idle: {reason}"))
 
 
-CASES = [(f"idle: {name}", own_case(*workload)) for name, workload in expectations.WORKLOADS.items()]
-CASES += [(f"idle: {name}, inferred", own_case(*expectations.WORKLOADS[name], "inferred")) for name in ("python", "lock")]
+CASES = [(f"idle: {name}", own_case(name, *workload)) for name, workload in expectations.WORKLOADS.items()]
+CASES += [(f"idle: {name}, inferred", own_case(name, *expectations.WORKLOADS[name], "inferred")) for name in ("python", "lock")]
 CASES += [(f"idle: {script}, {mode}", package_case(script, packages, reason, mode))
           for script, packages, reason in PACKAGES for mode in MODES]
