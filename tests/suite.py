@@ -161,7 +161,7 @@ def part_e2e(run):
 
 
 def part_pythons(run):
-    """The Python tests of test_stacks.py, with each version that a distribution has."""
+    """The Python tests of test_stacks.py and test_python_threads.py, with each version that a distribution has."""
     folder = os.path.join(BUILD, "pythons")
     text = run.must("fetch", "python3", "tests/fetch_pythons.py", folder,
                     os.environ.get("GV_PYTHONS_SECONDS", "30"))
@@ -171,6 +171,10 @@ def part_pythons(run):
             run.skipped(name, found[2:])
         else:
             wanted.append("test_stacks.Python.test_" + name.replace(".", "_"))
+            python = os.path.join(folder, "bin", name)
+            run.test(f"threads of {name}", python, "tests/unit/preload/stacks/test_python_threads.py",
+                     env={"GV_PYTHON": python,
+                          "GV_PYTHON_LOOKS": os.path.join(BUILD, "tests/unit/preload/python_looks.so")})
     if wanted:
         end_to_end(run, BUILD, *patterns(*wanted),
                    env={"PATH": os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]})

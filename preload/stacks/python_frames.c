@@ -22,8 +22,9 @@
 #define GV_PYTHON_DEEPEST     32768u
 #define GV_PYTHON_NAMES_TRIED 16u
 /* From this owner on, a frame is not a Python function, but a call from C to the interpreter. */
-#define GV_PYTHON_OWNED_BY_C 3
-#define GV_PYTHON_TAG_BITS   3u /* 3.14 has flags in a reference's lowest bits */
+#define GV_PYTHON_OWNED_BY_C       3
+#define GV_PYTHON_OWNED_BY_A_VALUE 1  /* a generator or coroutine */
+#define GV_PYTHON_TAG_BITS         3u /* 3.14 has flags in a reference's lowest bits */
 
 static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr_t type)
 {
@@ -33,13 +34,18 @@ static bool is_of_type(const struct gv_python *python, uintptr_t object, uintptr
            found == type;
 }
 
+static bool read_owner(const struct gv_python *python, uintptr_t frame, uint8_t *owner)
+{
+    return python->layout.owner != GV_PYTHON_NONE &&
+           gv_python_memory_read(python->memory, owner, frame + python->layout.owner,
+                                 sizeof *owner);
+}
+
 static bool is_of_c(const struct gv_python *python, uintptr_t frame)
 {
     uint8_t owner;
 
-    return python->layout.owner != GV_PYTHON_NONE && python->layout.minor >= 12 &&
-           gv_python_memory_read(python->memory, &owner, frame + python->layout.owner,
-                                 sizeof owner) &&
+    return python->layout.minor >= 12 && read_owner(python, frame, &owner) &&
            owner >= GV_PYTHON_OWNED_BY_C;
 }
 
@@ -300,21 +306,21 @@ static unsigned position(const struct gv_python_frame *frames, unsigned count, u
  * frame that has gone on since then is the innermost of them: what it called has changed.
  */
 static unsigned common(const struct gv_python_frame *before, unsigned before_count,
-                       const struct gv_python_frame *now, unsigned now_count)
+                       const struct gv_python_frame *now, unsigned now_count, unsigned most)
 {
-    unsigned i, j, same = 0;
+    unsigned i = before_count, j = now_count, same = 0;
 
     if (!before_count || !now_count)
         return 0;
-    /* If one of them was cut, they end in different frames. */
-    i = position(before, before_count, now[now_count - 1].at) + 1;
-    j = now_count;
-    if (i > before_count) {
-        i = before_count;
-        j = position(now, now_count, before[before_count - 1].at) + 1;
-        same = now_count - j;
-        if (j > now_count)
-            return 0;
+    if (before_count == most || now_count == most) { /* one was cut: they end in different frames */
+        i = position(before, before_count, now[now_count - 1].at) + 1;
+        if (i > before_count) {
+            i = before_count;
+            j = position(now, now_count, before[before_count - 1].at) + 1;
+            if (j > now_count)
+                return 0;
+            same = now_count - j;
+        }
     }
     while (i > 0 && j > 0 && before[i - 1].at == now[j - 1].at &&
            before[i - 1].code == now[j - 1].code) {
@@ -323,6 +329,47 @@ static unsigned common(const struct gv_python_frame *before, unsigned before_cou
             break;
     }
     return same;
+}
+
+/* Another thread may have left a frame while it was read: it then has no caller, or the next free
+ * frame, and does not run. */
+static bool is_left(const struct gv_python *python, const struct gv_python_frame *frame,
+                    bool is_outermost)
+{
+    uint8_t owner;
+
+    if (!read_owner(python, frame->at, &owner))
+        return true;
+    if (python->layout.minor < 11)
+        return owner != (python->layout.minor == 9); /* 3.10 has 0 for a frame that runs */
+    return is_outermost && (owner == GV_PYTHON_OWNED_BY_A_VALUE || frame->instruction == 0);
+}
+
+/* `frame` is still the innermost one. */
+static bool is_still(const struct gv_python *python, uintptr_t state, uintptr_t frame)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t now;
+
+    return gv_python_memory_read_now(python->memory, &now, state + layout->frame, sizeof now) &&
+           (layout->cframe_frame == GV_PYTHON_NONE || !now ||
+            gv_python_memory_read_now(python->memory, &now, now + layout->cframe_frame,
+                                      sizeof now)) &&
+           now == frame;
+}
+
+static bool walk_other(const struct gv_python *python, uintptr_t state,
+                       struct gv_python_frame *frames, unsigned most, unsigned *count)
+{
+    uintptr_t at;
+
+    if (!innermost(python, state, &at) || !walk(python, at, frames, most, count) ||
+        !is_still(python, state, at))
+        return false;
+    for (unsigned i = 0; i < *count; i++)
+        if (is_left(python, &frames[i], i == *count - 1 && *count < most))
+            return false;
+    return true;
 }
 
 bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
@@ -337,14 +384,13 @@ bool gv_python_frames_of_other(const struct gv_python *python, uintptr_t state,
     for (unsigned walks = 0; walks < GV_PYTHON_WALKS && !is_same; walks++) {
         unsigned now = walks % 2;
         bool had = was_read;
-        uintptr_t at;
 
         if (walks)
             gv_python_memory_renew(python->memory);
-        was_read = innermost(python, state, &at) && walk(python, at, both[now], most, &counts[now]);
+        was_read = walk_other(python, state, both[now], most, &counts[now]);
         if (!had || !was_read)
             continue;
-        same = common(both[!now], counts[!now], both[now], counts[now]);
+        same = common(both[!now], counts[!now], both[now], counts[now], most);
         is_same = same == counts[now] && counts[0] == counts[1];
         memcpy(frames, both[now] + counts[now] - same, same * sizeof *frames);
     }

@@ -152,10 +152,11 @@ void gv_python_memory_start_over(void)
 
 /* ---- reading more ---- */
 
-static bool read_block(const struct gv_python_memory *memory, void *to, uintptr_t begin)
+bool gv_python_memory_read_now(const struct gv_python_memory *memory, void *to, uintptr_t from,
+                               size_t bytes)
 {
-    return memory->pid ? gv_other_memory_read(memory->pid, to, begin, BLOCK_BYTES)
-                       : gv_own_memory_read(to, begin, BLOCK_BYTES);
+    return memory->pid ? gv_other_memory_read(memory->pid, to, from, bytes)
+                       : gv_own_memory_read(to, from, bytes);
 }
 
 /* A block starts at a multiple of its size, so it is in one page, and readable as a whole or not
@@ -171,7 +172,7 @@ static const unsigned char *block_of(struct gv_python_memory *memory, uintptr_t 
             cell = cell_of(memory, begin);
             block = 0;
         }
-        if (!read_block(memory, memory->bytes[block], begin))
+        if (!gv_python_memory_read_now(memory, memory->bytes[block], begin, BLOCK_BYTES))
             return NULL;
         add(memory, cell, begin);
     }

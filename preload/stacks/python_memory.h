@@ -45,6 +45,10 @@ void gv_python_memory_give_back(struct gv_python_memory *memory);
 /* True when all of it was read. */
 bool gv_python_memory_read(struct gv_python_memory *memory, void *to, uintptr_t from, size_t bytes);
 
+/* What is there now, whatever was read before. */
+bool gv_python_memory_read_now(const struct gv_python_memory *memory, void *to, uintptr_t from,
+                               size_t bytes);
+
 /* Reads several ranges at once, for the reads that follow. Missing ones are noticed then. False:
  * there was nothing to read. */
 bool gv_python_memory_bring(struct gv_python_memory *memory, const struct gv_python_range *ranges,

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define INTERPRETERS_MOST 16u
@@ -52,7 +53,7 @@ struct child {
     uint32_t wait; /* looks until its mappings are read again; it may start Python later */
     uintptr_t shift;
 };
-#define CHILDREN       32u
+#define CHILDREN       128u
 #define LOOKS_TO_WAIT  16u
 #define MAPS_LINE_MOST 8192u
 
@@ -171,7 +172,7 @@ static size_t find_number_at(void)
     if (found || !gv_own_memory_read(words, (uintptr_t)pthread_self(), sizeof words))
         return found;
     for (size_t i = 0; i < sizeof words / sizeof words[0] && !found; i++)
-        if (words[i] == gettid())
+        if (words[i] == (int32_t)syscall(SYS_gettid))
             found = i * sizeof words[0];
     return found;
 }

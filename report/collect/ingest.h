@@ -21,6 +21,10 @@
 
 #include <stdbool.h>
 
+/* Python frames come between the native ones inside the interpreter's calls and those around it. */
+#define GV_INGEST_PYTHON_DEPTH 1000
+#define GV_INGEST_OUTER_DEPTH  2000
+
 /* Read between two times by the running thread itself. */
 struct gv_delay_reading {
     uint64_t after_ns, before_ns;
@@ -185,7 +189,7 @@ void gv_ingest_gpu_close(struct gv_ingest *ingest);
 /* For the other parts of the ingest: the row of the stack with this number, which may come later;
  * adds the row just inserted to those known; a time of the
  * trace. */
-int gv_ingest_stack(struct gv_ingest *ingest, int64_t number, int64_t *stack);
+int gv_ingest_stack(struct gv_ingest *ingest, uint32_t number, int64_t *stack);
 int gv_ingest_remember(struct gv_ingest *ingest, struct gv_known *known, const struct gv_key *key,
                        int64_t *id);
 int64_t gv_ingest_time(const struct gv_ingest *ingest, uint64_t clock_ns);

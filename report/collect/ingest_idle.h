@@ -11,10 +11,9 @@
 /* Stores a sample. `text` may be NULL. */
 int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample *sample,
                    const char *text);
-/* Finds the native frames of a blocked thread's stack, and stores the files that they are in. 0
- * frames: nothing is known of it, or this process has used up its time; then it is counted. */
-int gv_ingest_idle_unwind(struct gv_ingest *ingest, const struct gv_unwind_stack *stack,
-                          uint64_t address[GV_UNWIND_FRAMES], size_t *count);
+/* Finds the native frames of a blocked thread, and adds them to a row of stack. None: nothing is
+ * known of it, or this process has used up its time; then it is counted. */
+int gv_ingest_idle_copy(struct gv_ingest *ingest, const struct gv_unwind_stack *copy, int64_t row);
 /* The process has ended: finds the threads that its samples still lack. */
 int gv_ingest_idle_end(struct gv_ingest *ingest);
 void gv_ingest_idle_close(struct gv_ingest *ingest);

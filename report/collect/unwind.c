@@ -201,6 +201,13 @@ bool gv_unwinder_object(struct gv_unwinder *unwinder, uint64_t address,
     return true;
 }
 
+const char *gv_unwinder_path(struct gv_unwinder *unwinder, uint64_t address)
+{
+    Dwfl_Module *module = unwinder->files ? dwfl_addrmodule(unwinder->files, address) : NULL;
+
+    return module ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+}
+
 /* ---- one stack ---- */
 
 static int take_frame(Dwfl_Frame *frame, void *context)
@@ -277,6 +284,12 @@ bool gv_unwinder_object(struct gv_unwinder *unwinder, uint64_t address,
 {
     (void)unwinder, (void)address, (void)object;
     return false;
+}
+
+const char *gv_unwinder_path(struct gv_unwinder *unwinder, uint64_t address)
+{
+    (void)unwinder, (void)address;
+    return NULL;
 }
 
 #endif

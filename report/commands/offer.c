@@ -81,6 +81,7 @@ static bool offer_is_command(const char *text, bool *finds)
     command = gv_command_find(word);
     *finds = command == &gv_commands[GV_COMMAND_report] ||
              command == &gv_commands[GV_COMMAND_stalls] ||
+             command == &gv_commands[GV_COMMAND_idle] ||
              command == &gv_commands[GV_COMMAND_explain];
     return command != NULL;
 }

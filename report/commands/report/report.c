@@ -138,6 +138,8 @@ static const char *section_empty(const struct gv_report *report, const struct gv
     for (size_t i = 0; !report->facts.gpu_whole && i < sizeof(of_gpu) / sizeof(of_gpu[0]); i++)
         if (strcmp(section->name, of_gpu[i]) == 0)
             return "unknown: GPU activity was not recorded completely\n";
+    if (report->facts.idle_lack && strcmp(section->name, "idle") == 0)
+        return "unknown: this trace is not finished, or an earlier version recorded it\n";
     return "none\n";
 }
 
@@ -387,7 +389,7 @@ static int report_json_verdict(struct gv_report *report)
         gv_json_open(json, NULL, '{');
         gv_json_text(json, "class", gv_verdict_name(finding->class));
         gv_json_real(json, "weight", finding->weight);
-        int64_t saves_ns = gv_summary_saves(&report->facts, finding->class);
+        int64_t saves_ns = gv_summary_saves(&report->facts, finding);
         gv_json_known(json, "saves_ns", saves_ns, saves_ns >= 0);
         gv_json_text(json, "evidence", finding->evidence);
         gv_json_text(json, "next", gv_verdict_next_of(finding, report->path, next));

@@ -1,0 +1,243 @@
+"""What a look from outside sees of Python's threads, in the Python that runs this: the GIL, its holder,
+who waits for it, the garbage collector, and frames of threads that run meanwhile. Needs the library
+python_looks in GV_PYTHON_LOOKS; how to start this Python is in GV_PYTHON, if it needs more than its path."""
+
+import ctypes
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+FILE = os.path.basename(__file__)
+with open(__file__, encoding="utf-8") as source:
+    LINES = ["", *source.read().splitlines()]
+
+
+class Gil(ctypes.Structure):
+    _fields_ = [("is_known", ctypes.c_bool), ("holder", ctypes.c_uint32), ("low", ctypes.c_size_t),
+                ("high", ctypes.c_size_t), ("collects", ctypes.c_bool)]
+
+
+class Look(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint32), ("tid", ctypes.c_uint32), ("waiter", ctypes.c_uint32),
+                ("times", ctypes.c_uint32), ("pause_us", ctypes.c_uint32), ("names", ctypes.c_bool),
+                ("collecting", ctypes.c_bool), ("found", ctypes.c_bool), ("began", ctypes.c_uint32),
+                ("stacks", ctypes.c_uint32), ("gil", Gil), ("took_ns", ctypes.c_uint64),
+                ("text", ctypes.c_char * (1 << 20))]
+
+    def run(self):
+        library.python_look_start(ctypes.byref(self))
+        library.python_look_wait()
+        return self
+
+    def lists(self):
+        """Distinct stacks: (function, line), innermost first, of this file; the name without its class."""
+        stacks = []
+        for stack in self.text.decode().split("\n\n"):
+            frames = [frame.rsplit(":", 2) for frame in stack.split("\n") if frame]
+            frames = [(function.rsplit(".", 1)[-1], int(line)) for file, function, line in frames
+                      if os.path.basename(file) == FILE]
+            if frames:
+                stacks.append(frames)
+        return stacks
+
+
+library = ctypes.CDLL(os.environ["GV_PYTHON_LOOKS"])
+
+
+def look(**what):
+    return Look(**{"times": 1, "names": True, **what}).run()
+
+
+def line_with(text):
+    return next(number for number, line in enumerate(LINES) if text in line)
+
+
+class Runner(threading.Thread):
+    """Runs a function until it is stopped."""
+
+    def __init__(self, function):
+        super().__init__(daemon=True)
+        self.function = function
+        self.stopped = False
+
+    def run(self):
+        while not self.stopped:
+            self.function()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped = True
+        self.join()
+
+
+def counts():
+    sum(range(3000000))  # a long call of C
+
+
+def collects():
+    gc.collect()
+
+
+def even(left):
+    if left:
+        return odd(left - 1)  # even calls odd
+    return short(left) + short(left + 1)
+
+
+def odd(left):
+    if left:
+        return even(left - 1)  # odd calls even
+    total = short(left)
+    for value in produce(3):
+        total += short(value)
+    return total
+
+
+def short(value):
+    return value + 1
+
+
+def produce(count):
+    for value in range(count):
+        yield short(value)
+
+
+def calls():
+    even(9)
+    odd(4)
+    Made(3)
+    sorted(range(5), key=short)
+
+
+class Made:
+    def __init__(self, value):
+        self.value = short(value)
+
+
+def sleeps():
+    time.sleep(60)
+
+
+class Looks(unittest.TestCase):
+
+    def wait_for_gil(self, function, **what):
+        with Runner(function) as thread:
+            seen = Look(waiter=threading.get_native_id(), times=3000, pause_us=1000, names=True, **what)
+            library.python_look_start(ctypes.byref(seen))
+            for _ in range(10000):
+                time.sleep(0.001)  # waits for the GIL afterwards
+                if seen.found:
+                    break
+            library.python_look_wait()
+            self.assertTrue(seen.gil.is_known)
+            self.assertTrue(seen.found)
+            self.assertEqual(seen.gil.holder, thread.native_id)
+            return seen
+
+    def test_who_has_the_gil_and_who_waits(self):
+        seen = self.wait_for_gil(counts)
+        self.assertFalse(seen.gil.collects)
+        self.assertEqual(seen.lists()[0][0], ("counts", line_with("a long call of C")))
+
+    def test_garbage_collector(self):
+        kept = [[number] for number in range(300000)]
+        seen = self.wait_for_gil(collects, collecting=True)
+        self.assertEqual(seen.lists()[0][0], ("collects", line_with("    gc.collect()")))
+        del kept
+
+    def test_nobody_has_the_gil(self):
+        seen = look(tid=threading.get_native_id())
+        self.assertTrue(seen.gil.is_known)
+        self.assertEqual((seen.gil.holder, seen.gil.collects), (0, False))
+        names = [name for name, _ in seen.lists()[0]]
+        self.assertEqual(names[:3], ["run", "look", "test_nobody_has_the_gil"])
+
+    def test_thread_that_runs_no_python(self):
+        self.assertEqual(look(tid=1).stacks, 0)
+
+    def test_frames_that_change_meanwhile(self):
+        """Each stack is one that there was: a caller's line calls what is called."""
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-4)
+        try:
+            with Runner(calls) as thread, Runner(calls):
+                seen = look(tid=thread.native_id, times=20000)
+        finally:
+            sys.setswitchinterval(interval)
+        stacks = seen.lists()
+        self.assertGreater(seen.stacks, seen.times / 2)
+        self.assertGreater(len(stacks), 20)
+        for stack in stacks:
+            self.assertEqual(stack[-1][0], "run", stack)
+            for (name, _), (_, line) in zip(stack, stack[1:]):
+                called = {"__init__": "Made(", "calls": "self.function("}.get(name, name)
+                self.assertIn(called, LINES[line], stack)
+
+    def test_many_threads_that_come_and_go(self):
+        def starts():
+            thread = threading.Thread(target=short, args=(1,))
+            thread.start()
+            thread.join()
+        with Runner(starts), Runner(starts), Runner(counts) as counting:
+            seen = look(tid=counting.native_id, times=5000)
+        self.assertEqual(seen.began, seen.times)
+        self.assertGreater(seen.stacks, seen.times / 2)
+        self.assertLessEqual({stack[0][0] for stack in seen.lists()}, {"counts", "run"})
+
+    def test_forked_child(self):
+        pid = os.fork()
+        if pid == 0:
+            sleeps()
+        try:
+            self.expect_sleep(pid, "sleeps", line_with("time.sleep(60)"), __file__)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    def test_started_child(self):
+        with subprocess.Popen([os.environ.get("GV_PYTHON", sys.executable), "-c",
+                               "import time\n\n\ndef rests():\n    time.sleep(60)\n\n\nrests()"]) as child:
+            try:
+                self.expect_sleep(child.pid, "rests", 5, "<string>")
+            finally:
+                child.kill()
+
+    def expect_sleep(self, pid, function, line, file):
+        wanted = f"{file}:{function}:{line}\n"
+        for _ in range(200):
+            seen = look(pid=pid, tid=pid)
+            if wanted in seen.text.decode():
+                break
+            time.sleep(0.05)
+        self.assertEqual(seen.text.decode().split("\n")[0] + "\n", wanted)
+        self.assertTrue(seen.gil.is_known)
+        self.assertEqual(seen.gil.holder, 0)
+
+    def test_child_that_is_not_python(self):
+        with subprocess.Popen(["sleep", "60"]) as child:
+            try:
+                time.sleep(0.1)
+                self.assertEqual(look(pid=child.pid, tid=child.pid).began, 0)
+            finally:
+                child.kill()
+
+    def test_process_that_is_gone(self):
+        with subprocess.Popen(["true"]) as child:
+            child.wait()
+        self.assertEqual(look(pid=child.pid, tid=child.pid).began, 0)
+
+
+if __name__ == "__main__":
+    if not (3, 9) <= sys.version_info < (3, 16):
+        print(f"Python {sys.version.split()[0]} is not known")
+        sys.exit(77)
+    assert library.python_look_bytes() == ctypes.sizeof(Look)
+    unittest.main()
