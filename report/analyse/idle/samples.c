@@ -234,29 +234,31 @@ static void line_as_detail(const struct gv_idle_run *run, uint32_t line, char *o
         snprintf(out, size, "%s", text);
 }
 
-/* The line is that of the row's stack. */
-static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, char *out, size_t size)
+static void gil_detail(struct idle_reading *reading, sqlite3_stmt *row, uint32_t line, char *out,
+                       size_t size)
 {
     int64_t holder = sqlite3_column_int64(row, IDLE_OTHER);
     const char *name = NULL;
+    char where[GV_IDLE_TEXT_BYTES], thread[GV_IDLE_TEXT_BYTES];
 
     if (holder <= 0)
         return;
+    line_as_detail(reading->run, line, where, sizeof(where));
     sqlite3_bind_int64(reading->thread_name, 1, sqlite3_column_int64(row, IDLE_PROCESS));
     sqlite3_bind_int64(reading->thread_name, 2, holder);
     if (sqlite3_step(reading->thread_name) == SQLITE_ROW)
         name = (const char *)sqlite3_column_text(reading->thread_name, 0);
     if (!name) /* it made no call: the look may know its name */
         name = (const char *)sqlite3_column_text(row, IDLE_TEXT);
+    thread[0] = '\0';
     if (name && *name)
-        snprintf(out, size, "thread %lld (%s)", (long long)holder, name);
-    else
-        snprintf(out, size, "thread %lld", (long long)holder);
+        snprintf(thread, sizeof(thread), " (%s)", name);
+    snprintf(out, size, "thread %lld%s%s%s", (long long)holder, thread, *where ? ": " : "", where);
     sqlite3_reset(reading->thread_name);
 }
 
 static void sample_detail(struct idle_reading *reading, sqlite3_stmt *row,
-                          enum gv_idle_reason reason, char *out, size_t size)
+                          enum gv_idle_reason reason, uint32_t other_line, char *out, size_t size)
 {
     const char *text = (const char *)sqlite3_column_text(row, IDLE_TEXT);
     int signs = sqlite3_column_int(row, IDLE_SIGNS), about = sqlite3_column_int(row, IDLE_ABOUT);
@@ -265,7 +267,7 @@ static void sample_detail(struct idle_reading *reading, sqlite3_stmt *row,
     out[0] = '\0';
     switch (reason) {
     case GV_REASON_GIL:
-        gil_detail(reading, row, out, size);
+        gil_detail(reading, row, other_line, out, size);
         break;
     case GV_REASON_IO:
     case GV_REASON_CHILD:
@@ -379,7 +381,7 @@ static int take_sample(void *context, sqlite3_stmt *row)
     if (error)
         return error;
     enum gv_idle_reason reason = sample_reason(reading, row, &own, &other);
-    sample_detail(reading, row, reason, detail, sizeof(detail));
+    sample_detail(reading, row, reason, other.line, detail, sizeof(detail));
     /* The line to change is the holder's. */
     bool holder = reason == GV_REASON_GIL && other_stack;
     error = verdict_number(run, reason, detail, holder ? other.line : own.line,

@@ -26,6 +26,3 @@ FROM process WHERE ?1 = 0 OR id = ?1;
 
 -- name: samples
 SELECT count(*) FROM (SELECT 1 FROM idle_sample LIMIT 1);
-
--- name: analysed
-SELECT count(*) FROM meta WHERE key = 'idle';
