@@ -151,7 +151,14 @@ static void a_look_belongs_to_the_thread_that_had_its_number_then(void **state)
 static int nothing_comes[2];
 static _Atomic uint32_t blocked_tid;
 
-static __attribute__((noinline)) void waits_for_more(void)
+#if __has_attribute(optimize)
+#define WITH_FRAME_POINTER __attribute__((noinline, optimize("no-omit-frame-pointer")))
+#else
+#define WITH_FRAME_POINTER __attribute__((noinline))
+#endif
+
+/* Its own frame pointer is unknown at its end. */
+static WITH_FRAME_POINTER void waits_for_more(void)
 {
     char byte;
 
@@ -159,10 +166,16 @@ static __attribute__((noinline)) void waits_for_more(void)
     __asm__ volatile("");
 }
 
+static WITH_FRAME_POINTER void calls_what_waits(void)
+{
+    waits_for_more();
+    __asm__ volatile("");
+}
+
 static void *block(void *none)
 {
     blocked_tid = (uint32_t)syscall(SYS_gettid);
-    waits_for_more();
+    calls_what_waits();
     return none;
 }
 
@@ -246,6 +259,11 @@ static void a_copied_stack_names_the_function_that_waits(void **state)
     assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
                             " WHERE f.kind = 'native' AND f.function = 'waits_for_more'"
                             " AND f.file LIKE '%test_ingest_idle.c' AND f.line > 0"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN frame f ON f.stack = s.stack"
+                            " JOIN frame g ON g.stack = s.stack WHERE g.depth = f.depth + 1"
+                            " AND f.function = 'waits_for_more'"
+                            " AND g.function = 'calls_what_waits'"),
                      1);
     assert_int_equal(number("SELECT count(*) FROM object WHERE path LIKE '%test_report_ingest_idle'"
                             " AND length(build_id) = 40"),
