@@ -51,6 +51,18 @@ static void recover(void)
     assert_int_equal(gv_recovery_run(fixture.spools, fixture.session, fixture.trace, &recovery), 0);
 }
 
+static void drain_all(void)
+{
+    static struct gv_drain drain;
+    size_t stored, exiting;
+
+    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
+    assert_int_equal(gv_drain_find(&drain), 0);
+    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
+    assert_int_equal(gv_drain_finish(&drain), 0);
+    gv_drain_close(&drain);
+}
+
 /* The looker's records are those of GV_SPOOL_IDLE_THREAD. */
 static void append(const union gv_record *record)
 {
@@ -144,6 +156,24 @@ static void a_look_belongs_to_the_thread_that_had_its_number_then(void **state)
                      3);
 }
 
+static void a_thread_may_have_its_first_row_after_a_look(void **state)
+{
+    union gv_record sample = look(50000, 0);
+
+    (void)state;
+    fixture_spool_close(&spool);
+    fixture_spool_open(&fixture, &spool, 2, true);
+    append(&sample);
+    drain_all();
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN thread t ON t.id = s.thread"),
+                     0);
+    assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 90000, 0));
+    spool.writer.header->process_start_ticks++; /* it is gone */
+    recover();
+    assert_int_equal(number("SELECT t.serial FROM idle_sample s JOIN threads t ON t.id = s.thread"),
+                     1);
+}
+
 #if defined(GV_HAS_ELFUTILS) && defined(__x86_64__)
 
 /* ---- the native frames of a blocked thread ---- */
@@ -225,18 +255,6 @@ static void append_copy(uint64_t sp, uint64_t pc)
     record = look(50000, 30000);
     record.idle_sample.stack = 1;
     append(&record);
-}
-
-static void drain_all(void)
-{
-    static struct gv_drain drain;
-    size_t stored, exiting;
-
-    assert_int_equal(gv_drain_open(&drain, fixture.spools, fixture.session, fixture.trace), 0);
-    assert_int_equal(gv_drain_find(&drain), 0);
-    assert_int_equal(gv_drain_pass(&drain, &stored, &exiting), 0);
-    assert_int_equal(gv_drain_finish(&drain), 0);
-    gv_drain_close(&drain);
 }
 
 static void a_copied_stack_names_the_function_that_waits(void **state)
@@ -421,6 +439,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_first_look_cannot_say_is_null, setup, teardown),
         cmocka_unit_test_setup_teardown(a_look_belongs_to_the_thread_that_had_its_number_then,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_thread_may_have_its_first_row_after_a_look, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_copy_of_nonsense_has_no_frames, setup, teardown),
 #if defined(GV_HAS_ELFUTILS) && defined(__x86_64__)
         cmocka_unit_test_setup_teardown(a_copied_stack_names_the_function_that_waits, setup,
